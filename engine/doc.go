@@ -1,0 +1,2 @@
+// Package engine runs shards, attempts and futures.
+package engine

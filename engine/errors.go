@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+)
+
+var (
+	// ErrUnknownBehavior reports a raw submit for which no live node has the code. Nothing was accepted.
+	ErrUnknownBehavior = errors.New("unknown behavior")
+	// ErrNotFound reports that there is no such task, or no longer.
+	ErrNotFound = errors.New("no such task")
+	// ErrClosed reports that the client or node has stopped, or was never run.
+	ErrClosed = errors.New("client is closed")
+	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
+	ErrUnavailable = errors.New("cluster unavailable")
+	// ErrUnknown reports that a command may or may not have been accepted. Submit again with the same id.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrCancelled is what the TaskError of a cancelled task is.
+	ErrCancelled = errors.New("task cancelled")
+)
+
+// TaskError is the failure of a task, equal on every node.
+type TaskError struct {
+	Task       events.TaskID
+	Attempt    int
+	Code       string // one of the events.Code constants or the behavior's own
+	Message    string
+	Retryable  bool
+	Properties map[string]string
+}
+
+// Error returns task, code and message.
+func (e *TaskError) Error() string {
+	return fmt.Sprintf("task %s: %s: %s", e.Task, e.Code, e.Message)
+}
+
+// Is reports whether target is ErrCancelled and the task was cancelled.
+func (e *TaskError) Is(target error) bool {
+	return target == ErrCancelled && e.Code == events.CodeCancelled
+}
+
+// LimitError names the field and the limit that a request broke. Nothing was accepted.
+type LimitError struct {
+	Field      string
+	Limit, Got int64
+}
+
+// Error names field, value and limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
+}
+
+// InvalidError reports a request that breaks a rule. Nothing was accepted.
+type InvalidError struct{ Field, Problem string }
+
+// Error names field and problem.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
+
+// StateError refuses a command that the task's present state does not allow. Nothing was changed.
+type StateError struct {
+	Task          events.TaskID
+	Status, Asked string
+}
+
+// Error names the task, what was asked and the state.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("task %s: cannot %s while %s", e.Task, e.Asked, e.Status)
+}
+
+// OverloadError refuses a submit; nothing was accepted.
+type OverloadError struct {
+	Cause      string
+	RetryAfter time.Duration
+}
+
+// Error says why and how long to wait.
+func (e *OverloadError) Error() string {
+	return fmt.Sprintf("overloaded: %s; retry after %s", e.Cause, e.RetryAfter)
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// Store is what a node needs of etcd; etcdstore implements it, and engine/storetest holds any implementation to it.
+type Store interface {
+	Journal
+	Sessions
+	Members
+	Owners
+	Mailbox
+	Cluster() Cluster
+}
+
+// Cluster is what was fixed when the cluster was created.
+type Cluster struct {
+	ID     string // random
+	Shards int
+	Key    []byte // 32 bytes; authenticates messages between members
+}
+
+var (
+	// ErrFenced reports that the shard has another owner or the session has ended. Nothing was written, now or later.
+	ErrFenced = errors.New("shard has another owner or the session has ended")
+	// ErrMoved reports that the fences are gone and the journal was trimmed past the entry: nobody can tell whether it
+	// was written. The shard is lost to this writer.
+	ErrMoved = errors.New("shard has moved on")
+	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
+	// permission). Nothing was written, and sending it again would not help.
+	ErrRefused = errors.New("write refused")
+	// ErrSessionEnded reports that the lease or the node key of a session is gone for ever.
+	ErrSessionEnded = errors.New("session has ended")
+	// ErrTrimmed reports that the journal no longer holds the entry asked for.
+	ErrTrimmed = errors.New("entry was trimmed")
+)
+
+// Head names the entry after which a writer appends: the last one it has folded. Both fields are 0 before the first.
+type Head struct {
+	Number   uint64
+	Revision int64 // etcd revision of its write
+}
+
+// Record is a stored entry.
+type Record struct {
+	Head
+	Data []byte // immutable, owned by the receiver
+}
+
+// Journal appends to and reads the journals of the shards.
+type Journal interface {
+	// Append writes entry after.Number+1 of the shard, or nothing. It resolves unknown outcomes itself, by sending the
+	// identical transaction until the answer is definite, and returns the revision of the entry, or an error that wraps
+	// ErrFenced, ErrMoved or ErrRefused; any other error means that ctx ended while the outcome was unknown, and the
+	// entry may still appear later. The entry's bytes must never be changed.
+	Append(ctx context.Context, o Ownership, after Head, entry []byte) (int64, error)
+	// Read yields the entries from number from up to the last one at the time of the call, in order and linearizably,
+	// in bounded pages. A missing entry yields ErrTrimmed. It ends with the first error.
+	Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+	// Follow is Read that goes on with every later entry until ctx ends. It survives lost connections.
+	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+}
+
+// Session is a node's presence: a lease, and the key node/<ID> bound to it. IDs are never used again.
+type Session struct {
+	ID       string
+	Lease    int64
+	Revision int64 // create revision of the node key
+}
+
+// NodeInfo is the value of a node key, and what a member tells of itself.
+type NodeInfo struct {
+	ID        string   `json:"id" msgpack:"-"`
+	Name      string   `json:"name" msgpack:"name"`
+	Version   string   `json:"version" msgpack:"version"`
+	Address   string   `json:"address,omitempty" msgpack:"address"`
+	Behaviors []string `json:"behaviors" msgpack:"behaviors"` // that it runs
+	Types     string   `json:"types" msgpack:"types"`         // hash of their parameter and result types
+	Slots     int      `json:"slots" msgpack:"slots"`
+	Owner     bool     `json:"owner" msgpack:"owner"` // takes shards
+	Draining  bool     `json:"draining" msgpack:"draining"`
+	Joined    int64    `json:"joined_ms" msgpack:"joined"` // its wall clock when it joined, milliseconds
+	Load      []byte   `json:"-" msgpack:"load"`           // its last load message, kept here while it has no bus
+	Revision  int64    `json:"-" msgpack:"-"`              // create revision of the node key
+}
+
+// Sessions makes, renews and ends presences.
+type Sessions interface {
+	// Join grants a lease of at least ttl and creates the node key under a new id.
+	Join(ctx context.Context, info NodeInfo, ttl time.Duration) (Session, error)
+	// Renew extends the lease by one request. It wraps ErrSessionEnded when the lease is gone; any other error leaves
+	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.
+	Renew(ctx context.Context, s Session) error
+	// Update replaces the value of the node key. It wraps ErrSessionEnded when the key is gone.
+	Update(ctx context.Context, s Session, info NodeInfo) error
+	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
+	Leave(ctx context.Context, s Session) error
+}
+
+// Membership is who is present and who owns which shard, at one revision.
+type Membership struct {
+	Revision int64
+	Nodes    map[string]NodeInfo // by id
+	Owners   map[int]Owner       // by shard; shards never owned are missing
+}
+
+// Owner is the value of an owner key.
+type Owner struct {
+	Node     string // session id; the session may have ended
+	Revision int64  // mod revision of the owner key: the epoch
+}
+
+// Members reads the membership.
+type Members interface {
+	// ReadMembers reads linearizably, all at one revision.
+	ReadMembers(ctx context.Context) (Membership, error)
+	// WatchMembers yields the membership at the time of the call and after every change, coalesced, until ctx ends or
+	// the consumer stops. After any watch error it reads again, linearizably. Values are new maps each time. It yields
+	// errors while etcd cannot be reached, and goes on.
+	WatchMembers(ctx context.Context) iter.Seq2[Membership, error]
+}
+
+// Ownership is the right to append to a shard: the fences that every append compares.
+type Ownership struct {
+	Shard    int
+	Revision int64 // of the owner key that names the session
+	Session  Session
+}
+
+// Owners changes who owns a shard. Both methods resolve unknown outcomes themselves.
+type Owners interface {
+	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). It wraps
+	// ErrFenced when the owner key has changed, the old owner's node key exists, or the session has ended.
+	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
+	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced when the shard is not o's any
+	// more or the target has left; in the latter case the shard stays o's.
+	HandOver(ctx context.Context, o Ownership, target string) error
+}
+
+// Letter is a batch that came by way of the store.
+type Letter struct {
+	Shard    int
+	Sender   string
+	Lane     uint8
+	Revision int64 // mod revision of its mailbox key
+	Batch    []byte
+}
+
+// LetterAnswer is the answer to a letter.
+type LetterAnswer struct {
+	Shard  int
+	Lane   uint8
+	Answer []byte
+}
+
+// Mailbox carries numbered batches and their answers when the bus cannot. Repetition is harmless: batches are numbered.
+type Mailbox interface {
+	// Post puts the batch under the one key of its shard, sender and lane, replacing what is there.
+	Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error
+	// Letters yields the waiting letters of a shard and every later one until ctx ends. It survives lost connections.
+	Letters(ctx context.Context, shard int) iter.Seq2[Letter, error]
+	// Answer removes the letter and puts its answer, or does nothing when the letter has been replaced.
+	Answer(ctx context.Context, l Letter, answer []byte) error
+	// Answers yields the waiting answers to a sender and every later one until ctx ends; what the consumer has seen is
+	// removed from the store.
+	Answers(ctx context.Context, sender string) iter.Seq2[LetterAnswer, error]
+}
+
+// Message is what came over the bus.
+type Message struct {
+	Subject      string
+	Reply        string // where an answer is awaited; "" = nowhere
+	Data         []byte // owned by the receiver
+	NoResponders bool   // nobody listens on the subject that a message with this Reply was sent to
+}
+
+// Bus carries hints and requests, at most once and unordered; natsbus implements it. Subjects are relative to the
+// cluster. Messages on every subject but completed.> are authenticated with the cluster key: forged or garbled ones
+// never reach a handler. Methods may be called concurrently.
+type Bus interface {
+	// Publish sends without waiting. An error means that the message was not sent, nil proves nothing.
+	Publish(subject, reply string, data []byte) error
+	// Subscribe calls h for every message on subject, one at a time, until ctx ends; of the subscribers that share a
+	// queue name, one gets each message. It returns when the subscription is made; without a connection it is made
+	// as soon as there is one.
+	Subscribe(ctx context.Context, subject, queue string, h func(Message)) error
+	// Notify calls h with whether the bus is connected: at once, at each change, and with true again whenever messages
+	// may have been missed. Calls are made one at a time, until ctx ends.
+	Notify(ctx context.Context, h func(connected bool)) error
+}

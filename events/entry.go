@@ -1,0 +1,300 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"taskledger/internal/wire"
+)
+
+// Hash is a SHA-256 sum: the digest of an event, or the chain hash of an entry.
+type Hash [sha256.Size]byte
+
+// String returns hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText is String.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// Entry is one commit of a shard's journal.
+type Entry struct {
+	Shard   uint16
+	Number  uint64 // 1, 2, 3 ... without gaps
+	Epoch   int64  // the etcd revision of the ownership that it was written under
+	Owner   string // session id of the node that wrote it
+	Time    Millis // of all its events; never before the entry before
+	Prev    Hash   // chain hash of the entry before; zero for the first
+	Hash    Hash   // chain hash of this entry
+	Origins []Origin
+	Events  []Event
+}
+
+// Origin is a batch of commands that was decided in an entry, and what was answered.
+type Origin struct {
+	Sender    string // a node or client object
+	Lane      uint8
+	Number    uint64 // of the batch; grows within sender and lane
+	Principal string // who asked
+	Answers   []byte // as the engine encodes them
+}
+
+// ErrDamaged is wrapped when an entry's bytes contradict its hash, or make no sense.
+var ErrDamaged = errors.New("damaged entry")
+
+// entryVersion is the first value of a stored entry.
+const entryVersion = 1
+
+// Builder encodes an entry event by event, so that its size is known before the next command is decided.
+//
+// An entry is stored as a msgpack array
+//
+//	[1, head, [header, payload, header, payload ...], chain hash]
+//
+// where head, header and chain hash are binary strings and payload is one, or nil. head holds the array
+//
+//	[shard, number, epoch, owner, time, prev, [[sender, lane, number, principal, answers] ...]]
+//
+// and header the array
+//
+//	[kind, task, seq, prev, origin, request id, body]
+//
+// with the body of each kind as its encode method writes it. The digest of an event is SHA-256(SHA-256(header),
+// SHA-256(payload)), 32 zero bytes standing for the sum of no payload; the chain hash is SHA-256(prev, SHA-256(head), digests ...).
+// So an event can be shown without the others of its entry, and a payload erased without breaking the chain.
+type Builder struct {
+	Entry   Entry
+	body    wire.Writer // pairs of header and payload
+	scratch wire.Writer
+	digests []byte
+	origins int // bytes of Origins
+}
+
+// Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add.
+func (b *Builder) Reset(head Entry) {
+	head.Origins, head.Events = b.Entry.Origins[:0], b.Entry.Events[:0]
+	clear(head.Origins[:cap(head.Origins)])
+	clear(head.Events[:cap(head.Events)])
+	b.Entry = head
+	b.body.B, b.digests, b.origins = b.body.B[:0], b.digests[:0], 0
+}
+
+// Size is an upper bound of the encoded size so far.
+func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }
+
+// AddOrigin records a decided batch and returns what events that it causes put into Origin. Its answers may be set later
+// and are counted by the caller's call of Grow.
+func (b *Builder) AddOrigin(o Origin) int {
+	b.Entry.Origins = append(b.Entry.Origins, o)
+	b.origins += len(o.Sender) + len(o.Principal) + len(o.Answers) + 32
+	return len(b.Entry.Origins)
+}
+
+// SetAnswers sets the answers of the last origin.
+func (b *Builder) SetAnswers(answers []byte) {
+	b.Entry.Origins[len(b.Entry.Origins)-1].Answers = answers
+	b.origins += len(answers)
+}
+
+// DropOrigin takes the last origin back, which must have caused no event.
+func (b *Builder) DropOrigin() { b.Entry.Origins = b.Entry.Origins[:len(b.Entry.Origins)-1] }
+
+// Add appends an event, fills in what the entry knows of it and returns it. The pointer is valid until the next Add.
+func (b *Builder) Add(ev Event) *Event {
+	b.Entry.Events = append(b.Entry.Events, ev)
+	e := &b.Entry.Events[len(b.Entry.Events)-1]
+	b.Entry.place(e, len(b.Entry.Events)-1)
+
+	w := &b.scratch
+	w.B = w.B[:0]
+	w.Array(7)
+	w.Uint(uint64(ev.Body.Kind()))
+	w.Text(string(ev.Task))
+	w.Uint(ev.Seq)
+	w.Uint(uint64(ev.Prev))
+	w.Uint(uint64(ev.Origin))
+	w.Text(ev.RequestID)
+	ev.Body.encode(w)
+	payload := ev.Body.payload()
+	b.body.Bytes(w.B)
+	b.body.Bytes(payload)
+	d := digest(w.B, payload)
+	b.digests = append(b.digests, d[:]...)
+	return e
+}
+
+// Seal returns the stored form, in memory of its own, and sets the entry's Hash.
+func (b *Builder) Seal() ([]byte, error) {
+	e := &b.Entry
+	if len(e.Events) == 0 || len(e.Events) > MaxEntryEvents {
+		return nil, fmt.Errorf("entry %d of shard %d: %d events, want 1 to %d", e.Number, e.Shard, len(e.Events), MaxEntryEvents)
+	}
+	w := &b.scratch
+	w.B = w.B[:0]
+	w.Array(7)
+	w.Uint(uint64(e.Shard))
+	w.Uint(e.Number)
+	w.Int(e.Epoch)
+	w.Text(e.Owner)
+	w.Int(int64(e.Time))
+	w.Bytes(e.Prev[:])
+	w.Array(len(e.Origins))
+	for i := range e.Origins {
+		o := &e.Origins[i]
+		w.Array(5)
+		w.Text(o.Sender)
+		w.Uint(uint64(o.Lane))
+		w.Uint(o.Number)
+		w.Text(o.Principal)
+		w.Bytes(o.Answers)
+	}
+	e.Hash = chain(e.Prev, w.B, b.digests)
+
+	out := wire.Writer{B: make([]byte, 0, len(w.B)+len(b.body.B)+len(e.Hash)+32)}
+	out.Array(4)
+	out.Uint(entryVersion)
+	out.Bytes(w.B)
+	out.Array(2 * len(e.Events))
+	out.B = append(out.B, b.body.B...)
+	out.Bytes(e.Hash[:])
+	if len(out.B) > MaxEntryBytes {
+		return nil, fmt.Errorf("entry %d of shard %d: %d bytes exceed the limit of %d", e.Number, e.Shard, len(out.B), MaxEntryBytes)
+	}
+	return out.B, nil
+}
+
+// Decode reads a stored entry and checks it against its own hash; that Prev is the hash of the entry before is for the
+// caller to check. It copies what it keeps. Errors wrap ErrDamaged.
+func Decode(data []byte) (*Entry, error) {
+	e, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return e, nil
+}
+
+func decode(data []byte) (*Entry, error) {
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(4)
+	if v := r.Uint(); r.Err() == nil && v != entryVersion {
+		return nil, fmt.Errorf("entry version %d, this program reads %d", v, entryVersion)
+	}
+	head := r.View()
+	e, err := decodeHead(head)
+	if err != nil {
+		return nil, fmt.Errorf("head: %w", err)
+	}
+	n := r.Array()
+	if n == 0 || n%2 != 0 || n/2 > MaxEntryEvents {
+		return nil, fmt.Errorf("array of %d headers and payloads", n)
+	}
+	e.Events = make([]Event, n/2)
+	digests := make([]byte, 0, n/2*len(e.Hash))
+	for i := range e.Events {
+		header, payload := r.View(), r.View()
+		if err := decodeEvent(&e.Events[i], header, payload, len(e.Origins)); err != nil {
+			return nil, fmt.Errorf("event %d of entry %d: %w", i, e.Number, err)
+		}
+		e.place(&e.Events[i], i)
+		d := digest(header, payload)
+		digests = append(digests, d[:]...)
+	}
+	stored := r.View()
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	e.Hash = chain(e.Prev, head, digests)
+	if string(stored) != string(e.Hash[:]) {
+		return nil, fmt.Errorf("entry %d of shard %d: hash %x, its content has %s", e.Number, e.Shard, stored, e.Hash)
+	}
+	return e, nil
+}
+
+func decodeHead(head []byte) (*Entry, error) {
+	if err := wire.Scan(head); err != nil {
+		return nil, err
+	}
+	e := new(Entry)
+	r := wire.NewReader(head)
+	r.ArrayOf(7)
+	e.Shard, e.Number, e.Epoch, e.Owner, e.Time = uint16(r.Uint()), r.Uint(), r.Int(), r.Text(), Millis(r.Int())
+	if prev := r.View(); len(prev) == len(e.Prev) {
+		copy(e.Prev[:], prev)
+	} else {
+		r.Fail("hash of %d bytes", len(prev))
+	}
+	if n := r.Array(); n > 0 {
+		e.Origins = make([]Origin, n)
+	}
+	for i := range e.Origins {
+		r.ArrayOf(5)
+		e.Origins[i] = Origin{r.Text(), uint8(r.Uint()), r.Uint(), r.Text(), r.Bytes()}
+	}
+	return e, r.Close()
+}
+
+func decodeEvent(e *Event, header, payload []byte, origins int) error {
+	if err := wire.Scan(header); err != nil {
+		return err
+	}
+	r := wire.NewReader(header)
+	r.ArrayOf(7)
+	kind := r.Uint()
+	e.Task, e.Seq, e.Prev, e.Origin, e.RequestID = TaskID(r.Text()), r.Uint(), Ref(r.Uint()), int(r.Uint()), r.Text()
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if kind >= uint64(kindEnd) || kind == 0 {
+		return fmt.Errorf("unknown kind %d", kind)
+	}
+	if err := e.Task.Validate(); err != nil {
+		return err
+	}
+	if e.Origin > origins || len(payload) > MaxPayloadBytes+1 {
+		return fmt.Errorf("origin %d of %d, payload of %d bytes", e.Origin, origins, len(payload))
+	}
+	e.Body = newBody(Kind(kind))
+	var p Payload
+	if payload != nil {
+		p = append(make(Payload, 0, len(payload)), payload...)
+	}
+	e.Body.decode(r, p)
+	return r.Close()
+}
+
+// place fills in what an event knows from its entry.
+func (e *Entry) place(ev *Event, index int) {
+	ev.Position = Position{e.Shard, RefOf(e.Number, index)}
+	ev.At = e.Time
+	if ev.Origin > 0 {
+		ev.Principal = e.Origins[ev.Origin-1].Principal
+	}
+}
+
+// digest is the digest of an event, as Builder describes it.
+func digest(header []byte, payload Payload) Hash {
+	var sums [2 * sha256.Size]byte
+	h := sha256.Sum256(header)
+	copy(sums[:], h[:])
+	if payload != nil {
+		p := sha256.Sum256(payload)
+		copy(sums[sha256.Size:], p[:])
+	}
+	return sha256.Sum256(sums[:])
+}
+
+// chain is the chain hash of an entry, as Builder describes it.
+func chain(prev Hash, head, digests []byte) Hash {
+	h := sha256.New()
+	headSum := sha256.Sum256(head)
+	h.Write(prev[:])
+	h.Write(headSum[:])
+	h.Write(digests)
+	var sum Hash
+	h.Sum(sum[:0])
+	return sum
+}

@@ -1,0 +1,362 @@
+// Package events is the vocabulary of the journal: what can happen to a task, in which form it is stored, and the limits
+// of it. It does no I/O and knows no clock.
+//
+// An Event is one transition of one task; an Entry is the numbered, hash-chained record of the events of one commit. The
+// stored forms are described at Builder; golden files pin every one of them for ever.
+package events
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"taskledger/internal/wire"
+)
+
+// Event is one committed transition of one task. Events are never changed.
+type Event struct {
+	Task      TaskID
+	Seq       uint64 // 1, 2, 3 ... without gaps within a life of the task
+	Prev      Ref    // the task's event before this one, in the same shard; 0 for Created
+	Origin    int    // 1 + index of the Origin in the entry; 0: the owner itself, as for Lost and timed starts
+	RequestID string // of the submit that caused it, if it gave one
+	Body      Body
+
+	// Known from the entry, not stored with the event.
+	Position  Position
+	At        Millis
+	Principal string // who asked; "" = the owner itself
+}
+
+// Kind returns the kind of the body.
+func (e *Event) Kind() Kind { return e.Body.Kind() }
+
+// Kind is the stored number of an event kind: never reused, never reordered.
+type Kind uint8
+
+// The kinds, in the order of a task's life.
+const (
+	KindCreated Kind = 1 + iota
+	KindStarted
+	KindProgressed
+	KindSucceeded
+	KindFailed
+	KindSnoozed
+	KindLost
+	KindReleased
+	KindRescheduled
+	KindMerged
+	KindSuspended
+	KindResumed
+	KindCancelRequested
+	KindDeleted
+	kindEnd
+)
+
+var kindNames = [kindEnd]string{"", "Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released",
+	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted"}
+
+// Kinds returns every kind in stored order.
+func Kinds() []Kind {
+	all := make([]Kind, 0, kindEnd-1)
+	for k := KindCreated; k < kindEnd; k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// String returns the name of the body's type.
+func (k Kind) String() string {
+	if k == 0 || k >= kindEnd {
+		return "Kind(" + strconv.Itoa(int(k)) + ")"
+	}
+	return kindNames[k]
+}
+
+// MarshalText is String.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Body is what a kind of event says. The set is closed: pointers to the types below.
+type Body interface {
+	Kind() Kind
+	payload() Payload
+	encode(w *wire.Writer)
+	decode(r *wire.Reader, p Payload)
+}
+
+// Created begins a life of a task.
+type Created struct {
+	Behavior  string
+	Policy    Policy // complete
+	Priority  int64
+	NotBefore Millis // never 0
+	Params    Payload
+}
+
+// Started begins an attempt on a node. The event's Ref names the attempt from now on and is its fencing token.
+type Started struct {
+	Node    string // session id
+	Attempt uint32 // 1, 2, 3 ... within the life
+	Offer   uint64 // number of the offer it answers; 0: the owner started it on its own node
+	Lease   Millis // the TTL of the node's session, as a duration: the recheck stamp is At+Lease/3, the lost stamp At+Lease
+}
+
+// Progressed is what a running attempt last said of itself.
+type Progressed struct {
+	Done, Total int64
+	Note        string
+}
+
+// Succeeded ends an attempt, and the run.
+type Succeeded struct {
+	Result Payload
+	Next   Millis // of a repetition; 0 = none
+}
+
+// Failed ends an attempt, or the run of a task that waits.
+type Failed struct {
+	Error Error
+	Next  Millis // of a retry; 0 = the run ends, and no further one is due
+}
+
+// Error is why a task failed, equal on every node.
+type Error struct {
+	Code       string            `json:"code"` // one of the Code constants or the behavior's own
+	Message    string            `json:"message,omitempty"`
+	Retryable  bool              `json:"retryable,omitempty"`
+	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// Codes that the engine gives to failures.
+const (
+	CodeFailed    = "failed"    // the handler returned an error without a code
+	CodeCancelled = "cancelled" // somebody asked for it
+	CodeTimeout   = "timeout"   // the attempt exceeded its time-out
+	CodeLost      = "lost"      // its nodes died too often
+	CodePanic     = "panic"     // the handler panicked or ended its goroutine
+	CodeRejected  = "rejected"  // parameters or result cannot be decoded or exceed a limit
+)
+
+// Snoozed ends an attempt without failure; the task runs again later.
+type Snoozed struct{ Until Millis }
+
+// Lost gives up an attempt whose node's session has ended.
+type Lost struct{ Until Millis }
+
+// Released gives back an attempt that its node does not run, or no longer.
+type Released struct{ Until Millis }
+
+// Rescheduled sets the next run of a task that waits or has ended; 0 = never.
+type Rescheduled struct{ At Millis }
+
+// Merged replaces the parameters. On a RUNNING task it makes a further run, with them, due at the end of this one.
+type Merged struct{ Params Payload }
+
+// Suspended keeps a task from starting; a running attempt goes on.
+type Suspended struct{}
+
+// Resumed ends Suspended.
+type Resumed struct{}
+
+// CancelRequested says that the running attempt shall end and nothing start after it.
+type CancelRequested struct{ Reason string }
+
+// Deleted ends the life of a task.
+type Deleted struct{}
+
+func (*Created) Kind() Kind         { return KindCreated }
+func (*Started) Kind() Kind         { return KindStarted }
+func (*Progressed) Kind() Kind      { return KindProgressed }
+func (*Succeeded) Kind() Kind       { return KindSucceeded }
+func (*Failed) Kind() Kind          { return KindFailed }
+func (*Snoozed) Kind() Kind         { return KindSnoozed }
+func (*Lost) Kind() Kind            { return KindLost }
+func (*Released) Kind() Kind        { return KindReleased }
+func (*Rescheduled) Kind() Kind     { return KindRescheduled }
+func (*Merged) Kind() Kind          { return KindMerged }
+func (*Suspended) Kind() Kind       { return KindSuspended }
+func (*Resumed) Kind() Kind         { return KindResumed }
+func (*CancelRequested) Kind() Kind { return KindCancelRequested }
+func (*Deleted) Kind() Kind         { return KindDeleted }
+
+// newBody returns an empty body of the kind, nil for an unknown one.
+func newBody(k Kind) Body {
+	switch k {
+	case KindCreated:
+		return new(Created)
+	case KindStarted:
+		return new(Started)
+	case KindProgressed:
+		return new(Progressed)
+	case KindSucceeded:
+		return new(Succeeded)
+	case KindFailed:
+		return new(Failed)
+	case KindSnoozed:
+		return new(Snoozed)
+	case KindLost:
+		return new(Lost)
+	case KindReleased:
+		return new(Released)
+	case KindRescheduled:
+		return new(Rescheduled)
+	case KindMerged:
+		return new(Merged)
+	case KindSuspended:
+		return new(Suspended)
+	case KindResumed:
+		return new(Resumed)
+	case KindCancelRequested:
+		return new(CancelRequested)
+	case KindDeleted:
+		return new(Deleted)
+	}
+	return nil
+}
+
+func (b *Created) payload() Payload        { return b.Params }
+func (*Started) payload() Payload          { return nil }
+func (*Progressed) payload() Payload       { return nil }
+func (b *Succeeded) payload() Payload      { return b.Result }
+func (*Failed) payload() Payload           { return nil }
+func (*Snoozed) payload() Payload          { return nil }
+func (*Lost) payload() Payload             { return nil }
+func (*Released) payload() Payload         { return nil }
+func (*Rescheduled) payload() Payload      { return nil }
+func (b *Merged) payload() Payload         { return b.Params }
+func (*Suspended) payload() Payload        { return nil }
+func (*Resumed) payload() Payload          { return nil }
+func (*CancelRequested) payload() Payload  { return nil }
+func (*Deleted) payload() Payload          { return nil }
+func (*Suspended) encode(w *wire.Writer)   { w.Array(0) }
+func (*Resumed) encode(w *wire.Writer)     { w.Array(0) }
+func (*Deleted) encode(w *wire.Writer)     { w.Array(0) }
+func (b *Snoozed) encode(w *wire.Writer)   { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Lost) encode(w *wire.Writer)      { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Released) encode(w *wire.Writer)  { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Merged) encode(w *wire.Writer)    { w.Array(0) }
+func (b *Succeeded) encode(w *wire.Writer) { w.Array(1); w.Int(int64(b.Next)) }
+func (b *Progressed) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Int(b.Done)
+	w.Int(b.Total)
+	w.Text(b.Note)
+}
+
+func (b *Rescheduled) encode(w *wire.Writer)     { w.Array(1); w.Int(int64(b.At)) }
+func (b *CancelRequested) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
+
+func (b *Started) encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(b.Node)
+	w.Uint(uint64(b.Attempt))
+	w.Uint(b.Offer)
+	w.Int(int64(b.Lease))
+}
+
+func (b *Created) encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(b.Behavior)
+	w.Int(b.Priority)
+	w.Int(int64(b.NotBefore))
+	b.Policy.Encode(w)
+}
+
+func (b *Failed) encode(w *wire.Writer) {
+	w.Array(2)
+	b.Error.Encode(w)
+	w.Int(int64(b.Next))
+}
+
+func (*Suspended) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(0) }
+func (*Resumed) decode(r *wire.Reader, _ Payload)    { r.ArrayOf(0) }
+func (*Deleted) decode(r *wire.Reader, _ Payload)    { r.ArrayOf(0) }
+func (b *Merged) decode(r *wire.Reader, p Payload)   { r.ArrayOf(0); b.Params = p }
+func (b *Snoozed) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (b *Lost) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (b *Released) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (b *Succeeded) decode(r *wire.Reader, p Payload) {
+	r.ArrayOf(1)
+	b.Next, b.Result = Millis(r.Int()), p
+}
+
+func (b *Rescheduled) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.At = Millis(r.Int()) }
+func (b *CancelRequested) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Reason = r.Text() }
+
+func (b *Progressed) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(3)
+	b.Done, b.Total, b.Note = r.Int(), r.Int(), r.Text()
+}
+
+func (b *Started) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(4)
+	b.Node, b.Attempt, b.Offer, b.Lease = r.Text(), uint32(r.Uint()), r.Uint(), Millis(r.Int())
+}
+
+func (b *Created) decode(r *wire.Reader, p Payload) {
+	r.ArrayOf(4)
+	b.Behavior, b.Priority, b.NotBefore, b.Params = r.Text(), r.Int(), Millis(r.Int()), p
+	b.Policy.Decode(r)
+}
+
+func (b *Failed) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(2)
+	b.Error.Decode(r)
+	b.Next = Millis(r.Int())
+}
+
+// Encode writes the error as an array: code, message, retryable, and an array of property names and values, sorted.
+func (e *Error) Encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(e.Code)
+	w.Text(e.Message)
+	w.Bool(e.Retryable)
+	w.Array(2 * len(e.Properties))
+	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
+		w.Text(name)
+		w.Text(e.Properties[name])
+	}
+}
+
+// Decode reads what Encode wrote.
+func (e *Error) Decode(r *wire.Reader) {
+	r.ArrayOf(4)
+	e.Code, e.Message, e.Retryable = r.Text(), r.Text(), r.Bool()
+	n := r.Array()
+	if n > 2*MaxProperties || n%2 != 0 {
+		r.Fail("array of %d property names and values", n)
+		return
+	}
+	if n > 0 {
+		e.Properties = make(map[string]string, n/2)
+		for range n / 2 {
+			name := r.Text()
+			e.Properties[name] = r.Text()
+		}
+	}
+}
+
+// Fit returns the error cut to what an event may hold.
+func (e Error) Fit() Error {
+	e.Code = e.Code[:min(len(e.Code), MaxNameBytes)]
+	e.Message = cut(e.Message, MaxPayloadBytes/2)
+	total := 0
+	for name, value := range e.Properties {
+		total += len(name) + len(value)
+	}
+	if len(e.Properties) > MaxProperties || total > MaxPayloadBytes/2 {
+		e.Properties = map[string]string{"properties": fmt.Sprintf("dropped: %d of %d bytes exceed the limits of %d and %d",
+			len(e.Properties), total, MaxProperties, MaxPayloadBytes/2)}
+	}
+	return e
+}
+
+// cut shortens s to at most n bytes and says so in it.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = " ... (cut)"
+	return s[:n-len(mark)] + mark
+}

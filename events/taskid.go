@@ -1,0 +1,65 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// TaskID names a task in the cluster: "affinity/name" or "name", 1 to 128 bytes of [A-Za-z0-9._:-] around at most one
+// slash. Tasks of one affinity live in one shard and can change together.
+type TaskID string
+
+// Settings is the reserved task that records cluster-wide operator actions in its parameters.
+const Settings TaskID = "cluster/settings"
+
+// Validate returns an error that says which rule the id breaks.
+func (id TaskID) Validate() error {
+	affinity, name, slash := strings.Cut(string(id), "/")
+	switch {
+	case id == "":
+		return fmt.Errorf("task id: empty")
+	case len(id) > MaxIDBytes:
+		return fmt.Errorf("task id: %d bytes exceed the limit of %d", len(id), MaxIDBytes)
+	case slash && (affinity == "" || name == ""):
+		return fmt.Errorf("task id %q: nothing on one side of the slash", id)
+	}
+	for i := range len(id) {
+		c := id[i]
+		if !isAlphanumeric(c) && !strings.ContainsRune("._:-", rune(c)) && (c != '/' || i != len(affinity)) {
+			return fmt.Errorf("task id %q: byte %d is %q, want [A-Za-z0-9._:-] and at most one slash", id, i, c)
+		}
+	}
+	return nil
+}
+
+// Affinity is the part before the slash, or the whole id.
+func (id TaskID) Affinity() string {
+	affinity, _, _ := strings.Cut(string(id), "/")
+	return affinity
+}
+
+// Shard is where the task lives in a cluster of count shards: the first 8 bytes of SHA-256(affinity), big endian, modulo
+// count. It is part of the stored format.
+func (id TaskID) Shard(count int) int {
+	sum := sha256.Sum256([]byte(id.Affinity()))
+	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(count))
+}
+
+// ValidateBehavior returns an error when id is not 1 to 48 bytes of [a-z0-9-].
+func ValidateBehavior(id string) error {
+	if id == "" || len(id) > MaxBehaviorBytes {
+		return fmt.Errorf("behavior id %q: %d bytes, want 1 to %d", id, len(id), MaxBehaviorBytes)
+	}
+	for i := range len(id) {
+		if c := id[i]; !isAlphanumeric(c) && c != '-' || c >= 'A' && c <= 'Z' {
+			return fmt.Errorf("behavior id %q: byte %d is %q, want [a-z0-9-]", id, i, c)
+		}
+	}
+	return nil
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
