@@ -62,14 +62,12 @@ func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
 
 // StateError refuses a command that the task's present state does not allow. Nothing was changed.
 type StateError struct {
-	Task          events.TaskID
-	Status, Asked string
+	Task    events.TaskID
+	Problem string // what was asked, and the state
 }
 
 // Error names the task, what was asked and the state.
-func (e *StateError) Error() string {
-	return fmt.Sprintf("task %s: cannot %s while %s", e.Task, e.Asked, e.Status)
-}
+func (e *StateError) Error() string { return fmt.Sprintf("task %s: %s", e.Task, e.Problem) }
 
 // OverloadError refuses a submit; nothing was accepted.
 type OverloadError struct {

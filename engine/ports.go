@@ -61,6 +61,8 @@ type Journal interface {
 	// Read yields the entries from number from up to the last one at the time of the call, in order and linearizably,
 	// in bounded pages. A missing entry yields ErrTrimmed. It ends with the first error.
 	Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+	// Entry reads one entry linearizably; ErrTrimmed when it is gone, or was never written.
+	Entry(ctx context.Context, shard int, number uint64) (Record, error)
 	// Follow is Read that goes on with every later entry until ctx ends. It survives lost connections.
 	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
 }

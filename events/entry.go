@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 
 	"taskledger/internal/wire"
 )
@@ -124,11 +125,17 @@ func (b *Builder) Add(ev Event) *Event {
 	return e
 }
 
-// Seal returns the stored form, in memory of its own, and sets the entry's Hash.
+// Seal returns the stored form, in memory of its own, and sets the entry's Hash. It refuses what Decode would refuse: such
+// an entry could be committed and never be read again.
 func (b *Builder) Seal() ([]byte, error) {
 	e := &b.Entry
 	if len(e.Events) == 0 || len(e.Events) > MaxEntryEvents {
 		return nil, fmt.Errorf("entry %d of shard %d: %d events, want 1 to %d", e.Number, e.Shard, len(e.Events), MaxEntryEvents)
+	}
+	for i := range e.Events {
+		if err := e.Events[i].check(len(e.Origins)); err != nil {
+			return nil, fmt.Errorf("event %d of entry %d of shard %d: %w", i, e.Number, e.Shard, err)
+		}
 	}
 	w := &b.scratch
 	w.B = w.B[:0]
@@ -175,6 +182,9 @@ func Decode(data []byte) (*Entry, error) {
 }
 
 func decode(data []byte) (*Entry, error) {
+	if len(data) > MaxEntryBytes {
+		return nil, fmt.Errorf("%d bytes exceed the limit of %d", len(data), MaxEntryBytes)
+	}
 	if err := wire.Scan(data); err != nil {
 		return nil, err
 	}
@@ -221,7 +231,8 @@ func decodeHead(head []byte) (*Entry, error) {
 	e := new(Entry)
 	r := wire.NewReader(head)
 	r.ArrayOf(7)
-	e.Shard, e.Number, e.Epoch, e.Owner, e.Time = uint16(r.Uint()), r.Uint(), r.Int(), r.Text(), Millis(r.Int())
+	e.Shard, e.Number = uint16(upTo(r, math.MaxUint16)), upTo(r, maxEntryNumber)
+	e.Epoch, e.Owner, e.Time = r.Int(), r.Text(), Millis(r.Int())
 	if prev := r.View(); len(prev) == len(e.Prev) {
 		copy(e.Prev[:], prev)
 	} else {
@@ -232,7 +243,7 @@ func decodeHead(head []byte) (*Entry, error) {
 	}
 	for i := range e.Origins {
 		r.ArrayOf(5)
-		e.Origins[i] = Origin{r.Text(), uint8(r.Uint()), r.Uint(), r.Text(), r.Bytes()}
+		e.Origins[i] = Origin{r.Text(), uint8(upTo(r, math.MaxUint8)), r.Uint(), r.Text(), r.Bytes()}
 	}
 	return e, r.Close()
 }
@@ -244,18 +255,12 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 	r := wire.NewReader(header)
 	r.ArrayOf(7)
 	kind := r.Uint()
-	e.Task, e.Seq, e.Prev, e.Origin, e.RequestID = TaskID(r.Text()), r.Uint(), Ref(r.Uint()), int(r.Uint()), r.Text()
+	e.Task, e.Seq, e.Prev, e.Origin, e.RequestID = TaskID(r.Text()), r.Uint(), Ref(r.Uint()), int(upTo(r, math.MaxInt32)), r.Text()
 	if err := r.Err(); err != nil {
 		return err
 	}
 	if kind >= uint64(kindEnd) || kind == 0 {
 		return fmt.Errorf("unknown kind %d", kind)
-	}
-	if err := e.Task.Validate(); err != nil {
-		return err
-	}
-	if e.Origin > origins || len(payload) > MaxPayloadBytes+1 {
-		return fmt.Errorf("origin %d of %d, payload of %d bytes", e.Origin, origins, len(payload))
 	}
 	e.Body = newBody(Kind(kind))
 	var p Payload
@@ -263,7 +268,42 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 		p = append(make(Payload, 0, len(payload)), payload...)
 	}
 	e.Body.decode(r, p)
-	return r.Close()
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return e.check(origins)
+}
+
+// check is what both Seal and Decode demand of an event in an entry with that many origins.
+func (e *Event) check(origins int) error {
+	if err := e.Task.Validate(); err != nil {
+		return err
+	}
+	if e.Origin < 0 || e.Origin > origins {
+		return fmt.Errorf("origin %d of %d", e.Origin, origins)
+	}
+	if n := len(e.Body.payload()); n > MaxPayloadBytes+1 {
+		return fmt.Errorf("payload of %d bytes exceeds the limit of %d", n-1, MaxPayloadBytes)
+	}
+	switch b := e.Body.(type) {
+	case *Created:
+		_, err := b.Policy.Complete()
+		return err
+	case *Failed:
+		if n := len(b.Error.Properties); n > MaxProperties {
+			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
+		}
+	}
+	return nil
+}
+
+// upTo reads a number that must not exceed limit.
+func upTo(r *wire.Reader, limit uint64) uint64 {
+	v := r.Uint()
+	if v > limit {
+		r.Fail("number %d exceeds %d", v, limit)
+	}
+	return v
 }
 
 // place fills in what an event knows from its entry.

@@ -8,6 +8,7 @@ package events
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -112,12 +113,14 @@ type Progressed struct {
 type Succeeded struct {
 	Result Payload
 	Next   Millis // of a repetition; 0 = none
+	Run    uint32 // which run of the life this ends: 1, 2, 3 ...
 }
 
 // Failed ends an attempt, or the run of a task that waits.
 type Failed struct {
 	Error Error
 	Next  Millis // of a retry; 0 = the run ends, and no further one is due
+	Run   uint32 // which run of the life this ends; 0 when it will be retried
 }
 
 // Error is why a task failed, equal on every node.
@@ -215,28 +218,27 @@ func newBody(k Kind) Body {
 	return nil
 }
 
-func (b *Created) payload() Payload        { return b.Params }
-func (*Started) payload() Payload          { return nil }
-func (*Progressed) payload() Payload       { return nil }
-func (b *Succeeded) payload() Payload      { return b.Result }
-func (*Failed) payload() Payload           { return nil }
-func (*Snoozed) payload() Payload          { return nil }
-func (*Lost) payload() Payload             { return nil }
-func (*Released) payload() Payload         { return nil }
-func (*Rescheduled) payload() Payload      { return nil }
-func (b *Merged) payload() Payload         { return b.Params }
-func (*Suspended) payload() Payload        { return nil }
-func (*Resumed) payload() Payload          { return nil }
-func (*CancelRequested) payload() Payload  { return nil }
-func (*Deleted) payload() Payload          { return nil }
-func (*Suspended) encode(w *wire.Writer)   { w.Array(0) }
-func (*Resumed) encode(w *wire.Writer)     { w.Array(0) }
-func (*Deleted) encode(w *wire.Writer)     { w.Array(0) }
-func (b *Snoozed) encode(w *wire.Writer)   { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Lost) encode(w *wire.Writer)      { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Released) encode(w *wire.Writer)  { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Merged) encode(w *wire.Writer)    { w.Array(0) }
-func (b *Succeeded) encode(w *wire.Writer) { w.Array(1); w.Int(int64(b.Next)) }
+func (b *Created) payload() Payload       { return b.Params }
+func (*Started) payload() Payload         { return nil }
+func (*Progressed) payload() Payload      { return nil }
+func (b *Succeeded) payload() Payload     { return b.Result }
+func (*Failed) payload() Payload          { return nil }
+func (*Snoozed) payload() Payload         { return nil }
+func (*Lost) payload() Payload            { return nil }
+func (*Released) payload() Payload        { return nil }
+func (*Rescheduled) payload() Payload     { return nil }
+func (b *Merged) payload() Payload        { return b.Params }
+func (*Suspended) payload() Payload       { return nil }
+func (*Resumed) payload() Payload         { return nil }
+func (*CancelRequested) payload() Payload { return nil }
+func (*Deleted) payload() Payload         { return nil }
+func (*Suspended) encode(w *wire.Writer)  { w.Array(0) }
+func (*Resumed) encode(w *wire.Writer)    { w.Array(0) }
+func (*Deleted) encode(w *wire.Writer)    { w.Array(0) }
+func (b *Snoozed) encode(w *wire.Writer)  { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Lost) encode(w *wire.Writer)     { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Released) encode(w *wire.Writer) { w.Array(1); w.Int(int64(b.Until)) }
+func (b *Merged) encode(w *wire.Writer)   { w.Array(0) }
 func (b *Progressed) encode(w *wire.Writer) {
 	w.Array(3)
 	w.Int(b.Done)
@@ -244,6 +246,7 @@ func (b *Progressed) encode(w *wire.Writer) {
 	w.Text(b.Note)
 }
 
+func (b *Succeeded) encode(w *wire.Writer)       { w.Array(2); w.Int(int64(b.Next)); w.Uint(uint64(b.Run)) }
 func (b *Rescheduled) encode(w *wire.Writer)     { w.Array(1); w.Int(int64(b.At)) }
 func (b *CancelRequested) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
 
@@ -264,9 +267,10 @@ func (b *Created) encode(w *wire.Writer) {
 }
 
 func (b *Failed) encode(w *wire.Writer) {
-	w.Array(2)
+	w.Array(3)
 	b.Error.Encode(w)
 	w.Int(int64(b.Next))
+	w.Uint(uint64(b.Run))
 }
 
 func (*Suspended) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(0) }
@@ -277,8 +281,8 @@ func (b *Snoozed) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(1); b.Until = M
 func (b *Lost) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.Until = Millis(r.Int()) }
 func (b *Released) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Until = Millis(r.Int()) }
 func (b *Succeeded) decode(r *wire.Reader, p Payload) {
-	r.ArrayOf(1)
-	b.Next, b.Result = Millis(r.Int()), p
+	r.ArrayOf(2)
+	b.Next, b.Run, b.Result = Millis(r.Int()), uint32(upTo(r, math.MaxUint32)), p
 }
 
 func (b *Rescheduled) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.At = Millis(r.Int()) }
@@ -291,7 +295,7 @@ func (b *Progressed) decode(r *wire.Reader, _ Payload) {
 
 func (b *Started) decode(r *wire.Reader, _ Payload) {
 	r.ArrayOf(4)
-	b.Node, b.Attempt, b.Offer, b.Lease = r.Text(), uint32(r.Uint()), r.Uint(), Millis(r.Int())
+	b.Node, b.Attempt, b.Offer, b.Lease = r.Text(), uint32(upTo(r, math.MaxUint32)), r.Uint(), Millis(r.Int())
 }
 
 func (b *Created) decode(r *wire.Reader, p Payload) {
@@ -301,9 +305,9 @@ func (b *Created) decode(r *wire.Reader, p Payload) {
 }
 
 func (b *Failed) decode(r *wire.Reader, _ Payload) {
-	r.ArrayOf(2)
+	r.ArrayOf(3)
 	b.Error.Decode(r)
-	b.Next = Millis(r.Int())
+	b.Next, b.Run = Millis(r.Int()), uint32(upTo(r, math.MaxUint32))
 }
 
 // Encode writes the error as an array: code, message, retryable, and an array of property names and values, sorted.

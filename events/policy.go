@@ -2,13 +2,14 @@ package events
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"taskledger/internal/wire"
 )
 
 // Policy is what an owner must know of a behavior to decide without its code. It is recorded in Created. The zero value
-// of each field selects the default. Times count in whole milliseconds.
+// of each field selects the default. Times count in whole milliseconds, rounded up.
 type Policy struct {
 	Timeout     time.Duration // of one attempt; 0 = none
 	MaxAttempts int           // failed attempts of one run before the failure is final; default 25
@@ -54,7 +55,7 @@ func (p Policy) Complete() (Policy, error) {
 		if *d.at == 0 {
 			*d.at = d.def
 		}
-		*d.at = d.at.Truncate(time.Millisecond)
+		*d.at = (*d.at + time.Millisecond - 1).Truncate(time.Millisecond) // a short time is not none
 	}
 	for _, n := range []struct {
 		name string
@@ -111,5 +112,5 @@ func (p *Policy) Decode(r *wire.Reader) {
 	}
 	p.Timeout, p.MaxAttempts, p.MaxLost, p.LostDelay = millis(), int(r.Int()), int(r.Int()), millis()
 	p.Backoff.Base, p.Backoff.Max = millis(), millis()
-	p.Existing, p.Priority, p.Retain = Existing(r.Int()), r.Int(), millis()
+	p.Existing, p.Priority, p.Retain = Existing(upTo(r, math.MaxUint8)), r.Int(), millis()
 }

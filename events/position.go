@@ -11,7 +11,10 @@ import (
 // of a Started is the fencing token of the attempt. 0 means none: entries count from 1.
 type Ref uint64
 
-const indexBits = 20
+const (
+	indexBits      = 20
+	maxEntryNumber = 1<<(64-indexBits) - 1 // what a Ref can hold
+)
 
 // RefOf returns the Ref of the index-th event, counting from 0, of an entry.
 func RefOf(entry uint64, index int) Ref { return Ref(entry<<indexBits | uint64(index)) }

@@ -37,7 +37,7 @@ func (w *Writer) Uint(v uint64) {
 	}
 }
 
-// Int writes v in its shortest form.
+// Int writes v as Uint does, or when negative in one byte down to -32 and in nine below.
 func (w *Writer) Int(v int64) {
 	switch {
 	case v >= 0:
@@ -177,11 +177,15 @@ func (r *Reader) ArrayOf(n int) {
 
 // Uint reads a non-negative integer.
 func (r *Reader) Uint() uint64 {
-	v := r.Int()
-	if v < 0 && r.err == nil {
-		r.fail("negative number")
+	switch c := r.code("number"); {
+	case c < 0x80:
+		return uint64(c)
+	case c >= 0xcc && c <= 0xcf:
+		return r.number(1<<(c-0xcc), "number")
+	default:
+		r.fail("non-negative number expected, found 0x%02x", c)
+		return 0
 	}
-	return uint64(v)
 }
 
 // Int reads an integer. Unsigned values above the largest int64 are errors.
@@ -250,3 +254,6 @@ func (r *Reader) Bytes() []byte {
 	}
 	return append(make([]byte, 0, len(v)), v...)
 }
+
+// NextBool reports whether the next value is a boolean, without reading it.
+func (r *Reader) NextBool() bool { return len(r.b) > 0 && (r.b[0] == 0xc2 || r.b[0] == 0xc3) }

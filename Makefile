@@ -1,0 +1,34 @@
+# `make check` is what CI runs.
+.PHONY: check fmt vet staticcheck race test fuzz cover tidy
+
+check: fmt vet staticcheck race
+
+fmt: # gofmt must have nothing to change
+	@changed=$$(gofmt -l .); test -z "$$changed" || { echo "gofmt would change:"; echo "$$changed"; exit 1; }
+
+vet:
+	go vet ./...
+
+staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows nothing of
+	go tool -modfile=tools/go.mod staticcheck ./...
+
+race:
+	go test -race ./...
+
+test:
+	go test ./...
+
+FUZZTIME ?= 20s
+FUZZ = -fuzztime $(FUZZTIME) -fuzzminimizetime 50x
+fuzz: # every fuzz target for FUZZTIME
+	go test ./internal/wire -run '^$$' -fuzz '^FuzzScan$$' $(FUZZ)
+	go test ./internal/wire -run '^$$' -fuzz '^FuzzReader$$' $(FUZZ)
+	go test ./events -run '^$$' -fuzz '^FuzzDecodeEntry$$' $(FUZZ)
+
+cover:
+	go test -coverprofile=cover.out ./...
+	go tool cover -func=cover.out | tail -n 1
+
+tidy:
+	go mod tidy
+	cd tools && go mod tidy

@@ -1,0 +1,187 @@
+package behaviors
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// Bound is a Behavior together with the function that does the work: an engine.Behavior for nodes that can be submitted
+// with types as well.
+type Bound[P, R any] struct {
+	*Behavior[P, R]
+	fn func(ctx context.Context, params P) (R, error)
+}
+
+// merging is a Bound that is an engine.Merger: one without a Merge rule must not be, or every second submit would merge.
+type merging[P, R any] struct{ *Bound[P, R] }
+
+// Types names P and R, with the names of their packages.
+func (b *Bound[P, R]) Types() string {
+	return reflect.TypeFor[P]().String() + " -> " + reflect.TypeFor[R]().String()
+}
+
+// Policy returns the policy with its defaults filled in.
+func (b *Bound[P, R]) Policy() engine.Policy { return b.rules.Policy }
+
+// Validate returns what keeps a node from running the behavior: a bad definition, or that no function is bound.
+func (b *Bound[P, R]) Validate() error {
+	if b.invalid == nil && b.fn == nil {
+		return b.unbound()
+	}
+	return b.invalid
+}
+
+func (b *Bound[P, R]) unbound() error {
+	return &engine.InvalidError{Field: "behavior " + b.id, Problem: "no function is bound to it"}
+}
+
+// Plan decodes the parameters and asks the rules TaskID and Delay.
+func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
+	if b.invalid != nil {
+		return engine.Plan{}, b.invalid
+	}
+	return safely("planning behavior "+b.id, func() (engine.Plan, error) {
+		p, err := decodeParams[P](params)
+		if err != nil {
+			return engine.Plan{}, err
+		}
+		return b.plan(p, now)
+	})
+}
+
+func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
+	if rule := b.rules.TaskID; rule != nil {
+		plan.ID = rule(p)
+		if err := plan.ID.Validate(); err != nil {
+			return engine.Plan{}, &engine.InvalidError{Field: "id", Problem: err.Error()}
+		}
+	}
+	if rule := b.rules.Delay; rule != nil {
+		d := rule(p)
+		if err := checkDelay("delay", d); err != nil {
+			return engine.Plan{}, err
+		}
+		if d > 0 {
+			plan.NotBefore = now.Add(d)
+		}
+	}
+	return plan, nil
+}
+
+// Merge implements engine.Merger by the rule Merge.
+func (b *merging[P, R]) Merge(stored, requested []byte) ([]byte, error) {
+	return safely("merging behavior "+b.id, func() ([]byte, error) {
+		s, err := decodeParams[P](stored)
+		if err != nil {
+			return nil, fmt.Errorf("stored parameters: %w", err)
+		}
+		r, err := decodeParams[P](requested)
+		if err != nil {
+			return nil, err
+		}
+		return encode("merged parameters", b.rules.Merge(s, r))
+	})
+}
+
+// Run makes one attempt.
+func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+	p, err := decodeParams[P](a.Params)
+	if err == nil && b.fn == nil {
+		err = b.unbound()
+	}
+	if err != nil {
+		return engine.Outcome{Err: rejection(err)}
+	}
+	r, err := b.fn(withAttempt(ctx, a), p)
+	if err != nil {
+		return b.failed(ctx, p, a, err)
+	}
+	return b.succeeded(p, a, r)
+}
+
+func (b *Bound[P, R]) succeeded(p P, a engine.Attempt, r R) engine.Outcome {
+	now := b.now()
+	raw, err := encode("result", r)
+	if err != nil {
+		// The same result would come again, so Policy does not; the rule may, to keep a repetition going.
+		return b.afterFailure(p, a, rejection(err), time.Time{}, now)
+	}
+	if b.rules.AfterSuccess == nil {
+		return engine.Outcome{Result: raw}
+	}
+	next, err := nextRun("after success", b.rules.AfterSuccess(p, r, now), now)
+	if err != nil {
+		return engine.Outcome{Err: rejection(err)}
+	}
+	return engine.Outcome{Result: raw, Next: next}
+}
+
+func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err error) engine.Outcome {
+	v := verdictOf(err)
+	if ctx.Err() == context.DeadlineExceeded { // AfterFailure sees the code that the engine records
+		v.err = Code(events.CodeTimeout, err, nil)
+	}
+	switch {
+	case v.final:
+		return engine.Outcome{Err: v.failure()}
+	case v.snooze > 0:
+		return engine.Outcome{Snooze: v.snooze}
+	}
+	now := b.now()
+	return b.afterFailure(p, a, v.failure(), b.backoff(a, v, now), now)
+}
+
+// backoff returns when the policy, or the verdict in its place, runs the task again; zero when the attempts are used up.
+func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict, now time.Time) time.Time {
+	failures := a.Failures + 1
+	switch {
+	case failures >= a.Policy.MaxAttempts:
+		return time.Time{}
+	case v.retry:
+		return now.Add(v.retryAfter)
+	}
+	return now.Add(a.Policy.Backoff.Delay(failures, b.random()))
+}
+
+func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backoff, now time.Time) engine.Outcome {
+	rule := b.rules.AfterFailure
+	if rule == nil {
+		return engine.Outcome{Err: e, Next: backoff}
+	}
+	next, err := nextRun("after failure", rule(p, Failure{
+		Err: &engine.TaskError{Task: a.Task, Attempt: a.Number, Code: e.Code, Message: e.Message,
+			Retryable: e.Retryable, Properties: e.Properties},
+		Attempt: a.Number,
+		Lost:    a.Lost,
+		Backoff: backoff,
+	}, now), now)
+	if err != nil {
+		return engine.Outcome{Err: rejection(fmt.Errorf("%w; the attempt failed with %s: %s", err, e.Code, e.Message))}
+	}
+	return engine.Outcome{Err: e, Next: next}
+}
+
+// nextRun checks the answer of a rule. A time before now is now: the stored time 0 would mean never.
+func nextRun(rule string, next, now time.Time) (time.Time, error) {
+	switch {
+	case next.IsZero():
+		return next, nil
+	case next.Before(now):
+		return now, nil
+	case next.Sub(now) > maxDelay:
+		return time.Time{}, checkDelay(rule, next.Sub(now))
+	}
+	return next, nil
+}
+
+func checkDelay(field string, d time.Duration) error {
+	if d < 0 || d > maxDelay {
+		return &engine.InvalidError{Field: field, Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
+	}
+	return nil
+}

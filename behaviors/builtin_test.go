@@ -1,0 +1,64 @@
+package behaviors_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+func TestNoop_Succeeds(t *testing.T) {
+	if o := behaviors.Noop().Run(t.Context(), attempt(t, nil)); o.Err != nil || o.Result != nil {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+func TestSleep_LastsItsDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		_, o := run[behaviors.None](t.Context(), t, behaviors.Sleep(), behaviors.SleepParams{Duration: behaviors.Duration(time.Hour)})
+		if took := time.Since(begin); took != time.Hour || o.Err != nil {
+			t.Errorf("took %s, outcome %+v", took, o)
+		}
+	})
+}
+
+func TestSleep_EndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("cancelled by Ada")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
+		defer cancel()
+		_, o := run[behaviors.None](ctx, t, behaviors.Sleep(), behaviors.SleepParams{Duration: behaviors.Duration(time.Hour)})
+		if e := wantFailure(t, o, events.CodeTimeout, false); e.Message != cause.Error() {
+			t.Errorf("message %q, want the cause", e.Message)
+		}
+	})
+}
+
+func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {
+	ids := func(all []engine.Behavior) (ids []string) {
+		for _, b := range all {
+			if err := b.(interface{ Validate() error }).Validate(); err != nil {
+				t.Errorf("%s: %v", b.ID(), err)
+			}
+			ids = append(ids, b.ID())
+		}
+		return ids
+	}
+	if got, want := ids(behaviors.Builtin(behaviors.BuiltinOptions{})), []string{"noop", "sleep", "http"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	all := behaviors.BuiltinOptions{
+		Exec:     behaviors.ExecOptions{Allow: []string{"true"}},
+		Checksum: behaviors.ChecksumOptions{Root: t.TempDir()},
+	}
+	if got, want := ids(behaviors.Builtin(all)), []string{"noop", "sleep", "http", "exec", "checksum"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

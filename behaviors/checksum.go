@@ -1,0 +1,122 @@
+package behaviors
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ChecksumOptions say what a node reads.
+type ChecksumOptions struct {
+	Root string // the directory that paths are relative to; required
+}
+
+// ChecksumParams are the parameters of "checksum".
+type ChecksumParams struct {
+	Path string `json:"path"` // relative to the root, within it
+}
+
+// Validate refuses a path that leads out of every root.
+func (p ChecksumParams) Validate() error {
+	if !filepath.IsLocal(p.Path) {
+		return fmt.Errorf("path %q: want one relative to the root and within it", p.Path)
+	}
+	return nil
+}
+
+// ChecksumResult is the result of "checksum".
+type ChecksumResult struct {
+	SHA256 string `json:"sha256"` // hexadecimal
+	Bytes  int64  `json:"bytes"`
+	Lines  int64  `json:"lines"` // line feeds, as wc -l counts them
+}
+
+// Checksum returns the behavior "checksum", which reads a regular file below the root. Symbolic links are followed as far
+// as they stay within the root. No such file, no permission, not a regular file and leading out of the root are final
+// failures, with codes "not-found", "permission", "invalid" and "refused"; other errors are retried by the policy.
+func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
+	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
+}
+
+func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumResult, error) {
+	if o.Root == "" {
+		return ChecksumResult{}, refuse(CodeRefused, errors.New("no root is configured on this node"))
+	}
+	// The root is opened for each attempt: it may be a volume that comes and goes. Its absence passes.
+	root, err := os.OpenRoot(o.Root)
+	if err != nil {
+		return ChecksumResult{}, fmt.Errorf("open root: %w", err)
+	}
+	defer root.Close()
+	f, size, err := openRegular(root, p.Path)
+	if err != nil {
+		return ChecksumResult{}, err
+	}
+	defer f.Close()
+	return checksum(ctx, f, size)
+}
+
+// openRegular opens a file for reading. Without O_NONBLOCK it would wait for a writer of a named pipe.
+func openRegular(root *os.Root, path string) (*os.File, int64, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, openFailure(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = refuse(CodeInvalid, fmt.Errorf("%s is not a regular file: %s", path, info.Mode().Type()))
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+func openFailure(err error) error {
+	number, system := errors.AsType[syscall.Errno](err)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return refuse(CodeNotFound, err)
+	case errors.Is(err, os.ErrPermission):
+		return refuse(CodePermission, err)
+	case !system: // the only refusal that is the root's own, and os does not name it: the path leads out
+		return refuse(CodeRefused, err)
+	}
+	switch number {
+	case syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ENXIO, syscall.EINVAL:
+		return refuse(CodeInvalid, err)
+	}
+	return err
+}
+
+func checksum(ctx context.Context, f io.Reader, size int64) (ChecksumResult, error) {
+	attempt, _ := Attempt(ctx)
+	sum := sha256.New()
+	var r ChecksumResult
+	buffer := make([]byte, 256<<10)
+	for {
+		if ctx.Err() != nil {
+			return ChecksumResult{}, context.Cause(ctx)
+		}
+		n, err := f.Read(buffer)
+		sum.Write(buffer[:n])
+		r.Bytes += int64(n)
+		r.Lines += int64(bytes.Count(buffer[:n], []byte{'\n'}))
+		switch {
+		case err == io.EOF:
+			r.SHA256 = hex.EncodeToString(sum.Sum(nil))
+			return r, nil
+		case err != nil:
+			return ChecksumResult{}, fmt.Errorf("read at byte %d: %w", r.Bytes, err)
+		}
+		attempt.Progress(r.Bytes, size, "")
+	}
+}

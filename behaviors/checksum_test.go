@@ -1,0 +1,151 @@
+//go:build unix
+
+package behaviors_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+)
+
+func checksumIn(t *testing.T) (root string, b engine.Behavior) {
+	t.Helper()
+	root = filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return root, behaviors.Checksum(behaviors.ChecksumOptions{Root: root})
+}
+
+func TestChecksum_SumsAndCounts(t *testing.T) {
+	root, b := checksumIn(t)
+	must(t,
+		os.Mkdir(filepath.Join(root, "dir"), 0o700),
+		os.WriteFile(filepath.Join(root, "abc"), []byte("abc"), 0o600),
+		os.WriteFile(filepath.Join(root, "empty"), nil, 0o600),
+		os.WriteFile(filepath.Join(root, "dir", "long"), []byte(strings.Repeat("0123456\n", 100_000)), 0o600),
+		os.Symlink("../abc", filepath.Join(root, "dir", "link")),
+	)
+	for path, want := range map[string]behaviors.ChecksumResult{
+		"abc":      {SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", Bytes: 3},
+		"empty":    {SHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		"dir/link": {SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", Bytes: 3},
+		"dir/long": {Bytes: 800_000, Lines: 100_000},
+	} {
+		got, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
+		if want.SHA256 == "" {
+			want.SHA256 = got.SHA256
+		}
+		if o.Err != nil || got != want {
+			t.Errorf("%s: %+v, %+v; want %+v", path, got, o.Err, want)
+		}
+	}
+}
+
+func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
+	root, b := checksumIn(t)
+	outside := filepath.Join(filepath.Dir(root), "secret")
+	must(t,
+		os.WriteFile(outside, []byte("secret"), 0o600),
+		os.WriteFile(filepath.Join(root, "file"), nil, 0o600),
+		os.Mkdir(filepath.Join(root, "dir"), 0o700),
+		syscall.Mkfifo(filepath.Join(root, "pipe"), 0o600),
+		os.Symlink(outside, filepath.Join(root, "absolute")),
+		os.Symlink("../secret", filepath.Join(root, "relative")),
+		os.Symlink("..", filepath.Join(root, "dir", "up")),
+		os.Symlink("loop", filepath.Join(root, "loop")),
+	)
+	for path, code := range map[string]string{
+		"missing":                  behaviors.CodeNotFound,
+		"dir/missing":              behaviors.CodeNotFound,
+		"file/below":               behaviors.CodeInvalid,
+		"dir":                      behaviors.CodeInvalid,
+		".":                        behaviors.CodeInvalid,
+		"pipe":                     behaviors.CodeInvalid,
+		"loop":                     behaviors.CodeInvalid,
+		strings.Repeat("x", 300):   behaviors.CodeInvalid,
+		"absolute":                 behaviors.CodeRefused,
+		"relative":                 behaviors.CodeRefused,
+		"dir/up/../../secret":      behaviors.CodeRefused,
+		"dir/up/absolute":          behaviors.CodeRefused,
+		"../secret":                "rejected",
+		outside:                    "rejected",
+		"":                         "rejected",
+		"dir/../../root/../secret": "rejected",
+	} {
+		t.Run(path[:min(len(path), 30)], func(t *testing.T) {
+			_, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
+			wantFailure(t, o, code, true)
+		})
+	}
+}
+
+func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
+	for number, code := range map[syscall.Errno]string{
+		syscall.EACCES: behaviors.CodePermission,
+		syscall.EPERM:  behaviors.CodePermission,
+		syscall.ENOENT: behaviors.CodeNotFound,
+		syscall.ENXIO:  behaviors.CodeInvalid,
+		syscall.EIO:    "",
+		syscall.EMFILE: "",
+		syscall.ESTALE: "",
+	} {
+		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(func(context.Context, behaviors.None) (int, error) {
+			return 0, behaviors.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
+		})
+		o := b.Run(t.Context(), attempt(t, nil))
+		if code == "" {
+			wantFailure(t, o, "failed", false)
+		} else {
+			wantFailure(t, o, code, true)
+		}
+	}
+}
+
+func TestChecksum_AMissingRootIsRetriedAndNoRootIsNot(t *testing.T) {
+	gone := behaviors.Checksum(behaviors.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
+	_, o := run[behaviors.ChecksumResult](t.Context(), t, gone, behaviors.ChecksumParams{Path: "file"})
+	wantFailure(t, o, "failed", false)
+	_, o = run[behaviors.ChecksumResult](t.Context(), t, behaviors.Checksum(behaviors.ChecksumOptions{}), behaviors.ChecksumParams{Path: "file"})
+	wantFailure(t, o, behaviors.CodeRefused, true)
+}
+
+func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
+	root, b := checksumIn(t)
+	must(t, os.WriteFile(filepath.Join(root, "file"), make([]byte, 2<<20), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	a := attempt(t, behaviors.ChecksumParams{Path: "file"})
+	var reports []int64
+	a.Progress = func(done, total int64, _ string) {
+		if total != 2<<20 {
+			t.Errorf("total %d", total)
+		}
+		reports = append(reports, done)
+		cancel()
+	}
+	o := b.Run(ctx, a)
+	if e := wantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
+		t.Errorf("message %q", e.Message)
+	}
+	if len(reports) != 1 {
+		t.Errorf("reports %v, want one", reports)
+	}
+}
+
+func TestChecksum_ParametersAreCheckedAtSubmit(t *testing.T) {
+	raw, err := json.Marshal(behaviors.ChecksumParams{Path: "../secret"})
+	must(t, err)
+	_, err = behaviors.Checksum(behaviors.ChecksumOptions{}).Plan(raw, epoch)
+	if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+		t.Errorf("error %v, want an InvalidError", err)
+	}
+}

@@ -1,0 +1,89 @@
+package behaviors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// encode returns v as JSON text, nil for None. It returns *engine.InvalidError or *engine.LimitError, naming field.
+func encode[T any](field string, v T) ([]byte, error) {
+	if isNone[T]() {
+		return nil, nil
+	}
+	raw, err := safely("encoding the "+field, func() ([]byte, error) { return json.Marshal(v) })
+	if err != nil {
+		return nil, &engine.InvalidError{Field: field, Problem: err.Error()}
+	}
+	return raw, checkSize(field, raw)
+}
+
+func checkSize(field string, raw []byte) error {
+	if len(raw) > events.MaxPayloadBytes {
+		return &engine.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(raw))}
+	}
+	return nil
+}
+
+// validator is what the type of parameters may implement to have them checked before they are accepted.
+type validator interface{ Validate() error }
+
+// decodeParams returns *engine.InvalidError or *engine.LimitError when raw is no valid P.
+func decodeParams[P any](raw []byte) (P, error) {
+	p, err := decode[P]("parameters", raw)
+	if err != nil {
+		return p, err
+	}
+	v, ok := any(p).(validator)
+	if !ok {
+		v, ok = any(&p).(validator)
+	}
+	if ok {
+		if err := v.Validate(); err != nil {
+			return p, &engine.InvalidError{Field: "parameters", Problem: err.Error()}
+		}
+	}
+	return p, nil
+}
+
+// decode reads JSON text into a T. Only None can be made of no text: anything else would pass off a missing value as zero.
+func decode[T any](field string, raw []byte) (v T, err error) {
+	if err := checkSize(field, raw); err != nil {
+		return v, err
+	}
+	if len(raw) == 0 {
+		if !isNone[T]() {
+			err = &engine.InvalidError{Field: field, Problem: fmt.Sprintf("none, want %s", reflect.TypeFor[T]())}
+		}
+		return v, err
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, &engine.InvalidError{Field: field, Problem: misfit(err)}
+	}
+	return v, nil
+}
+
+func isNone[T any]() bool {
+	var v T
+	_, none := any(v).(None)
+	return none
+}
+
+// misfit says where and how JSON text does not fit.
+func misfit(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("byte %d: %s", syntax.Offset, syntax)
+	}
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where := fmt.Sprintf("byte %d", mismatch.Offset)
+		if mismatch.Field != "" {
+			where = fmt.Sprintf("field %q at byte %d", mismatch.Field, mismatch.Offset)
+		}
+		return fmt.Sprintf("%s: is %s, want %s", where, mismatch.Value, mismatch.Type)
+	}
+	return err.Error()
+}

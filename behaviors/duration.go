@@ -1,0 +1,30 @@
+package behaviors
+
+import (
+	"fmt"
+	"time"
+)
+
+// Duration is a time.Duration that travels as text, such as "1m30s".
+type Duration time.Duration
+
+// String returns what time.ParseDuration reads.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText is String.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("duration %q: want text such as 1m30s", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// checkTimeout accepts 0, which means the default, to ten years.
+func checkTimeout(d Duration) error {
+	return checkDelay("timeout", time.Duration(d))
+}

@@ -1,0 +1,189 @@
+package behaviors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"taskledger/events"
+)
+
+const (
+	// execOutputJSON bounds each output in a result: two of them and the rest stay within events.MaxPayloadBytes.
+	execOutputJSON = 100 << 10
+	// execErrorBytes bounds each output in the properties of a failure, which is stored with every attempt.
+	execErrorBytes = 8 << 10
+)
+
+// ExecOptions say what a node runs.
+type ExecOptions struct {
+	// Allow lists the programs that may be run: names, looked up in PATH when Exec is called, or absolute paths. None by
+	// default. The list is no sandbox: a program that can start others, or an interpreter, allows everything.
+	Allow []string
+	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. Above 10s the engine gives
+	// the attempt up first.
+	Grace time.Duration
+}
+
+// ExecParams are the parameters of "exec". No shell is involved.
+type ExecParams struct {
+	Program string            `json:"program"`        // as the operator allowed it: name or absolute path
+	Args    []string          `json:"args,omitempty"` // without the program itself
+	Env     map[string]string `json:"env,omitempty"`  // the whole environment, but for PATH, which is the node's
+	Dir     string            `json:"dir,omitempty"`  // absolute; default "/"
+	Timeout Duration          `json:"timeout,omitempty"`
+}
+
+// Validate refuses what no node could run. Variables of the dynamic linker are refused because with them any program
+// runs any code.
+func (p ExecParams) Validate() error {
+	switch {
+	case p.Program == "":
+		return errors.New("program: missing")
+	case p.Dir != "" && !filepath.IsAbs(p.Dir):
+		return fmt.Errorf("dir %q: want an absolute path", p.Dir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("env: %q is no name of a variable", name)
+		case name == "PATH" || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_"):
+			return fmt.Errorf("env: %s cannot be given", name)
+		}
+	}
+	return checkTimeout(p.Timeout)
+}
+
+// ExecResult is the result of "exec". Each output is cut to its last 64 KiB, less when much of it is not plain text.
+type ExecResult struct {
+	ExitCode        int    `json:"exit_code"` // 0; -1 in a failure by a signal
+	Stdout          string `json:"stdout,omitempty"`
+	Stderr          string `json:"stderr,omitempty"`
+	StdoutTruncated bool   `json:"stdout_truncated,omitempty"`
+	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
+}
+
+// Exec returns the behavior "exec", which runs a program in a process group of its own and ends the whole group when the
+// program ends, at the time-out and when the attempt must stop. A process that leaves the group, and every process when
+// the node is killed, lives on. An exit code other than 0 is a failure with code "exit" and properties exit_code, stdout
+// and stderr; the policy repeats it. A program that is not allowed, missing or not executable is a final failure.
+func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
+	runner := &programs{allowed: make(map[string]allowance), grace: o.Grace}
+	if o.Grace <= 0 {
+		runner.grace = 5 * time.Second
+	}
+	for _, name := range o.Allow {
+		runner.allowed[name] = lookUp(name)
+	}
+	return bindBuiltin(Define[ExecParams, ExecResult]("exec", nil), runner.run)
+}
+
+// programs runs what the operator allowed.
+type programs struct {
+	allowed map[string]allowance // by the name that the operator gave
+	grace   time.Duration
+}
+
+type allowance struct {
+	path string
+	err  error // the program cannot be run although it is allowed
+}
+
+func lookUp(name string) allowance {
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		return allowance{err: errors.New("want a name or an absolute path")}
+	}
+	path, err := exec.LookPath(name)
+	return allowance{path, err}
+}
+
+var errExecTimeout = errors.New("program exceeded its time-out")
+
+func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
+	program, ok := r.allowed[p.Program]
+	if !ok {
+		return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q is not allowed on this node", p.Program))
+	}
+	if program.err != nil {
+		return ExecResult{}, startFailure(p.Program, program.err)
+	}
+	if p.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(p.Timeout), errExecTimeout)
+		defer stop()
+	}
+	cmd := &exec.Cmd{
+		Path: program.path,
+		Args: append([]string{p.Program}, p.Args...),
+		Env:  environment(p.Env),
+		Dir:  cmp.Or(p.Dir, "/"),
+	}
+	var out output
+	ended, err := runGroup(ctx, cmd, &out, r.grace)
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		return ExecResult{}, startFailure(p.Program, err)
+	}
+	switch {
+	case ended && context.Cause(ctx) == errExecTimeout:
+		return ExecResult{}, Code(events.CodeTimeout, fmt.Errorf("%s: %w of %s", p.Program, errExecTimeout, p.Timeout), out.properties())
+	case ended:
+		return ExecResult{}, context.Cause(ctx)
+	case err != nil:
+		properties := out.properties()
+		properties["exit_code"] = strconv.Itoa(cmd.ProcessState.ExitCode())
+		return ExecResult{}, Code(CodeExit, fmt.Errorf("%s: %w", p.Program, err), properties)
+	}
+	return out.result(), nil
+}
+
+func environment(given map[string]string) []string {
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		env = append(env, name+"="+given[name])
+	}
+	return env
+}
+
+// startFailure is the failure of a program that did not run. Only what can pass by itself, such as too many processes, is
+// worth another attempt.
+func startFailure(program string, err error) error {
+	err = fmt.Errorf("start %s: %w", program, err)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound):
+		return refuse(CodeNotFound, err)
+	case errors.Is(err, os.ErrPermission):
+		return refuse(CodePermission, err)
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) ||
+		errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.EIO):
+		return err
+	}
+	return refuse(CodeInvalid, err)
+}
+
+// output is what a program wrote.
+type output struct{ stdout, stderr tail }
+
+func (o *output) result() (r ExecResult) {
+	r.Stdout, r.StdoutTruncated = o.stdout.text(execOutputJSON)
+	r.Stderr, r.StderrTruncated = o.stderr.text(execOutputJSON)
+	return r
+}
+
+func (o *output) properties() map[string]string {
+	stdout, _ := o.stdout.text(execErrorBytes)
+	stderr, _ := o.stderr.text(execErrorBytes)
+	return map[string]string{
+		"stdout": strings.ToValidUTF8(stdout, "\uFFFD"),
+		"stderr": strings.ToValidUTF8(stderr, "\uFFFD"),
+	}
+}

@@ -1,0 +1,267 @@
+//go:build unix
+
+package behaviors_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// shell allows sh, so that tests can say in a line what a program does.
+func shell(grace time.Duration) engine.Behavior {
+	return behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh"}, Grace: grace})
+}
+
+func script(text string) behaviors.ExecParams {
+	return behaviors.ExecParams{Program: "sh", Args: []string{"-c", text}}
+}
+
+// pipe makes a named pipe that a script writes to. The reader sees its end when every process that has it open is gone.
+func pipe(t *testing.T) (path string, open func() *bufio.Reader) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(path, 0o600))
+	return path, func() *bufio.Reader {
+		f, err := os.Open(path)
+		must(t, err)
+		t.Cleanup(func() { f.Close() })
+		must(t, f.SetReadDeadline(time.Now().Add(10*time.Second)))
+		return bufio.NewReader(f)
+	}
+}
+
+// start runs an attempt and returns where its outcome comes.
+func start(ctx context.Context, t *testing.T, b engine.Behavior, p behaviors.ExecParams) <-chan engine.Outcome {
+	t.Helper()
+	a := attempt(t, p)
+	outcome := make(chan engine.Outcome, 1)
+	go func() { outcome <- b.Run(ctx, a) }()
+	return outcome
+}
+
+func line(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	text, err := r.ReadString('\n')
+	must(t, err)
+	return strings.TrimSpace(text)
+}
+
+// wantEnd checks that every process that has the pipe open has ended.
+func wantEnd(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		t.Errorf("a process lives on: %v", err)
+	}
+	return string(rest)
+}
+
+func TestExec_ReturnsOutputsAndExitCode(t *testing.T) {
+	got, o := run[behaviors.ExecResult](t.Context(), t, shell(0), script("echo out; echo err >&2"))
+	if want := (behaviors.ExecResult{Stdout: "out\n", Stderr: "err\n"}); o.Err != nil || got != want {
+		t.Errorf("result %+v, failure %+v", got, o.Err)
+	}
+}
+
+func TestExec_AnotherExitCodeIsAFailureThatIsRetried(t *testing.T) {
+	_, o := run[behaviors.ExecResult](t.Context(), t, shell(0), script("echo out; echo why >&2; exit 3"))
+	e := wantFailure(t, o, behaviors.CodeExit, false)
+	if e.Properties["exit_code"] != "3" || e.Properties["stderr"] != "why\n" || e.Properties["stdout"] != "out\n" {
+		t.Errorf("properties %v", e.Properties)
+	}
+	_, o = run[behaviors.ExecResult](t.Context(), t, shell(0), script("kill -9 $$"))
+	if e := wantFailure(t, o, behaviors.CodeExit, false); e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
+		t.Errorf("error %+v", e)
+	}
+}
+
+func TestExec_TheEnvironmentIsWhatIsGivenAndPATH(t *testing.T) {
+	t.Setenv("SECRET", "s")
+	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"env"}})
+	got, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "env", Env: map[string]string{"A": "1", "B": ""}})
+	if want := "PATH=" + os.Getenv("PATH") + "\nA=1\nB=\n"; o.Err != nil || got.Stdout != want {
+		t.Errorf("environment %q, want %q; failure %+v", got.Stdout, want, o.Err)
+	}
+}
+
+func TestExec_RunsInTheDirectoryGiven(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	for given, want := range map[string]string{"": "/", dir: dir} {
+		p := script("pwd -P")
+		p.Dir = given
+		if got, o := run[behaviors.ExecResult](t.Context(), t, shell(0), p); o.Err != nil || got.Stdout != want+"\n" {
+			t.Errorf("ran in %q, want %q; failure %+v", got.Stdout, want, o.Err)
+		}
+	}
+}
+
+func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
+	dir := t.TempDir()
+	plain, mute, broken := filepath.Join(dir, "plain"), filepath.Join(dir, "mute"), filepath.Join(dir, "broken")
+	must(t,
+		os.WriteFile(plain, []byte("text"), 0o600),
+		os.WriteFile(mute, []byte("#!/bin/sh\n"), 0o700),
+		os.WriteFile(broken, []byte("no format at all"), 0o700),
+	)
+	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}})
+	must(t, os.Remove(mute))
+	for _, c := range []struct {
+		name   string
+		params behaviors.ExecParams
+		code   string
+	}{
+		{"not allowed", behaviors.ExecParams{Program: "ls"}, behaviors.CodeRefused},
+		{"allowed by another name", behaviors.ExecParams{Program: "/bin/sh"}, behaviors.CodeRefused},
+		{"path that climbs", behaviors.ExecParams{Program: "../bin/sh"}, behaviors.CodeRefused},
+		{"not found", behaviors.ExecParams{Program: "no-such-program"}, behaviors.CodeNotFound},
+		{"no such path", behaviors.ExecParams{Program: "/missing"}, behaviors.CodeNotFound},
+		{"removed since", behaviors.ExecParams{Program: mute}, behaviors.CodeNotFound},
+		{"not executable", behaviors.ExecParams{Program: plain}, behaviors.CodePermission},
+		{"no program", behaviors.ExecParams{Program: broken}, behaviors.CodeInvalid},
+		{"relative", behaviors.ExecParams{Program: "./mute"}, behaviors.CodeInvalid},
+		{"zero byte", behaviors.ExecParams{Program: "sh", Args: []string{"a\x00b"}}, behaviors.CodeInvalid},
+		{"no such directory", behaviors.ExecParams{Program: "sh", Dir: filepath.Join(dir, "none")}, behaviors.CodeNotFound},
+		{"file as directory", behaviors.ExecParams{Program: "sh", Dir: plain}, behaviors.CodeInvalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, o := run[behaviors.ExecResult](t.Context(), t, b, c.params)
+			wantFailure(t, o, c.code, true)
+		})
+	}
+}
+
+func TestExec_RefusesParametersThatNoNodeCouldRun(t *testing.T) {
+	env := func(name string) behaviors.ExecParams {
+		return behaviors.ExecParams{Program: "sh", Env: map[string]string{name: "x"}}
+	}
+	for name, params := range map[string]behaviors.ExecParams{
+		"no program":     {},
+		"relative dir":   {Program: "sh", Dir: "tmp"},
+		"timeout":        {Program: "sh", Timeout: -1},
+		"no name":        env(""),
+		"equals in name": env("A=B"),
+		"PATH":           env("PATH"),
+		"dynamic linker": env("LD_PRELOAD"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw, err := json.Marshal(params)
+			must(t, err)
+			_, err = shell(0).Plan(raw, epoch)
+			if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+				t.Errorf("error %v, want an InvalidError", err)
+			}
+		})
+	}
+}
+
+func TestExec_OutputsAreCutToTheirEnds(t *testing.T) {
+	for name, char := range map[string]string{"plain": "x", "binary": `\001`} {
+		t.Run(name, func(t *testing.T) {
+			got, o := run[behaviors.ExecResult](t.Context(), t, shell(0),
+				script(`head -c 400000 /dev/zero | tr '\000' '`+char+`' | tee /dev/stderr; echo end; echo end >&2`))
+			if o.Err != nil || len(o.Result) > events.MaxPayloadBytes {
+				t.Fatalf("result of %d bytes, failure %+v", len(o.Result), o.Err)
+			}
+			for _, text := range []string{got.Stdout, got.Stderr} {
+				if len(text) > behaviors.ExcerptBytes || len(text) < behaviors.ExcerptBytes/4 || !strings.HasSuffix(text, "end\n") {
+					t.Errorf("output of %d bytes that ends in %q", len(text), text[len(text)-4:])
+				}
+			}
+			if !got.StdoutTruncated || !got.StderrTruncated {
+				t.Error("a cut output is not said to be")
+			}
+		})
+	}
+}
+
+func TestExec_CancelEndsTheProgramAndItsChildren(t *testing.T) {
+	path, open := pipe(t)
+	cause := errors.New("cancelled by Ada")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	outcome := start(ctx, t, shell(0), script("exec >"+path+"; sh -c 'sleep 60; :' & echo ready; wait"))
+	r := open()
+	line(t, r)
+	cancel(cause)
+	if e := wantFailure(t, <-outcome, "failed", false); e.Message != cause.Error() {
+		t.Errorf("message %q, want the cause", e.Message)
+	}
+	wantEnd(t, r)
+}
+
+func TestExec_AProgramMayCleanUpWithinTheGrace(t *testing.T) {
+	path, open := pipe(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	outcome := start(ctx, t, shell(time.Minute), script("exec >"+path+"; trap 'echo bye; exit 0' TERM; sleep 60 & echo ready; wait"))
+	r := open()
+	line(t, r)
+	cancel()
+	// A program that was told to stop has not succeeded, whatever it says.
+	wantFailure(t, <-outcome, "failed", false)
+	if rest := wantEnd(t, r); rest != "bye\n" {
+		t.Errorf("program wrote %q at its end", rest)
+	}
+}
+
+func TestExec_WhatIgnoresSIGTERMIsKilledAfterTheGrace(t *testing.T) {
+	path, open := pipe(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	outcome := start(ctx, t, shell(50*time.Millisecond),
+		script("exec >"+path+"; trap '' TERM; (while :; do sleep 60; done) & echo ready; while :; do sleep 60; done"))
+	r := open()
+	line(t, r)
+	cancel()
+	wantFailure(t, <-outcome, "failed", false)
+	wantEnd(t, r)
+}
+
+func TestExec_ATimeoutIsAFailureWithTheOutput(t *testing.T) {
+	p := script("echo started; sleep 60")
+	p.Timeout = behaviors.Duration(100 * time.Millisecond)
+	_, o := run[behaviors.ExecResult](t.Context(), t, shell(0), p)
+	if e := wantFailure(t, o, events.CodeTimeout, false); !strings.Contains(e.Message, "100ms") {
+		t.Errorf("error %+v", e)
+	}
+}
+
+func TestExec_NothingOfTheGroupOutlivesTheProgram(t *testing.T) {
+	path, open := pipe(t)
+	outcome := start(t.Context(), t, shell(0), script("exec 3>"+path+"; sleep 60 & echo done"))
+	r := open()
+	o := <-outcome
+	if o.Err != nil || !strings.Contains(string(o.Result), "done") {
+		t.Errorf("outcome %s, %+v", o.Result, o.Err)
+	}
+	wantEnd(t, r)
+}
+
+func TestExec_AProcessThatLeftTheGroupHoldsNobodyUp(t *testing.T) {
+	path, open := pipe(t)
+	must(t, syscall.Mkfifo(path+".go", 0o600))
+	// The inner shell keeps the program's output open. The program ends only when the inner one has left the group.
+	outcome := start(t.Context(), t, shell(0),
+		script("echo done; setsid sh -c 'echo $$ >"+path+"; exec sleep 60' & read go <"+path+".go"))
+	r := open()
+	escaped, err := strconv.Atoi(line(t, r))
+	must(t, err)
+	defer func() { must(t, syscall.Kill(escaped, syscall.SIGKILL)) }()
+	must(t, os.WriteFile(path+".go", []byte("go\n"), 0))
+	if o := <-outcome; o.Err != nil || !strings.Contains(string(o.Result), "done") {
+		t.Errorf("outcome %s, %+v", o.Result, o.Err)
+	}
+}

@@ -1,0 +1,29 @@
+package behaviors
+
+import "time"
+
+// SetClock replaces time and chance.
+func (b *Behavior[P, R]) SetClock(now func() time.Time, random func() float64) {
+	b.now, b.random = now, random
+}
+
+// Task is what a Future needs of *engine.Future.
+type Task interface {
+	identity
+	source
+}
+
+// NewFuture returns the future of a task that is not an engine's.
+func NewFuture[R any](t Task) *Future[R] { return futureOf[R](t, t) }
+
+// Internals under test by themselves.
+var (
+	Public           = public
+	RetryAfterHeader = retryAfter
+	FirstJSON        = firstJSON
+	OpenFailure      = openFailure
+	LastJSON         = lastJSON
+)
+
+// ExcerptBytes is how much of a text is kept.
+const ExcerptBytes = excerptBytes

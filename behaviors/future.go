@@ -1,0 +1,85 @@
+package behaviors
+
+import (
+	"context"
+	"fmt"
+
+	"taskledger/events"
+)
+
+// Future is the typed handle on a task's outcome, or on what was made of outcomes by Then, Handle, All or Any. It resolves
+// once. That of a task costs nothing until Done, Wait or a composition asks for the outcome. Methods may be called
+// concurrently. The zero value is not usable.
+type Future[R any] struct {
+	task    identity
+	outcome outcome[R]
+}
+
+// identity names the task of a future; *engine.Future implements it.
+type identity interface {
+	ID() events.TaskID
+	Joined() bool
+}
+
+// source is the untyped outcome of a task; *engine.Future implements it.
+type source interface {
+	Done() <-chan struct{}
+	Wait(ctx context.Context) ([]byte, error)
+	Then(fn func(result []byte, err error))
+	Close()
+}
+
+// outcome is a source with a type: that of a task decoded, or a promise.
+type outcome[R any] interface {
+	Done() <-chan struct{}
+	Wait(ctx context.Context) (R, error)
+	Then(fn func(r R, err error))
+	Close()
+}
+
+// ID returns the task's id, "" for a composed future.
+func (f *Future[R]) ID() events.TaskID { return f.task.ID() }
+
+// Joined reports that the task existed before this submit; false for a composed future.
+func (f *Future[R]) Joined() bool { return f.task.Joined() }
+
+// Done is closed when the outcome is known or the future is closed.
+func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
+
+// Wait returns the result. Its error is an *engine.TaskError when the task failed, engine.ErrClosed after Close, that of
+// ctx when ctx ends first, and otherwise says why the outcome cannot be known or is no R. The result of a composed
+// future is the same value for every caller.
+func (f *Future[R]) Wait(ctx context.Context) (R, error) { return f.outcome.Wait(ctx) }
+
+// Close stops watching; tasks go on. Of a composed future it closes the futures that it was made of, too, and keeps a
+// function that has not started from running. It may be called more than once.
+func (f *Future[R]) Close() { f.outcome.Close() }
+
+func futureOf[R any](task identity, s source) *Future[R] {
+	return &Future[R]{task, decoded[R]{s, task}}
+}
+
+// decoded is a source whose results are decoded for each who asks.
+type decoded[R any] struct {
+	source
+	task identity
+}
+
+func (d decoded[R]) Wait(ctx context.Context) (R, error) {
+	return d.decode(d.source.Wait(ctx))
+}
+
+func (d decoded[R]) Then(fn func(r R, err error)) {
+	d.source.Then(func(raw []byte, err error) { fn(d.decode(raw, err)) })
+}
+
+func (d decoded[R]) decode(raw []byte, err error) (r R, _ error) {
+	if err != nil {
+		return r, err
+	}
+	r, err = safely("decoding", func() (R, error) { return decode[R]("result", raw) })
+	if err != nil {
+		return r, fmt.Errorf("task %s: %w", d.task.ID(), err)
+	}
+	return r, nil
+}

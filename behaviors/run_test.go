@@ -1,0 +1,294 @@
+package behaviors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+var errWork = errors.New("disk is full")
+
+// failing returns a behavior whose attempts return err, with a clock that stands at epoch and a random part of a half.
+func failing(err error, rules *behaviors.Rules[int, int]) engine.Behavior {
+	b := behaviors.Define("work", rules)
+	b.SetClock(func() time.Time { return epoch }, func() float64 { return 0.5 })
+	return b.Bind(func(context.Context, int) (int, error) { return 0, err })
+}
+
+func TestRun_ASuccessIsItsResult(t *testing.T) {
+	double := behaviors.Define[int, int]("double", nil).Bind(func(_ context.Context, n int) (int, error) { return 2 * n, nil })
+	if o := double.Run(t.Context(), attempt(t, 21)); string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() {
+		t.Errorf("outcome %+v", o)
+	}
+	void := behaviors.Define[behaviors.None, behaviors.None]("void", nil).Bind(
+		func(context.Context, behaviors.None) (behaviors.None, error) { return behaviors.None{}, nil })
+	if o := void.Run(t.Context(), attempt(t, nil)); o.Result != nil || o.Err != nil {
+		t.Errorf("outcome %+v, want no result", o)
+	}
+	if o := void.Run(t.Context(), attempt(t, struct{}{})); o.Err != nil {
+		t.Errorf("an empty object is refused: %+v", o.Err)
+	}
+}
+
+func TestRun_AfterSuccessDecidesTheNextRun(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		next, want time.Time
+		rejected   bool
+	}{
+		{"never", time.Time{}, time.Time{}, false},
+		{"in an hour", epoch.Add(time.Hour), epoch.Add(time.Hour), false},
+		{"in the past", time.Unix(0, 0), epoch, false},
+		{"absurdly late", epoch.AddDate(500, 0, 0), time.Time{}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := failing(nil, &behaviors.Rules[int, int]{
+				AfterSuccess: func(p, r int, now time.Time) time.Time { return c.next },
+			}).Run(t.Context(), attempt(t, 1))
+			if !o.Next.Equal(c.want) {
+				t.Errorf("next %s, want %s", o.Next, c.want)
+			}
+			if c.rejected {
+				wantFailure(t, o, events.CodeRejected, true)
+			} else if o.Err != nil {
+				t.Errorf("failed: %+v", o.Err)
+			}
+		})
+	}
+}
+
+func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
+	half := epoch.Add(500 * time.Millisecond) // half of the first back-off of 1s
+	properties := map[string]string{"table": "a"}
+	wrap := func(err error) error { return fmt.Errorf("purge: %w", err) }
+	for _, c := range []struct {
+		name string
+		err  error
+		want engine.Outcome
+	}{
+		{"plain", errWork, engine.Outcome{Next: half, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+		{"cancel", behaviors.Cancel(errWork), engine.Outcome{Err: &events.Error{Code: "failed", Message: "disk is full"}}},
+		{"cancel of nothing", behaviors.Cancel(nil), engine.Outcome{Err: &events.Error{Code: "failed", Message: "no reason given"}}},
+		{"snooze", behaviors.Snooze(time.Minute), engine.Outcome{Snooze: time.Minute}},
+		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), engine.Outcome{Snooze: time.Minute}},
+		{"snooze for no time", behaviors.Snooze(0), engine.Outcome{Snooze: time.Millisecond}},
+		{"retry after", behaviors.RetryAfter(time.Hour, errWork),
+			engine.Outcome{Next: epoch.Add(time.Hour), Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+		{"retry at once", behaviors.RetryAfter(0, errWork),
+			engine.Outcome{Next: epoch, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+		{"code", wrap(behaviors.Code("full", errWork, properties)),
+			engine.Outcome{Next: half, Err: &events.Error{Code: "full", Message: "purge: disk is full", Retryable: true, Properties: properties}}},
+		{"code without error", behaviors.Code("full", nil, nil),
+			engine.Outcome{Next: half, Err: &events.Error{Code: "full", Message: "no reason given", Retryable: true}}},
+		{"outermost code", behaviors.Code("outer", behaviors.Code("inner", errWork, properties), nil),
+			engine.Outcome{Next: half, Err: &events.Error{Code: "outer", Message: "disk is full", Retryable: true}}},
+		{"code in cancel", behaviors.Cancel(wrap(behaviors.Code("full", errWork, properties))),
+			engine.Outcome{Err: &events.Error{Code: "full", Message: "purge: disk is full", Properties: properties}}},
+		{"cancel in code in retry", behaviors.RetryAfter(time.Hour, behaviors.Code("full", behaviors.Cancel(errWork), nil)),
+			engine.Outcome{Err: &events.Error{Code: "full", Message: "disk is full"}}},
+		{"cancel of snooze", behaviors.Cancel(behaviors.Snooze(time.Minute)),
+			engine.Outcome{Err: &events.Error{Code: "failed", Message: "snooze for 1m0s"}}},
+		{"retry in joined errors", errors.Join(errors.New("other"), behaviors.RetryAfter(time.Hour, errWork)),
+			engine.Outcome{Next: epoch.Add(time.Hour), Err: &events.Error{Code: "failed", Message: "other\ndisk is full", Retryable: true}}},
+		{"broken text", errors.New("\xff"), engine.Outcome{Next: half, Err: &events.Error{Code: "failed", Message: "?", Retryable: true}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := failing(c.err, nil).Run(t.Context(), attempt(t, 1))
+			if g, w := fmt.Sprintf("%+v %+v", got, got.Err), fmt.Sprintf("%+v %+v", c.want, c.want.Err); dropPointers(g) != dropPointers(w) {
+				t.Errorf("got  %s\nwant %s", g, w)
+			}
+			if !errors.Is(c.err, errWork) && strings.Contains(fmt.Sprint(c.err), errWork.Error()) {
+				t.Error("the cause cannot be found in the error")
+			}
+		})
+	}
+}
+
+// dropPointers removes the addresses that %+v prints for an Outcome's Err.
+func dropPointers(s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		if at := strings.Index(w, ":0x"); at >= 0 {
+			words[i] = w[:at]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func TestRun_AbsurdWaitsAreOrdinaryFailures(t *testing.T) {
+	for name, err := range map[string]error{
+		"snooze back":  behaviors.Snooze(-1),
+		"snooze long":  behaviors.Snooze(math.MaxInt64),
+		"retry before": behaviors.RetryAfter(-1, errWork),
+		"retry long":   behaviors.RetryAfter(math.MaxInt64, errWork),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, ok := errors.AsType[*engine.InvalidError](err); !ok {
+				t.Errorf("error %v is no InvalidError", err)
+			}
+			wantFailure(t, failing(err, nil).Run(t.Context(), attempt(t, 1)), events.CodeFailed, false)
+		})
+	}
+}
+
+func TestRun_BackoffGrowsUntilTheAttemptsAreUsedUp(t *testing.T) {
+	a := attempt(t, 1)
+	a.Policy.MaxAttempts = 4
+	for failures, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
+		a.Failures = failures
+		if o := failing(errWork, nil).Run(t.Context(), a); !o.Next.Equal(epoch.Add(want)) {
+			t.Errorf("after failure %d next %s, want %s", failures+1, o.Next, epoch.Add(want))
+		}
+	}
+	a.Failures = 3
+	for _, err := range []error{errWork, behaviors.RetryAfter(time.Hour, errWork)} {
+		if e := wantFailure(t, failing(err, nil).Run(t.Context(), a), events.CodeFailed, true); !e.Retryable {
+			t.Error("an error that was retried is said not to be retryable")
+		}
+	}
+}
+
+func TestRun_AfterFailureDecides(t *testing.T) {
+	var seen []behaviors.Failure
+	rule := func(next func(behaviors.Failure) time.Time) *behaviors.Rules[int, int] {
+		return &behaviors.Rules[int, int]{AfterFailure: func(p int, f behaviors.Failure, now time.Time) time.Time {
+			seen = append(seen, f)
+			return next(f)
+		}}
+	}
+	backoff := func(f behaviors.Failure) time.Time { return f.Backoff }
+	never := func(behaviors.Failure) time.Time { return time.Time{} }
+	tomorrow := func(behaviors.Failure) time.Time { return epoch.AddDate(0, 0, 1) }
+	tooLate := func(behaviors.Failure) time.Time { return epoch.AddDate(11, 0, 0) }
+	last := attempt(t, 1)
+	last.Number, last.Failures, last.Lost = 30, last.Policy.MaxAttempts-1, 2
+
+	for _, c := range []struct {
+		name  string
+		rule  func(behaviors.Failure) time.Time
+		err   error
+		a     engine.Attempt
+		want  time.Time
+		code  string
+		asked bool
+	}{
+		{"back-off", backoff, errWork, attempt(t, 1), epoch.Add(500 * time.Millisecond), "failed", true},
+		{"retry after", backoff, behaviors.RetryAfter(time.Hour, errWork), attempt(t, 1), epoch.Add(time.Hour), "failed", true},
+		{"never", never, behaviors.RetryAfter(time.Hour, errWork), attempt(t, 1), time.Time{}, "failed", true},
+		{"beyond the attempts", tomorrow, errWork, last, epoch.AddDate(0, 0, 1), "failed", true},
+		{"attempts used up", backoff, errWork, last, time.Time{}, "failed", true},
+		{"absurd", tooLate, errWork, attempt(t, 1), time.Time{}, "rejected", true},
+		{"cancel", tomorrow, behaviors.Cancel(errWork), attempt(t, 1), time.Time{}, "failed", false},
+		{"snooze", tomorrow, behaviors.Snooze(time.Second), attempt(t, 1), time.Time{}, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen = nil
+			o := failing(c.err, rule(c.rule)).Run(t.Context(), c.a)
+			if !o.Next.Equal(c.want) {
+				t.Errorf("next %s, want %s", o.Next, c.want)
+			}
+			if c.code != "" {
+				wantFailure(t, o, c.code, c.want.IsZero())
+			}
+			if (len(seen) == 1) != c.asked {
+				t.Fatalf("rule was asked %d times", len(seen))
+			}
+			if c.asked {
+				f := seen[0]
+				if f.Attempt != c.a.Number || f.Lost != c.a.Lost || f.Err.Task != c.a.Task || f.Err.Message != errWork.Error() {
+					t.Errorf("rule saw %+v, %v", f, f.Err)
+				}
+			}
+		})
+	}
+}
+
+func TestRun_AfterFailureSeesATimeout(t *testing.T) {
+	var code string
+	b := behaviors.Define("work", &behaviors.Rules[int, int]{AfterFailure: func(_ int, f behaviors.Failure, _ time.Time) time.Time {
+		code = f.Err.Code
+		return f.Backoff
+	}}).Bind(func(ctx context.Context, _ int) (int, error) {
+		<-ctx.Done()
+		return 0, context.Cause(ctx)
+	})
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errWork)
+	defer cancel()
+	wantFailure(t, b.Run(ctx, attempt(t, 1)), events.CodeTimeout, false)
+	if code != events.CodeTimeout {
+		t.Errorf("the rule saw code %q", code)
+	}
+}
+
+func TestRun_WhatNoRepetitionCanMendIsRejected(t *testing.T) {
+	runs := 0
+	b := behaviors.Define("work", &behaviors.Rules[table, float64]{
+		AfterFailure: func(_ table, f behaviors.Failure, _ time.Time) time.Time {
+			if f.Attempt == 7 {
+				return epoch.AddDate(1000, 0, 0)
+			}
+			return f.Backoff
+		},
+	}).Bind(func(context.Context, table) (float64, error) { runs++; return math.NaN(), nil })
+	a := attempt(t, nil)
+	a.Params = []byte(`{"Age":"x"}`)
+	if e := wantFailure(t, b.Run(t.Context(), a), events.CodeRejected, true); !strings.Contains(e.Message, `"Age"`) || e.Retryable || runs > 0 {
+		t.Errorf("error %+v after %d runs", e, runs)
+	}
+	if e := wantFailure(t, b.Run(t.Context(), attempt(t, table{})), events.CodeRejected, true); !strings.Contains(e.Message, "result: ") {
+		t.Errorf("error %+v", e)
+	}
+
+	long := behaviors.Define[int, string]("long", nil).Bind(func(context.Context, int) (string, error) {
+		return strings.Repeat("x", events.MaxPayloadBytes), nil
+	})
+	if e := wantFailure(t, long.Run(t.Context(), attempt(t, 1)), events.CodeRejected, true); !strings.Contains(e.Message, "limit of 262144") {
+		t.Errorf("error %+v does not name the limit", e)
+	}
+
+	unbound := behaviors.Define[int, int]("unbound", nil).Bind(nil)
+	wantFailure(t, unbound.Run(t.Context(), attempt(t, 1)), events.CodeRejected, true)
+}
+
+func TestRun_ARepetitionCanOutliveAResultThatCannotBeRecorded(t *testing.T) {
+	b := behaviors.Define("tick", &behaviors.Rules[int, float64]{
+		AfterFailure: func(int, behaviors.Failure, time.Time) time.Time { return epoch.AddDate(1, 0, 0) },
+	})
+	b.SetClock(func() time.Time { return epoch }, nil)
+	o := b.Bind(func(context.Context, int) (float64, error) { return math.Inf(1), nil }).Run(t.Context(), attempt(t, 1))
+	wantFailure(t, o, events.CodeRejected, false)
+}
+
+func TestAttempt_HandlersSeeTheirRun(t *testing.T) {
+	var done int64
+	b := behaviors.Define[int, int]("work", nil).Bind(func(ctx context.Context, _ int) (int, error) {
+		a, ok := behaviors.Attempt(ctx)
+		if !ok {
+			return 0, errors.New("no attempt")
+		}
+		a.Progress(3, 4, "")
+		return a.Number, nil
+	})
+	a := attempt(t, 1)
+	a.Number, a.Progress = 5, func(n, _ int64, _ string) { done = n }
+	if o := b.Run(t.Context(), a); string(o.Result) != "5" || done != 3 {
+		t.Errorf("outcome %+v, progress %d", o, done)
+	}
+}
+
+func TestAttempt_IsUsableWithoutARun(t *testing.T) {
+	a, ok := behaviors.Attempt(t.Context())
+	if ok {
+		t.Error("a context without attempt has one")
+	}
+	a.Progress(1, 2, "nothing happens")
+	a.Log.Info("nothing happens")
+}

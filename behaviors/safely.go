@@ -1,0 +1,16 @@
+package behaviors
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// safely calls fn, which is or contains user code, and makes an error of its panic.
+func safely[T any](doing string, fn func() (T, error)) (v T, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%s: panic: %v\n%s", doing, reason, debug.Stack())
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,111 @@
+package behaviors
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"taskledger/events"
+)
+
+// Cancel makes err final: the task is not retried, and AfterFailure is not asked. It prevails over Snooze and RetryAfter
+// in the same error. Its code is that of Code, else "failed". A nil err still fails the attempt.
+func Cancel(err error) error { return &cancelError{orUnnamed(err)} }
+
+// Snooze ends the attempt without failure and runs the task again after d, at most ten years; no attempt is used up and
+// no rule is asked. 0 means at once. With a negative or longer d the error is an *engine.InvalidError, a plain failure.
+func Snooze(d time.Duration) error {
+	if err := checkDelay("snooze", d); err != nil {
+		return err
+	}
+	return &snoozeError{max(d, time.Millisecond)} // the unit of stored times; 0 would be a success
+}
+
+// RetryAfter fails the attempt and runs the task again after d, at most ten years, in place of the policy's back-off;
+// the number of attempts still counts, and AfterFailure is asked. A negative or longer d leaves the back-off as it is
+// and joins an *engine.InvalidError to err. A nil err still fails the attempt.
+func RetryAfter(d time.Duration, err error) error {
+	if invalid := checkDelay("retry after", d); invalid != nil {
+		return errors.Join(orUnnamed(err), invalid)
+	}
+	return &retryError{d, orUnnamed(err)}
+}
+
+// Code gives err a code and properties that callers on every node see in engine.TaskError. "" leaves the code "failed".
+// Of several in one error the outermost counts. A nil err still fails the attempt.
+func Code(code string, err error, properties map[string]string) error {
+	return &codeError{code, orUnnamed(err), maps.Clone(properties)}
+}
+
+type (
+	cancelError struct{ error }
+	snoozeError struct{ after time.Duration }
+	retryError  struct {
+		after time.Duration
+		error
+	}
+	codeError struct {
+		code string
+		error
+		properties map[string]string
+	}
+)
+
+func (e *cancelError) Unwrap() error { return e.error }
+func (e *retryError) Unwrap() error  { return e.error }
+func (e *codeError) Unwrap() error   { return e.error }
+
+func (e *snoozeError) Error() string { return "snooze for " + e.after.String() }
+
+func orUnnamed(err error) error {
+	if err == nil {
+		return errors.New("no reason given")
+	}
+	return err
+}
+
+// verdict is what a handler's error, which may be wrapped and composed, says about the attempt and what comes next.
+type verdict struct {
+	err        error
+	final      bool
+	snooze     time.Duration // above 0: no failure
+	retry      bool
+	retryAfter time.Duration
+}
+
+func verdictOf(err error) verdict {
+	v := verdict{err: err}
+	_, v.final = errors.AsType[*cancelError](err)
+	if e, ok := errors.AsType[*snoozeError](err); ok {
+		v.snooze = e.after
+	}
+	if e, ok := errors.AsType[*retryError](err); ok {
+		v.retry, v.retryAfter = true, e.after
+	}
+	return v
+}
+
+// failure returns the error as it is recorded.
+func (v verdict) failure() *events.Error {
+	e := events.Error{Code: events.CodeFailed, Message: v.err.Error(), Retryable: !v.final}
+	if c, ok := errors.AsType[*codeError](v.err); ok {
+		e.Properties = c.properties
+		if c.code != "" {
+			e.Code = c.code
+		}
+	}
+	return fit(e)
+}
+
+// rejection is the failure of what no repetition can mend.
+func rejection(err error) *events.Error {
+	return fit(events.Error{Code: events.CodeRejected, Message: err.Error()})
+}
+
+// fit makes the error storable: its texts are UTF-8 and within the limits.
+func fit(e events.Error) *events.Error {
+	e = e.Fit()
+	e.Code, e.Message = strings.ToValidUTF8(e.Code, "?"), strings.ToValidUTF8(e.Message, "?")
+	return &e
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// answer is what became of a command.
+type answer struct {
+	code   answerCode
+	joined bool       // of a submit: the task existed
+	life   events.Ref // position of Created: names the life of the task
+	run    uint32     // of a submit: the run whose end is its outcome
+	text   string     // of a refusal: its cause, or the field
+	number int64      // of a refusal: a limit, a phase, or milliseconds to wait
+	data   []byte     // of a query, and of an offer: the names of the attempts
+}
+
+type answerCode uint8
+
+const (
+	answerOK answerCode = iota
+	answerNotFound
+	answerStale         // the attempt is over or not the node's; the outcome was not recorded
+	answerChanged       // a merge came too late: the task has changed since
+	answerMerge         // the task exists, and the submitter wants to combine parameters
+	answerState         // the task's state does not allow it: text
+	answerInvalid       // field and problem: text
+	answerOverload      // text, and milliseconds in number
+	answerTryAgain      // did not fit into the answer
+	answerCodeCount int = iota
+)
+
+func refused(code answerCode, format string, args ...any) answer {
+	return answer{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+// err returns what the caller of a command sees.
+func (a answer) err(task events.TaskID) error {
+	switch a.code {
+	case answerOK:
+		return nil
+	case answerNotFound:
+		return fmt.Errorf("task %s: %w", task, ErrNotFound)
+	case answerState:
+		return &StateError{Task: task, Problem: a.text}
+	case answerInvalid:
+		return &InvalidError{Field: "command", Problem: a.text}
+	case answerOverload:
+		return &OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
+	case answerStale:
+		return errStale
+	}
+	return fmt.Errorf("task %s: answer %d: %s", task, a.code, a.text)
+}
+
+var errStale = errors.New("the attempt is over or runs elsewhere")
+
+func encodeAnswers(answers []answer) []byte {
+	n := 8
+	for i := range answers {
+		n += 16 + len(answers[i].text) + len(answers[i].data)
+	}
+	w := wire.Writer{B: make([]byte, 0, n)}
+	w.Array(len(answers))
+	for i := range answers {
+		answers[i].encode(&w)
+	}
+	return w.B
+}
+
+// encode writes a plain code for the many answers that say nothing else.
+func (a *answer) encode(w *wire.Writer) {
+	if a.text == "" && a.number == 0 && a.data == nil && !a.joined {
+		w.Array(3)
+		w.Uint(uint64(a.code))
+		w.Uint(uint64(a.life))
+		w.Uint(uint64(a.run))
+		return
+	}
+	w.Array(7)
+	w.Uint(uint64(a.code))
+	w.Uint(uint64(a.life))
+	w.Uint(uint64(a.run))
+	w.Bool(a.joined)
+	w.Text(a.text)
+	w.Int(a.number)
+	w.Bytes(a.data)
+}
+
+func decodeAnswers(data []byte) ([]answer, error) {
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(data)
+	answers := make([]answer, r.Array())
+	for i := range answers {
+		a := &answers[i]
+		fields := r.Array()
+		if fields != 3 && fields != 7 {
+			r.Fail("answer of %d fields", fields)
+			break
+		}
+		a.code, a.life, a.run = answerCode(r.Uint()), events.Ref(r.Uint()), uint32(r.Uint())
+		if fields == 7 {
+			a.joined, a.text, a.number, a.data = r.Bool(), r.Text(), r.Int(), r.Bytes()
+		}
+		if int(a.code) >= answerCodeCount {
+			r.Fail("answer code %d", a.code)
+		}
+	}
+	return answers, r.Close()
+}
+
+// assignment tells a node to make an attempt: the answer to its offer.
+type assignment struct {
+	attemptName
+	behavior string
+	number   uint32
+	failures uint32
+	lost     uint32
+	policy   events.Policy
+	params   events.Payload
+	paramsAt events.Ref // where they stand in the journal, when they are not in memory; else 0
+}
+
+func (a *assignment) encode(w *wire.Writer) {
+	w.Array(9)
+	w.Text(string(a.Task))
+	w.Uint(uint64(a.Started))
+	w.Text(a.behavior)
+	w.Uint(uint64(a.number))
+	w.Uint(uint64(a.failures))
+	w.Uint(uint64(a.lost))
+	a.policy.Encode(w)
+	w.Bytes(a.params)
+	w.Uint(uint64(a.paramsAt))
+}
+
+func (a *assignment) decode(r *wire.Reader) {
+	r.ArrayOf(9)
+	a.Task, a.Started, a.behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text()
+	a.number, a.failures, a.lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
+	a.policy.Decode(r)
+	a.params, a.paramsAt = r.Bytes(), events.Ref(r.Uint())
+}
+
+func decodeAssignments(data []byte) ([]assignment, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	r := wire.NewReader(data) // the message was scanned, but this part was opaque to the scan
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	all := make([]assignment, r.Array())
+	for i := range all {
+		all[i].decode(r)
+	}
+	return all, r.Close()
+}

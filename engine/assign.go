@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// assign gives ready tasks to slots, best first: to this node's own, else to those that other nodes have offered. What
+// is given becomes a Started in the entry in the making.
+func (o *owner) assign(d *decider) {
+	o.blocked = false
+	for d.err == nil && o.entry.Size() < events.SealEntryBytes {
+		t, local, offer := o.nextStart()
+		if t == nil {
+			break
+		}
+		if local {
+			t = d.start(t, o.ownership.Session.ID, 0, o.m.ttl)
+			o.turnOf.starts = append(o.turnOf.starts, assignmentOf(t))
+			continue
+		}
+		t = d.start(t, offer.Node, offer.number, offer.lease())
+		offer.give(t)
+		if len(offer.names) == 1 {
+			o.turnOf.given = append(o.turnOf.given, offer)
+		}
+	}
+	if o.entry.Size() >= events.SealEntryBytes {
+		o.inbox.ring() // what did not fit starts with the next entry
+	}
+	o.answerGiven(d)
+	if o.blocked {
+		o.m.exec.awaitSlot(o.inbox)
+	}
+}
+
+// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot.
+func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
+	for behavior := range o.state.Backlog() {
+		t := o.state.Ready(behavior)
+		if o.m.paused(behavior) || best != nil && !projection.Before(t, best) {
+			continue
+		}
+		isLocal := o.m.exec.free(behavior)
+		var from *parkedOffer
+		if !isLocal {
+			if o.m.exec.runs(behavior) {
+				o.blocked = true
+			}
+			if from = o.offerFor(behavior); from == nil {
+				continue
+			}
+		}
+		best, local, offer = t, isLocal, from
+	}
+	if best != nil && local && !o.m.exec.take(best.Kind.Behavior) { // another shard was faster
+		o.blocked = true
+		local, offer = false, o.offerFor(best.Kind.Behavior)
+		if offer == nil {
+			return nil, false, nil
+		}
+	}
+	return best, local, offer
+}
+
+// offerFor returns a parked offer with a slot for the behavior.
+func (o *owner) offerFor(behavior string) *parkedOffer {
+	for _, p := range o.offers {
+		if p.Slots <= 0 || p.bytes > maxAnswerBytes/2 {
+			continue
+		}
+		for i := range p.Behaviors {
+			if p.Behaviors[i].Behavior == behavior && p.Behaviors[i].Slots > 0 {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// give counts a task against the offer.
+func (p *parkedOffer) give(t *projection.Task) {
+	p.names = append(p.names, attemptName{t.ID, t.Started})
+	p.bytes += 256 + len(t.Params)
+	p.Slots--
+	for i := range p.Behaviors {
+		if p.Behaviors[i].Behavior == t.Kind.Behavior {
+			p.Behaviors[i].Slots--
+		}
+	}
+}
+
+// answerGiven records the answers of the offers that got tasks, and takes them off the parking place.
+func (o *owner) answerGiven(d *decider) {
+	if len(o.turnOf.given) == 0 {
+		return
+	}
+	for _, p := range o.turnOf.given {
+		answers := []answer{{data: encodeNames(p.names)}}
+		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})
+		o.entry.SetAnswers(encodeAnswers(answers))
+		o.remember(projection.SenderLane{Sender: p.sender, Lane: p.lane}, p.number, answers)
+	}
+	kept := o.offers[:0]
+	for _, p := range o.offers {
+		if len(p.names) == 0 {
+			kept = append(kept, p)
+		}
+	}
+	clear(o.offers[len(kept):])
+	o.offers = kept
+}
+
+// park keeps an offer until there is work for it. A later offer of the same sender closes it; one that was answered
+// already is answered again.
+func (o *owner) park(b delivery) {
+	c, ok := b.commands[0].(*offerCommand)
+	if !ok || len(b.commands) != 1 {
+		b.reply(b.batch, []answer{refused(answerInvalid, "an offer travels alone")})
+		return
+	}
+	if answers, done := o.decided(b.batch); done {
+		if answers != nil {
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.expand(answers)})
+		}
+		return
+	}
+	offer := *c
+	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
+	fresh := &parkedOffer{delivery: b, offerCommand: &offer}
+	for i, p := range o.offers {
+		if p.sender != b.sender {
+			continue
+		}
+		if p.number < b.number {
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []answer{{}}})
+		} else if p.number > b.number {
+			return
+		}
+		o.offers[i] = fresh
+		b.reply(b.batch, nil)
+		return
+	}
+	o.offers = append(o.offers, fresh)
+	b.reply(b.batch, nil)
+}
+
+// expand turns recorded names of attempts into assignments, as far as the attempts are still current.
+func (o *owner) expand(answers []answer) []answer {
+	if len(answers) != 1 {
+		return answers
+	}
+	names, err := decodeNames(answers[0].data)
+	if err != nil {
+		o.log.Error("recorded answer of an offer cannot be read", "err", err)
+		return []answer{{}}
+	}
+	return o.assignments(names)
+}
+
+func (o *owner) assignments(names []attemptName) []answer {
+	w := wire.Writer{B: make([]byte, 0, 256*len(names))}
+	var current []*projection.Task
+	for _, n := range names {
+		if t := o.state.Task(n.Task); t != nil && t.OnNode() && t.Started == n.Started {
+			current = append(current, t)
+		}
+	}
+	w.Array(len(current))
+	for _, t := range current {
+		a := assignmentOf(t)
+		a.encode(&w)
+	}
+	return []answer{{data: w.B}}
+}
+
+func assignmentOf(t *projection.Task) assignment {
+	a := assignment{attemptName: attemptName{t.ID, t.Started}, behavior: t.Kind.Behavior, number: t.Attempt,
+		failures: t.Failures, lost: t.Lost, policy: t.Kind.Policy, params: t.Params}
+	if t.ParamsElided {
+		a.paramsAt = t.ParamsAt
+	}
+	return a
+}
+
+func encodeNames(names []attemptName) []byte {
+	var w wire.Writer
+	encodeAttempts(&w, names)
+	return w.B
+}
+
+func decodeNames(data []byte) ([]attemptName, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(data)
+	names := decodeAttempts(r)
+	return names, r.Close()
+}
+
+func (p *parkedOffer) lease() time.Duration { return time.Duration(p.Lease) * time.Millisecond }

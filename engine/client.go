@@ -1,0 +1,354 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// maxPage is the most tasks of one page of a list.
+const maxPage = 1000
+
+// ClientConfig configures a process that submits and waits but owns no shard and runs nothing.
+type ClientConfig struct {
+	Bus    Bus          // required unless Store is given
+	Store  Store        // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
+	Shards int          // of the cluster; required without Store, else read from it
+	Name   string       // principal of what it asks, at most 256 bytes; default "client"
+	Log    *slog.Logger // default: discard
+	Now    func() time.Time
+}
+
+// Client submits tasks and follows them. Its methods may be called concurrently. Calls made before Run wait for it, or
+// for their ctx.
+type Client struct {
+	cfg     ClientConfig
+	router  *router
+	futures *futures
+	ids     *idSource
+	running chan struct{}
+	ran     atomic.Bool
+	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
+}
+
+// NewClient checks the configuration. It starts nothing; call Run.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if cfg.Bus == nil && cfg.Store == nil {
+		return nil, &InvalidError{Field: "config", Problem: "neither Bus nor Store"}
+	}
+	if cfg.Store != nil {
+		cfg.Shards = cfg.Store.Cluster().Shards
+	}
+	if cfg.Shards < 1 || cfg.Shards > 256 {
+		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to 256", cfg.Shards)}
+	}
+	if len(cfg.Name) > events.MaxNameBytes {
+		return nil, &LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
+	}
+	cfg.Name = cmp.Or(cfg.Name, "client")
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{})}
+	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
+	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
+	return c, nil
+}
+
+func (c *Client) now() time.Time { return c.cfg.Now() }
+
+// Run serves the client until ctx ends and leaves nothing behind. It may be called once. Who waits then gets ErrClosed,
+// or ErrUnknown for what was sent and not answered.
+func (c *Client) Run(ctx context.Context) error {
+	return c.run(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// run serves the client while main runs.
+func (c *Client) run(ctx context.Context, main func(context.Context) error) error {
+	if c.ran.Swap(true) {
+		return ErrClosed
+	}
+	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	g, serve := errgroup.WithContext(serve)
+	c.futures.ctx = serve
+	if c.cfg.Bus != nil {
+		if err := c.joinBus(serve); err != nil {
+			return err
+		}
+	}
+	g.Go(func() error { return c.router.run(serve) })
+	g.Go(func() error { return c.futures.sweep(serve) })
+	if c.cfg.Store != nil {
+		for range 4 {
+			g.Go(func() error { return c.router.postLetters(serve) })
+		}
+		g.Go(func() error { return c.router.readAnswers(serve) })
+	}
+	close(c.running)
+	err := main(ctx)
+	stop()
+	err = errors.Join(err, g.Wait())
+	c.futures.close()
+	return err
+}
+
+func (c *Client) joinBus(ctx context.Context) error {
+	if err := c.cfg.Bus.Subscribe(ctx, "node."+c.router.sender+".*.*.*", "", c.router.onMessage); err != nil {
+		return fmt.Errorf("subscribe to answers: %w", err)
+	}
+	return c.cfg.Bus.Notify(ctx, func(connected bool) {
+		c.router.connected.Store(connected)
+		for shard := range c.cfg.Shards {
+			c.futures.askAll(shard)
+		}
+	})
+}
+
+// awaitRun waits until Run serves.
+func (c *Client) awaitRun(ctx context.Context) error {
+	select {
+	case <-c.running:
+		return nil
+	default:
+	}
+	select {
+	case <-c.running:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the client is not running: %w", ErrUnavailable, context.Cause(ctx))
+	}
+}
+
+func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd command) (answer, error) {
+	if err := id.Validate(); err != nil {
+		return answer{}, &InvalidError{Field: "id", Problem: err.Error()}
+	}
+	if err := c.awaitRun(ctx); err != nil {
+		return answer{}, err
+	}
+	a, err := c.router.askTask(ctx, id, lane, cmd)
+	if err != nil {
+		return answer{}, fmt.Errorf("task %s: %w", id, err)
+	}
+	return a, a.err(id)
+}
+
+// read is ask for what changes nothing: an unanswered question is no unknown outcome.
+func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, error) {
+	if err := c.awaitRun(ctx); err != nil {
+		return answer{}, err
+	}
+	a, err := c.router.ask(ctx, shard, laneQuery, cmd)
+	if errors.Is(err, ErrUnknown) {
+		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, ErrUnavailable, context.Cause(ctx))
+	}
+	return a, err
+}
+
+// Get returns a task with its parameters and result. It may be a moment behind; ErrNotFound.
+func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
+	return c.get(ctx, id, false)
+}
+
+// GetLinear is Get that reflects everything committed before the call.
+func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
+	return c.get(ctx, id, true)
+}
+
+func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t projection.Task, err error) {
+	if err := id.Validate(); err != nil {
+		return t, &InvalidError{Field: "id", Problem: err.Error()}
+	}
+	a, err := c.read(ctx, id.Shard(c.cfg.Shards), &getCommand{id, linear})
+	if err == nil {
+		err = a.err(id)
+	}
+	if err != nil {
+		return t, err
+	}
+	if err := wire.Scan(a.data); err != nil {
+		return t, err
+	}
+	r := wire.NewReader(a.data)
+	t = decodeTask(r)
+	return t, r.Close()
+}
+
+// Filter selects tasks; zero fields match everything.
+type Filter struct {
+	Status   projection.Status
+	Behavior string
+	Affinity string
+	Node     string // session id
+	Limit    int    // default 100, at most 1,000
+}
+
+// List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. What cannot be reached
+// is yielded as an error, and the listing goes on.
+func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
+	return func(yield func(projection.Task, error) bool) {
+		if f.Limit < 0 || f.Limit > maxPage {
+			yield(projection.Task{}, &LimitError{Field: "limit", Limit: maxPage, Got: int64(f.Limit)})
+			return
+		}
+		left := cmp.Or(f.Limit, 100)
+		for shard := range c.cfg.Shards {
+			if f.Affinity != "" && events.TaskID(f.Affinity).Shard(c.cfg.Shards) != shard {
+				continue
+			}
+			if !c.listShard(ctx, shard, f, &left, yield) || left == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
+	var after events.TaskID
+	for more := true; more && *left > 0; {
+		f.Limit = *left
+		a, err := c.read(ctx, shard, &listCommand{f, after})
+		if err != nil {
+			return yield(projection.Task{}, err)
+		}
+		var page []projection.Task
+		if page, more, err = decodePage(a.data); err != nil {
+			return yield(projection.Task{}, err)
+		}
+		for _, t := range page {
+			*left--
+			if !yield(t, nil) {
+				return false
+			}
+			after = t.ID
+		}
+	}
+	return true
+}
+
+func decodePage(data []byte) (page []projection.Task, more bool, err error) {
+	if err := wire.Scan(data); err != nil {
+		return nil, false, err
+	}
+	r := wire.NewReader(data)
+	n := r.Array()
+	more = r.Bool()
+	for range n - 1 {
+		page = append(page, decodeTask(r))
+	}
+	return page, more && len(page) > 0, r.Close()
+}
+
+// Cancel of a waiting task is final at once. A running one is asked to end; it then ends as FAILURE "cancelled" unless
+// its SUCCESS comes first, and nothing starts after it. A task with a next run loses that. Cancelling what is final is a
+// *StateError. reason is cut at 256 bytes.
+func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
+	return c.operate(ctx, id, doCancel, reason)
+}
+
+// RunNow makes the schedule of a waiting task now.
+func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
+	return c.operate(ctx, id, doRunNow, "")
+}
+
+// Retry gives a task that has ended a new run with a fresh budget, now.
+func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
+	return c.operate(ctx, id, doRetry, "")
+}
+
+// Suspend keeps a task from starting until Resume; a running attempt goes on.
+func (c *Client) Suspend(ctx context.Context, id events.TaskID) error {
+	return c.operate(ctx, id, doSuspend, "")
+}
+
+// Resume ends Suspend.
+func (c *Client) Resume(ctx context.Context, id events.TaskID) error {
+	return c.operate(ctx, id, doResume, "")
+}
+
+// Delete ends the life of a task that is not RUNNING; its history stays in the journal.
+func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
+	return c.operate(ctx, id, doDelete, "")
+}
+
+func (c *Client) operate(ctx context.Context, id events.TaskID, do operation, reason string) error {
+	_, err := c.ask(ctx, id, laneSubmit, &operateCommand{id, do, reason[:min(len(reason), events.MaxNameBytes)]})
+	return err
+}
+
+// Pause keeps the tasks of a behavior from starting in the whole cluster until Unpause; running attempts go on. Every
+// owner knows within a second.
+func (c *Client) Pause(ctx context.Context, behavior string) error {
+	return c.pause(ctx, behavior, true)
+}
+
+// Unpause ends Pause.
+func (c *Client) Unpause(ctx context.Context, behavior string) error {
+	return c.pause(ctx, behavior, false)
+}
+
+func (c *Client) pause(ctx context.Context, behavior string, paused bool) error {
+	_, err := c.ask(ctx, events.Settings, laneSubmit, &pauseCommand{behavior, paused})
+	if err == nil {
+		c.router.hint(settingsSubject, "", nil)
+	}
+	return err
+}
+
+// settingsSubject hints that cluster/settings has changed.
+const settingsSubject = "settings"
+
+// Nodes returns the members present, by name. It needs a Store.
+func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
+	if c.cfg.Store == nil {
+		return nil, fmt.Errorf("nodes: %w: the client has no store", ErrUnavailable)
+	}
+	members, err := c.cfg.Store.ReadMembers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read membership: %w", err)
+	}
+	var all []NodeInfo
+	for _, n := range members.Nodes {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// Shards returns what every shard tells of itself; of one that does not answer, Problem says so.
+func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
+	all := make([]ShardInfo, c.cfg.Shards)
+	var g errgroup.Group
+	for shard := range all {
+		g.Go(func() error {
+			a, err := c.read(ctx, shard, &infoCommand{})
+			if err == nil {
+				all[shard], err = decodeInfo(a.data)
+			}
+			if all[shard].Shard = shard; err != nil {
+				all[shard].Problem = err.Error()
+			}
+			return nil
+		})
+	}
+	return all, g.Wait()
+}

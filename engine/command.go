@@ -1,0 +1,516 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// A lane is a stream of numbered batches from a sender to a shard, of which one is under way at a time.
+const (
+	laneSubmit uint8 = iota // what users and operators ask
+	laneWork                // what running attempts report; owners decide it first
+	laneQuery               // reads; batches here never cause events
+	laneOffer               // standing offers, which may wait in the owner
+	laneCount
+)
+
+// Limits of batches; see DESIGN on why an entry, a request and a message must hold them.
+const (
+	maxBatchCommands = 2048
+	maxBatchBytes    = 256 << 10 // a batch takes no further command beyond it
+	maxAnswerBytes   = 512 << 10
+)
+
+// batch is what travels to an owner: commands that are decided in one entry, in order.
+type batch struct {
+	sender    string
+	lane      uint8
+	number    uint64
+	principal string
+	commands  []command
+}
+
+// command is one request to a shard. The set is closed: pointers to the types below.
+type command interface {
+	op() uint64
+	size() int // approximate, encoded
+	encode(w *wire.Writer)
+	decode(r *wire.Reader)
+}
+
+// submitCommand asks for a task.
+type submitCommand struct {
+	Task      events.TaskID
+	Behavior  string
+	Policy    events.Policy // complete
+	Priority  int64
+	NotBefore events.Millis // 0 = now
+	Params    events.Payload
+	RequestID string
+	Merges    bool // the submitter can combine parameters, and must be asked when the task exists
+}
+
+// mergeCommand is the second step of a submit that met an existing task: the combined parameters, valid only if the task
+// did not change since.
+type mergeCommand struct {
+	Submit submitCommand // with the combined Params
+	Life   events.Ref
+	Seq    uint64
+}
+
+// completeCommand reports how an attempt ended.
+type completeCommand struct {
+	Task     events.TaskID
+	Started  events.Ref // names the attempt
+	Node     string
+	How      completion
+	Result   events.Payload
+	Error    *events.Error // of failed
+	Next     events.Millis // of succeeded and failed: 0 = none
+	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
+	Random   uint32        // drawn for the back-off; the fraction of 2^32
+	Wait     time.Duration // of snoozed
+}
+
+type completion uint8
+
+const (
+	succeeded completion = iota
+	failed
+	snoozed
+	released
+)
+
+// progressCommand reports how far an attempt is.
+type progressCommand struct {
+	Task     events.TaskID
+	Started  events.Ref
+	Node     string
+	Progress events.Progressed
+}
+
+// operateCommand is what an operator asks of a task.
+type operateCommand struct {
+	Task   events.TaskID
+	Do     operation
+	Reason string
+}
+
+type operation uint8
+
+const (
+	doCancel operation = iota
+	doRunNow
+	doRetry
+	doSuspend
+	doResume
+	doDelete
+	operationCount
+)
+
+var operationNames = [operationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
+
+func (o operation) String() string { return operationNames[o] }
+
+// pauseCommand keeps tasks of a behavior from starting, or lets them start again.
+type pauseCommand struct {
+	Behavior string
+	Paused   bool
+}
+
+// offerCommand is a standing offer: slots of a node that the owner may fill. It is answered with assignments, or with
+// none when a later offer of the sender closes it.
+type offerCommand struct {
+	Node      string
+	Lease     events.Millis
+	Slots     int
+	Behaviors []offeredBehavior
+}
+
+type offeredBehavior struct {
+	Behavior string
+	Slots    int
+}
+
+// rollCallCommand lists the attempts of a node in a shard, running or with an unanswered outcome.
+type rollCallCommand struct {
+	Node     string
+	Attempts []attemptName
+	Answered uint64 // every offer up to this number is answered
+}
+
+// attemptName names an attempt: a task and the position of the Started.
+type attemptName struct {
+	Task    events.TaskID
+	Started events.Ref
+}
+
+// handOverCommand asks the owner to give the shard to a node that is ready to serve it.
+type handOverCommand struct{ Node string }
+
+// getCommand reads a task.
+type getCommand struct {
+	Task   events.TaskID
+	Linear bool // the answer waits for a proof of ownership
+}
+
+// awaitCommand asks for the outcome of a run.
+type awaitCommand struct {
+	Task events.TaskID
+	Life events.Ref // 0 = whichever life there is
+	Run  uint32     // 0 = the present run, or the last one when none is due
+}
+
+// listCommand reads tasks in id order.
+type listCommand struct {
+	Filter Filter
+	After  events.TaskID
+}
+
+// infoCommand reads what the shard tells of itself.
+type infoCommand struct{}
+
+func (*submitCommand) op() uint64   { return 1 }
+func (*mergeCommand) op() uint64    { return 2 }
+func (*completeCommand) op() uint64 { return 3 }
+func (*progressCommand) op() uint64 { return 4 }
+func (*operateCommand) op() uint64  { return 5 }
+func (*pauseCommand) op() uint64    { return 6 }
+func (*offerCommand) op() uint64    { return 7 }
+func (*rollCallCommand) op() uint64 { return 8 }
+func (*handOverCommand) op() uint64 { return 9 }
+func (*getCommand) op() uint64      { return 10 }
+func (*awaitCommand) op() uint64    { return 11 }
+func (*listCommand) op() uint64     { return 12 }
+func (*infoCommand) op() uint64     { return 13 }
+
+func newCommand(op uint64) command {
+	switch op {
+	case 1:
+		return new(submitCommand)
+	case 2:
+		return new(mergeCommand)
+	case 3:
+		return new(completeCommand)
+	case 4:
+		return new(progressCommand)
+	case 5:
+		return new(operateCommand)
+	case 6:
+		return new(pauseCommand)
+	case 7:
+		return new(offerCommand)
+	case 8:
+		return new(rollCallCommand)
+	case 9:
+		return new(handOverCommand)
+	case 10:
+		return new(getCommand)
+	case 11:
+		return new(awaitCommand)
+	case 12:
+		return new(listCommand)
+	case 13:
+		return new(infoCommand)
+	case 14:
+		return new(explainCommand)
+	case 15:
+		return new(planCommand)
+	}
+	return nil
+}
+
+func (c *submitCommand) size() int   { return 128 + len(c.Params) }
+func (c *mergeCommand) size() int    { return 160 + len(c.Submit.Params) }
+func (c *progressCommand) size() int { return 96 + len(c.Progress.Note) }
+func (c *operateCommand) size() int  { return 64 + len(c.Reason) }
+func (*pauseCommand) size() int      { return 64 }
+func (c *offerCommand) size() int    { return 64 + 64*len(c.Behaviors) }
+func (c *rollCallCommand) size() int { return 64 + 48*len(c.Attempts) }
+func (*handOverCommand) size() int   { return 64 }
+func (*getCommand) size() int        { return 64 }
+func (*awaitCommand) size() int      { return 64 }
+func (*listCommand) size() int       { return 256 }
+func (*infoCommand) size() int       { return 16 }
+
+func (c *completeCommand) size() int {
+	n := 96 + len(c.Result)
+	if c.Error != nil {
+		n += len(c.Error.Message)
+		for name, value := range c.Error.Properties {
+			n += len(name) + len(value)
+		}
+	}
+	return n
+}
+
+func (b *batch) encode() []byte {
+	n := 64
+	for _, c := range b.commands {
+		n += c.size()
+	}
+	w := wire.Writer{B: make([]byte, 0, n)}
+	w.Array(5)
+	w.Text(b.sender)
+	w.Uint(uint64(b.lane))
+	w.Uint(b.number)
+	w.Text(b.principal)
+	w.Array(2 * len(b.commands))
+	for _, c := range b.commands {
+		w.Uint(c.op())
+		c.encode(&w)
+	}
+	return w.B
+}
+
+func decodeBatch(data []byte) (*batch, error) {
+	if err := wire.Scan(data); err != nil {
+		return nil, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(5)
+	b := &batch{sender: r.Text(), lane: uint8(r.Uint()), number: r.Uint(), principal: r.Text()}
+	n := r.Array()
+	if b.lane >= laneCount || b.number == 0 || b.sender == "" || n%2 != 0 || n > 2*maxBatchCommands {
+		r.Fail("batch %d of lane %d from %q with %d commands", b.number, b.lane, b.sender, n/2)
+		return nil, r.Err()
+	}
+	b.commands = make([]command, 0, n/2)
+	for range n / 2 {
+		op := r.Uint()
+		c := newCommand(op)
+		if c == nil {
+			return nil, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
+		}
+		c.decode(r)
+		b.commands = append(b.commands, c)
+	}
+	return b, r.Close()
+}
+
+func (c *submitCommand) encode(w *wire.Writer) {
+	w.Array(8)
+	w.Text(string(c.Task))
+	w.Text(c.Behavior)
+	c.Policy.Encode(w)
+	w.Int(c.Priority)
+	w.Int(int64(c.NotBefore))
+	w.Bytes(c.Params)
+	w.Text(c.RequestID)
+	w.Bool(c.Merges)
+}
+
+func (c *submitCommand) decode(r *wire.Reader) {
+	r.ArrayOf(8)
+	c.Task, c.Behavior = events.TaskID(r.Text()), r.Text()
+	c.Policy.Decode(r)
+	c.Priority, c.NotBefore, c.Params, c.RequestID, c.Merges = r.Int(), events.Millis(r.Int()), r.Bytes(), r.Text(), r.Bool()
+}
+
+func (c *mergeCommand) encode(w *wire.Writer) {
+	w.Array(3)
+	c.Submit.encode(w)
+	w.Uint(uint64(c.Life))
+	w.Uint(c.Seq)
+}
+
+func (c *mergeCommand) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	c.Submit.decode(r)
+	c.Life, c.Seq = events.Ref(r.Uint()), r.Uint()
+}
+
+func (c *completeCommand) encode(w *wire.Writer) {
+	w.Array(10)
+	w.Text(string(c.Task))
+	w.Uint(uint64(c.Started))
+	w.Text(c.Node)
+	w.Uint(uint64(c.How))
+	w.Bytes(c.Result)
+	if c.Error == nil {
+		w.Array(0)
+	} else {
+		w.Array(1)
+		c.Error.Encode(w)
+	}
+	w.Int(int64(c.Next))
+	w.Bool(c.ByPolicy)
+	w.Uint(uint64(c.Random))
+	w.Int(c.Wait.Milliseconds())
+}
+
+func (c *completeCommand) decode(r *wire.Reader) {
+	r.ArrayOf(10)
+	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text(), completion(r.Uint())
+	c.Result = r.Bytes()
+	if r.Array() > 0 {
+		c.Error = new(events.Error)
+		c.Error.Decode(r)
+	}
+	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
+	c.Wait = time.Duration(r.Int()) * time.Millisecond
+	if c.How > released || c.How == failed && c.Error == nil {
+		r.Fail("completion %d", c.How)
+	}
+}
+
+func (c *progressCommand) encode(w *wire.Writer) {
+	w.Array(6)
+	w.Text(string(c.Task))
+	w.Uint(uint64(c.Started))
+	w.Text(c.Node)
+	w.Int(c.Progress.Done)
+	w.Int(c.Progress.Total)
+	w.Text(c.Progress.Note)
+}
+
+func (c *progressCommand) decode(r *wire.Reader) {
+	r.ArrayOf(6)
+	c.Task, c.Started, c.Node = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text()
+	c.Progress = events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
+}
+
+func (c *operateCommand) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Text(string(c.Task))
+	w.Uint(uint64(c.Do))
+	w.Text(c.Reason)
+}
+
+func (c *operateCommand) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	c.Task, c.Do, c.Reason = events.TaskID(r.Text()), operation(r.Uint()), r.Text()
+	if c.Do >= operationCount {
+		r.Fail("operation %d", c.Do)
+	}
+}
+
+func (c *pauseCommand) encode(w *wire.Writer) { w.Array(2); w.Text(c.Behavior); w.Bool(c.Paused) }
+func (c *pauseCommand) decode(r *wire.Reader) {
+	r.ArrayOf(2)
+	c.Behavior, c.Paused = r.Text(), r.Bool()
+}
+
+func (c *offerCommand) encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(c.Node)
+	w.Int(int64(c.Lease))
+	w.Int(int64(c.Slots))
+	w.Array(2 * len(c.Behaviors))
+	for _, b := range c.Behaviors {
+		w.Text(b.Behavior)
+		w.Int(int64(b.Slots))
+	}
+}
+
+func (c *offerCommand) decode(r *wire.Reader) {
+	r.ArrayOf(4)
+	c.Node, c.Lease, c.Slots = r.Text(), events.Millis(r.Int()), int(r.Int())
+	for range r.Array() / 2 {
+		c.Behaviors = append(c.Behaviors, offeredBehavior{r.Text(), int(r.Int())})
+	}
+}
+
+func (c *rollCallCommand) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Text(c.Node)
+	encodeAttempts(w, c.Attempts)
+	w.Uint(c.Answered)
+}
+
+func (c *rollCallCommand) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	c.Node, c.Attempts, c.Answered = r.Text(), decodeAttempts(r), r.Uint()
+}
+
+func encodeAttempts(w *wire.Writer, attempts []attemptName) {
+	w.Array(2 * len(attempts))
+	for _, a := range attempts {
+		w.Text(string(a.Task))
+		w.Uint(uint64(a.Started))
+	}
+}
+
+func decodeAttempts(r *wire.Reader) (attempts []attemptName) {
+	for range r.Array() / 2 {
+		attempts = append(attempts, attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())})
+	}
+	return attempts
+}
+
+func (c *handOverCommand) encode(w *wire.Writer) { w.Array(1); w.Text(c.Node) }
+func (c *handOverCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Node = r.Text() }
+
+func (c *getCommand) encode(w *wire.Writer) { w.Array(2); w.Text(string(c.Task)); w.Bool(c.Linear) }
+func (c *getCommand) decode(r *wire.Reader) {
+	r.ArrayOf(2)
+	c.Task, c.Linear = events.TaskID(r.Text()), r.Bool()
+}
+
+func (c *awaitCommand) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Text(string(c.Task))
+	w.Uint(uint64(c.Life))
+	w.Uint(uint64(c.Run))
+}
+
+func (c *awaitCommand) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	c.Task, c.Life, c.Run = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint())
+}
+
+func (c *listCommand) encode(w *wire.Writer) {
+	w.Array(6)
+	w.Uint(uint64(c.Filter.Status))
+	w.Text(c.Filter.Behavior)
+	w.Text(c.Filter.Affinity)
+	w.Text(c.Filter.Node)
+	w.Int(int64(c.Filter.Limit))
+	w.Text(string(c.After))
+}
+
+func (c *listCommand) decode(r *wire.Reader) {
+	r.ArrayOf(6)
+	c.Filter.Status = projection.Status(r.Uint())
+	c.Filter.Behavior, c.Filter.Affinity, c.Filter.Node = r.Text(), r.Text(), r.Text()
+	c.Filter.Limit, c.After = int(r.Int()), events.TaskID(r.Text())
+}
+
+func (*infoCommand) encode(w *wire.Writer) { w.Array(0) }
+func (*infoCommand) decode(r *wire.Reader) { r.ArrayOf(0) }
+
+// explainCommand asks why a task does not run.
+type explainCommand struct{ Task events.TaskID }
+
+// planCommand asks a node that has the behavior's code where and when a task belongs, and with Merge what the parameters
+// of a second submit come to.
+type planCommand struct {
+	Behavior string
+	Params   []byte
+	Merge    bool
+	Stored   []byte
+}
+
+func (*explainCommand) op() uint64              { return 14 }
+func (*planCommand) op() uint64                 { return 15 }
+func (*explainCommand) size() int               { return 64 }
+func (c *planCommand) size() int                { return 96 + len(c.Params) + len(c.Stored) }
+func (c *explainCommand) encode(w *wire.Writer) { w.Array(1); w.Text(string(c.Task)) }
+func (c *explainCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Task = events.TaskID(r.Text()) }
+
+func (c *planCommand) encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(c.Behavior)
+	w.Bytes(c.Params)
+	w.Bool(c.Merge)
+	w.Bytes(c.Stored)
+}
+
+func (c *planCommand) decode(r *wire.Reader) {
+	r.ArrayOf(4)
+	c.Behavior, c.Params, c.Merge, c.Stored = r.Text(), r.Bytes(), r.Bool(), r.Bytes()
+}

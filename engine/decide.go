@@ -1,0 +1,416 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
+const maxLiveTasks = 1_000_000
+
+// decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
+// pure: the same state, commands and time lead to the same events. It runs no user code.
+type decider struct {
+	state  *projection.Shard
+	entry  *events.Builder
+	now    events.Millis
+	origin int                                        // of the batch being decided; 0 = the owner itself
+	note   func(t *projection.Task, ev *events.Event) // told of every event and the task after it
+	err    error                                      // of the first event that the fold refused: a bug; nothing of the entry may be used
+}
+
+// emit records an event of a task, nil for Created, and returns the task as it is after it.
+func (d *decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
+	ev := events.Event{Task: id, Seq: 1, Origin: d.origin, RequestID: requestID, Body: body}
+	if t != nil {
+		ev.Seq, ev.Prev = t.Seq+1, t.Last
+	}
+	if d.err != nil {
+		return t
+	}
+	added := d.entry.Add(ev)
+	after, err := d.state.Apply(added)
+	if err != nil {
+		d.err = err
+		return t
+	}
+	if after == nil { // Deleted
+		d.note(t, added)
+		return nil
+	}
+	d.note(after, added)
+	return after
+}
+
+// decide answers one command of laneSubmit or laneWork.
+func (d *decider) decide(c command) answer {
+	switch c := c.(type) {
+	case *submitCommand:
+		return d.submit(c)
+	case *mergeCommand:
+		return d.merge(c)
+	case *completeCommand:
+		return d.complete(c)
+	case *progressCommand:
+		return d.progress(c)
+	case *operateCommand:
+		return d.operate(c)
+	case *pauseCommand:
+		return d.pause(c)
+	case *rollCallCommand:
+		return answer{} // the owner decides it: it depends on when its ownership began
+	}
+	return refused(answerInvalid, "command %d is not for this lane", c.op())
+}
+
+func (d *decider) submit(c *submitCommand) answer {
+	if err := c.check(); err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	t := d.state.Task(c.Task)
+	switch {
+	case t == nil && d.state.Live() >= maxLiveTasks:
+		a := refused(answerOverload, "shard holds %d unfinished tasks", maxLiveTasks)
+		a.number = 1000
+		return a
+	case t == nil:
+		t = d.emit(c.Task, nil, c.RequestID, &events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
+			NotBefore: max(c.NotBefore, d.now), Params: c.Params})
+		if t == nil {
+			return answer{}
+		}
+		return answer{life: t.Created, run: 1}
+	case t.Kind.Behavior != c.Behavior:
+		return refused(answerInvalid, "task %s exists with behavior %s, not %s", c.Task, t.Kind.Behavior, c.Behavior)
+	case t.Requested(c.RequestID):
+		return joined(t)
+	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
+		return joined(t)
+	case c.Merges:
+		return answer{code: answerMerge, joined: true}
+	}
+	return d.join(t, c)
+}
+
+// join lets a submit share an existing task with its stored parameters.
+func (d *decider) join(t *projection.Task, c *submitCommand) answer {
+	at := max(c.NotBefore, d.now)
+	switch {
+	case t.Final(), t.Status == projection.Created && at < t.Due: // of two schedules the earlier one holds
+		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at})
+	}
+	return joined(t)
+}
+
+// joined answers a submit that shares an existing task: with the outcome of the run that is due or under way, or with
+// the one recorded last.
+func joined(t *projection.Task) answer {
+	a := answer{joined: true, life: t.Created, run: t.Runs}
+	if !t.Final() {
+		a.run++
+	}
+	if t.Rerun { // a further run is promised, and parameters of this task are for that one
+		a.run++
+	}
+	return a
+}
+
+func (c *submitCommand) check() error {
+	if c.Task == events.Settings {
+		return errors.New("task id cluster/settings is reserved")
+	}
+	if err := c.Task.Validate(); err != nil {
+		return err
+	}
+	if err := events.ValidateBehavior(c.Behavior); err != nil {
+		return err
+	}
+	if _, err := c.Policy.Complete(); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Params) > events.MaxPayloadBytes+1:
+		return &LimitError{Field: "params", Limit: events.MaxPayloadBytes, Got: int64(len(c.Params)) - 1}
+	case len(c.RequestID) > events.MaxNameBytes:
+		return &LimitError{Field: "request id", Limit: events.MaxNameBytes, Got: int64(len(c.RequestID))}
+	case c.Priority < 0 || c.Priority > events.MaxPriority:
+		return &LimitError{Field: "priority", Limit: events.MaxPriority, Got: c.Priority}
+	}
+	return nil
+}
+
+func (d *decider) merge(c *mergeCommand) answer {
+	if err := c.Submit.check(); err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	t := d.state.Task(c.Submit.Task)
+	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
+		return answer{code: answerChanged}
+	}
+	if t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params) {
+		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params})
+	}
+	return d.join(t, &c.Submit)
+}
+
+// complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
+func (d *decider) complete(c *completeCommand) answer {
+	t := d.state.Task(c.Task)
+	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
+		return answer{code: answerStale}
+	}
+	switch c.How {
+	case succeeded:
+		d.succeed(t, c)
+	case failed:
+		d.fail(t, *c.Error, d.nextTry(t, c))
+	case snoozed:
+		d.giveBack(t, &events.Snoozed{Until: d.now.Add(c.Wait)})
+	case released:
+		d.giveBack(t, &events.Released{Until: d.now})
+	}
+	return answer{}
+}
+
+func (d *decider) succeed(t *projection.Task, c *completeCommand) {
+	if len(c.Result) > events.MaxPayloadBytes+1 {
+		d.fail(t, events.Error{Code: events.CodeRejected, Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes,
+			Got: int64(len(c.Result)) - 1}).Error()}, 0)
+		return
+	}
+	next := c.Next
+	if next != 0 {
+		next = max(next, d.now)
+	}
+	rerun := t.Rerun && !t.Cancelled
+	if t.Cancelled {
+		next = 0
+	}
+	t = d.emit(t.ID, t, "", &events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1})
+	if rerun {
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+	}
+}
+
+// fail ends an attempt, or a waiting task's run. What was cancelled ends as cancelled, whatever else went wrong.
+func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
+	rerun := t.Rerun && !t.Cancelled
+	if t.Cancelled && e.Code != events.CodeCancelled {
+		e = events.Error{Code: events.CodeCancelled, Message: "cancelled; the attempt ended with " + e.Code + ": " + e.Message}
+	}
+	body := &events.Failed{Error: e.Fit(), Next: next}
+	if t.Cancelled {
+		body.Next = 0
+	}
+	if body.Next == 0 {
+		body.Run = t.Runs + 1
+	}
+	t = d.emit(t.ID, t, "", body)
+	if rerun && body.Next == 0 {
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+	}
+}
+
+// nextTry is when a failed attempt is tried again; 0 = never.
+func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis {
+	policy, failures := &t.Kind.Policy, int(t.Failures)+1
+	switch {
+	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
+		return 0
+	case !c.ByPolicy:
+		return max(c.Next, d.now)
+	}
+	return d.now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
+}
+
+// giveBack lets a task wait that ran without coming to an end; one that was cancelled ends instead.
+func (d *decider) giveBack(t *projection.Task, body events.Body) *projection.Task {
+	cancelled := t.Cancelled
+	t = d.emit(t.ID, t, "", body)
+	if cancelled && d.err == nil {
+		d.fail(t, events.Error{Code: events.CodeCancelled, Message: "cancelled"}, 0)
+	}
+	return t
+}
+
+// lose gives up every attempt of a node whose session has ended.
+func (d *decider) lose(node string) {
+	for _, t := range d.runningOn(node) {
+		t = d.giveBack(t, &events.Lost{Until: d.now.Add(t.Kind.Policy.LostDelay)})
+		if d.err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
+			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
+		}
+	}
+}
+
+// runningOn returns the tasks on a node in the order they started.
+func (d *decider) runningOn(node string) []*projection.Task {
+	return slices.SortedFunc(d.state.Running(node), func(a, b *projection.Task) int { return cmp.Compare(a.Started, b.Started) })
+}
+
+// rollCall compares what a node runs with what the state says it runs. It releases the attempts that the node does not
+// know although their assignment must have reached it: those that answered an offer which the node counts as answered,
+// and those that an owner before this one started on its own node (began is the first entry of this ownership). It
+// returns the node's attempts that are over or cancelled.
+func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
+	present := make(map[attemptName]bool, len(c.Attempts))
+	for _, a := range c.Attempts {
+		present[a] = true
+		if t := d.state.Task(a.Task); t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled {
+			over = append(over, a)
+		}
+	}
+	for _, t := range d.runningOn(c.Node) {
+		missing := !present[attemptName{t.ID, t.Started}]
+		answered := t.Offer > 0 && t.Offer <= c.Answered
+		earlier := t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)
+		if missing && (answered || earlier) {
+			d.giveBack(t, &events.Released{Until: d.now})
+		}
+	}
+	return over
+}
+
+func (d *decider) progress(c *progressCommand) answer {
+	t := d.state.Task(c.Task)
+	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
+		return answer{code: answerStale}
+	}
+	d.emit(t.ID, t, "", &c.Progress)
+	return answer{}
+}
+
+func (d *decider) operate(c *operateCommand) answer {
+	t := d.state.Task(c.Task)
+	if t == nil {
+		return answer{code: answerNotFound}
+	}
+	if c.Task == events.Settings {
+		return refused(answerState, "the settings of the cluster are no task to %s", c.Do)
+	}
+	body, ok := d.operation(t, c)
+	if !ok {
+		return refused(answerState, "cannot %s while %s", c.Do, describe(t))
+	}
+	if body != nil {
+		d.emit(t.ID, t, "", body)
+	}
+	return answer{life: t.Created}
+}
+
+// operation returns the event of what an operator asks; none when it is so already; false when the state forbids it.
+func (d *decider) operation(t *projection.Task, c *operateCommand) (events.Body, bool) {
+	waits := t.Phase() == projection.IsCreated || t.Phase() == projection.Waiting
+	switch c.Do {
+	case doCancel:
+		switch {
+		case waits:
+			return &events.Failed{Error: events.Error{Code: events.CodeCancelled, Message: cmp.Or(c.Reason, "cancelled")}.Fit(), Run: t.Runs + 1}, true
+		case t.OnNode() && t.Cancelled:
+			return nil, true
+		case t.OnNode():
+			return &events.CancelRequested{Reason: c.Reason[:min(len(c.Reason), events.MaxNameBytes)]}, true
+		}
+		return &events.Rescheduled{}, !t.Final()
+	case doRunNow:
+		if t.OnNode() || t.Final() {
+			return nil, false
+		}
+		return d.reschedule(t), true
+	case doRetry:
+		if t.Status != projection.Success && t.Status != projection.Failure {
+			return nil, false
+		}
+		return d.reschedule(t), true
+	case doSuspend:
+		return unless(t.Suspended, &events.Suspended{}), !t.Final()
+	case doResume:
+		return unless(!t.Suspended, &events.Resumed{}), true
+	}
+	return &events.Deleted{}, t.Status != projection.Running
+}
+
+func (d *decider) reschedule(t *projection.Task) events.Body {
+	return unless(t.Due != 0 && t.Due <= d.now, &events.Rescheduled{At: d.now})
+}
+
+func unless(done bool, body events.Body) events.Body {
+	if done {
+		return nil
+	}
+	return body
+}
+
+func describe(t *projection.Task) string {
+	if t.Final() {
+		return t.Phase().String() + ", final"
+	}
+	return t.Phase().String()
+}
+
+// settings is what the parameters of the task cluster/settings hold.
+type settings struct {
+	Paused []string `json:"paused"` // behaviors, sorted
+}
+
+// settingsBehavior is the behavior of cluster/settings. No node runs it, and the task is suspended.
+const settingsBehavior = "cluster"
+
+func (d *decider) pause(c *pauseCommand) answer {
+	if err := events.ValidateBehavior(c.Behavior); err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	t := d.state.Task(events.Settings)
+	now := readSettings(t)
+	at, found := slices.BinarySearch(now.Paused, c.Behavior)
+	switch {
+	case found == c.Paused:
+		return answer{}
+	case c.Paused:
+		now.Paused = slices.Insert(now.Paused, at, c.Behavior)
+	default:
+		now.Paused = slices.Delete(now.Paused, at, at+1)
+	}
+	text, err := json.Marshal(now)
+	if err != nil || len(text) > events.MaxPayloadBytes {
+		return refused(answerInvalid, "settings of %d bytes exceed the limit of %d", len(text), events.MaxPayloadBytes)
+	}
+	if t != nil {
+		d.emit(t.ID, t, "", &events.Merged{Params: events.JSON(text)})
+		return answer{}
+	}
+	policy, err := events.Policy{}.Complete()
+	if err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	t = d.emit(events.Settings, nil, "", &events.Created{Behavior: settingsBehavior, Policy: policy, NotBefore: d.now, Params: events.JSON(text)})
+	d.emit(events.Settings, t, "", &events.Suspended{})
+	return answer{}
+}
+
+// readSettings returns the settings that the task holds; none for no task.
+func readSettings(t *projection.Task) (s settings) {
+	if t == nil {
+		return s
+	}
+	text, err := t.Params.JSON()
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return settings{}
+	}
+	return s
+}
+
+// start gives a ready task to a node; offer 0 is the owner's own.
+func (d *decider) start(t *projection.Task, node string, offer uint64, lease time.Duration) *projection.Task {
+	origin := d.origin
+	d.origin = 0
+	defer func() { d.origin = origin }()
+	return d.emit(t.ID, t, "", &events.Started{Node: node, Attempt: t.Attempt + 1, Offer: offer, Lease: events.Millis(lease.Milliseconds())})
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// drain leaves in order: no new attempts, a grace period for the running ones, the rest cancelled and Released as they
+// return, shards handed over. ctx is the session's; its end cuts everything short.
+func (m *member) drain(ctx context.Context) {
+	m.draining.Store(true)
+	info := m.info()
+	info.Draining = true
+	if err := m.store.Update(ctx, m.session, info); err != nil {
+		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
+	}
+	idle := m.exec.drain()
+	m.offers.withdraw()
+	if !waitFor(ctx, idle, max(m.cfg.Grace, 0)) {
+		m.exec.cancelAll(m, errDraining)
+		waitFor(ctx, idle, overdue/2)
+	}
+	m.place.giveAll(ctx)
+}
+
+// waitFor reports whether done was closed within the time.
+func waitFor(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// giveAll hands every shard to the node that comes next for it. Without one the shards are simply left.
+func (p *placement) giveAll(ctx context.Context) {
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, p.m.ttl)
+	defer cancel()
+	v, err := p.m.look(ctx)
+	if err != nil {
+		p.m.log.WarnContext(ctx, "shards are left, not handed over", "err", err)
+		return
+	}
+	p.mu.Lock()
+	p.members = 0
+	p.arrange(v)
+	order := p.order
+	p.mu.Unlock()
+	type given struct {
+		shard int
+		done  chan error
+	}
+	var all []given
+	for _, o := range p.served() {
+		shard := o.ownership.Shard
+		if len(order[shard]) == 0 || order[shard][0] == p.m.session.ID {
+			continue
+		}
+		g := given{shard, make(chan error, 1)}
+		if o.asked.CompareAndSwap(nil, &handOverRequest{order[shard][0], func(err error) { g.done <- err }}) {
+			o.inbox.ring()
+			all = append(all, g)
+		}
+	}
+	for _, g := range all {
+		select {
+		case err := <-g.done:
+			if err != nil {
+				p.m.log.WarnContext(ctx, "shard is left, not handed over", "shard", g.shard, "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package embedded runs etcd, NATS and a node in one process: for tests, for trying things, for a service of one node. It
+// is the only library package that imports server code.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+// Config configures the process. The zero value works.
+type Config struct {
+	Dir    string            // data; default: a temporary directory that Close removes
+	Node   engine.NodeConfig // Store, Bus and SessionFile are set by StartWith
+	NoNATS bool              // etcd only
+	Shards int               // of a cluster that is created; default 16
+	Log    *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: discard
+}
+
+// Node is an engine.Node whose servers live in this process.
+type Node struct {
+	*engine.Node
+	*Servers
+	store *etcdstore.Store
+	bus   *natsbus.Bus
+	stop  context.CancelFunc
+	ended chan error // what Run returned
+	close func() error
+}
+
+// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready.
+func Start(ctx context.Context, dir string, behaviors ...engine.Behavior) (*Node, error) {
+	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
+}
+
+// StartWith is Start with a choice. ctx bounds the start only; Close ends the node.
+func StartWith(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Node.Log == nil {
+		cfg.Node.Log = cfg.Log
+	}
+	servers, err := StartServers(ctx, ServersConfig{Dir: cfg.Dir, NoNATS: cfg.NoNATS, Log: cfg.Log})
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Servers: servers}
+	n.close = sync.OnceValue(n.shutDown)
+	if err := n.start(ctx, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("start node: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) start(ctx context.Context, cfg Config) (err error) {
+	if n.store, n.bus, err = n.Connect(ctx, cfg.Shards, cfg.Log); err != nil {
+		return err
+	}
+	cfg.Node.Store = n.store
+	if n.bus != nil {
+		cfg.Node.Bus = n.bus
+	}
+	if cfg.Dir != "" {
+		cfg.Node.SessionFile = filepath.Join(cfg.Dir, "session.json")
+	}
+	if n.Node, err = engine.NewNode(cfg.Node); err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(context.Background())
+	n.stop, n.ended = stop, make(chan error, 1)
+	go func() { n.ended <- n.Run(run) }()
+	select {
+	case <-n.Ready():
+		return n.Advertise()
+	case err := <-n.ended:
+		n.ended <- err
+		return errors.Join(errors.New("the node ended"), err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Connect opens a store and a bus (nil without NATS) on the servers, for one more node or client in this process. The
+// caller closes them before the servers.
+func (s *Servers) Connect(ctx context.Context, shards int, log *slog.Logger) (*etcdstore.Store, *natsbus.Bus, error) {
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: s.EtcdClient(), Shards: shards, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.nats == nil {
+		return store, nil, nil
+	}
+	bus, err := natsbus.Open(natsbus.Config{URLs: []string{s.NATSURL()}, InProcess: s.NATSInProcess(), Key: store.Cluster().Key, Log: log})
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return store, bus, nil
+}
+
+// Close drains the node and stops the servers. Calls after the first return what it returned.
+func (n *Node) Close() error { return n.close() }
+
+func (n *Node) shutDown() error {
+	var errs []error
+	if n.ended != nil {
+		n.stop()
+		errs = append(errs, <-n.ended)
+	}
+	if n.bus != nil {
+		errs = append(errs, n.bus.Close())
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.Close())
+	}
+	return errors.Join(append(errs, n.Servers.Close())...)
+}

@@ -1,0 +1,105 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
+)
+
+const (
+	// quotaBytes is the largest that etcd recommends; the engine's brakes act well before.
+	quotaBytes = 8 << 30
+	// snapshotCount and catchUpEntries bound the raft entries that etcd keeps in memory for slow followers, of which a
+	// single member has none: at the defaults 375 MB of journal take 452 MB of heap.
+	snapshotCount  = 500
+	catchUpEntries = 100
+	// compactionRetention is how long etcd keeps replaced values, compactionBatch how many it removes at a time; the
+	// default of 1,000 falls behind a busy cluster.
+	compactionRetention = 5 * time.Minute
+	compactionBatch     = 10_000
+	// watchProgress is how often an idle watch is told the revision.
+	watchProgress = 10 * time.Second
+)
+
+const loopback = "127.0.0.1"
+
+// etcdMember is a running cluster of one.
+type etcdMember struct {
+	*embed.Etcd
+	outside atomic.Pointer[grpc.Server] // serves the clients of other processes; nil until it does
+}
+
+// startEtcd returns when the member serves.
+func startEtcd(ctx context.Context, dir string, port int, log *slog.Logger) (m *etcdMember, err error) {
+	m = &etcdMember{}
+	cfg := etcdConfig(dir, port, log)
+	cfg.ServiceRegister = m.outside.Store
+	if m.Etcd, err = embedEtcd(cfg); err != nil {
+		return nil, err
+	}
+	select {
+	case <-m.Server.ReadyNotify():
+		return m, nil
+	case err = <-m.Err():
+	case <-m.Server.StopNotify():
+		err = errors.New("stopped while starting")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	m.stop()
+	return nil, err
+}
+
+// embedEtcd turns a panic, which is how etcd answers some damage to its data, into an error. What it had opened by then
+// stays open.
+func embedEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("gave up, data may be damaged: %v", cause)
+		}
+	}()
+	return embed.StartEtcd(cfg)
+}
+
+// stop cuts off outside clients before it stops the member: their open watches would hold it up for 7 s.
+func (m *etcdMember) stop() {
+	if outside := m.outside.Load(); outside != nil {
+		outside.Stop()
+	}
+	m.Close()
+}
+
+// etcdConfig describes a cluster of one. It has no listener for peers; the address advertised to them stands in the
+// data for ever and is never dialled, so a restart may choose other ports.
+func etcdConfig(dir string, port int, log *slog.Logger) *embed.Config {
+	cfg := embed.NewConfig()
+	cfg.Name = "embedded"
+	cfg.Dir = dir
+	cfg.ListenPeerUrls = nil
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	client := url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(port))}
+	cfg.ListenClientUrls = []url.URL{client}
+	cfg.AdvertiseClientUrls = []url.URL{client}
+	cfg.QuotaBackendBytes = quotaBytes
+	cfg.SnapshotCount = snapshotCount
+	cfg.SnapshotCatchUpEntries = catchUpEntries
+	cfg.AutoCompactionMode = embed.CompactorModePeriodic
+	cfg.AutoCompactionRetention = compactionRetention.String()
+	cfg.CompactionBatchLimit = compactionBatch
+	cfg.WatchProgressNotifyInterval = watchProgress
+	// A web page must not reach the store through its reader's browser.
+	cfg.EnableGRPCGateway = false
+	cfg.HostWhitelist = map[string]struct{}{loopback: {}, "localhost": {}}
+	cfg.CORS = map[string]struct{}{"http://" + loopback: {}}
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapInto(log))
+	return cfg
+}

@@ -1,0 +1,154 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+)
+
+// ServersConfig says where the servers of one process keep their data and listen. The zero value works.
+type ServersConfig struct {
+	Dir      string       // data; default: a temporary directory that Close removes
+	NoNATS   bool         // etcd only
+	EtcdPort int          // on 127.0.0.1; default: a free one, another at each start
+	NATSPort int          // on 127.0.0.1; default: a free one, another at each start
+	Log      *slog.Logger // gets what the servers call errors; default: discard
+}
+
+// Servers is one etcd member and one NATS server inside this process. They listen on 127.0.0.1 alone. NATS asks for a
+// token, which lies in the directory, readable by the user alone; etcd asks for nothing: every user of this machine can
+// read and write it. Its methods may be called concurrently.
+type Servers struct {
+	dir       string
+	temporary bool
+	lock      *fileutil.LockedFile
+	etcd      *etcdMember
+	client    *clientv3.Client
+	nats      *server.Server // nil without NATS
+	token     string
+	close     func() error
+}
+
+// ErrDirInUse reports that another process, or another Servers in this one, runs on the directory.
+var ErrDirInUse = errors.New("directory is in use")
+
+// StartServers starts the servers and returns when both can be used; ctx bounds the start only. Data of an earlier start
+// in the same directory is there again. It wraps ErrDirInUse, naming the directory. After an error nothing
+// runs, except that etcd may give up half-way on damaged data: the process should then end. Where etcd gives up later, or
+// in a goroutine of its own, it panics, naming the file.
+func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Servers{dir: cfg.Dir, temporary: cfg.Dir == ""}
+	s.close = sync.OnceValue(s.stop)
+	if err := s.start(ctx, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("start servers: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
+	if err := s.occupy(); err != nil {
+		return err
+	}
+	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, cfg.Log); err != nil {
+		return fmt.Errorf("etcd in %s: %w", s.dir, err)
+	}
+	s.client = v3client.New(s.etcd.Server)
+	if cfg.NoNATS {
+		return nil
+	}
+	if s.token, err = readToken(filepath.Join(s.dir, tokenFile)); err != nil {
+		return err
+	}
+	if s.nats, err = startNATS(cfg.NATSPort, s.token, cfg.Log); err != nil {
+		return fmt.Errorf("NATS: %w", err)
+	}
+	return nil
+}
+
+// occupy makes the directory and locks it. What a killed process advertised there is void.
+func (s *Servers) occupy() (err error) {
+	if s.temporary {
+		s.dir, err = os.MkdirTemp("", "taskledger-")
+	} else {
+		err = os.MkdirAll(s.dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	s.lock, err = fileutil.TryLockFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return fmt.Errorf("%s: %w", s.dir, ErrDirInUse)
+	}
+	if err != nil {
+		return fmt.Errorf("lock directory: %w", err)
+	}
+	return withdraw(s.dir)
+}
+
+// Dir is where the data lies.
+func (s *Servers) Dir() string { return s.dir }
+
+// EtcdEndpoint is what an etcd client of another process connects to.
+func (s *Servers) EtcdEndpoint() string { return "http://" + s.etcd.Clients[0].Addr().String() }
+
+// EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a client of
+// the endpoint.
+func (s *Servers) EtcdClient() *clientv3.Client { return s.client }
+
+// NATSURL is what a NATS client of another process connects to, with the token; "" without NATS. A client within the
+// process uses it together with NATSInProcess.
+func (s *Servers) NATSURL() string {
+	if s.nats == nil {
+		return ""
+	}
+	return natsURL(s.token, s.nats.Addr())
+}
+
+// NATSInProcess reaches NATS without a socket; nil without NATS.
+func (s *Servers) NATSInProcess() nats.InProcessConnProvider {
+	if s.nats == nil {
+		return nil
+	}
+	return s.nats
+}
+
+// Close stops the servers, cutting off every client, and waits until they are gone. What a stopped client had written
+// is on disk. Calls after the first return what it returned.
+func (s *Servers) Close() error { return s.close() }
+
+// stop undoes start, as far as it came. The lock goes last: whoever gets it finds nothing running.
+func (s *Servers) stop() error {
+	var errs []error
+	if s.nats != nil {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+	}
+	if s.etcd != nil {
+		_ = s.client.Close() // always an error: a client without a connection tells that its context ended
+		s.etcd.stop()
+	}
+	if s.lock != nil {
+		errs = append(errs, withdraw(s.dir))
+		if s.temporary {
+			errs = append(errs, os.RemoveAll(s.dir))
+		}
+		errs = append(errs, s.lock.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop servers: %w", err)
+	}
+	return nil
+}

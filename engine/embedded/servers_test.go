@@ -1,0 +1,330 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"taskledger/engine/embedded"
+)
+
+// startOnly names the directory on which this process, started again by a test, starts servers, and that is all.
+const startOnly = "START_SERVERS_ON"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(startOnly); dir != "" {
+		if _, err := embedded.StartServers(context.Background(), embedded.ServersConfig{Dir: dir}); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func start(t *testing.T, cfg embedded.ServersConfig) *embedded.Servers {
+	t.Helper()
+	s, err := embedded.StartServers(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func put(t *testing.T, c *clientv3.Client, key, value string) {
+	t.Helper()
+	if _, err := c.Put(t.Context(), key, value); err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+}
+
+func get(t *testing.T, c *clientv3.Client, key string) string {
+	t.Helper()
+	r, err := c.Get(t.Context(), key)
+	if err != nil {
+		t.Fatalf("get %s: %v", key, err)
+	}
+	if len(r.Kvs) == 0 {
+		return ""
+	}
+	return string(r.Kvs[0].Value)
+}
+
+// dial connects to etcd as another process would.
+func dial(t *testing.T, endpoint string) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestServers_InProcessAndOutsideClientsShareOneEtcd(t *testing.T) {
+	s := start(t, embedded.ServersConfig{})
+	put(t, s.EtcdClient(), "k", "v")
+	if got := get(t, dial(t, s.EtcdEndpoint()), "k"); got != "v" {
+		t.Errorf("outside client read %q", got)
+	}
+}
+
+func TestServers_RestartOnTheSameDirKeepsDataAndToken(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, embedded.ServersConfig{Dir: dir})
+	put(t, first.EtcdClient(), "k", "v")
+	token := userOf(t, first.NATSURL())
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, embedded.ServersConfig{Dir: dir})
+	if got := get(t, second.EtcdClient(), "k"); got != "v" {
+		t.Errorf("read %q after a restart", got)
+	}
+	if got := userOf(t, second.NATSURL()); got != token {
+		t.Errorf("token changed at the restart")
+	}
+	put(t, dial(t, second.EtcdEndpoint()), "k", "w")
+}
+
+func userOf(t *testing.T, raw string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.User.Username()
+}
+
+func TestServers_DirIsForOneAtATime(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, embedded.ServersConfig{Dir: dir})
+	if err := s.Advertise(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir})
+	if !errors.Is(err, embedded.ErrDirInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("second start: %v", err)
+	}
+	if _, err := embedded.ReadAdvertised(dir); err != nil {
+		t.Errorf("a refused start withdrew the addresses: %v", err)
+	}
+	put(t, s.EtcdClient(), "k", "v")
+}
+
+func TestServers_ListenOnLoopbackAlone(t *testing.T) {
+	s := start(t, embedded.ServersConfig{})
+	for _, raw := range []string{s.EtcdEndpoint(), s.NATSURL()} {
+		u, err := url.Parse(raw)
+		if err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "0" || u.Port() == "" {
+			t.Errorf("listens on %s, %v", raw, err)
+		}
+	}
+}
+
+func TestServers_NATSAsksForItsToken(t *testing.T) {
+	s := start(t, embedded.ServersConfig{})
+	u, err := url.Parse(s.NATSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := nats.Connect("nats://" + u.Host); !errors.Is(err, nats.ErrAuthorization) {
+		conn.Close()
+		t.Errorf("connected without the token: %v", err)
+	}
+	for _, opts := range [][]nats.Option{nil, {nats.InProcessServer(s.NATSInProcess())}} {
+		conn, err := nats.Connect(s.NATSURL(), opts...)
+		if err != nil {
+			t.Fatalf("connect: %v", err)
+		}
+		if conn.MaxPayload() != 1<<20 {
+			t.Errorf("max payload is %d", conn.MaxPayload())
+		}
+		conn.Close()
+	}
+}
+
+func TestServers_AdvertisedUntilClosed(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, embedded.ServersConfig{Dir: dir})
+	if _, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("read before anything was advertised: %v", err)
+	}
+	if err := s.Advertise(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := embedded.ReadAdvertised(dir)
+	if err != nil || len(a.Etcd) != 1 || a.Etcd[0] != s.EtcdEndpoint() || a.NATS != s.NATSURL() {
+		t.Errorf("advertised %+v, %v", a, err)
+	}
+	for _, name := range []string{"cluster.json", "nats-token"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+	s.Close()
+	if _, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still advertised after Close: %v", err)
+	}
+}
+
+func TestServers_StartVoidsWhatAKilledProcessAdvertised(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "cluster.json"), []byte(`{"etcd":["http://127.0.0.1:1"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+	if a, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("advertised %+v, %v", a, err)
+	}
+}
+
+func TestServers_TemporaryDirIsRemoved(t *testing.T) {
+	s := start(t, embedded.ServersConfig{})
+	if _, err := os.Stat(s.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(s.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("directory is still there: %v", err)
+	}
+}
+
+func TestServers_WithoutNATS(t *testing.T) {
+	s := start(t, embedded.ServersConfig{NoNATS: true})
+	if s.NATSURL() != "" || s.NATSInProcess() != nil {
+		t.Errorf("NATS at %q", s.NATSURL())
+	}
+}
+
+func TestServers_FixedPortsAreKept(t *testing.T) {
+	probe := start(t, embedded.ServersConfig{})
+	etcdPort, natsPort := portOf(t, probe.EtcdEndpoint()), portOf(t, probe.NATSURL())
+	probe.Close()
+	s := start(t, embedded.ServersConfig{EtcdPort: etcdPort, NATSPort: natsPort})
+	if portOf(t, s.EtcdEndpoint()) != etcdPort || portOf(t, s.NATSURL()) != natsPort {
+		t.Errorf("listens on %s and %s, want ports %d and %d", s.EtcdEndpoint(), s.NATSURL(), etcdPort, natsPort)
+	}
+	members, err := s.EtcdClient().MemberList(t.Context())
+	if err != nil || members.Members[0].ClientURLs[0] != s.EtcdEndpoint() {
+		t.Errorf("etcd tells clients %v, %v", members, err)
+	}
+}
+
+func portOf(t *testing.T, raw string) int {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := net.ResolveTCPAddr("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr.Port
+}
+
+func TestServers_PortTakenIsAnErrorThatLeavesNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken, dir := l.Addr().(*net.TCPAddr).Port, t.TempDir()
+	for _, cfg := range []embedded.ServersConfig{{Dir: dir, EtcdPort: taken}, {Dir: dir, NATSPort: taken}} {
+		if s, err := embedded.StartServers(t.Context(), cfg); err == nil {
+			s.Close()
+			t.Errorf("started on a port that is taken: %+v", cfg)
+		} else if !strings.Contains(err.Error(), "address already in use") {
+			t.Errorf("started on a port that is taken: %v", err)
+		}
+	}
+	start(t, embedded.ServersConfig{Dir: dir})
+}
+
+func TestServers_EndedContextStopsTheStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := embedded.StartServers(ctx, embedded.ServersConfig{}); !errors.Is(err, context.Canceled) {
+		s.Close()
+		t.Errorf("started with an ended context: %v", err)
+	}
+}
+
+func TestServers_CloseDoesNotWaitForWatchers(t *testing.T) {
+	s := start(t, embedded.ServersConfig{NoNATS: true})
+	outside := dial(t, s.EtcdEndpoint())
+	for _, c := range []*clientv3.Client{outside, s.EtcdClient()} {
+		watch := c.Watch(t.Context(), "k", clientv3.WithCreatedNotify())
+		if r := <-watch; !r.Created {
+			t.Fatalf("watch: %v", r.Err())
+		}
+	}
+	begin := time.Now()
+	s.Close()
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+}
+
+// damage changes a file of etcd's from the given byte on.
+func damage(t *testing.T, pattern string, from int) {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: found %v, %v", pattern, found, err)
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i < len(data) && i < 1<<16; i += 3 {
+		data[i] ^= 0xff
+	}
+	if err := os.WriteFile(found[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServers_DamagedDataEndsTheStartNamingTheDir(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		from int
+	}{{"wal/*.wal", 0}, {"wal/*.wal", 40}, {"snap/db", 0}} {
+		dir := t.TempDir()
+		s := start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+		put(t, s.EtcdClient(), "k", "v")
+		s.Close()
+		damage(t, filepath.Join(dir, "etcd", "member", c.file), c.from)
+		// In a process of its own: etcd may give up in a goroutine that nobody can recover.
+		again := exec.Command(os.Args[0])
+		again.Env = append(os.Environ(), startOnly+"="+dir)
+		out, err := again.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), dir) {
+			t.Errorf("start on damaged %s: %v\n%s", c.file, err, out)
+		}
+	}
+}

@@ -1,0 +1,436 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+)
+
+const (
+	// overdue is how long a function may go on after its context ended before its attempt is recorded as over.
+	overdue = 10 * time.Second
+	// idleWorker is how long a goroutine waits for a further attempt before it ends.
+	idleWorker = 5 * time.Second
+	// progressEvery is the shortest time between two recorded Progressed of an attempt.
+	progressEvery = time.Second
+)
+
+// executor makes attempts on a node, as many at once as it has slots. A slot is taken before the Started that fills it is
+// decided and is free again when the function has returned, whatever becomes of the outcome. Slots outlive sessions: a
+// function that ignores its context keeps its slot in the node's next session.
+type executor struct {
+	behaviors map[string]Behavior
+	now       func() time.Time
+	log       *slog.Logger
+	work      chan *attempt // to idle workers
+	quit      chan struct{} // closed when the node has stopped: idle workers end
+	workers   sync.WaitGroup
+
+	mu       sync.Mutex
+	slots    int
+	used     int // running or about to
+	offered  int // reserved by standing offers
+	draining bool
+	limits   map[string]*slotLimit
+	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
+	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
+	freed    func()                  // told when a slot is freed
+	idle     chan struct{}           // closed and renewed when the last attempt is gone
+}
+
+type slotLimit struct{ max, used, offered int }
+
+type attemptKey struct {
+	shard   int
+	started events.Ref
+}
+
+// attempt is one call of a behavior's function, and the way of its outcome to the owner.
+type attempt struct {
+	assignment
+	shard    int
+	m        *member
+	behavior Behavior
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	stop     context.CancelFunc // of the time-out; nil without one
+	reported atomic.Bool        // an outcome was chosen
+	done     atomic.Bool        // the function has returned
+	progress progressReporter
+}
+
+var (
+	errFenced   = errors.New("this node must no longer run the attempt")
+	errDraining = errors.New("this node is stopping")
+	errTimeout  = errors.New("the attempt exceeded its time-out")
+)
+
+func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
+	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan *attempt), quit: make(chan struct{}), slots: max(slots, 0),
+		limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}}
+	for id := range behaviors {
+		most := x.slots
+		if n, ok := limits[id]; ok {
+			most = n
+		}
+		x.limits[id] = &slotLimit{max: most}
+	}
+	return x
+}
+
+// runs reports whether this node could ever run the behavior.
+func (x *executor) runs(behavior string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.limits[behavior]
+	return l != nil && l.max > 0 && x.slots > 0 && !x.draining
+}
+
+// free reports whether there is a slot for the behavior right now.
+func (x *executor) free(behavior string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.freeLocked(behavior)
+}
+
+func (x *executor) freeLocked(behavior string) bool {
+	l := x.limits[behavior]
+	return l != nil && !x.draining && x.used+x.offered < x.slots && l.used+l.offered < l.max
+}
+
+// take takes a slot, which launch uses and release gives back.
+func (x *executor) take(behavior string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.freeLocked(behavior) {
+		return false
+	}
+	x.used++
+	x.limits[behavior].used++
+	return true
+}
+
+// release gives a slot back and wakes every owner that waits for one: the shards' heads compete for it again.
+func (x *executor) release(behavior string) {
+	x.mu.Lock()
+	x.used--
+	x.limits[behavior].used--
+	woken := x.waiting
+	if len(woken) > 0 {
+		x.waiting = map[*inbox]struct{}{}
+	}
+	freed := x.freed
+	x.mu.Unlock()
+	for i := range woken {
+		i.ring()
+	}
+	freed()
+}
+
+// awaitSlot rings the inbox at the next release, or now if one came since the owner looked.
+func (x *executor) awaitSlot(i *inbox) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.waiting[i] = struct{}{}
+}
+
+// launch starts an attempt in a slot taken before. It never blocks.
+func (x *executor) launch(m *member, shard int, as assignment) {
+	a := &attempt{assignment: as, shard: shard, m: m, behavior: x.behaviors[as.behavior]}
+	a.ctx, a.cancel = context.WithCancelCause(m.attemptParent())
+	if as.policy.Timeout > 0 {
+		a.ctx, a.stop = context.WithTimeoutCause(a.ctx, as.policy.Timeout, errTimeout)
+	}
+	x.mu.Lock()
+	x.attempts[attemptKey{shard, as.Started}] = a
+	x.mu.Unlock()
+	select {
+	case x.work <- a:
+	default:
+		x.workers.Go(func() { x.worker(a) })
+	}
+}
+
+// worker makes attempts until none has come for a while.
+func (x *executor) worker(a *attempt) {
+	timer := time.NewTimer(idleWorker)
+	defer timer.Stop()
+	for {
+		x.execute(a)
+		timer.Reset(idleWorker)
+		select {
+		case a = <-x.work:
+		case <-timer.C:
+			return
+		case <-x.quit:
+			return
+		}
+	}
+}
+
+// execute calls the function and reports the outcome. The deferred part runs for a panic and for runtime.Goexit alike.
+func (x *executor) execute(a *attempt) {
+	returned := false
+	var out Outcome
+	unwatch := context.AfterFunc(a.ctx, func() { a.afterContext(x) })
+	defer func() {
+		problem := recover()
+		a.done.Store(true)
+		unwatch()
+		if !returned {
+			out = crashed(problem)
+		}
+		a.report(out, a.ctx.Err() != nil)
+		a.cancel(nil)
+		if a.stop != nil {
+			a.stop()
+		}
+		x.release(a.assignment.behavior)
+	}()
+	if !a.m.mayStart() { // the session may have ended since the assignment
+		a.cancel(errFenced)
+		returned = true
+		return
+	}
+	params, err := a.parameters()
+	if err != nil {
+		out, returned = Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, true
+		return
+	}
+	deadline, _ := a.ctx.Deadline()
+	out = a.behavior.Run(a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
+		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
+		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
+		Log: a.m.log.With("task", a.Task, "attempt", a.number), Progress: a.reportProgress})
+	returned = true
+}
+
+func crashed(problem any) Outcome {
+	message := "the function ended its goroutine"
+	if problem != nil {
+		message = fmt.Sprintf("%v\n\n%s", problem, debug.Stack())
+	}
+	return Outcome{Err: &events.Error{Code: events.CodePanic, Message: message, Retryable: true}, Next: byPolicy}
+}
+
+// byPolicy marks a failure whose next attempt follows from the recorded policy.
+var byPolicy = time.Unix(1, 0)
+
+// parameters returns the JSON text, from the journal when the owner does not hold it.
+func (a *attempt) parameters() ([]byte, error) {
+	if a.paramsAt != 0 {
+		p, err := a.m.payloadAt(a.ctx, a.shard, a.paramsAt)
+		if err != nil {
+			return nil, err
+		}
+		a.params = p
+	}
+	return a.params.JSON()
+}
+
+// afterContext records the attempt as over when the function ignores the end of its context for too long. Its slot stays
+// taken.
+func (a *attempt) afterContext(x *executor) {
+	timer := time.AfterFunc(overdue, func() {
+		if !a.done.Load() {
+			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
+				Next: byPolicy}, true)
+		}
+	})
+	if a.done.Load() {
+		timer.Stop()
+	}
+}
+
+// report sends the outcome to the owner, once. ended tells that the context was over when it was reached.
+func (a *attempt) report(out Outcome, ended bool) {
+	if !a.reported.CompareAndSwap(false, true) {
+		return
+	}
+	cause := context.Cause(a.ctx)
+	if errors.Is(cause, errFenced) {
+		a.m.exec.forget(a)
+		return
+	}
+	a.progress.stop()
+	c := &completeCommand{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
+	switch {
+	case ended && out.Err != nil && errors.Is(cause, errDraining):
+		if !a.done.Load() {
+			a.reported.Store(false) // only a function that has returned is released; the session's end does the rest
+			return
+		}
+		c.How = released
+	case out.Snooze > 0:
+		c.How, c.Wait = snoozed, out.Snooze
+	case out.Err != nil:
+		c.fail(out, ended && errors.Is(cause, errTimeout))
+	default:
+		c.succeed(out)
+	}
+	a.m.complete(a, c)
+}
+
+func (c *completeCommand) succeed(out Outcome) {
+	if len(out.Result) > events.MaxPayloadBytes {
+		c.How, c.Error = failed, &events.Error{Code: events.CodeRejected,
+			Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
+		return
+	}
+	c.How, c.Result, c.Next = succeeded, events.JSON(out.Result), events.MillisOf(out.Next)
+}
+
+func (c *completeCommand) fail(out Outcome, timedOut bool) {
+	e := out.Err.Fit()
+	if timedOut {
+		e = events.Error{Code: events.CodeTimeout, Message: errTimeout.Error() + ": " + e.Message, Retryable: true}.Fit()
+	}
+	c.How, c.Error = failed, &e
+	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
+		c.Next = events.MillisOf(out.Next)
+	}
+}
+
+// forget drops an attempt whose outcome is settled.
+func (x *executor) forget(a *attempt) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := attemptKey{a.shard, a.Started}
+	if x.attempts[key] == a {
+		delete(x.attempts, key)
+	}
+	if len(x.attempts) == 0 && x.idle != nil {
+		close(x.idle)
+		x.idle = nil
+	}
+}
+
+// cancelAttempt ends the context of an attempt, if it is known here.
+func (x *executor) cancelAttempt(shard int, started events.Ref, cause error) {
+	x.mu.Lock()
+	a := x.attempts[attemptKey{shard, started}]
+	x.mu.Unlock()
+	if a != nil {
+		a.cancel(cause)
+	}
+}
+
+// cancelAll ends the context of every attempt of a session; when its outcomes can no longer count, they are forgotten.
+func (x *executor) cancelAll(m *member, cause error) {
+	x.mu.Lock()
+	var all []*attempt
+	for key, a := range x.attempts {
+		if a.m != m {
+			continue
+		}
+		all = append(all, a)
+		if errors.Is(cause, errFenced) {
+			delete(x.attempts, key)
+		}
+	}
+	x.mu.Unlock()
+	for _, a := range all {
+		a.cancel(cause)
+	}
+}
+
+// names lists the attempts of a session by shard.
+func (x *executor) names(m *member) map[int][]attemptName {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := map[int][]attemptName{}
+	for key, a := range x.attempts {
+		if a.m == m {
+			all[key.shard] = append(all[key.shard], a.attemptName)
+		}
+	}
+	return all
+}
+
+// drain refuses new work and returns a channel that is closed when no attempt is left.
+func (x *executor) drain() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.draining = true
+	if x.idle == nil {
+		x.idle = make(chan struct{})
+	}
+	idle := x.idle
+	if len(x.attempts) == 0 {
+		close(x.idle)
+		x.idle = nil
+	}
+	return idle
+}
+
+// unused is the number of slots in which nothing runs, offered ones included.
+func (x *executor) unused() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.draining {
+		return 0
+	}
+	return x.slots - x.used
+}
+
+// reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring.
+func (x *executor) reserve(n int) (int, []offeredBehavior) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n = min(n, x.slots-x.used-x.offered)
+	if n <= 0 || x.draining {
+		return 0, nil
+	}
+	detail := make([]offeredBehavior, 0, len(x.limits))
+	for behavior, l := range x.limits {
+		if most := min(n, l.max-l.used-l.offered); most > 0 {
+			if l.max < x.slots {
+				l.offered += most
+			}
+			detail = append(detail, offeredBehavior{behavior, most})
+		}
+	}
+	if len(detail) == 0 {
+		return 0, nil
+	}
+	x.offered += n
+	return n, detail
+}
+
+// unreserve ends what reserve began, and wakes the owners that wait for a slot.
+func (x *executor) unreserve(n int, detail []offeredBehavior) {
+	if n == 0 {
+		return
+	}
+	x.mu.Lock()
+	x.offered -= n
+	for _, b := range detail {
+		if l := x.limits[b.Behavior]; l.max < x.slots {
+			l.offered -= b.Slots
+		}
+	}
+	woken := x.waiting
+	if len(woken) > 0 {
+		x.waiting = map[*inbox]struct{}{}
+	}
+	x.mu.Unlock()
+	for i := range woken {
+		i.ring()
+	}
+}
+
+// occupy takes a slot for an assignment, which an offer had reserved.
+func (x *executor) occupy(behavior string) {
+	x.mu.Lock()
+	x.used++
+	x.limits[behavior].used++
+	x.mu.Unlock()
+}

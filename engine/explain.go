@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// Why a task does not run, as Explanation.Why says it.
+const (
+	WhyScheduled   = "scheduled"   // its time has not come
+	WhyWaiting     = "waiting"     // ready, and every slot for it is taken
+	WhyNoNode      = "no-node"     // no live node runs its behavior
+	WhyNoOwner     = "no-owner"    // nobody serves its shard at the moment
+	WhySuspended   = "suspended"   // an operator suspended it
+	WhyPaused      = "paused"      // an operator paused its behavior
+	WhyQuarantined = "quarantined" // its shard's journal is damaged
+	WhyRunning     = "running"     // it does run
+	WhyFinished    = "finished"    // it has ended
+)
+
+// Explanation says why a task is not running.
+type Explanation struct {
+	Task  events.TaskID `json:"task"`
+	Why   string        `json:"why"` // one of the Why constants
+	Since events.Millis `json:"since,omitzero"`
+	Text  string        `json:"text"`
+}
+
+// Explain says why a task does not run, and since when. A shard without owner is an explanation, not an error.
+func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
+	if err := id.Validate(); err != nil {
+		return e, &InvalidError{Field: "id", Problem: err.Error()}
+	}
+	shard := id.Shard(c.cfg.Shards)
+	ask, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	a, err := c.read(ask, shard, &explainCommand{id})
+	if err != nil && ask.Err() != nil && ctx.Err() == nil {
+		return Explanation{Task: id, Why: WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}, nil
+	}
+	if err == nil {
+		err = a.err(id)
+	}
+	if err != nil {
+		return e, err
+	}
+	if err := wire.Scan(a.data); err != nil {
+		return e, err
+	}
+	r := wire.NewReader(a.data)
+	r.ArrayOf(3)
+	e = Explanation{Task: id, Why: r.Text(), Since: events.Millis(r.Int()), Text: r.Text()}
+	return e, r.Close()
+}
+
+func (o *owner) explain(c *explainCommand) answer {
+	t := o.state.Task(c.Task)
+	if t == nil {
+		return answer{code: answerNotFound}
+	}
+	why, since, text := o.why(t)
+	var w wire.Writer
+	w.Array(3)
+	w.Text(why)
+	w.Int(int64(since))
+	w.Text(text)
+	return answer{data: w.B}
+}
+
+func (o *owner) why(t *projection.Task) (why string, since events.Millis, text string) {
+	behavior := t.Kind.Behavior
+	switch {
+	case t.OnNode():
+		return WhyRunning, t.StartedAt, fmt.Sprintf("attempt %d runs on node %s", t.Attempt, t.Node)
+	case t.Final():
+		return WhyFinished, t.EndedAt, "it has ended with " + t.Status.String()
+	case t.Suspended:
+		return WhySuspended, 0, "an operator suspended the task"
+	case o.m.paused(behavior):
+		return WhyPaused, 0, "an operator paused behavior " + behavior
+	case t.Due > o.m.now():
+		return WhyScheduled, 0, "it is due at " + t.Due.Time().Format(time.RFC3339)
+	}
+	for _, n := range o.m.view.Load().Nodes {
+		if n.Slots > 0 && !n.Draining && slices.Contains(n.Behaviors, behavior) {
+			return WhyWaiting, t.Due, "every slot of the nodes that run " + behavior + " is taken"
+		}
+	}
+	return WhyNoNode, t.Due, "no live node with slots runs " + behavior
+}
+
+// followSettings keeps the cluster-wide settings current: at once when somebody hints at a change, else every second.
+func (m *member) followSettings(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	if m.bus != nil {
+		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("subscribe to settings: %w", err)
+		}
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	shard := events.Settings.Shard(m.cfgShards())
+	for {
+		one, cancel := context.WithTimeout(ctx, m.ttl)
+		a, err := m.router.ask(one, shard, laneQuery, &getCommand{Task: events.Settings})
+		cancel()
+		if err == nil && a.code == answerOK && wire.Scan(a.data) == nil {
+			r := wire.NewReader(a.data)
+			t := decodeTask(r)
+			m.adopt(readSettings(&t))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-changed:
+		}
+	}
+}
+
+func (m *member) adopt(s settings) {
+	if slices.Equal(m.settings.Load().Paused, s.Paused) {
+		return
+	}
+	m.settings.Store(&s)
+	m.log.Info("settings have changed", "paused", s.Paused)
+	for _, o := range m.place.served() {
+		o.inbox.ring()
+	}
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"taskledger/events"
+)
+
+// Future is the handle on one task's outcome. It costs nothing until Done, Wait or Then is called, so fire and forget is
+// free. It resolves once: with the SUCCESS of the run it joined, or with the final FAILURE of that run; a failed attempt
+// that will be retried does not resolve it. Methods may be called concurrently. A Future is never nil.
+type Future struct {
+	futures *futures // nil when the submit was refused
+	id      events.TaskID
+	joined  bool
+	life    events.Ref // 0 = whichever there is
+	run     uint32     // 0 = the one that is due or under way, or the last
+
+	mu       sync.Mutex
+	watched  bool
+	resolved bool
+	result   []byte
+	err      error
+	done     chan struct{} // nil until somebody waits
+	then     []func([]byte, error)
+	asks     askState // guarded by the registry
+}
+
+// failedFuture is the future of a submit that was refused, or whose outcome is unknown.
+func failedFuture(id events.TaskID, err error) *Future {
+	return &Future{id: id, resolved: true, err: err}
+}
+
+// ID returns the task's id; "" when the submit was refused before there was one.
+func (f *Future) ID() events.TaskID { return f.id }
+
+// Joined reports that the task existed before this submit.
+func (f *Future) Joined() bool { return f.joined }
+
+// Done is closed when the outcome is known or the future is closed.
+func (f *Future) Done() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done == nil {
+		f.done = make(chan struct{})
+		if f.resolved {
+			close(f.done)
+		}
+	}
+	f.watchLocked()
+	return f.done
+}
+
+// Wait returns the result as JSON text, nil for none, or a *TaskError when the task failed, an error wrapping ErrNotFound
+// when it was deleted or is unknown, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
+func (f *Future) Wait(ctx context.Context) ([]byte, error) {
+	select {
+	case <-f.Done():
+		return f.result, f.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Then calls fn once with what Wait would return, in a goroutine of its own.
+func (f *Future) Then(fn func(result []byte, err error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resolved {
+		f.callback(fn)
+		return
+	}
+	f.then = append(f.then, fn)
+	f.watchLocked()
+}
+
+// Close stops watching; the task goes on.
+func (f *Future) Close() {
+	if f.futures != nil {
+		f.futures.remove(f)
+	}
+	f.resolve(nil, ErrClosed)
+}
+
+// watchLocked begins to watch, once. The lock order is future before registry; the registry never calls a future with
+// its lock held.
+func (f *Future) watchLocked() {
+	if f.watched || f.resolved || f.futures == nil {
+		return
+	}
+	f.watched = true
+	go0 := f.futures.add(f)
+	if go0 != nil {
+		f.settleLocked(go0.value())
+	}
+}
+
+func (f *Future) resolve(result []byte, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settleLocked(result, err)
+}
+
+func (f *Future) settleLocked(result []byte, err error) {
+	if f.resolved {
+		return
+	}
+	f.resolved, f.result, f.err = true, result, err
+	if f.done != nil {
+		close(f.done)
+	}
+	for _, fn := range f.then {
+		f.callback(fn)
+	}
+	f.then = nil
+}
+
+func (f *Future) callback(fn func([]byte, error)) {
+	result, err := f.result, f.err
+	if f.futures == nil {
+		go fn(result, err)
+		return
+	}
+	f.futures.callbacks.Go(func() { fn(result, err) })
+}

@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"taskledger/events"
+)
+
+const (
+	// sweepEvery is how long a future waits for news before it asks again; doubled at each turn, up to sweepMost.
+	sweepEvery = 5 * time.Second
+	sweepMost  = time.Minute
+	// maxRecent is how many outcomes of a shard owned here are remembered for futures that come a moment too late.
+	maxRecent = 1024
+)
+
+// futures resolves the futures of a client from whatever tells first: the owner in this process, a done message, the
+// journal itself while there is no bus, or asking again. News are hints of when to resolve; what they say comes from a
+// committed entry.
+type futures struct {
+	router    *router
+	bus       Bus
+	store     Store
+	log       *slog.Logger
+	ctx       context.Context // of the client's Run
+	shards    []futureShard
+	callbacks sync.WaitGroup
+	followers sync.WaitGroup
+}
+
+type futureShard struct {
+	mu         sync.Mutex
+	waiting    map[events.TaskID][]*Future
+	subscribed bool
+	follow     context.CancelFunc // of the journal's follower; nil when none runs
+
+	here   bool // the owner is in this process, and has told everything after from
+	from   events.Ref
+	recent map[events.TaskID]outcome
+	order  []events.TaskID // of recent, oldest first
+}
+
+// askState is when a future asks next.
+type askState struct {
+	next time.Time
+	wait time.Duration
+}
+
+func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
+	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes))}
+	for i := range f.shards {
+		f.shards[i].waiting = map[events.TaskID][]*Future{}
+	}
+	return f
+}
+
+func (fs *futures) shardOf(f *Future) (int, *futureShard) {
+	n := f.id.Shard(len(fs.shards))
+	return n, &fs.shards[n]
+}
+
+// add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
+// outcome between the two is not missed.
+func (fs *futures) add(f *Future) *outcome {
+	n, s := fs.shardOf(f)
+	s.mu.Lock()
+	covered := s.here && f.run != 0 && f.life >= s.from
+	if covered {
+		if o, ok := s.recent[f.id]; ok && o.life == f.life && o.run == f.run && !o.elided {
+			s.mu.Unlock()
+			return &o
+		}
+	}
+	s.waiting[f.id] = append(s.waiting[f.id], f)
+	f.asks = askState{time.Now().Add(sweepEvery), sweepEvery}
+	if covered {
+		if o, ok := s.recent[f.id]; ok && (o.life > f.life || o.run >= f.run || o.elided) {
+			covered = false
+		}
+	}
+	subscribe := !s.here && !s.subscribed && fs.bus != nil && fs.ctx != nil
+	s.subscribed = s.subscribed || subscribe
+	s.mu.Unlock()
+	if subscribe {
+		fs.subscribe(n)
+	}
+	if !covered {
+		fs.ask(f)
+	}
+	return nil
+}
+
+func (fs *futures) subscribe(shard int) {
+	err := fs.bus.Subscribe(fs.ctx, doneSubject(shard), "", func(m Message) {
+		outcomes, err := decodeOutcomes(m.Data)
+		if err != nil {
+			fs.log.Warn("done message cannot be read", "shard", shard, "err", err)
+			return
+		}
+		fs.tell(shard, outcomes)
+	})
+	if err != nil {
+		fs.log.Warn("no subscription to outcomes, futures will ask", "shard", shard, "err", err)
+	}
+}
+
+func doneSubject(shard int) string { return "done." + strconv.Itoa(shard) }
+
+func (fs *futures) remove(f *Future) {
+	_, s := fs.shardOf(f)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropLocked(f)
+}
+
+func (s *futureShard) dropLocked(f *Future) {
+	rest := slices.DeleteFunc(s.waiting[f.id], func(g *Future) bool { return g == f })
+	if len(rest) == 0 {
+		delete(s.waiting, f.id)
+		return
+	}
+	s.waiting[f.id] = rest
+}
+
+// tell resolves the futures that the outcomes concern. An outcome of a later run or life tells a future that it missed
+// its own, and it asks.
+func (fs *futures) tell(shard int, outcomes []outcome) {
+	s := &fs.shards[shard]
+	for i := range outcomes {
+		o := &outcomes[i]
+		var resolve, ask []*Future
+		s.mu.Lock()
+		for _, f := range slices.Clone(s.waiting[o.task]) {
+			switch {
+			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
+			case f.run != 0 && o.life == f.life && (o.run == f.run && !o.elided || o.status == 0):
+				s.dropLocked(f)
+				resolve = append(resolve, f)
+			default:
+				ask = append(ask, f)
+			}
+		}
+		s.mu.Unlock()
+		for _, f := range resolve {
+			f.resolve(o.value())
+		}
+		for _, f := range ask {
+			fs.ask(f)
+		}
+	}
+}
+
+// tellHere is tell by the owner in this process, which also remembers the outcomes for futures that come a moment later.
+func (fs *futures) tellHere(shard int, outcomes []outcome) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	if s.here {
+		for i := range outcomes {
+			s.rememberLocked(outcomes[i])
+		}
+	}
+	any := len(s.waiting) > 0
+	s.mu.Unlock()
+	if any {
+		fs.tell(shard, outcomes)
+	}
+}
+
+func (s *futureShard) rememberLocked(o outcome) {
+	if len(o.result) > maxInlineResult {
+		o.result, o.elided = nil, true
+	}
+	if _, again := s.recent[o.task]; !again {
+		if len(s.order) >= maxRecent {
+			oldest := s.recent[s.order[0]]
+			s.from = max(s.from, oldest.ref+1)
+			delete(s.recent, s.order[0])
+			s.order = s.order[1:]
+		}
+		s.order = append(s.order, o.task)
+	}
+	s.recent[o.task] = o
+}
+
+// serveHere says that from now on the owner in this process tells every outcome of the shard; serveAway that it stopped.
+func (fs *futures) serveHere(shard int, after Head) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	s.here, s.from = true, events.RefOf(after.Number+1, 0)
+	s.recent, s.order = map[events.TaskID]outcome{}, nil
+	s.mu.Unlock()
+	fs.askAll(shard)
+}
+
+func (fs *futures) serveAway(shard int) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	subscribe := !s.subscribed && len(s.waiting) > 0 && fs.bus != nil && fs.ctx != nil
+	s.here, s.recent, s.order = false, nil, nil
+	s.subscribed = s.subscribed || subscribe
+	s.mu.Unlock()
+	if subscribe {
+		fs.subscribe(shard)
+	}
+	fs.askAll(shard)
+}
+
+// askAll lets every future of a shard ask now: news may have been missed.
+func (fs *futures) askAll(shard int) {
+	for _, f := range fs.due(shard, time.Now().Add(2*sweepMost)) {
+		fs.ask(f)
+	}
+}
+
+// due returns the futures of a shard that should ask by the given time and puts off their next question.
+func (fs *futures) due(shard int, by time.Time) (all []*Future) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, waiting := range s.waiting {
+		for _, f := range waiting {
+			if f.asks.next.Before(by) {
+				f.asks.wait = min(2*f.asks.wait, sweepMost)
+				f.asks.next = time.Now().Add(f.asks.wait)
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// ask asks the owner for the outcome. Questions that come together travel together.
+func (fs *futures) ask(f *Future) {
+	shard, s := fs.shardOf(f)
+	s.mu.Lock()
+	question := &awaitCommand{f.id, f.life, f.run}
+	s.mu.Unlock()
+	fs.router.send(shard, laneQuery, question, func(a answer, err error) {
+		if err != nil {
+			if fs.router.closed.Load() {
+				fs.remove(f)
+				f.resolve(nil, ErrClosed)
+			}
+			return // the sweep asks again
+		}
+		fs.hear(shard, f, a)
+	})
+}
+
+// hear takes the answer to a question: the outcome, or which run to wait for.
+func (fs *futures) hear(shard int, f *Future, a answer) {
+	switch {
+	case a.code == answerNotFound:
+		fs.remove(f)
+		f.resolve(nil, fmt.Errorf("task %s: %w", f.id, ErrNotFound))
+	case a.code != answerOK:
+		fs.remove(f)
+		f.resolve(nil, a.err(f.id))
+	case a.data != nil:
+		outcomes, err := decodeOutcomes(a.data)
+		if err != nil || len(outcomes) != 1 {
+			fs.log.Warn("outcome cannot be read", "task", f.id, "err", err)
+			return
+		}
+		fs.remove(f)
+		f.resolve(outcomes[0].value())
+	default:
+		s := &fs.shards[shard]
+		s.mu.Lock()
+		f.life, f.run = a.life, a.run
+		s.mu.Unlock()
+		fs.followJournal(shard, uint64(a.number)+1)
+	}
+}
+
+// sweep lets futures ask whose patience is over, until ctx ends.
+func (fs *futures) sweep(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			fs.followers.Wait()
+			return nil
+		case now := <-ticker.C:
+			for shard := range fs.shards {
+				for _, f := range fs.due(shard, now) {
+					fs.ask(f)
+				}
+				fs.endFollow(shard)
+			}
+		}
+	}
+}
+
+// withoutBus reports whether news of a shard cannot be expected over the bus.
+func (fs *futures) withoutBus(shard int) bool {
+	return fs.bus == nil || !fs.router.connected.Load() || fs.router.detoured[shard].Load()
+}
+
+// followJournal reads outcomes from the journal itself while the bus cannot bring them.
+func (fs *futures) followJournal(shard int, from uint64) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.here || s.follow != nil || fs.store == nil || fs.ctx == nil || fs.ctx.Err() != nil || !fs.withoutBus(shard) || len(s.waiting) == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(fs.ctx)
+	s.follow = cancel
+	fs.followers.Go(func() {
+		for rec, err := range fs.store.Follow(ctx, shard, from) {
+			if err != nil {
+				fs.log.WarnContext(ctx, "journal cannot be followed, futures will ask", "shard", shard, "err", err)
+				continue
+			}
+			if e, err := events.Decode(rec.Data); err == nil {
+				fs.tellEntry(shard, e)
+			}
+		}
+	})
+}
+
+// tellEntry lets the futures of the tasks that ended in an entry ask.
+func (fs *futures) tellEntry(shard int, e *events.Entry) {
+	s := &fs.shards[shard]
+	for i := range e.Events {
+		ev := &e.Events[i]
+		switch ev.Body.(type) {
+		case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
+			s.mu.Lock()
+			concerned := slices.Clone(s.waiting[ev.Task])
+			s.mu.Unlock()
+			for _, f := range concerned {
+				fs.ask(f)
+			}
+		}
+	}
+}
+
+// endFollow stops following a journal that nobody waits for, or whose news come over the bus again.
+func (fs *futures) endFollow(shard int) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.follow != nil && (s.here || len(s.waiting) == 0 || !fs.withoutBus(shard)) {
+		s.follow()
+		s.follow = nil
+	}
+}
+
+// close resolves every future with ErrClosed and waits for the callbacks.
+func (fs *futures) close() {
+	for i := range fs.shards {
+		s := &fs.shards[i]
+		s.mu.Lock()
+		var all []*Future
+		for _, waiting := range s.waiting {
+			all = append(all, waiting...)
+		}
+		s.waiting = map[events.TaskID][]*Future{}
+		s.mu.Unlock()
+		for _, f := range all {
+			f.resolve(nil, ErrClosed)
+		}
+	}
+	fs.callbacks.Wait()
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"taskledger/events"
+)
+
+// stickiness is how long random ids are drawn for one shard: tasks submitted together share an entry, and events per
+// entry decide what a task costs.
+const stickiness = 10 * time.Millisecond
+
+// maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
+const maxSpare = 64
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// randomID returns 80 random bits as 16 letters and digits: a session, sender or cluster id.
+func randomID() string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], rand.Uint64())
+	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
+	return idEncoding.EncodeToString(b[:10])
+}
+
+// idSource draws random task ids that fall into one of the preferred shards, a different one every 10 ms.
+type idSource struct {
+	mu     sync.Mutex
+	shards int
+	prefer []int // all shards when empty
+	at     int
+	until  time.Time
+	spare  [][]events.TaskID
+}
+
+func newIDSource(shards int) *idSource {
+	return &idSource{shards: shards, spare: make([][]events.TaskID, shards)}
+}
+
+// setPreferred names the shards that ids are drawn for: those that this process owns.
+func (s *idSource) setPreferred(shards []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prefer, s.until = shards, time.Time{}
+}
+
+// draw returns a task id of 128 random bits.
+func (s *idSource) draw() events.TaskID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := s.current()
+	if n := len(s.spare[want]); n > 0 {
+		id := s.spare[want][n-1]
+		s.spare[want] = s.spare[want][:n-1]
+		return id
+	}
+	for {
+		var b [16]byte
+		binary.BigEndian.PutUint64(b[:], rand.Uint64())
+		binary.BigEndian.PutUint64(b[8:], rand.Uint64())
+		id := events.TaskID(idEncoding.EncodeToString(b[:]))
+		shard := id.Shard(s.shards)
+		if shard == want {
+			return id
+		}
+		if len(s.spare[shard]) < maxSpare {
+			s.spare[shard] = append(s.spare[shard], id)
+		}
+	}
+}
+
+func (s *idSource) current() int {
+	if now := time.Now(); now.After(s.until) {
+		s.at++
+		s.until = now.Add(stickiness)
+	}
+	if len(s.prefer) == 0 {
+		return s.at % s.shards
+	}
+	return s.prefer[s.at%len(s.prefer)]
+}

@@ -1,0 +1,72 @@
+package engine
+
+import "sync"
+
+// delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once
+// and never blocks.
+type delivery struct {
+	*batch
+	reply func(b *batch, answers []answer)
+}
+
+// inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
+type inbox struct {
+	mu    sync.Mutex
+	wake  chan struct{}
+	lanes [laneCount][]delivery
+	lost  []string // nodes seen to be gone
+}
+
+func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
+
+// mail is what an owner takes out of its inbox at once.
+type mail struct {
+	lanes [laneCount][]delivery
+	lost  []string
+}
+
+func (i *inbox) put(d delivery) {
+	i.mu.Lock()
+	i.lanes[d.lane] = append(i.lanes[d.lane], d)
+	i.mu.Unlock()
+	i.ring()
+}
+
+func (i *inbox) lose(node string) {
+	i.mu.Lock()
+	i.lost = append(i.lost, node)
+	i.mu.Unlock()
+	i.ring()
+}
+
+// ring makes the owner take a turn.
+func (i *inbox) ring() {
+	select {
+	case i.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the inbox; reuse gives back the slices of an earlier call.
+func (i *inbox) take(reuse *mail) mail {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m := mail{i.lanes, i.lost}
+	for lane := range i.lanes {
+		clear(reuse.lanes[lane])
+		i.lanes[lane] = reuse.lanes[lane][:0]
+	}
+	i.lost = nil
+	return m
+}
+
+// putBack returns deliveries that did not fit into the entry, ahead of later ones.
+func (i *inbox) putBack(lane uint8, rest []delivery) {
+	if len(rest) == 0 {
+		return
+	}
+	i.mu.Lock()
+	i.lanes[lane] = append(append([]delivery(nil), rest...), i.lanes[lane]...)
+	i.mu.Unlock()
+	i.ring()
+}

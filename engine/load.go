@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/internal/wire"
+)
+
+const (
+	loadSubject = "load"
+	// loadEvery is the shortest time between two load messages; the first change is told at once.
+	loadEvery = 20 * time.Millisecond
+	// loadKeyEvery is the shortest time between two updates of the node key, which carries the load while there is no bus.
+	loadKeyEvery = 200 * time.Millisecond
+	// loadAge is how long a load message is believed.
+	loadAge = 10 * time.Second
+	// clockLimit is how far a node's clock may be off its peers' before it must not own shards: entry time drives retention.
+	clockLimit = time.Minute
+	// clockWarning is from which drift on operators are told.
+	clockWarning = time.Second
+)
+
+// load tells the other nodes which ready tasks wait in the shards served here, and keeps what they tell.
+type load struct {
+	m    *member
+	wake chan struct{}
+
+	mu     sync.Mutex
+	peers  map[string]peerLoad // by session id
+	told   bool                // the last message said that something waits
+	warned bool
+}
+
+type peerLoad struct {
+	at      time.Time
+	backlog map[int]map[string]int // ready tasks by shard and behavior
+	drift   time.Duration          // its clock less ours
+}
+
+func newLoad(m *member) *load {
+	return &load{m: m, wake: make(chan struct{}, 1), peers: map[string]peerLoad{}}
+}
+
+func (l *load) ring() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run tells of every change, the first at once, and every few seconds in any case.
+func (l *load) run(ctx context.Context) error {
+	regular := time.NewTicker(loadAge / 4)
+	defer regular.Stop()
+	for {
+		force := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.wake:
+		case <-regular.C:
+			force = true
+		}
+		pause := l.tell(ctx, force)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tell sends the backlog, if there is one or was one, and returns how long to keep silent.
+func (l *load) tell(ctx context.Context, force bool) time.Duration {
+	data, busy := l.encode()
+	l.mu.Lock()
+	changed := busy || l.told
+	l.told = busy
+	l.mu.Unlock()
+	if !changed && !force {
+		return 0
+	}
+	m := l.m
+	if m.bus != nil && m.router.connected.Load() {
+		m.router.hint(loadSubject, "", data)
+		return loadEvery
+	}
+	if !changed {
+		return 0
+	}
+	info := m.info()
+	info.Draining, info.Load = m.draining.Load(), data
+	if err := m.store.Update(ctx, m.session, info); err != nil && ctx.Err() == nil {
+		m.log.WarnContext(ctx, "load is not told", "err", err)
+	}
+	return loadKeyEvery
+}
+
+func (l *load) encode() (data []byte, busy bool) {
+	var rows wire.Writer
+	n := 0
+	for _, o := range l.m.place.served() {
+		for behavior, ready := range *o.backlog.Load() {
+			rows.Array(3)
+			rows.Int(int64(o.ownership.Shard))
+			rows.Text(behavior)
+			rows.Int(int64(ready))
+			n++
+		}
+	}
+	var w wire.Writer
+	w.Array(3)
+	w.Text(l.m.session.ID)
+	w.Int(int64(l.m.now()))
+	w.Array(n)
+	w.B = append(w.B, rows.B...)
+	return w.B, n > 0
+}
+
+func (l *load) onMessage(msg Message) { l.hear(msg.Data) }
+
+// hear takes a load message from the bus, or from a node key.
+func (l *load) hear(data []byte) {
+	if wire.Scan(data) != nil {
+		return
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(3)
+	node, clock := r.Text(), r.Int()
+	p := peerLoad{at: time.Now(), backlog: map[int]map[string]int{}, drift: time.Duration(clock-int64(l.m.now())) * time.Millisecond}
+	for range r.Array() {
+		r.ArrayOf(3)
+		shard, behavior, ready := int(r.Int()), r.Text(), int(r.Int())
+		if p.backlog[shard] == nil {
+			p.backlog[shard] = map[string]int{}
+		}
+		p.backlog[shard][behavior] = ready
+	}
+	if r.Close() != nil || node == l.m.session.ID {
+		return
+	}
+	l.mu.Lock()
+	l.peers[node] = p
+	l.mu.Unlock()
+	l.m.offers.ring()
+}
+
+// hearKeys takes the loads that node keys carry, and forgets the nodes that are gone.
+func (l *load) hearKeys(v *Membership) {
+	l.mu.Lock()
+	for node := range l.peers {
+		if _, present := v.Nodes[node]; !present {
+			delete(l.peers, node)
+		}
+	}
+	l.mu.Unlock()
+	for _, n := range v.Nodes {
+		if len(n.Load) > 0 {
+			l.hear(n.Load)
+		}
+	}
+}
+
+// backlogOf is how many ready tasks of the given behaviors wait in a shard, as far as known.
+func (l *load) backlogOf(shard int, behaviors map[string]Behavior) (n int) {
+	for _, o := range l.m.place.served() {
+		if o.ownership.Shard == shard {
+			for behavior, ready := range *o.backlog.Load() {
+				if behaviors[behavior] != nil {
+					n += ready
+				}
+			}
+			return n
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.peers {
+		if time.Since(p.at) > loadAge {
+			continue
+		}
+		for behavior, ready := range p.backlog[shard] {
+			if behaviors[behavior] != nil {
+				n += ready
+			}
+		}
+	}
+	return n
+}
+
+// clockOff reports that this node's clock is too far off the median of its peers'.
+func (l *load) clockOff() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var drifts []time.Duration
+	for _, p := range l.peers {
+		if time.Since(p.at) < loadAge {
+			drifts = append(drifts, p.drift)
+		}
+	}
+	if len(drifts) == 0 {
+		return false
+	}
+	slices.Sort(drifts)
+	off := drifts[len(drifts)/2].Abs()
+	if off > clockWarning && !l.warned {
+		l.warned = true
+		l.m.log.Warn("clock differs from the other nodes'", "by", drifts[len(drifts)/2])
+	}
+	return off > clockLimit
+}

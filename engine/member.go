@@ -1,0 +1,317 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+const (
+	renewEvery = time.Second
+	// attemptParents is how many contexts share the attempts of a session: with one, starting and ending attempts
+	// would contend for its lock.
+	attemptParents = 64
+)
+
+// member is a node during one session. When the session ends everything in it ends, and the node begins another.
+type member struct {
+	*Node
+	log     *slog.Logger
+	ttl     time.Duration
+	store   Store
+	bus     Bus
+	session Session
+
+	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
+	began    time.Time
+	view     atomic.Pointer[Membership]
+	settings atomic.Pointer[settings]
+	place    *placement
+	load     *load
+	draining atomic.Bool
+
+	ctx     context.Context // of the session
+	end     context.CancelCauseFunc
+	tasks   sync.WaitGroup // spawned
+	parents [attemptParents]context.Context
+	parent  atomic.Uint32
+}
+
+// clockBase anchors the monotonic clock of fences.
+var clockBase = time.Now()
+
+func newMember(n *Node) *member {
+	m := &member{Node: n, log: n.cfg.Log, ttl: n.cfg.TTL, store: n.cfg.Store, bus: n.cfg.Bus}
+	m.settings.Store(&settings{})
+	m.view.Store(&Membership{})
+	m.place = newPlacement(m)
+	m.load = newLoad(m)
+	return m
+}
+
+func (m *member) now() events.Millis { return events.MillisOf(m.cfg.Now()) }
+
+// run joins, serves until ctx ends and then drains, or returns why the session ended.
+func (m *member) run(ctx context.Context) error {
+	if err := m.join(ctx); err != nil {
+		if ctx.Err() != nil || m.killed.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	m.end = end
+	defer end(nil)
+	defer context.AfterFunc(m.killed, func() { end(errKilled) })()
+	g, session := errgroup.WithContext(base)
+	m.ctx = session
+	for i := range m.parents {
+		parent, stop := context.WithCancel(session)
+		defer stop()
+		m.parents[i] = parent
+	}
+	m.member.Store(m)
+	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
+		m.followSettings, m.offersLoop, m.rollCalls, m.serveBus} {
+		g.Go(func() error { return m.guard(session, loop) })
+	}
+	select {
+	case <-session.Done():
+	case <-ctx.Done():
+		m.drain(session)
+	}
+	cause := context.Cause(base)
+	m.exec.cancelAll(m, errFenced)
+	end(errStopped)
+	if err := g.Wait(); err != nil && cause == nil {
+		cause = err
+	}
+	m.place.wait()
+	m.tasks.Wait()
+	if errors.Is(cause, errKilled) {
+		return nil
+	}
+	return errors.Join(cause, m.leave(ctx))
+}
+
+var (
+	errStopped = errors.New("node has stopped")
+	errExpired = errors.New("the session could not be renewed in time")
+)
+
+// guard runs a loop of the session; one that ends early ends the session.
+func (m *member) guard(ctx context.Context, loop func(context.Context) error) error {
+	err := loop(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (m *member) join(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
+	defer cancel()
+	defer context.AfterFunc(m.killed, cancel)()
+	sent := time.Now()
+	s, err := m.store.Join(ctx, m.info(), m.ttl)
+	if err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	m.session, m.began = s, time.Now()
+	m.renewed.Store(int64(sent.Sub(clockBase)))
+	m.log = m.log.With("node", s.ID)
+	return m.rememberSession(s)
+}
+
+// leave revokes the lease, so that nobody has to wait for its end.
+func (m *member) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := m.store.Leave(ctx, m.session); err != nil {
+		return fmt.Errorf("leave: %w", err)
+	}
+	return nil
+}
+
+// age is how long ago the last successful renewal was sent.
+func (m *member) age() time.Duration {
+	return time.Since(clockBase) - time.Duration(m.renewed.Load())
+}
+
+// mayStart reports whether the session is young enough to take on work.
+func (m *member) mayStart() bool { return m.age() < m.ttl*2/3 && m.ctx.Err() == nil }
+
+// mayRead reports whether memory may be shown: it is at most as old as a session can be.
+func (m *member) mayRead() bool { return m.mayStart() }
+
+// expiry is the age at which the session must be taken for over, a little before its lease is.
+func (m *member) expiry() time.Duration { return m.ttl - min(time.Second, m.ttl/5) }
+
+// renew extends the lease every second, by single requests, while the owners turn: a hung process must lose its shards.
+func (m *member) renew(ctx context.Context) error {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if stuck := m.place.stuck(m.ttl / 2); stuck >= 0 {
+			m.log.ErrorContext(ctx, "session is not renewed: an owner does not turn", "shard", stuck)
+			continue
+		}
+		sent := time.Now()
+		one, cancel := context.WithTimeout(ctx, renewEvery)
+		err := m.store.Renew(one, m.session)
+		cancel()
+		switch {
+		case err == nil:
+			m.renewed.Store(int64(sent.Sub(clockBase)))
+		case errors.Is(err, ErrSessionEnded):
+			return err
+		case ctx.Err() == nil:
+			m.log.WarnContext(ctx, "renewal will be tried again", "err", err)
+		}
+	}
+}
+
+// watchFence ends the session by the local monotonic clock.
+func (m *member) watchFence(ctx context.Context) error {
+	timer := time.NewTimer(m.expiry())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		left := m.expiry() - m.age()
+		if left <= 0 {
+			m.exec.cancelAll(m, errFenced)
+			return errExpired
+		}
+		timer.Reset(left)
+	}
+}
+
+// watchMembers keeps the view of who is there.
+func (m *member) watchMembers(ctx context.Context) error {
+	for members, err := range m.store.WatchMembers(ctx) {
+		if err != nil {
+			m.log.WarnContext(ctx, "membership is not current", "err", err)
+			continue
+		}
+		if err := m.see(&members); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *member) see(v *Membership) error {
+	old := m.view.Load()
+	if v.Revision < old.Revision {
+		return nil
+	}
+	if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
+		return fmt.Errorf("%w: the node key is gone", ErrSessionEnded)
+	}
+	m.view.Store(v)
+	for shard, owner := range v.Owners {
+		if old.Owners[shard] != owner {
+			m.router.resendShard(shard)
+			m.futures.askAll(shard)
+			m.offers.ownerChanged(shard)
+		}
+	}
+	m.load.hearKeys(v)
+	m.place.ring()
+	m.offers.ring()
+	return nil
+}
+
+// look reads the membership now and takes it as the view.
+func (m *member) look(ctx context.Context) (*Membership, error) {
+	members, err := m.store.ReadMembers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read membership: %w", err)
+	}
+	return &members, m.see(&members)
+}
+
+// spawn runs f, which must end soon after the session, in a goroutine of the session.
+func (m *member) spawn(f func(ctx context.Context)) {
+	if m.ctx.Err() != nil {
+		return
+	}
+	m.tasks.Go(func() { f(m.ctx) })
+}
+
+func (m *member) attemptParent() context.Context {
+	return m.parents[m.parent.Add(1)%attemptParents]
+}
+
+// complete reports the outcome of an attempt, again and again until it is answered.
+func (m *member) complete(a *attempt, c *completeCommand) {
+	m.router.send(a.shard, laneWork, c, func(ans answer, err error) {
+		if err == nil && ans.code == answerStale {
+			m.log.Info("late outcome refused", "task", c.Task, "attempt", c.Started)
+		}
+		m.exec.forget(a)
+	})
+}
+
+// cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
+func (m *member) cancelAttempt(shard int, c nodeAttempt) {
+	if c.node == m.session.ID {
+		m.exec.cancelAttempt(shard, c.Started, ErrCancelled)
+		return
+	}
+	m.router.hint("node."+c.node+".cancel", "", encodeCancel(shard, c.attemptName))
+}
+
+// announce tells everybody who may wait of the outcomes of a committed entry.
+func (m *member) announce(shard int, outcomes []outcome) {
+	m.futures.tellHere(shard, outcomes)
+	if m.bus == nil || !m.router.connected.Load() {
+		return
+	}
+	for _, data := range encodeOutcomes(outcomes) {
+		m.router.hint(doneSubject(shard), "", data)
+	}
+	for i := range outcomes {
+		if o := &outcomes[i]; o.status != 0 {
+			m.router.hint("completed."+o.behavior+"."+publicStatus(o.status), "", o.cloudEvent(nil, m.source(), shard))
+		}
+	}
+}
+
+func publicStatus(s projection.Status) string {
+	if s == projection.Success {
+		return "success"
+	}
+	return "failure"
+}
+
+func (m *member) source() string { return "taskledger/" + m.store.Cluster().ID }
+
+func (m *member) paused(behavior string) bool {
+	for _, p := range m.settings.Load().Paused {
+		if p == behavior {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *member) backlogChanged() { m.load.ring() }

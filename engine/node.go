@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+)
+
+// Version is the version of this program, as node keys show it.
+const Version = "0.1.0"
+
+// Limits of a node.
+const (
+	defaultSlots = 512
+	maxSlots     = 65_536
+	defaultTTL   = 10 * time.Second
+	minTTL       = 3 * time.Second
+	maxTTL       = 60 * time.Second
+	defaultGrace = 30 * time.Second
+)
+
+// NodeConfig configures a node: a client that also owns shards and runs attempts.
+type NodeConfig struct {
+	Store     Store      // required
+	Bus       Bus        // nil: the node works at etcd-watch speed
+	Behaviors []Behavior // what it runs; may be empty (an owner only)
+
+	Name   string         // shown to people, and the principal of what it asks; default the host name. Need not be unique
+	Slots  int            // attempts at once. Default 512, at most 65,536; -1 runs nothing
+	Limits map[string]int // attempts at once per behavior; a behavior without one is limited by Slots
+	Owner  *bool          // takes shards; default true
+
+	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
+	Grace time.Duration // running attempts get at a drain. Default 30s; negative: none
+
+	// SessionFile remembers the session across restarts, so that a restarted process does not wait for its own TTL. It
+	// must not be shared with another process. "" = none.
+	SessionFile string
+
+	Log *slog.Logger     // default: discard
+	Now func() time.Time // wall clock; default time.Now
+}
+
+// Node is a running member of the cluster. Everything a Client can do it can.
+type Node struct {
+	*Client
+	cfg    NodeConfig
+	types  string
+	exec   *executor
+	offers *offers
+	member atomic.Pointer[member]
+	ready  chan struct{}
+	once   sync.Once
+	kill   context.CancelCauseFunc
+	killed context.Context
+}
+
+// NewNode checks the configuration and every behavior; it starts nothing.
+func NewNode(cfg NodeConfig) (*Node, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	behaviors := map[string]Behavior{}
+	types := sha256.New()
+	for _, b := range cfg.Behaviors {
+		if err := checkBehavior(b); err != nil {
+			return nil, err
+		}
+		if behaviors[b.ID()] != nil {
+			return nil, &InvalidError{Field: "behaviors", Problem: fmt.Sprintf("%s is given twice", b.ID())}
+		}
+		behaviors[b.ID()] = b
+	}
+	for _, id := range sortedKeys(behaviors) {
+		fmt.Fprintf(types, "%s %s\n", id, behaviors[id].Types())
+	}
+	for id, n := range cfg.Limits {
+		if behaviors[id] == nil || n < 0 {
+			return nil, &InvalidError{Field: "limits", Problem: fmt.Sprintf("%s: %d; want a behavior of the node and 0 or more", id, n)}
+		}
+	}
+	client, err := NewClient(ClientConfig{Bus: cfg.Bus, Store: cfg.Store, Name: cfg.Name, Log: cfg.Log, Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Client: client, cfg: cfg, types: hex.EncodeToString(types.Sum(nil)[:8]), ready: make(chan struct{})}
+	n.killed, n.kill = context.WithCancelCause(context.Background())
+	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
+	n.offers = newOffers(n)
+	n.exec.freed = n.offers.ring
+	client.router.offers = n.offers
+	client.local = &n.member
+	return n, nil
+}
+
+func checkBehavior(b Behavior) error {
+	if b == nil {
+		return &InvalidError{Field: "behaviors", Problem: "nil"}
+	}
+	if err := events.ValidateBehavior(b.ID()); err != nil {
+		return &InvalidError{Field: "behaviors", Problem: err.Error()}
+	}
+	if v, ok := b.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return &InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
+		}
+	}
+	if _, err := b.Policy().Complete(); err != nil {
+		return &InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
+	}
+	return nil
+}
+
+func (c *NodeConfig) complete() error {
+	if c.Store == nil {
+		return &InvalidError{Field: "store", Problem: "missing"}
+	}
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return fmt.Errorf("name of the node: %w", err)
+		}
+		c.Name = host
+	}
+	if c.Slots < -1 || c.Slots > maxSlots {
+		return &LimitError{Field: "slots", Limit: maxSlots, Got: int64(c.Slots)}
+	}
+	c.Slots = cmp.Or(c.Slots, defaultSlots)
+	c.TTL = cmp.Or(c.TTL, defaultTTL)
+	if c.TTL < minTTL || c.TTL > maxTTL {
+		return &InvalidError{Field: "ttl", Problem: fmt.Sprintf("%s, want %s to %s", c.TTL, minTTL, maxTTL)}
+	}
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	if c.Owner == nil {
+		yes := true
+		c.Owner = &yes
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return nil
+}
+
+// Run joins, serves until ctx ends, then drains: no new attempts, Grace for the running ones, the rest Released, shards
+// handed over, lease revoked. It returns nil after a clean drain. When its session ends under it, it cancels every
+// attempt, drops all shards and starts again as a new node. It may be called once.
+func (n *Node) Run(ctx context.Context) error {
+	return n.Client.run(ctx, func(ctx context.Context) error {
+		defer n.stopWorkers()
+		if err := n.endLastSession(ctx); err != nil {
+			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
+		}
+		for {
+			m := newMember(n)
+			err := m.run(ctx)
+			n.member.Store(nil)
+			if ctx.Err() != nil || n.killed.Err() != nil {
+				return err
+			}
+			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-n.killed.Done():
+				return nil
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	})
+}
+
+func (n *Node) stopWorkers() {
+	close(n.exec.quit)
+	idle := make(chan struct{})
+	go func() {
+		n.exec.workers.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-time.After(time.Second): // functions that ignore their context are left behind
+	}
+}
+
+// Ready is closed when the node first serves the shards that are its own.
+func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// Kill ends Run at once, without drain: what a crash would do, less the process.
+func (n *Node) Kill() { n.kill(errKilled) }
+
+var errKilled = errors.New("node was killed")
+
+// SessionID is the id of the present session, "" between sessions. It names the node in events and in NodeInfo.
+func (n *Node) SessionID() string {
+	if m := n.member.Load(); m != nil {
+		return m.session.ID
+	}
+	return ""
+}
+
+func (n *Node) info() NodeInfo {
+	return NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
+		Slots: max(n.cfg.Slots, 0), Owner: *n.cfg.Owner, Joined: n.cfg.Now().UnixMilli()}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// endLastSession ends the session that an earlier process left in SessionFile.
+func (n *Node) endLastSession(ctx context.Context) error {
+	if n.cfg.SessionFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(n.cfg.SessionFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var last Session
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	if err != nil {
+		return fmt.Errorf("read session file: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.TTL)
+	defer cancel()
+	return n.cfg.Store.Leave(ctx, last)
+}
+
+func (n *Node) rememberSession(s Session) error {
+	if n.cfg.SessionFile == "" {
+		return nil
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(n.cfg.SessionFile, text, 0o600)
+}

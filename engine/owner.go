@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// owner is the one writer of a shard's journal. Its goroutine decides the commands that have gathered, commits their
+// events as one entry, and only then performs the effects; while the entry is under way commands only gather. So its
+// memory is, at every turn, exactly the committed state.
+type owner struct {
+	m         *member
+	ownership Ownership
+	began     uint64 // number of the first entry that this ownership may write
+	log       *slog.Logger
+	inbox     *inbox
+	asked     atomic.Pointer[handOverRequest]
+	stopped   chan struct{} // closed when the goroutine is gone
+
+	// Owned by the goroutine.
+	state   *projection.Shard
+	head    Head
+	entry   events.Builder
+	spare   mail
+	offers  []*parkedOffer
+	seen    map[projection.SenderLane]answered
+	turnOf  turn
+	blocked bool // a ready task waits for a slot of this node
+
+	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
+	running  atomic.Pointer[[]string]       // nodes with attempts
+	backlog  atomic.Pointer[map[string]int] // ready tasks by behavior
+	stats    ownerStats
+}
+
+// ownerStats counts what operators look at.
+type ownerStats struct {
+	entries, events, bytes, refused atomic.Int64
+	head                            atomic.Uint64
+	live, tasks                     atomic.Int64
+}
+
+// answered is the last batch of a lane that this owner has decided, recorded in the journal or not.
+type answered struct {
+	number  uint64
+	answers []answer
+}
+
+// parkedOffer is a standing offer that has not been answered.
+type parkedOffer struct {
+	delivery
+	*offerCommand
+	names []attemptName // given by the entry in the making
+	bytes int
+}
+
+type handOverRequest struct {
+	target string
+	done   func(error)
+}
+
+// turn is what one entry will bring about once it is committed.
+type turn struct {
+	replies  []pendingReply
+	starts   []assignment // on this node
+	given    []*parkedOffer
+	outcomes []outcome
+	cancels  []nodeAttempt
+}
+
+type pendingReply struct {
+	delivery
+	answers []answer
+}
+
+type nodeAttempt struct {
+	node string
+	attemptName
+}
+
+func newOwner(m *member, o Ownership, state *projection.Shard, head Head) *owner {
+	own := &owner{m: m, ownership: o, began: head.Number + 1, state: state, head: head, inbox: newInbox(),
+		stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+	own.log = m.log.With("shard", o.Shard)
+	own.publishView()
+	return own
+}
+
+// run serves the shard until ctx ends, the shard is handed over, or it is lost; the last two by the error that is returned.
+func (o *owner) run(ctx context.Context) error {
+	defer close(o.stopped)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-o.inbox.wake:
+		case <-timer.C:
+		}
+		if err := o.takeTurn(ctx); err != nil {
+			return err
+		}
+		if wait, ok := o.untilDue(); ok {
+			timer.Reset(wait)
+		} else {
+			timer.Stop()
+		}
+		if req := o.asked.Swap(nil); req != nil {
+			err := o.m.store.HandOver(ctx, o.ownership, req.target)
+			req.done(err)
+			if err == nil {
+				return errHandedOver
+			}
+			o.log.WarnContext(ctx, "hand-over refused", "target", req.target, "err", err)
+			if gone := o.stillOwner(ctx); gone != nil {
+				return gone
+			}
+		}
+	}
+}
+
+var errHandedOver = errors.New("shard was handed over")
+
+// stillOwner reports with an error that somebody else owns the shard.
+func (o *owner) stillOwner(ctx context.Context) error {
+	members, err := o.m.store.ReadMembers(ctx)
+	if err != nil {
+		return fmt.Errorf("read membership after a refused hand-over: %w", err)
+	}
+	if now := members.Owners[o.ownership.Shard]; now.Revision != o.ownership.Revision {
+		return ErrFenced
+	}
+	return nil
+}
+
+// untilDue is how long the owner may sleep. The wall clock is looked at again every second, lest a jump go unnoticed.
+func (o *owner) untilDue() (time.Duration, bool) {
+	due := o.state.NextDue()
+	if due == 0 {
+		return 0, false
+	}
+	wait := time.Duration(due-o.m.now()) * time.Millisecond
+	return min(max(wait, 0), time.Second), true
+}
+
+// takeTurn decides what has gathered, commits it and performs the effects.
+func (o *owner) takeTurn(ctx context.Context) error {
+	o.deciding.Store(int64(time.Since(clockBase)) | 1)
+	defer o.deciding.Store(0)
+	in := o.inbox.take(&o.spare)
+	now := max(o.m.now(), o.state.Time)
+	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
+		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
+	o.turnOf.reset()
+	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note}
+
+	for _, node := range in.lost {
+		d.lose(node)
+	}
+	o.decideLane(d, laneWork, in.lanes[laneWork])
+	o.decideLane(d, laneSubmit, in.lanes[laneSubmit])
+	for _, offer := range in.lanes[laneOffer] {
+		o.park(offer)
+	}
+	if o.m.mayStart() {
+		o.state.Ripen(now)
+		o.assign(d)
+	}
+	if d.err != nil {
+		o.abandon()
+		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.err)
+	}
+	if len(o.entry.Entry.Events) > 0 {
+		if err := o.commit(ctx); err != nil {
+			o.abandon()
+			return err
+		}
+	}
+	o.perform(in.lanes[laneQuery])
+	o.spare = in
+	o.publishView()
+	return nil
+}
+
+// commit appends the entry. Nothing that depends on it has left the owner before.
+func (o *owner) commit(ctx context.Context) error {
+	data, err := o.entry.Seal()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
+	defer cancel()
+	o.deciding.Store(0)
+	revision, err := o.m.store.Append(ctx, o.ownership, o.head, data)
+	if err != nil {
+		return fmt.Errorf("append entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, err)
+	}
+	o.deciding.Store(int64(time.Since(clockBase)) | 1)
+	o.head = Head{o.head.Number + 1, revision}
+	o.state.Seal(&o.entry.Entry)
+	o.stats.entries.Add(1)
+	o.stats.events.Add(int64(len(o.entry.Entry.Events)))
+	o.stats.bytes.Add(int64(len(data)))
+	return nil
+}
+
+// abandon gives back the slots that were taken for starts which will not happen.
+func (o *owner) abandon() {
+	for i := range o.turnOf.starts {
+		o.m.exec.release(o.turnOf.starts[i].behavior)
+	}
+}
+
+// perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
+func (o *owner) perform(queries []delivery) {
+	t := &o.turnOf
+	for i := range t.replies {
+		t.replies[i].reply(t.replies[i].batch, t.replies[i].answers)
+	}
+	for _, offer := range t.given {
+		offer.reply(offer.batch, o.assignments(offer.names))
+	}
+	for i := range t.starts {
+		o.m.exec.launch(o.m, o.ownership.Shard, t.starts[i])
+	}
+	for _, c := range t.cancels {
+		o.m.cancelAttempt(o.ownership.Shard, c)
+	}
+	if len(t.outcomes) > 0 {
+		o.m.announce(o.ownership.Shard, t.outcomes)
+	}
+	for _, q := range queries {
+		o.query(q)
+	}
+}
+
+// note collects the effects of an event while it is being decided.
+func (o *owner) note(t *projection.Task, ev *events.Event) {
+	switch ev.Body.(type) {
+	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
+		if out, ok := outcomeOf(t, ev); ok {
+			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
+		}
+	case *events.CancelRequested:
+		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, attemptName{t.ID, t.Started}})
+	}
+}
+
+func (t *turn) reset() {
+	clear(t.replies)
+	clear(t.starts)
+	clear(t.given)
+	clear(t.outcomes)
+	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
+}
+
+// decideLane decides batches until the entry is full; the rest waits for the next one.
+func (o *owner) decideLane(d *decider, lane uint8, batches []delivery) {
+	for i, b := range batches {
+		if o.entry.Size() >= events.SealEntryBytes {
+			o.inbox.putBack(lane, batches[i:])
+			return
+		}
+		if answers, done := o.decided(b.batch); done {
+			if answers != nil {
+				o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+			}
+			continue
+		}
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})
+	}
+}
+
+// decided returns the answers of a batch that was decided before, by this owner or an earlier one. It returns nil when a
+// later one of the lane was: the sender no longer waits.
+func (o *owner) decided(b *batch) (answers []answer, done bool) {
+	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
+	if last, ok := o.seen[lane]; ok {
+		if b.number == last.number {
+			return last.answers, true
+		}
+		return nil, b.number < last.number
+	}
+	row := o.state.Decided(lane)
+	if row == nil || b.number > row.Number {
+		return nil, false
+	}
+	if b.number < row.Number {
+		return nil, true
+	}
+	answers, err := decodeAnswers(row.Answers)
+	if err != nil {
+		o.log.Error("recorded answers cannot be read", "sender", b.sender, "number", b.number, "err", err)
+		return nil, true
+	}
+	return answers, true
+}
+
+// decideBatch decides every command of a batch. A batch without events leaves no trace in the entry.
+func (o *owner) decideBatch(d *decider, b *batch) []answer {
+	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
+	answers := make([]answer, len(b.commands))
+	if o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil {
+		for i := range answers {
+			answers[i] = answer{code: answerOverload, text: "too many senders", number: 60_000}
+		}
+		return answers
+	}
+	before := len(o.entry.Entry.Events)
+	d.origin = o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal})
+	for i, c := range b.commands {
+		if roll, ok := c.(*rollCallCommand); ok {
+			answers[i] = o.rollCall(d, roll)
+			continue
+		}
+		answers[i] = d.decide(c)
+		if answers[i].code == answerStale {
+			o.stats.refused.Add(1)
+		}
+	}
+	d.origin = 0
+	if len(o.entry.Entry.Events) == before {
+		o.entry.DropOrigin()
+	} else {
+		o.entry.SetAnswers(encodeAnswers(answers))
+	}
+	o.remember(lane, b.number, answers)
+	return answers
+}
+
+// remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no
+// event. Losing it is harmless: what caused events is in the journal.
+func (o *owner) remember(lane projection.SenderLane, number uint64, answers []answer) {
+	if len(o.seen) >= projection.MaxSenders {
+		clear(o.seen)
+	}
+	o.seen[lane] = answered{number, answers}
+}
+
+func (o *owner) rollCall(d *decider, c *rollCallCommand) answer {
+	over := d.rollCall(c, o.ownership.Session.ID, o.began)
+	if len(over) == 0 {
+		return answer{}
+	}
+	return answer{data: encodeNames(over)}
+}
+
+// publishView shows other goroutines what they may know of the state.
+func (o *owner) publishView() {
+	nodes := o.state.RunningNodes()
+	o.running.Store(&nodes)
+	backlog := map[string]int{}
+	for behavior, n := range o.state.Backlog() {
+		backlog[behavior] = n
+	}
+	old := o.backlog.Swap(&backlog)
+	o.stats.head.Store(o.head.Number)
+	o.stats.live.Store(int64(o.state.Live()))
+	o.stats.tasks.Store(int64(o.state.Len()))
+	if old == nil || len(*old) > 0 || len(backlog) > 0 {
+		o.m.backlogChanged()
+	}
+}

@@ -1,0 +1,425 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/ring"
+	"taskledger/projection"
+)
+
+const (
+	// takeRank is how long a node waits for each node of a better rank before it takes an unserved shard.
+	takeRank = time.Second
+	// settleTime is how long a node lives before it asks for shards that others serve well.
+	settleTime = 5 * time.Second
+)
+
+// placement decides which shards this node serves: it takes the unserved ones that fall to it, asks others for those
+// that are its own, and serves whatever the owner keys say is its.
+type placement struct {
+	m       *member
+	wake    chan struct{}
+	serving sync.WaitGroup
+
+	mu       sync.Mutex
+	owners   map[int]*owner
+	busy     map[int]bool      // being taken or asked for
+	unserved map[int]time.Time // since when
+	broken   map[int]string    // quarantined: why
+	order    [][]string        // by shard: session ids, best first
+	members  int64             // revision of the view that order was computed from
+	asking   bool
+	leaving  bool
+}
+
+func newPlacement(m *member) *placement {
+	return &placement{m: m, wake: make(chan struct{}, 1), owners: map[int]*owner{}, busy: map[int]bool{},
+		unserved: map[int]time.Time{}, broken: map[int]string{}}
+}
+
+func (p *placement) ring() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run acts on every change of the membership, and a few times a second on the passing of time.
+func (p *placement) run(ctx context.Context) error {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	reread := time.NewTicker(p.m.ttl / 2)
+	defer reread.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+		case <-ticker.C:
+		case <-reread.C:
+			p.m.spawn(func(ctx context.Context) { p.reread(ctx) })
+		}
+		p.step(ctx, time.Now())
+		p.findLost(ctx)
+	}
+}
+
+// reread looks at the membership even if the watch is silent: watches only hasten.
+func (p *placement) reread(ctx context.Context) {
+	if _, err := p.m.look(ctx); err != nil && ctx.Err() == nil {
+		if errors.Is(err, ErrSessionEnded) {
+			p.m.end(err)
+			return
+		}
+		p.m.log.WarnContext(ctx, "membership is not current", "err", err)
+	}
+}
+
+// step looks at every shard once.
+func (p *placement) step(ctx context.Context, now time.Time) {
+	v := p.m.view.Load()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v.Revision == 0 || p.leaving {
+		return
+	}
+	p.arrange(v)
+	home := 0
+	for shard := range p.order {
+		p.consider(ctx, shard, v, now)
+		if len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && p.owners[shard] == nil && p.broken[shard] == "" {
+			home++
+		}
+	}
+	if home == 0 {
+		p.m.once.Do(func() { close(p.m.ready) })
+	}
+}
+
+// arrange computes the placement of a new view. Nodes are placed by name, so that a restart moves nothing; nodes of one
+// name are told apart by their ids.
+func (p *placement) arrange(v *Membership) {
+	if p.members == v.Revision {
+		return
+	}
+	ids := map[string]string{}
+	var keys []string
+	for id, n := range v.Nodes {
+		if !n.Owner || n.Draining {
+			continue
+		}
+		key := n.Name
+		if _, taken := ids[key]; taken || sameName(v, n) {
+			key += "\x00" + id
+		}
+		ids[key] = id
+		keys = append(keys, key)
+	}
+	p.members = v.Revision
+	p.order = ring.Place(p.m.cfgShards(), keys)
+	for _, order := range p.order {
+		for i := range order {
+			order[i] = ids[order[i]]
+		}
+	}
+}
+
+func sameName(v *Membership, n NodeInfo) bool {
+	same := 0
+	for _, other := range v.Nodes {
+		if other.Name == n.Name && other.Owner && !other.Draining {
+			same++
+		}
+	}
+	return same > 1
+}
+
+func (c *Client) cfgShards() int { return c.cfg.Shards }
+
+// consider decides what to do about one shard now.
+func (p *placement) consider(ctx context.Context, shard int, v *Membership, now time.Time) {
+	if p.owners[shard] != nil || p.busy[shard] || p.broken[shard] != "" {
+		return
+	}
+	key := v.Owners[shard]
+	_, alive := v.Nodes[key.Node]
+	switch {
+	case key.Node == p.m.session.ID:
+		p.begin(ctx, shard, func(ctx context.Context) error {
+			return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, nil)
+		})
+	case !alive && p.turnToTake(shard, now):
+		p.begin(ctx, shard, func(ctx context.Context) error {
+			o, err := p.m.store.Take(ctx, p.m.session, shard, key)
+			if err != nil {
+				return fmt.Errorf("take shard %d: %w", shard, err)
+			}
+			return p.serve(ctx, o, nil)
+		})
+	case alive && !p.asking && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime:
+		p.asking = true
+		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, shard) })
+	}
+	if alive {
+		delete(p.unserved, shard)
+	}
+}
+
+// turnToTake reports whether an unserved shard has waited long enough for the nodes of better rank.
+func (p *placement) turnToTake(shard int, now time.Time) bool {
+	since, known := p.unserved[shard]
+	if !known {
+		since = now
+		p.unserved[shard] = now
+	}
+	for rank, id := range p.order[shard] {
+		if id == p.m.session.ID {
+			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart() && !p.m.load.clockOff()
+		}
+	}
+	return false
+}
+
+// begin runs f, which may take long, while the shard is marked busy.
+func (p *placement) begin(ctx context.Context, shard int, f func(context.Context) error) {
+	p.busy[shard] = true
+	p.serving.Go(func() {
+		err := f(ctx)
+		p.mu.Lock()
+		delete(p.busy, shard)
+		delete(p.unserved, shard)
+		p.mu.Unlock()
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errHandedOver) {
+			p.fail(ctx, shard, err)
+		}
+		p.ring()
+	})
+}
+
+// fail deals with the end of serving a shard: damage quarantines it, a writer's doubt ends the session, and the loss of
+// the shard to another node is no more than that.
+func (p *placement) fail(ctx context.Context, shard int, err error) {
+	switch {
+	case errors.Is(err, events.ErrDamaged), errors.Is(err, projection.ErrChain), isTransition(err):
+		p.mu.Lock()
+		p.broken[shard] = err.Error()
+		p.mu.Unlock()
+		p.m.log.ErrorContext(ctx, "shard is quarantined: its journal is damaged; restore it, then restart the node", "shard", shard, "err", err)
+	case errors.Is(err, ErrFenced), errors.Is(err, ErrMoved), errors.Is(err, errStays):
+		p.m.log.InfoContext(ctx, "shard is served elsewhere", "shard", shard, "err", err)
+		p.reread(ctx)
+	default:
+		p.m.end(fmt.Errorf("shard %d: %w", shard, err))
+	}
+}
+
+func isTransition(err error) bool {
+	var t *projection.TransitionError
+	return errors.As(err, &t)
+}
+
+// replay reads the journal behind the given state up to its end.
+func (p *placement) replay(ctx context.Context, shard int, state *projection.Shard, head Head) (Head, error) {
+	for rec, err := range p.m.store.Read(ctx, shard, head.Number+1) {
+		if err != nil {
+			return head, fmt.Errorf("read journal of shard %d: %w", shard, err)
+		}
+		e, err := events.Decode(rec.Data)
+		if err == nil {
+			err = state.Replay(e)
+		}
+		if err != nil {
+			return head, fmt.Errorf("replay entry %d of shard %d: %w", rec.Number, shard, err)
+		}
+		head = rec.Head
+	}
+	return head, nil
+}
+
+// loaded is a state read before the shard was this node's.
+type loaded struct {
+	state *projection.Shard
+	head  Head
+}
+
+// serve reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
+// the session ends or the shard is lost.
+func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
+	shard := ownership.Shard
+	if have == nil {
+		have = &loaded{state: projection.NewShard(shard)}
+	}
+	head, err := p.replay(ctx, shard, have.state, have.head)
+	if err != nil {
+		return err
+	}
+	own := newOwner(p.m, ownership, have.state, head)
+	for _, node := range have.state.RunningNodes() {
+		if gone, err := p.isGone(ctx, node); err != nil {
+			return err
+		} else if gone {
+			own.inbox.lose(node)
+		}
+	}
+	p.mu.Lock()
+	p.owners[shard] = own
+	p.mu.Unlock()
+	p.m.log.InfoContext(ctx, "shard is served", "shard", shard, "entries", head.Number, "tasks", have.state.Len(), "live", have.state.Live())
+	defer func() {
+		p.mu.Lock()
+		delete(p.owners, shard)
+		p.mu.Unlock()
+		p.m.router.serveHere(shard, nil)
+		p.m.futures.serveAway(shard)
+		p.preferOwn()
+		p.m.router.resendShard(shard)
+	}()
+	serving, stop := context.WithCancel(ctx)
+	p.preferOwn()
+	p.m.futures.serveHere(shard, head)
+	p.m.router.serveHere(shard, own.inbox)
+	p.m.offers.ownerChanged(shard)
+	p.m.serveShard(serving, own)
+	err = own.run(serving)
+	stop()
+	return err
+}
+
+// isGone reports whether a node's session has ended, by a linearizable read.
+func (p *placement) isGone(ctx context.Context, node string) (bool, error) {
+	v, err := p.m.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, present := v.Nodes[node]
+	return !present, nil
+}
+
+// preferOwn makes random ids fall into the shards served here.
+func (p *placement) preferOwn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shards := make([]int, 0, len(p.owners))
+	for shard := range p.m.cfgShards() {
+		if p.owners[shard] != nil {
+			shards = append(shards, shard)
+		}
+	}
+	p.m.ids.setPreferred(shards)
+}
+
+var errStays = errors.New("the owner keeps the shard")
+
+// askFor asks the owner of a shard that belongs here to hand it over, having read its journal, so that nobody waits.
+func (p *placement) askFor(ctx context.Context, shard int) error {
+	defer func() {
+		p.mu.Lock()
+		p.asking = false
+		p.mu.Unlock()
+	}()
+	have := &loaded{state: projection.NewShard(shard)}
+	var err error
+	if have.head, err = p.replay(ctx, shard, have.state, have.head); err != nil {
+		return err
+	}
+	ask, cancel := context.WithTimeout(ctx, p.m.ttl)
+	a, err := p.m.router.ask(ask, shard, laneQuery, &handOverCommand{p.m.session.ID})
+	cancel()
+	if err == nil {
+		err = a.err("")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStays, err)
+	}
+	v, err := p.m.look(ctx)
+	if err != nil {
+		return err
+	}
+	key := v.Owners[shard]
+	if key.Node != p.m.session.ID {
+		return errStays
+	}
+	p.mu.Lock()
+	p.asking = false
+	p.mu.Unlock()
+	return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, have)
+}
+
+// wantsToGive reports whether a shard served here belongs to the node that asks for it.
+func (m *member) wantsToGive(shard int, target string) bool {
+	v := m.view.Load()
+	m.place.mu.Lock()
+	defer m.place.mu.Unlock()
+	m.place.arrange(v)
+	n, present := v.Nodes[target]
+	return present && !n.Draining && n.Owner && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
+}
+
+// findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing from the
+// view is a reason to look; the look, made after the attempts' Started, is the evidence.
+func (p *placement) findLost(ctx context.Context) {
+	missing := p.missing(p.m.view.Load())
+	if len(missing) == 0 {
+		return
+	}
+	v, err := p.m.look(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.m.log.WarnContext(ctx, "lost attempts are found later", "err", err)
+		}
+		return
+	}
+	for node, owners := range missing {
+		if _, present := v.Nodes[node]; present {
+			continue
+		}
+		for _, o := range owners {
+			o.inbox.lose(node)
+		}
+	}
+}
+
+// missing returns the nodes with attempts that the view does not show, and the owners concerned.
+func (p *placement) missing(v *Membership) map[string][]*owner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	missing := map[string][]*owner{}
+	for _, o := range p.owners {
+		for _, node := range *o.running.Load() {
+			if _, present := v.Nodes[node]; !present {
+				missing[node] = append(missing[node], o)
+			}
+		}
+	}
+	return missing
+}
+
+// stuck returns a shard whose owner has been deciding for longer than the limit; -1 = none.
+func (p *placement) stuck(limit time.Duration) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for shard, o := range p.owners {
+		if since := o.deciding.Load(); since != 0 && time.Since(clockBase)-time.Duration(since) > limit {
+			return shard
+		}
+	}
+	return -1
+}
+
+// served returns the owners in this process.
+func (p *placement) served() []*owner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*owner, 0, len(p.owners))
+	for _, o := range p.owners {
+		all = append(all, o)
+	}
+	return all
+}
+
+func (p *placement) wait() { p.serving.Wait() }

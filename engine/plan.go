@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// planWithin bounds how long a raw submit waits for a node that has its behavior.
+const planWithin = 5 * time.Second
+
+// planHere plans a raw submit with this node's code.
+func (m *member) planHere(c *planCommand) (a answer) {
+	b := m.exec.behaviors[c.Behavior]
+	if b == nil {
+		return answer{code: answerNotFound}
+	}
+	defer func() {
+		if problem := recover(); problem != nil {
+			a = refused(answerInvalid, "behavior %s: plan panicked: %v", c.Behavior, problem)
+		}
+	}()
+	merge, merges := b.(Merger)
+	var p planned
+	var err error
+	switch {
+	case c.Merge && merges:
+		p.merged, err = merge.Merge(c.Stored, c.Params)
+	case !c.Merge:
+		p.plan, err = b.Plan(c.Params, m.cfg.Now())
+	}
+	if err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	p.policy, p.merges = b.Policy(), merges
+	return answer{data: p.encode()}
+}
+
+func (p *planned) encode() []byte {
+	var w wire.Writer
+	w.Array(6)
+	w.Text(string(p.plan.ID))
+	w.Int(int64(events.MillisOf(p.plan.NotBefore)))
+	w.Int(p.plan.Priority)
+	p.policy.Encode(&w)
+	w.Bool(p.merges)
+	w.Bytes(p.merged)
+	return w.B
+}
+
+func decodePlanned(data []byte) (p planned, err error) {
+	if err := wire.Scan(data); err != nil {
+		return p, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(6)
+	p.plan.ID, p.plan.NotBefore, p.plan.Priority = events.TaskID(r.Text()), events.Millis(r.Int()).Time(), r.Int()
+	p.policy.Decode(r)
+	p.merges, p.merged = r.Bool(), r.Bytes()
+	return p, r.Close()
+}
+
+// planAway asks a node that has the behavior: any over the bus, else an owner that advertises it.
+func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error) {
+	if c.local != nil { // this process is a node
+		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
+			return readPlanned(m.planHere(cmd), nil, cmd.Behavior)
+		}
+	}
+	if err := c.awaitRun(ctx); err != nil {
+		return planned{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, planWithin)
+	defer cancel()
+	if c.cfg.Bus != nil && c.router.connected.Load() {
+		a, err := c.requestPlan(ctx, cmd)
+		if err == nil || c.cfg.Store == nil {
+			return readPlanned(a, err, cmd.Behavior)
+		}
+	}
+	if c.cfg.Store == nil {
+		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, ErrUnavailable)
+	}
+	members, err := c.cfg.Store.ReadMembers(ctx)
+	if err != nil {
+		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, ErrUnavailable, err)
+	}
+	for shard, owner := range members.Owners {
+		if n, alive := members.Nodes[owner.Node]; alive && slices.Contains(n.Behaviors, cmd.Behavior) {
+			a, err := c.router.ask(ctx, shard, laneQuery, cmd)
+			return readPlanned(a, err, cmd.Behavior)
+		}
+	}
+	return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, cmd.Behavior)
+}
+
+func readPlanned(a answer, err error, behavior string) (planned, error) {
+	switch {
+	case errors.Is(err, ErrUnknownBehavior), a.code == answerNotFound:
+		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, behavior)
+	case err != nil:
+		return planned{}, fmt.Errorf("plan %s: %w: %w", behavior, ErrUnavailable, err)
+	case a.code != answerOK:
+		return planned{}, a.err("")
+	}
+	return decodePlanned(a.data)
+}
+
+func planSubject(behavior string) string { return "plan." + behavior }
+
+// requestPlan asks over the bus; one of the nodes that run the behavior answers.
+func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*busPatience)
+	defer cancel()
+	var w wire.Writer
+	cmd.encode(&w)
+	inbox := "node." + c.router.sender + ".plan." + randomID()
+	got := make(chan Message, 1)
+	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m Message) {
+		select {
+		case got <- m:
+		default:
+		}
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.cfg.Bus.Publish(planSubject(cmd.Behavior), inbox, w.B); err != nil {
+		return answer{}, err
+	}
+	select {
+	case m := <-got:
+		if m.NoResponders {
+			return answer{}, ErrUnknownBehavior
+		}
+		answers, err := decodeAnswers(m.Data)
+		if err != nil || len(answers) != 1 {
+			return answer{}, fmt.Errorf("answer cannot be read: %w", err)
+		}
+		return answers[0], nil
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
+}
+
+// servePlans answers plan requests that come over the bus.
+func (m *member) servePlans(ctx context.Context) error {
+	for behavior := range m.exec.behaviors {
+		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg Message) {
+			var c planCommand
+			if wire.Scan(msg.Data) != nil {
+				return
+			}
+			r := wire.NewReader(msg.Data)
+			if c.decode(r); r.Close() != nil || msg.Reply == "" {
+				return
+			}
+			m.spawn(func(context.Context) {
+				m.router.hint(msg.Reply, "", encodeAnswers([]answer{m.planHere(&c)}))
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("subscribe to plans of %s: %w", behavior, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"taskledger/events"
+)
+
+// progressReporter sends the first report of an attempt at once and then the latest one every progressEvery.
+type progressReporter struct {
+	mu      sync.Mutex
+	last    time.Time
+	pending *events.Progressed
+	timer   *time.Timer
+	stopped bool
+}
+
+// reportProgress is Attempt.Progress.
+func (a *attempt) reportProgress(done, total int64, note string) {
+	p := &a.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	report := &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
+	wait := progressEvery - time.Since(p.last)
+	if wait <= 0 {
+		p.last = time.Now()
+		a.sendProgress(report)
+		return
+	}
+	if p.pending = report; p.timer == nil {
+		p.timer = time.AfterFunc(wait, func() { a.flushProgress() })
+	}
+}
+
+func (a *attempt) flushProgress() {
+	p := &a.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = nil
+	if p.pending == nil || p.stopped {
+		return
+	}
+	a.sendProgress(p.pending)
+	p.pending, p.last = nil, time.Now()
+}
+
+func (p *progressReporter) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// sendProgress asks the owner to record a report. What becomes of it concerns nobody: a later one, or the outcome, comes.
+func (a *attempt) sendProgress(report *events.Progressed) {
+	a.m.router.send(a.shard, laneWork, &progressCommand{a.Task, a.Started, a.m.session.ID, *report}, nil)
+}

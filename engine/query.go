@@ -1,0 +1,365 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// query answers a batch of reads from the committed state. What is not in memory any more is read from the journal, by
+// another goroutine.
+func (o *owner) query(d delivery) {
+	if !o.m.mayRead() {
+		return // the session may be over: somebody else answers
+	}
+	answers := make([]answer, len(d.commands))
+	var later []func(ctx context.Context)
+	size := 0
+	for i, c := range d.commands {
+		if size > maxAnswerBytes {
+			answers[i].code = answerTryAgain
+			continue
+		}
+		var read func(ctx context.Context) answer
+		answers[i], read = o.read(c)
+		size += len(answers[i].data)
+		if read != nil {
+			size += 2 * events.MaxPayloadBytes
+			later = append(later, func(ctx context.Context) { answers[i] = read(ctx) })
+		}
+	}
+	if len(later) == 0 {
+		d.reply(d.batch, answers)
+		return
+	}
+	d.reply(d.batch, nil)
+	o.m.spawn(func(ctx context.Context) {
+		for _, read := range later {
+			read(ctx)
+		}
+		if ctx.Err() == nil {
+			d.reply(d.batch, answers)
+		}
+	})
+}
+
+// read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
+func (o *owner) read(c command) (answer, func(context.Context) answer) {
+	switch c := c.(type) {
+	case *getCommand:
+		return o.get(c)
+	case *awaitCommand:
+		return o.await(c)
+	case *listCommand:
+		return o.list(c), nil
+	case *infoCommand:
+		return o.info(), nil
+	case *explainCommand:
+		return o.explain(c), nil
+	case *planCommand:
+		return answer{}, func(context.Context) answer { return o.m.planHere(c) }
+	case *handOverCommand:
+		return answer{}, func(ctx context.Context) answer { return o.giveTo(ctx, c.Node) }
+	}
+	return refused(answerInvalid, "command %d is not for this lane", c.op()), nil
+}
+
+func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
+	t := o.state.Task(c.Task)
+	var copied *projection.Task
+	if t != nil {
+		value := *t
+		copied = &value
+	}
+	if !c.Linear && (t == nil || !t.ParamsElided && !t.ResultElided) {
+		return taskAnswer(copied), nil
+	}
+	return answer{}, func(ctx context.Context) answer {
+		if c.Linear {
+			if err := o.stillOwner(ctx); err != nil {
+				return answer{code: answerTryAgain}
+			}
+		}
+		if copied != nil {
+			if err := o.m.recall(ctx, o.ownership.Shard, copied); err != nil {
+				return refused(answerInvalid, "task %s: %v", c.Task, err)
+			}
+		}
+		return taskAnswer(copied)
+	}
+}
+
+func taskAnswer(t *projection.Task) answer {
+	if t == nil {
+		return answer{code: answerNotFound}
+	}
+	var w wire.Writer
+	encodeTask(&w, t)
+	return answer{life: t.Created, data: w.B}
+}
+
+// recall fills in what a finished task has left to the journal.
+func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err error) {
+	if t.ParamsElided && t.Params == nil {
+		if t.Params, err = m.payloadAt(ctx, shard, t.ParamsAt); err != nil {
+			return err
+		}
+	}
+	if t.ResultElided {
+		t.Result, err = m.payloadAt(ctx, shard, t.Outcome)
+	}
+	return err
+}
+
+// payloadAt reads the parameters or the result that an event carries.
+func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (events.Payload, error) {
+	ev, err := eventAt(ctx, m.store, shard, ref)
+	if err != nil {
+		return nil, err
+	}
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		return b.Params, nil
+	case *events.Merged:
+		return b.Params, nil
+	case *events.Succeeded:
+		return b.Result, nil
+	}
+	return nil, fmt.Errorf("event %s is %s and carries no payload", ev.Position, ev.Kind())
+}
+
+// eventAt reads one event from the journal.
+func eventAt(ctx context.Context, j Journal, shard int, ref events.Ref) (*events.Event, error) {
+	rec, err := j.Entry(ctx, shard, ref.Entry())
+	if err != nil {
+		return nil, fmt.Errorf("read event %s: %w", events.Position{Shard: uint16(shard), Ref: ref}, err)
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Index() >= len(e.Events) {
+		return nil, fmt.Errorf("%w: entry %d of shard %d has no event %d", events.ErrDamaged, ref.Entry(), shard, ref.Index())
+	}
+	return &e.Events[ref.Index()], nil
+}
+
+// await answers with the outcome of a run, or with the life and run to wait for and the entry up to which it had not
+// come.
+func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
+	t := o.state.Task(c.Task)
+	if t == nil || c.Life != 0 && t.Created != c.Life {
+		if c.Life == 0 {
+			return answer{code: answerNotFound}, nil
+		}
+		return answer{}, func(ctx context.Context) answer { return o.searchForward(ctx, c) }
+	}
+	run := c.Run
+	if run == 0 {
+		run = t.Runs
+		if !t.Final() {
+			run++
+		}
+	}
+	out := outcome{task: t.ID, life: t.Created, run: t.Runs, ref: t.Outcome, attempt: t.Attempt, status: t.Status, result: t.Result, err: t.Error}
+	switch {
+	case run > t.Runs && !t.Final():
+		return answer{life: t.Created, run: run, number: int64(o.head.Number)}, nil
+	case run > t.Runs:
+		out.end(t)
+		return outcomeAnswer(out), nil
+	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && (t.Status == projection.Success || t.RunEnded):
+		return outcomeAnswer(out), nil
+	}
+	copied := *t
+	return answer{}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) }
+}
+
+func outcomeAnswer(o outcome) answer {
+	var w wire.Writer
+	w.Array(1)
+	o.encode(&w, events.MaxPayloadBytes+1)
+	return answer{life: o.life, run: o.run, data: w.B}
+}
+
+// searchBack follows a task's events back to the end of a run.
+func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) answer {
+	attempt := t.Attempt
+	for ref := t.Last; ref != 0; {
+		ev, err := eventAt(ctx, o.m.store, o.ownership.Shard, ref)
+		if err != nil {
+			return refused(answerInvalid, "%v", err)
+		}
+		if out, ok := endOfRun(ev, t.Created); ok && out.run == run {
+			out.attempt = attempt
+			return outcomeAnswer(out)
+		}
+		if started, ok := ev.Body.(*events.Started); ok {
+			attempt = started.Attempt - 1
+		}
+		ref = ev.Prev
+	}
+	return answer{code: answerNotFound}
+}
+
+// searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run.
+func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
+	var attempt uint32
+	for rec, err := range o.m.store.Read(ctx, o.ownership.Shard, c.Life.Entry()) {
+		if errors.Is(err, ErrTrimmed) {
+			return answer{code: answerNotFound}
+		}
+		if err != nil {
+			return answer{code: answerTryAgain}
+		}
+		e, err := events.Decode(rec.Data)
+		if err != nil {
+			return refused(answerInvalid, "%v", err)
+		}
+		for i := range e.Events {
+			ev := &e.Events[i]
+			if ev.Task != c.Task || ev.Position.Ref < c.Life {
+				continue
+			}
+			if b, ok := ev.Body.(*events.Started); ok {
+				attempt = b.Attempt
+			}
+			if out, ok := endOfRun(ev, c.Life); ok && (out.run >= c.Run || out.status == 0) {
+				out.attempt = attempt
+				return outcomeAnswer(out)
+			}
+		}
+	}
+	return answer{code: answerNotFound}
+}
+
+// endOfRun reads the outcome from an event alone.
+func endOfRun(ev *events.Event, life events.Ref) (outcome, bool) {
+	o := outcome{task: ev.Task, life: life, ref: ev.Position.Ref, at: ev.At}
+	switch b := ev.Body.(type) {
+	case *events.Succeeded:
+		o.status, o.result, o.run = projection.Success, b.Result, b.Run
+		return o, true
+	case *events.Failed:
+		o.status, o.err, o.run = projection.Failure, &b.Error, b.Run
+		return o, b.Run != 0
+	case *events.Deleted:
+		return o, true
+	}
+	return o, false
+}
+
+// list answers with the first tasks, in id order, that match.
+func (o *owner) list(c *listCommand) answer {
+	limit := min(max(c.Filter.Limit, 1), maxPage)
+	var page []*projection.Task
+	for t := range o.state.Tasks() {
+		if t.ID <= c.After || !c.Filter.matches(t) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(page, t, byID)
+		if at >= limit {
+			continue
+		}
+		page = slices.Insert(page, at, t)
+		page = page[:min(len(page), limit)]
+	}
+	var tasks wire.Writer
+	n := 0
+	for n < len(page) && len(tasks.B) < maxAnswerBytes/2 {
+		encodeTask(&tasks, page[n])
+		n++
+	}
+	w := wire.Writer{}
+	w.Array(n + 1)
+	w.Bool(n < len(page) || len(page) == limit) // more
+	w.B = append(w.B, tasks.B...)
+	return answer{data: w.B}
+}
+
+func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }
+
+func (f *Filter) matches(t *projection.Task) bool {
+	return (f.Status == 0 || f.Status == t.Status) && (f.Behavior == "" || f.Behavior == t.Kind.Behavior) &&
+		(f.Affinity == "" || f.Affinity == t.ID.Affinity()) && (f.Node == "" || f.Node == t.Node)
+}
+
+// ShardInfo is what a shard tells of itself.
+type ShardInfo struct {
+	Shard    int           `json:"shard"`
+	Owner    string        `json:"owner"` // session id
+	Epoch    int64         `json:"epoch"` // etcd revision of the ownership
+	Entries  uint64        `json:"entries"`
+	Hash     events.Hash   `json:"hash"`   // chain hash of the last entry
+	Digest   events.Hash   `json:"digest"` // of the state after it
+	Time     events.Millis `json:"time"`
+	Tasks    int           `json:"tasks"`
+	Live     int           `json:"live"` // not finished
+	Ready    int           `json:"ready"`
+	Refused  int64         `json:"refused"` // late or foreign outcomes that this owner refused
+	Problem  string        `json:"problem,omitempty"`
+	NodeName string        `json:"node_name,omitempty"`
+}
+
+func (o *owner) info() answer {
+	ready := 0
+	for _, n := range o.state.Backlog() {
+		ready += n
+	}
+	digest := stateDigest(o.state)
+	var w wire.Writer
+	w.Array(10)
+	w.Text(o.ownership.Session.ID)
+	w.Int(o.ownership.Revision)
+	w.Uint(o.head.Number)
+	w.Bytes(o.state.Hash[:])
+	w.Bytes(digest[:])
+	w.Int(int64(o.state.Time))
+	w.Int(int64(o.state.Len()))
+	w.Int(int64(o.state.Live()))
+	w.Int(int64(ready))
+	w.Int(o.stats.refused.Load())
+	return answer{data: w.B}
+}
+
+func decodeInfo(data []byte) (s ShardInfo, err error) {
+	if err := wire.Scan(data); err != nil {
+		return s, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(10)
+	s.Owner, s.Epoch, s.Entries = r.Text(), r.Int(), r.Uint()
+	copy(s.Hash[:], r.View())
+	copy(s.Digest[:], r.View())
+	s.Time, s.Tasks, s.Live, s.Ready, s.Refused = events.Millis(r.Int()), int(r.Int()), int(r.Int()), int(r.Int()), r.Int()
+	return s, r.Close()
+}
+
+// giveTo hands the shard over to a node that asks for it.
+func (o *owner) giveTo(ctx context.Context, target string) answer {
+	if !o.m.wantsToGive(o.ownership.Shard, target) {
+		return refused(answerState, "the shard stays where it is")
+	}
+	result := make(chan error, 1)
+	if !o.asked.CompareAndSwap(nil, &handOverRequest{target, func(err error) { result <- err }}) {
+		return answer{code: answerTryAgain}
+	}
+	o.inbox.ring()
+	select {
+	case err := <-result:
+		if err != nil {
+			return refused(answerState, "%v", err)
+		}
+		return answer{}
+	case <-o.stopped:
+		return refused(answerState, "the shard has moved")
+	case <-ctx.Done():
+		return refused(answerState, "the node is stopping")
+	}
+}

@@ -1,0 +1,469 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+const (
+	// busPatience is how long a batch may go without answer or acknowledgement before it takes the way through the store.
+	busPatience = 250 * time.Millisecond
+	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
+	resendEvery = 2 * time.Second
+	// giveUp is how long a batch is resent. Owners remember numbers longer, so that a number is never decided twice.
+	giveUp = 30 * time.Minute
+	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
+	maxWaiting = 50_000
+)
+
+// router takes commands to the owners of their shards and answers back: to an owner in this process by a call, else over
+// the bus, else through the store. Commands of a lane that gather while a batch is under way become the next batch. A
+// batch is sent again, the same bytes under the same number, until it is answered.
+type router struct {
+	sender    string // random, kept for the life of the node or client
+	principal string
+	bus       Bus   // nil without
+	store     Store // nil without
+	log       *slog.Logger
+	lanes     [][laneCount]lane // by shard
+	owners    sync.Map          // shard -> *inbox of an owner in this process
+	connected atomic.Bool       // the bus
+	posts     chan *flight      // to be posted through the store
+	detoured  []atomic.Bool     // by shard: the last batch went through the store
+	offers    *offers           // takes what concerns laneOffer; nil in a client
+	closed    atomic.Bool
+}
+
+type lane struct {
+	mu      sync.Mutex
+	number  uint64 // last one used
+	waiting []call
+	flight  *flight
+}
+
+// call is a command and who waits for its answer; nil for nobody.
+type call struct {
+	command command
+	done    func(answer, error)
+}
+
+// flight is a batch under way.
+type flight struct {
+	shard   int
+	batch   *batch
+	bytes   func() []byte // the batch encoded, once, when it has to leave the process
+	calls   []call
+	began   time.Time
+	sent    time.Time // last
+	patient bool      // acknowledged, or posted: wait longer before the next try
+}
+
+func newFlight(shard int, b *batch, calls []call) *flight {
+	now := time.Now()
+	return &flight{shard: shard, batch: b, calls: calls, began: now, sent: now, bytes: sync.OnceValue(b.encode)}
+}
+
+func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
+	return &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
+		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards),
+		posts: make(chan *flight, shards*int(laneCount))}
+}
+
+// send queues a command. done is called once, from a goroutine that must not be blocked. It returns false, and done is
+// never called, when too many wait already.
+func (r *router) send(shard int, laneID uint8, c command, done func(answer, error)) bool {
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	if laneID == laneSubmit && len(l.waiting) >= maxWaiting {
+		l.mu.Unlock()
+		return false
+	}
+	l.waiting = append(l.waiting, call{c, done})
+	f := r.nextFlight(l, shard, laneID)
+	l.mu.Unlock()
+	r.dispatch(f)
+	return true
+}
+
+// nextFlight makes a batch of what waits, if none is under way.
+func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
+	if l.flight != nil || len(l.waiting) == 0 {
+		return nil
+	}
+	n, size := 0, 0
+	for n < len(l.waiting) && n < maxBatchCommands && size < maxBatchBytes {
+		size += l.waiting[n].command.size()
+		n++
+	}
+	l.number++
+	f := newFlight(shard, &batch{r.sender, laneID, l.number, r.principal, make([]command, n)}, l.waiting[:n:n])
+	for i := range f.calls {
+		f.batch.commands[i] = f.calls[i].command
+	}
+	l.waiting = l.waiting[n:]
+	l.flight = f
+	return f
+}
+
+// dispatch sends a flight the best way there is now.
+func (r *router) dispatch(f *flight) {
+	if f == nil {
+		return
+	}
+	if in, ok := r.owners.Load(f.shard); ok {
+		in.(*inbox).put(delivery{f.batch, r.replyHere(f.shard)})
+		return
+	}
+	if r.bus != nil && r.connected.Load() {
+		if err := r.bus.Publish(shardSubject(f.shard), r.replySubject(f), f.bytes()); err == nil {
+			return
+		}
+	}
+	r.post(f)
+}
+
+func (r *router) replyHere(shard int) func(*batch, []answer) {
+	return func(b *batch, answers []answer) { r.answered(shard, b.lane, b.number, answers) }
+}
+
+func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
+
+// replySubject tells of which batch an answer, or the news that nobody listens, is.
+func (r *router) replySubject(f *flight) string {
+	return fmt.Sprintf("node.%s.%d.%d.%d", r.sender, f.shard, f.batch.lane, f.batch.number)
+}
+
+// post gives the flight to the goroutine that writes to the store.
+func (r *router) post(f *flight) {
+	if r.store == nil {
+		return
+	}
+	r.detoured[f.shard].Store(true)
+	select {
+	case r.posts <- f:
+	default: // the next round of resend tries again
+	}
+}
+
+// answered takes the answers to a batch; nil acknowledges it. Answers to earlier batches come too late and are dropped.
+func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer) {
+	if laneID == laneOffer {
+		if r.offers != nil {
+			r.offers.answered(shard, number, answers)
+		}
+		return
+	}
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	f := l.flight
+	if f == nil || f.batch.number != number {
+		l.mu.Unlock()
+		return
+	}
+	if answers == nil {
+		f.patient = true
+		l.mu.Unlock()
+		return
+	}
+	if len(answers) != len(f.calls) {
+		l.mu.Unlock()
+		r.log.Error("answer does not fit its batch", "shard", shard, "lane", laneID, "number", number, "answers", len(answers), "commands", len(f.calls))
+		return
+	}
+	l.flight = nil
+	next := r.nextFlight(l, shard, laneID)
+	l.mu.Unlock()
+	r.dispatch(next)
+	for i, c := range f.calls {
+		switch {
+		case answers[i].code == answerTryAgain:
+			r.send(shard, laneID, c.command, c.done)
+		case c.done != nil:
+			c.done(answers[i], nil)
+		}
+	}
+}
+
+// withdraw takes back a command that has not been sent; false when it has.
+func (r *router) withdraw(shard int, laneID uint8, c command) bool {
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.waiting {
+		if l.waiting[i].command == c {
+			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// serveHere makes an owner in this process the destination of its shard and sends it what is under way; in nil ends that.
+func (r *router) serveHere(shard int, in *inbox) {
+	if in == nil {
+		r.owners.Delete(shard)
+		return
+	}
+	r.owners.Store(shard, in)
+	r.resendShard(shard)
+}
+
+// resendShard sends everything under way to a shard again: its owner has changed.
+func (r *router) resendShard(shard int) {
+	for laneID := range r.lanes[shard] {
+		l := &r.lanes[shard][laneID]
+		l.mu.Lock()
+		f := l.flight
+		if f != nil {
+			f.sent, f.patient = time.Now(), false
+		}
+		l.mu.Unlock()
+		r.dispatch(f)
+	}
+}
+
+// run keeps trying what goes unanswered until ctx ends, and then fails everybody who waits.
+func (r *router) run(ctx context.Context) error {
+	ticker := time.NewTicker(busPatience / 5)
+	defer ticker.Stop()
+	defer r.failAll()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			r.resend(time.Now())
+		}
+	}
+}
+
+func (r *router) resend(now time.Time) {
+	for shard := range r.lanes {
+		for laneID := range r.lanes[shard] {
+			l := &r.lanes[shard][laneID]
+			l.mu.Lock()
+			f := l.flight
+			if f == nil || now.Sub(f.sent) < f.patience() {
+				l.mu.Unlock()
+				continue
+			}
+			if now.Sub(f.began) > giveUp {
+				l.flight = nil
+				next := r.nextFlight(l, shard, uint8(laneID))
+				l.mu.Unlock()
+				f.fail(ErrUnknown)
+				r.dispatch(next)
+				continue
+			}
+			toBus := f.patient // it was posted or parked long ago: begin with the fast way again
+			f.sent, f.patient = now, !toBus
+			l.mu.Unlock()
+			if toBus {
+				r.dispatch(f)
+			} else {
+				r.detour(f)
+			}
+		}
+	}
+}
+
+func (f *flight) patience() time.Duration {
+	if f.patient {
+		return resendEvery
+	}
+	return busPatience
+}
+
+// detour sends a flight through the store; to an owner in this process it goes directly, as ever.
+func (r *router) detour(f *flight) {
+	if f == nil {
+		return
+	}
+	if _, ok := r.owners.Load(f.shard); ok || r.store == nil {
+		r.dispatch(f)
+		return
+	}
+	r.post(f)
+}
+
+func (f *flight) fail(err error) {
+	for _, c := range f.calls {
+		if c.done != nil {
+			c.done(answer{}, err)
+		}
+	}
+}
+
+func (r *router) failAll() {
+	r.closed.Store(true)
+	for shard := range r.lanes {
+		for laneID := range r.lanes[shard] {
+			l := &r.lanes[shard][laneID]
+			l.mu.Lock()
+			f, waiting := l.flight, l.waiting
+			l.flight, l.waiting = nil, nil
+			l.mu.Unlock()
+			if f != nil {
+				f.fail(ErrUnknown)
+			}
+			(&flight{calls: waiting}).fail(ErrClosed)
+		}
+	}
+}
+
+// postLetters writes flights to the store until ctx ends. Several run side by side: a lane has at most one.
+func (r *router) postLetters(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-r.posts:
+			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
+			}
+			r.answered(f.shard, f.batch.lane, f.batch.number, nil)
+		}
+	}
+}
+
+// readAnswers takes answers that come through the store until ctx ends.
+func (r *router) readAnswers(ctx context.Context) error {
+	for a, err := range r.store.Answers(ctx, r.sender) {
+		if err != nil {
+			r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
+			continue
+		}
+		r.receive(a.Answer)
+	}
+	return nil
+}
+
+// onMessage takes answers that come over the bus, and the news that nobody listens.
+func (r *router) onMessage(m Message) {
+	if !m.NoResponders {
+		if shard, ok := r.receive(m.Data); ok {
+			r.detoured[shard].Store(false)
+		}
+		return
+	}
+	parts := strings.Split(m.Subject, ".")
+	if len(parts) != 5 {
+		return
+	}
+	shard, err1 := strconv.Atoi(parts[2])
+	laneID, err2 := strconv.Atoi(parts[3])
+	number, err3 := strconv.ParseUint(parts[4], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(laneCount) {
+		return
+	}
+	if uint8(laneID) == laneOffer {
+		if r.offers != nil {
+			r.detour(r.offers.flightOf(shard, number))
+		}
+		return
+	}
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	f := l.flight
+	if f == nil || f.batch.number != number {
+		f = nil
+	} else {
+		f.sent, f.patient = time.Now(), true
+	}
+	l.mu.Unlock()
+	r.detour(f)
+}
+
+// receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
+func (r *router) receive(data []byte) (shard int, ok bool) {
+	shard, laneID, number, answers, err := decodeAnswerMessage(data)
+	if err != nil || shard >= len(r.lanes) || laneID >= laneCount {
+		r.log.Warn("answer message cannot be read", "err", err)
+		return 0, false
+	}
+	r.answered(shard, laneID, number, answers)
+	return shard, true
+}
+
+func encodeAnswerMessage(shard int, b *batch, answers []answer) []byte {
+	var body []byte
+	if answers != nil {
+		body = encodeAnswers(answers)
+	}
+	w := wire.Writer{B: make([]byte, 0, len(body)+32)}
+	w.Array(4)
+	w.Uint(uint64(shard))
+	w.Uint(uint64(b.lane))
+	w.Uint(b.number)
+	w.Bytes(body)
+	return w.B
+}
+
+func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, err error) {
+	if err := wire.Scan(data); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(4)
+	shard, laneID, number = int(r.Uint()), uint8(r.Uint()), r.Uint()
+	body := r.View()
+	if err := r.Close(); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	if body != nil {
+		answers, err = decodeAnswers(body)
+	}
+	return shard, laneID, number, answers, err
+}
+
+// hint publishes what nobody depends on: whoever misses it finds out by other means.
+func (r *router) hint(subject, reply string, data []byte) {
+	if r.bus == nil || !r.connected.Load() {
+		return
+	}
+	if err := r.bus.Publish(subject, reply, data); err != nil {
+		r.log.Debug("hint not sent", "subject", subject, "err", err)
+	}
+}
+
+// ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
+// wraps ErrUnavailable; after that it wraps ErrUnknown.
+func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
+	if r.closed.Load() {
+		return answer{}, ErrClosed
+	}
+	type reply struct {
+		a   answer
+		err error
+	}
+	got := make(chan reply, 1)
+	if !r.send(shard, laneID, c, func(a answer, err error) { got <- reply{a, err} }) {
+		return answer{}, &OverloadError{Cause: fmt.Sprintf("%d commands wait for shard %d", maxWaiting, shard), RetryAfter: time.Second}
+	}
+	select {
+	case g := <-got:
+		return g.a, g.err
+	case <-ctx.Done():
+		if r.withdraw(shard, laneID, c) {
+			return answer{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+		}
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// askTask is ask for a task's shard.
+func (r *router) askTask(ctx context.Context, id events.TaskID, laneID uint8, c command) (answer, error) {
+	return r.ask(ctx, id.Shard(len(r.lanes)), laneID, c)
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// serveShard lets batches reach an owner over the bus and through the store while ctx lasts.
+func (m *member) serveShard(ctx context.Context, o *owner) {
+	shard := o.ownership.Shard
+	m.spawn(func(context.Context) { m.readLetters(ctx, o) })
+	if m.bus == nil {
+		return
+	}
+	err := m.bus.Subscribe(ctx, shardSubject(shard), "", func(msg Message) {
+		b, err := decodeBatch(msg.Data)
+		if err != nil {
+			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
+			return
+		}
+		o.inbox.put(delivery{b, func(b *batch, answers []answer) {
+			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers))
+		}})
+	})
+	if err != nil && ctx.Err() == nil {
+		m.log.WarnContext(ctx, "shard is reached through the store only", "shard", shard, "err", err)
+	}
+}
+
+// readLetters takes the batches that come through the store.
+func (m *member) readLetters(ctx context.Context, o *owner) {
+	for l, err := range m.store.Letters(ctx, o.ownership.Shard) {
+		if err != nil {
+			m.log.WarnContext(ctx, "letters are delayed", "shard", o.ownership.Shard, "err", err)
+			continue
+		}
+		b, err := decodeBatch(l.Batch)
+		if err != nil || b.sender != l.Sender || b.lane != l.Lane {
+			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
+			continue
+		}
+		o.inbox.put(delivery{b, func(b *batch, answers []answer) {
+			if answers == nil {
+				return // that the letter lies there is acknowledgement enough
+			}
+			m.spawn(func(ctx context.Context) {
+				if err := m.store.Answer(ctx, l, encodeAnswerMessage(l.Shard, b, answers)); err != nil && ctx.Err() == nil {
+					m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
+				}
+			})
+		}})
+	}
+}
+
+// serveBus takes what comes for this node.
+func (m *member) serveBus(ctx context.Context) error {
+	if m.bus == nil {
+		<-ctx.Done()
+		return nil
+	}
+	err := errors.Join(
+		m.servePlans(ctx),
+		m.bus.Subscribe(ctx, loadSubject, "", m.load.onMessage),
+		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg Message) {
+			if shard, name, err := decodeCancel(msg.Data); err == nil {
+				m.exec.cancelAttempt(shard, name.Started, ErrCancelled)
+			}
+		}))
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func encodeCancel(shard int, a attemptName) []byte {
+	var w wire.Writer
+	w.Array(3)
+	w.Uint(uint64(shard))
+	w.Text(string(a.Task))
+	w.Uint(uint64(a.Started))
+	return w.B
+}
+
+func decodeCancel(data []byte) (shard int, a attemptName, err error) {
+	if err := wire.Scan(data); err != nil {
+		return 0, a, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(3)
+	shard, a = int(r.Uint()), attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
+	return shard, a, r.Close()
+}

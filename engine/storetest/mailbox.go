@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"taskledger/engine"
+)
+
+// last is a sender that sorts after all others: its letter ends what a test has to look at.
+const last = "zz"
+
+var mailboxes = map[string]func(*world){
+	"Post/LettersYieldsWhatWaitsAndWhatComes": func(w *world) {
+		w.post(0, "s1", 0, "before")
+		next := pull(w, w.B.Letters(w.ctx, 0))
+		w.wantLetter(next(), "s1", 0, "before")
+		w.post(0, "s1", 1, "after")
+		w.wantLetter(next(), "s1", 1, "after")
+		w.post(0, "s1", 0, "replaced")
+		w.wantLetter(next(), "s1", 0, "replaced")
+	},
+	"Post/ReplacesTheLetterOfItsLaneOnly": func(w *world) {
+		w.post(0, "s1", 0, "old")
+		w.post(1, "s1", 0, "other shard")
+		w.post(0, "s1", 0, "new")
+		w.post(0, "s1", 255, "other lane")
+		w.post(0, "s2", 0, "other sender")
+		next := pull(w, w.B.Letters(w.ctx, 0))
+		w.wantLetter(next(), "s1", 0, "new")
+		w.wantLetter(next(), "s1", 255, "other lane")
+		w.wantLetter(next(), "s2", 0, "other sender")
+		w.wantLetter(pull(w, w.B.Letters(w.ctx, 1))(), "s1", 0, "other shard")
+	},
+	"Post/ManyLargeLettersAllArrive": func(w *world) {
+		large := bytes.Repeat([]byte("x"), 512<<10)
+		for lane := range uint8(40) {
+			if err := w.A.Post(w.ctx, 0, "s", lane, large); err != nil {
+				w.Fatal(err)
+			}
+		}
+		next, seen := pull(w, w.B.Letters(w.ctx, 0)), make(map[uint8]bool)
+		for range 40 {
+			l := next()
+			if len(l.Batch) != len(large) || seen[l.Lane] {
+				w.Fatalf("lane %d: %d bytes, seen before: %v", l.Lane, len(l.Batch), seen[l.Lane])
+			}
+			seen[l.Lane] = true
+		}
+	},
+	"Post/WhatCannotBeAKeyIsRefused": func(w *world) {
+		for _, sender := range []string{"", "a/b", "a b", string(bytes.Repeat([]byte("x"), 129))} {
+			if err := w.A.Post(w.ctx, 0, sender, 0, []byte("x")); !errors.Is(err, engine.ErrRefused) {
+				w.Errorf("sender %q: %v, want %v", sender, err, engine.ErrRefused)
+			}
+		}
+		for _, shard := range []int{-1, w.A.Cluster().Shards} {
+			if err := w.A.Post(w.ctx, shard, "s", 0, []byte("x")); !errors.Is(err, engine.ErrRefused) {
+				w.Errorf("shard %d: %v, want %v", shard, err, engine.ErrRefused)
+			}
+		}
+	},
+	"Answer/RemovesTheLetterAndArrives": func(w *world) {
+		w.post(0, "s1", 3, "question")
+		w.answer(pull(w, w.B.Letters(w.ctx, 0))(), "answer")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 3, "answer")
+		w.wantNoLetters()
+	},
+	"Answer/ToAReplacedLetterDoesNothing": func(w *world) {
+		w.post(0, "s1", 0, "old")
+		old := pull(w, w.B.Letters(w.ctx, 0))()
+		w.post(0, "s1", 0, "new")
+		w.answer(old, "to the old")
+		next := pull(w, w.B.Letters(w.ctx, 0))
+		l := next()
+		w.wantLetter(l, "s1", 0, "new")
+		w.answer(l, "to the new")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "to the new")
+	},
+	"Answer/AgainDoesNothing": func(w *world) {
+		w.post(0, "s1", 0, "question")
+		l := pull(w, w.B.Letters(w.ctx, 0))()
+		w.answer(l, "answer")
+		next := pull(w, w.A.Answers(w.ctx, "s1"))
+		w.wantAnswer(next(), 0, 0, "answer")
+		w.answer(l, "again")
+		w.post(0, "s1", 1, "marker")
+		w.answer(pull(w, w.B.Letters(w.ctx, 0))(), "marker")
+		w.wantAnswer(next(), 0, 1, "marker")
+	},
+	"Answers/SeenOnesAreRemoved": func(w *world) {
+		for lane := range uint8(3) {
+			w.post(0, "s1", lane, "question")
+		}
+		letters := pull(w, w.B.Letters(w.ctx, 0))
+		for range 3 {
+			w.answer(letters(), "answer")
+		}
+		seen := 0
+		for a, err := range w.A.Answers(w.ctx, "s1") {
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.wantAnswer(a, 0, uint8(seen), "answer")
+			if seen++; seen == 2 {
+				break
+			}
+		}
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 2, "answer")
+	},
+	"Answers/AreOneSendersOnly": func(w *world) {
+		w.post(0, "s", 0, "question")
+		w.post(1, "s1", 0, "question")
+		w.answer(pull(w, w.B.Letters(w.ctx, 0))(), "for s")
+		w.answer(pull(w, w.B.Letters(w.ctx, 1))(), "for s1")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s"))(), 0, 0, "for s")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 1, 0, "for s1")
+	},
+	"Letters/EndWithTheirContext": func(w *world) {
+		w.post(0, "s", 0, "question")
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		for _, err := range w.B.Letters(ctx, 0) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			cancel()
+		}
+	},
+}
+
+func (w *world) post(shard int, sender string, lane uint8, batch string) {
+	w.Helper()
+	if err := w.A.Post(w.ctx, shard, sender, lane, []byte(batch)); err != nil {
+		w.Fatalf("post %q: %v", batch, err)
+	}
+}
+
+func (w *world) answer(l engine.Letter, answer string) {
+	w.Helper()
+	if err := w.B.Answer(w.ctx, l, []byte(answer)); err != nil {
+		w.Fatalf("answer %q: %v", answer, err)
+	}
+}
+
+func (w *world) wantLetter(got engine.Letter, sender string, lane uint8, batch string) {
+	w.Helper()
+	if got.Sender != sender || got.Lane != lane || string(got.Batch) != batch || got.Revision <= 0 {
+		w.Fatalf("got letter %+v %q, want lane %d of %q: %q", got, got.Batch, lane, sender, batch)
+	}
+}
+
+func (w *world) wantAnswer(got engine.LetterAnswer, shard int, lane uint8, answer string) {
+	w.Helper()
+	if want := (engine.LetterAnswer{Shard: shard, Lane: lane}); got.Shard != want.Shard || got.Lane != want.Lane || string(got.Answer) != answer {
+		w.Fatalf("got answer %+v %q, want lane %d of shard %d: %q", got, got.Answer, lane, shard, answer)
+	}
+}
+
+// wantNoLetters asserts that no letter waits in shard 0.
+func (w *world) wantNoLetters() {
+	w.Helper()
+	w.post(0, last, 0, "marker")
+	w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), last, 0, "marker")
+}

@@ -1,0 +1,121 @@
+package storetest
+
+import (
+	"errors"
+
+	"taskledger/engine"
+)
+
+var ownerships = map[string]func(*world){
+	"Take/NeverOwnedShardIsTakenOnce": func(w *world) {
+		o := w.own(w.A)
+		if owner := w.members().Owners[0]; owner != (engine.Owner{Node: o.Session.ID, Revision: o.Revision}) {
+			w.Errorf("owner is %+v, want %+v", owner, o)
+		}
+		w.wantNotTaken(w.join(w.B), engine.Owner{}, "the owner key has changed")
+	},
+	"Take/OfALivingOwnerIsFenced": func(w *world) {
+		w.own(w.A)
+		w.wantNotTaken(w.join(w.B), w.members().Owners[0], "only a dead owner can be replaced")
+	},
+	"Take/OfADeadOwner": func(w *world) {
+		o := w.own(w.A)
+		one := w.append(w.A, o, engine.Head{}, "one")
+		w.leave(w.A, o.Session)
+		theirs := w.take(w.B, w.join(w.B), 0, w.members().Owners[0])
+		w.append(w.B, theirs, one, "two")
+		w.refuse(w.A, o, one, "mine", engine.ErrFenced, "a replaced owner writes nothing")
+	},
+	// The owner that was seen is dead, and so is its successor: only the owner key's revision can tell.
+	"Take/OnAnOldViewIsFenced": func(w *world) {
+		o := w.own(w.A)
+		w.leave(w.A, o.Session)
+		seen := w.members().Owners[0]
+		second := w.take(w.A, w.join(w.A), 0, seen)
+		w.leave(w.A, second.Session)
+		w.wantNotTaken(w.join(w.B), seen, "the owner key has changed")
+	},
+	"Take/ByAnEndedSessionIsFenced": func(w *world) {
+		session := w.join(w.A)
+		w.leave(w.A, session)
+		w.wantNotTaken(session, engine.Owner{}, "an ended session owns nothing")
+		w.wantNotTaken(engine.Session{ID: "absent"}, engine.Owner{}, "revision 0 is no session")
+	},
+	"Take/AgainIsTheSameOwnership": func(w *world) {
+		o := w.own(w.A)
+		if again := w.take(w.A, o.Session, 0, engine.Owner{}); again != o {
+			w.Errorf("took %+v, want %+v", again, o)
+		}
+	},
+	"Take/OfAShardThatDoesNotExistIsRefused": func(w *world) {
+		session := w.join(w.A)
+		for _, shard := range []int{-1, w.A.Cluster().Shards} {
+			if _, err := w.A.Take(w.ctx, session, shard, engine.Owner{}); !errors.Is(err, engine.ErrRefused) {
+				w.Errorf("take shard %d: %v, want %v", shard, err, engine.ErrRefused)
+			}
+		}
+	},
+	"HandOver/MakesTheTargetOwnerAtOnce": func(w *world) {
+		o := w.own(w.A)
+		one := w.append(w.A, o, engine.Head{}, "one")
+		theirs := w.handOver(w.A, o, w.join(w.B))
+		two := w.append(w.B, theirs, one, "two")
+		mine := w.handOver(w.B, theirs, o.Session)
+		w.refuse(w.B, theirs, two, "three", engine.ErrFenced, "a shard has one writer")
+		w.append(w.A, mine, two, "three")
+		w.refuse(w.A, o, one, "late", engine.ErrFenced, "an earlier ownership stays lost")
+	},
+	"HandOver/ToAnAbsentNodeChangesNothing": func(w *world) {
+		o := w.own(w.A)
+		gone := w.join(w.B)
+		w.leave(w.B, gone)
+		for _, target := range []string{gone.ID, ""} {
+			w.wantNotHandedOver(o, target, "the target has left")
+		}
+		w.append(w.A, o, engine.Head{}, "one")
+	},
+	"HandOver/ByAFormerOwnerIsFenced": func(w *world) {
+		o := w.own(w.A)
+		theirs := w.handOver(w.A, o, w.join(w.B))
+		third := w.join(w.B)
+		w.wantNotHandedOver(o, third.ID, "the shard is another's")
+		w.wantNotHandedOver(engine.Ownership{Shard: 1}, third.ID, "revision 0 is no ownership")
+		w.append(w.B, theirs, engine.Head{}, "one")
+	},
+	"HandOver/AgainIsDone": func(w *world) {
+		o := w.own(w.A)
+		target := w.join(w.B)
+		theirs := w.handOver(w.A, o, target)
+		if again := w.handOver(w.A, o, target); again != theirs {
+			w.Errorf("owner is %+v, want %+v", again, theirs)
+		}
+	},
+	"Cluster/IsTheSameForAll": func(w *world) {
+		a, b := w.A.Cluster(), w.B.Cluster()
+		if a.ID == "" || a.ID != b.ID || a.Shards < 2 || a.Shards != b.Shards || len(a.Key) != 32 || string(a.Key) != string(b.Key) {
+			w.Errorf("clusters are %+v and %+v", a, b)
+		}
+	},
+}
+
+func (w *world) wantNotTaken(session engine.Session, seen engine.Owner, rule string) {
+	w.Helper()
+	before := w.members().Owners[0]
+	if o, err := w.B.Take(w.ctx, session, 0, seen); !errors.Is(err, engine.ErrFenced) {
+		w.Errorf("take: %+v, error %v, want %v: %s", o, err, engine.ErrFenced, rule)
+	}
+	if after := w.members().Owners[0]; after != before {
+		w.Errorf("owner is %+v, was %+v: %s", after, before, rule)
+	}
+}
+
+func (w *world) wantNotHandedOver(o engine.Ownership, target, rule string) {
+	w.Helper()
+	before := w.members().Owners[o.Shard]
+	if err := w.A.HandOver(w.ctx, o, target); !errors.Is(err, engine.ErrFenced) {
+		w.Errorf("hand over: %v, want %v: %s", err, engine.ErrFenced, rule)
+	}
+	if after := w.members().Owners[o.Shard]; after != before {
+		w.Errorf("owner is %+v, was %+v: %s", after, before, rule)
+	}
+}

@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"taskledger/engine"
+)
+
+var sessions = map[string]func(*world){
+	"Join/ShowsTheNodeToEverybody": func(w *world) {
+		info := engine.NodeInfo{Name: "n1", Version: "v1", Address: "127.0.0.1:1", Behaviors: []string{"purge", "reindex"},
+			Types: "abc", Slots: -1, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1}}
+		session, err := w.A.Join(w.ctx, info, time.Minute)
+		if err != nil {
+			w.Fatal(err)
+		}
+		m, err := w.B.ReadMembers(w.ctx)
+		if err != nil {
+			w.Fatal(err)
+		}
+		info.ID, info.Revision = session.ID, session.Revision
+		if got := m.Nodes[session.ID]; !reflect.DeepEqual(got, info) {
+			w.Errorf("node is %+v, want %+v", got, info)
+		}
+		if m.Revision < session.Revision {
+			w.Errorf("read at revision %d, before the join at %d", m.Revision, session.Revision)
+		}
+	},
+	"Join/IdsAreNeverTheSame": func(w *world) {
+		one := w.join(w.A)
+		w.leave(w.A, one)
+		if two := w.join(w.A); two.ID == one.ID || two.Revision <= one.Revision {
+			w.Errorf("second session %+v after %+v", two, one)
+		}
+	},
+	"Join/SessionLapsesWithoutRenewal": func(w *world) {
+		session, err := w.A.Join(w.ctx, engine.NodeInfo{Name: "short"}, time.Second)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for m, err := range w.B.WatchMembers(w.ctx) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			if _, ok := m.Nodes[session.ID]; !ok {
+				break
+			}
+		}
+		w.wantEnded(session)
+	},
+	"Renew/ExtendsALivingSession": func(w *world) {
+		session := w.join(w.A)
+		if err := w.A.Renew(w.ctx, session); err != nil {
+			w.Error(err)
+		}
+	},
+	"Leave/EndsTheSessionForEver": func(w *world) {
+		session := w.join(w.A)
+		w.leave(w.A, session)
+		w.wantEnded(session)
+		w.leave(w.A, session)
+		if n := len(w.members().Nodes); n != 0 {
+			w.Errorf("%d nodes are left", n)
+		}
+	},
+	"Update/ChangesTheNodeAndNotTheSession": func(w *world) {
+		o := w.own(w.A)
+		one := w.append(w.A, o, engine.Head{}, "one")
+		for _, info := range []engine.NodeInfo{{Name: "x", Draining: true}, {Name: "y"}, {Name: "y"}} {
+			if err := w.A.Update(w.ctx, o.Session, info); err != nil {
+				w.Fatal(err)
+			}
+			got := w.members().Nodes[o.Session.ID]
+			if got.Name != info.Name || got.Draining != info.Draining || got.Revision != o.Session.Revision {
+				w.Errorf("node is %+v, want %+v at revision %d", got, info, o.Session.Revision)
+			}
+		}
+		w.append(w.A, o, one, "two")
+		w.leave(w.A, o.Session)
+		if n := len(w.members().Nodes); n != 0 {
+			w.Errorf("%d nodes are left: an updated key stays bound to its lease", n)
+		}
+	},
+	"WatchMembers/ShowsEveryChange": func(w *world) {
+		next := pull(w, w.B.WatchMembers(w.ctx))
+		until := func(what string, holds func(engine.Membership) bool) engine.Membership {
+			w.Helper()
+			for before := int64(0); ; {
+				m := next()
+				if m.Revision < before {
+					w.Fatalf("revision %d after %d while waiting for %s", m.Revision, before, what)
+				}
+				if before = m.Revision; holds(m) {
+					return m
+				}
+			}
+		}
+		first := until("the empty cluster", func(m engine.Membership) bool { return len(m.Nodes)+len(m.Owners) == 0 })
+		session := w.join(w.A)
+		until("a join", func(m engine.Membership) bool { return len(m.Nodes) == 1 })
+		w.take(w.A, session, 0, engine.Owner{})
+		until("a take", func(m engine.Membership) bool { return m.Owners[0].Node == session.ID })
+		w.leave(w.A, session)
+		last := until("a leave", func(m engine.Membership) bool { return len(m.Nodes) == 0 })
+		if last.Owners[0].Node != session.ID {
+			w.Errorf("owners are %v: an owner key outlives its session", last.Owners)
+		}
+		if len(first.Owners) != 0 {
+			w.Error("an earlier membership changed")
+		}
+	},
+	"WatchMembers/EndsWithItsContext": func(w *world) {
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		for _, err := range w.B.WatchMembers(ctx) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			cancel()
+		}
+	},
+}
+
+// wantEnded asserts that nothing can be done with the session.
+func (w *world) wantEnded(session engine.Session) {
+	w.Helper()
+	if err := w.A.Renew(w.ctx, session); !errors.Is(err, engine.ErrSessionEnded) {
+		w.Errorf("renew: %v, want %v", err, engine.ErrSessionEnded)
+	}
+	if err := w.A.Update(w.ctx, session, engine.NodeInfo{}); !errors.Is(err, engine.ErrSessionEnded) {
+		w.Errorf("update: %v, want %v", err, engine.ErrSessionEnded)
+	}
+	if _, err := w.A.Take(w.ctx, session, 1, engine.Owner{}); !errors.Is(err, engine.ErrFenced) {
+		w.Errorf("take: %v, want %v", err, engine.ErrFenced)
+	}
+}

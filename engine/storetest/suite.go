@@ -1,0 +1,162 @@
+// Package storetest holds an implementation of engine.Store to its contract. Every rule is tested against one cause that
+// nothing else would catch: dropping any single compare of a write turns a test red.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+)
+
+// Fixture is a fresh cluster of at least two shards.
+type Fixture struct {
+	A, B engine.Store // two handles on it, such as two processes have
+	// Snapshot records that a snapshot of the shard covers the entry.
+	Snapshot func(shard int, entry uint64)
+	// Trim removes the shard's entries below the given one.
+	Trim func(shard int, below uint64)
+}
+
+// patience bounds a test that waits for what never comes.
+const patience = 30 * time.Second
+
+// Run runs the suite, in parallel subtests, each with a Fixture of its own.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				test(&world{T: t, Fixture: open(t), ctx: ctx})
+			})
+		}
+	}
+}
+
+// world is what a test works with; its helpers end the test when the store fails them.
+type world struct {
+	*testing.T
+	Fixture
+	ctx context.Context
+}
+
+func (w *world) join(s engine.Store) engine.Session {
+	w.Helper()
+	session, err := s.Join(w.ctx, engine.NodeInfo{Name: w.Name(), Owner: true}, 30*time.Second)
+	if err != nil {
+		w.Fatalf("join: %v", err)
+	}
+	return session
+}
+
+func (w *world) leave(s engine.Store, session engine.Session) {
+	w.Helper()
+	if err := s.Leave(w.ctx, session); err != nil {
+		w.Fatalf("leave: %v", err)
+	}
+}
+
+func (w *world) take(s engine.Store, session engine.Session, shard int, seen engine.Owner) engine.Ownership {
+	w.Helper()
+	o, err := s.Take(w.ctx, session, shard, seen)
+	if err != nil {
+		w.Fatalf("take: %v", err)
+	}
+	return o
+}
+
+// own joins and takes shard 0 of the fresh cluster.
+func (w *world) own(s engine.Store) engine.Ownership {
+	w.Helper()
+	return w.take(s, w.join(s), 0, engine.Owner{})
+}
+
+// owned is the ownership of a session that the owner key of shard 0 names.
+func (w *world) owned(session engine.Session) engine.Ownership {
+	w.Helper()
+	owner := w.members().Owners[0]
+	if owner.Node != session.ID {
+		w.Fatalf("shard 0 is owned by %q, want %q", owner.Node, session.ID)
+	}
+	return engine.Ownership{Shard: 0, Revision: owner.Revision, Session: session}
+}
+
+func (w *world) handOver(s engine.Store, o engine.Ownership, target engine.Session) engine.Ownership {
+	w.Helper()
+	if err := s.HandOver(w.ctx, o, target.ID); err != nil {
+		w.Fatalf("hand over: %v", err)
+	}
+	return w.owned(target)
+}
+
+func (w *world) members() engine.Membership {
+	w.Helper()
+	m, err := w.A.ReadMembers(w.ctx)
+	if err != nil {
+		w.Fatalf("read members: %v", err)
+	}
+	return m
+}
+
+func (w *world) append(s engine.Store, o engine.Ownership, after engine.Head, entry string) engine.Head {
+	w.Helper()
+	rev, err := s.Append(w.ctx, o, after, []byte(entry))
+	if err != nil {
+		w.Fatalf("append %q: %v", entry, err)
+	}
+	return engine.Head{Number: after.Number + 1, Revision: rev}
+}
+
+// refuse asserts that appending fails with the error that want names.
+func (w *world) refuse(s engine.Store, o engine.Ownership, after engine.Head, entry string, want error, rule string) {
+	w.Helper()
+	if rev, err := s.Append(w.ctx, o, after, []byte(entry)); !errors.Is(err, want) {
+		w.Fatalf("append of entry %d: revision %d, error %v, want %v: %s", after.Number+1, rev, err, want, rule)
+	}
+}
+
+// journal returns the entries of shard 0 from a number on.
+func (w *world) journal(from uint64) (entries []string) {
+	w.Helper()
+	for r, err := range w.B.Read(w.ctx, 0, from) {
+		if err != nil {
+			w.Fatalf("read from entry %d: %v", from, err)
+		}
+		if want := from + uint64(len(entries)); r.Number != want {
+			w.Fatalf("read entry %d, want %d: entries come in order, without gaps", r.Number, want)
+		}
+		entries = append(entries, string(r.Data))
+	}
+	return entries
+}
+
+// pull returns a function that waits for the next value of the sequence and ends the test when there is none.
+func pull[V any](w *world, seq iter.Seq2[V, error]) func() V {
+	next, stop := iter.Pull2(seq)
+	w.Cleanup(stop)
+	return func() V {
+		w.Helper()
+		v, err, ok := next()
+		if err != nil || !ok {
+			w.Fatalf("sequence ended (%v) or failed: %v", !ok, err)
+		}
+		return v
+	}
+}
+
+// failsWith asserts that a sequence yields the error that want names, and nothing before it.
+func failsWith[V any](w *world, seq iter.Seq2[V, error], want error) {
+	w.Helper()
+	for v, err := range seq {
+		if !errors.Is(err, want) {
+			w.Fatalf("got %+v, %v, want %v", v, err, want)
+		}
+		return
+	}
+	w.Fatalf("sequence ended, want %v", want)
+}

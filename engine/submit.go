@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+)
+
+// SubmitOptions override what the behavior plans.
+type SubmitOptions struct {
+	ID        events.TaskID // default: the behavior's rule
+	NotBefore time.Time     // default: the behavior's delay
+	Priority  int64         // default: the plan's
+	// RequestID makes a repeated submit the same request: within the task's life it is recorded once and joins itself.
+	// It counts together with the id only.
+	RequestID string
+}
+
+// mergeTries is how often a submit combines parameters again because the task changed meanwhile.
+const mergeTries = 5
+
+// maxDelay is how far in the future a task may be scheduled: 10 years.
+const maxDelay = 10 * 365 * 24 * time.Hour
+
+// Submit commits a request and returns once it is durable. The Future is never nil: after an error its Wait returns that
+// error. With ErrUnknown its ID names the task that may exist: submit again with that id. After any other error nothing
+// was accepted: *InvalidError, *LimitError, *OverloadError, ErrUnavailable, ErrClosed, or what the behavior's plan
+// returned. ctx bounds the call, never the task.
+func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
+	plan, err := b.Plan(params, c.now())
+	if err != nil {
+		return failedFuture(o.ID, err), err
+	}
+	merge, _ := b.(Merger)
+	return c.submit(ctx, b.ID(), b.Policy(), plan, params, o, merge)
+}
+
+// SubmitRaw submits by name; a node that has the behavior plans it. ErrUnknownBehavior when no live node has.
+func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, o SubmitOptions) (*Future, error) {
+	if err := events.ValidateBehavior(behavior); err != nil {
+		err = &InvalidError{Field: "behavior", Problem: err.Error()}
+		return failedFuture(o.ID, err), err
+	}
+	planned, err := c.planAway(ctx, &planCommand{Behavior: behavior, Params: params})
+	if err != nil {
+		return failedFuture(o.ID, err), err
+	}
+	var merge Merger
+	if planned.merges {
+		merge = &remoteMerger{ctx, c, behavior}
+	}
+	return c.submit(ctx, behavior, planned.policy, planned.plan, params, o, merge)
+}
+
+// remoteMerger combines parameters on a node that has the behavior.
+type remoteMerger struct {
+	ctx      context.Context
+	client   *Client
+	behavior string
+}
+
+func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
+	planned, err := m.client.planAway(m.ctx, &planCommand{Behavior: m.behavior, Params: requested, Merge: true, Stored: stored})
+	return planned.merged, err
+}
+
+func (c *Client) submit(ctx context.Context, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge Merger) (*Future, error) {
+	cmd, err := c.request(behavior, policy, plan, params, o)
+	if err != nil {
+		return failedFuture(o.ID, err), err
+	}
+	cmd.Merges = merge != nil
+	if err := c.awaitRun(ctx); err != nil {
+		return failedFuture(cmd.Task, err), err
+	}
+	a, err := c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
+	for try := 0; err == nil && (a.code == answerMerge || a.code == answerChanged); try++ {
+		if try == mergeTries {
+			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
+			break
+		}
+		a, err = c.combine(ctx, cmd, params, merge)
+	}
+	if err == nil {
+		err = a.err(cmd.Task)
+	}
+	if err != nil {
+		return failedFuture(cmd.Task, err), err
+	}
+	return &Future{futures: c.futures, id: cmd.Task, joined: a.joined, life: a.life, run: a.run}, nil
+}
+
+// request checks a submit and makes its command.
+func (c *Client) request(behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*submitCommand, error) {
+	complete, err := policy.Complete()
+	if err != nil {
+		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
+	}
+	if len(params) > events.MaxPayloadBytes {
+		return nil, &LimitError{Field: "params", Limit: events.MaxPayloadBytes, Got: int64(len(params))}
+	}
+	notBefore := plan.NotBefore
+	if !o.NotBefore.IsZero() {
+		notBefore = o.NotBefore
+	}
+	if d := notBefore.Sub(c.now()); d > maxDelay {
+		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
+	}
+	cmd := &submitCommand{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
+		RequestID: o.RequestID, Task: plan.ID, Priority: complete.Priority}
+	if plan.Priority != 0 {
+		cmd.Priority = plan.Priority
+	}
+	if o.Priority != 0 {
+		cmd.Priority = o.Priority
+	}
+	if o.ID != "" {
+		cmd.Task = o.ID
+	}
+	if cmd.Task == "" {
+		cmd.Task = c.ids.draw()
+	}
+	if err := cmd.check(); err != nil {
+		var limit *LimitError
+		if errors.As(err, &limit) {
+			return nil, limit
+		}
+		return nil, &InvalidError{Problem: err.Error()}
+	}
+	return cmd, nil
+}
+
+// combine is the second step of a submit that met an existing task.
+func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge Merger) (answer, error) {
+	stored, err := c.Get(ctx, cmd.Task)
+	if errors.Is(err, ErrNotFound) {
+		return c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	text, err := stored.Params.JSON()
+	if err != nil {
+		return answer{}, fmt.Errorf("task %s: stored parameters: %w", cmd.Task, err)
+	}
+	merged, err := merge.Merge(text, params)
+	if err != nil {
+		return answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
+	}
+	if len(merged) > events.MaxPayloadBytes {
+		return answer{}, &LimitError{Field: "merged params", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
+	}
+	second := &mergeCommand{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
+	second.Submit.Params = events.JSON(merged)
+	return c.router.askTask(ctx, cmd.Task, laneSubmit, second)
+}
+
+// Attach returns a future of a task submitted by anybody, from any process, at any time: of its present run, or of the
+// last one when none is due.
+func (c *Client) Attach(id events.TaskID) *Future {
+	if err := id.Validate(); err != nil {
+		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
+	}
+	return &Future{futures: c.futures, id: id, joined: true}
+}
+
+// planned is what a node with the code says of a raw submit.
+type planned struct {
+	plan   Plan
+	policy Policy
+	merges bool
+	merged []byte
+}

@@ -1,0 +1,105 @@
+package etcdstore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Append is the commit. See engine.Journal.
+func (s *Store) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+	rev, err := s.append(ctx, o, after, entry)
+	if err != nil {
+		return 0, fmt.Errorf("append entry %d of shard %d: %w", after.Number+1, o.Shard, err)
+	}
+	return rev, nil
+}
+
+func (s *Store) append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+	if o.Revision <= 0 || o.Session.Revision <= 0 {
+		return 0, fmt.Errorf("%w: not an ownership", engine.ErrFenced) // revision 0 would compare equal to absence
+	}
+	if (after.Number == 0) != (after.Revision == 0) {
+		return 0, fmt.Errorf("%w: entry %d cannot have revision %d", engine.ErrRefused, after.Number, after.Revision)
+	}
+	owner, node := s.keys.owner(o.Shard), s.keys.node(o.Session.ID)
+	next, pointer := s.keys.entry(o.Shard, after.Number+1), s.keys.pointer(o.Shard)
+	resp, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
+			clientv3.Compare(clientv3.CreateRevision(node), "=", o.Session.Revision),
+			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),
+			clientv3.Compare(clientv3.ModRevision(next), "=", 0),
+		},
+		[]clientv3.Op{put(next, entry)},
+		[]clientv3.Op{
+			clientv3.OpGet(owner, clientv3.WithKeysOnly()),
+			clientv3.OpGet(node, clientv3.WithKeysOnly()),
+			clientv3.OpGet(next),
+			clientv3.OpGet(pointer),
+		})
+	if err != nil {
+		return 0, err
+	}
+	if resp.Succeeded {
+		return resp.Header.Revision, nil
+	}
+	return verdict(o, after, entry, evidence{
+		owner:   found(resp, 0),
+		node:    found(resp, 1),
+		next:    found(resp, 2),
+		pointer: found(resp, 3),
+	})
+}
+
+// predecessor is the key that must be unchanged for an entry to follow the given one: that entry, which is never trimmed
+// while it is the last; before the first entry the snapshot pointer, which is absent until the journal can be trimmed.
+func (s *Store) predecessor(shard int, number uint64) string {
+	if number == 0 {
+		return s.keys.pointer(shard)
+	}
+	return s.keys.entry(shard, number)
+}
+
+// evidence is what a refused append found, all at one revision; nil means absent.
+type evidence struct{ owner, node, next, pointer *mvccpb.KeyValue }
+
+// verdict says what became of an append whose compares failed. They may have failed because an earlier copy of it was
+// applied, and once they have failed no copy can be applied any more.
+func verdict(o engine.Ownership, after engine.Head, entry []byte, found evidence) (int64, error) {
+	if found.next != nil {
+		if bytes.Equal(found.next.Value, entry) { // names its owner and epoch: nobody else writes the same
+			return found.next.ModRevision, nil
+		}
+		return 0, fmt.Errorf("%w: the entry was written by another", engine.ErrFenced)
+	}
+	if found.pointer != nil {
+		covered, err := decodePointer(found.pointer.Value)
+		if err != nil {
+			return 0, fmt.Errorf("%w: read snapshot pointer: %w", engine.ErrMoved, err)
+		}
+		if covered > after.Number {
+			return 0, fmt.Errorf("%w: a snapshot covers entry %d", engine.ErrMoved, covered)
+		}
+	}
+	switch {
+	case found.owner == nil || found.owner.ModRevision != o.Revision:
+		return 0, fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
+	case found.node == nil || found.node.CreateRevision != o.Session.Revision:
+		return 0, fmt.Errorf("%w: session %s is gone", engine.ErrFenced, o.Session.ID)
+	}
+	return 0, fmt.Errorf("%w: entry %d is not the one of revision %d", engine.ErrRefused, after.Number, after.Revision)
+}
+
+// found returns the key that the i-th operation read, or nil.
+func found(resp *clientv3.TxnResponse, i int) *mvccpb.KeyValue {
+	if kvs := resp.Responses[i].GetResponseRange().Kvs; len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package etcdstore
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	defaultCluster = "taskledger"
+	defaultShards  = 16
+	maxShards      = 256 // every shard costs every node a watch and an idle owner loop
+	maxNameBytes   = 64
+)
+
+// Config says which etcd, and which cluster in it.
+type Config struct {
+	// Cluster is the prefix of all keys: 1 to 64 of [a-z0-9-]. Default "taskledger".
+	Cluster string
+	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
+	// whatever the cluster has when it exists; any other value must be the cluster's.
+	Shards int
+	// Endpoints are host:port or URLs of etcd members. Required without Client.
+	Endpoints []string
+	// TLS secures the connections. Default none.
+	TLS *tls.Config
+	// Username and Password authenticate to etcd. Default none.
+	Username, Password string
+	// Client is used instead of Endpoints, TLS, Username and Password. The caller closes it, after the Store.
+	Client *clientv3.Client
+	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
+	RequestTimeout time.Duration
+	// Log receives what is worth an operator's attention. Default: nothing is logged.
+	Log *slog.Logger
+}
+
+// complete returns the configuration with defaults, or an error that names the field out of range.
+func (c Config) complete() (Config, error) {
+	if c.Cluster == "" {
+		c.Cluster = defaultCluster
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 2 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case len(c.Cluster) > maxNameBytes || strings.Trim(c.Cluster, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return c, fmt.Errorf("cluster name %q: want 1 to %d of [a-z0-9-]", c.Cluster, maxNameBytes)
+	case c.Shards != 0 && !validShards(c.Shards):
+		return c, fmt.Errorf("%d shards: want a power of two from 1 to %d", c.Shards, maxShards)
+	case c.RequestTimeout < 100*time.Millisecond:
+		return c, fmt.Errorf("request time-out %s: want at least 100ms", c.RequestTimeout)
+	case (c.Client == nil) == (len(c.Endpoints) == 0):
+		return c, errors.New("etcd: want either endpoints or a client")
+	}
+	return c, nil
+}
+
+func validShards(n int) bool { return n >= 1 && n <= maxShards && n&(n-1) == 0 }

@@ -1,0 +1,34 @@
+package etcdstore
+
+import "taskledger/engine"
+
+// Keys gives tests the layout of a cluster's keys.
+type Keys struct{ k keys }
+
+func KeysOf(cluster string) Keys { return Keys{keys(cluster + "/")} }
+
+func (k Keys) Meta() string                                  { return k.k.meta() }
+func (k Keys) Node(id string) string                         { return k.k.node(id) }
+func (k Keys) Owner(shard int) string                        { return k.k.owner(shard) }
+func (k Keys) Entry(shard int, number uint64) string         { return k.k.entry(shard, number) }
+func (k Keys) Pointer(shard int) string                      { return k.k.pointer(shard) }
+func (k Keys) Letter(shard int, from string, l uint8) string { return k.k.letter(shard, from, l) }
+func (k Keys) Answer(to string, shard int, l uint8) string   { return k.k.answer(to, shard, l) }
+
+// The codecs of the stored values.
+
+func EncodeMeta(shards int, id string, key []byte) []byte { return encodeMeta(meta{shards, id, key}) }
+func DecodeMeta(b []byte) (shards int, id string, key []byte, err error) {
+	m, err := decodeMeta(b)
+	return m.shards, m.id, m.key, err
+}
+func EncodeNode(n engine.NodeInfo) []byte          { return encodeNode(n) }
+func DecodeNode(b []byte) (engine.NodeInfo, error) { return decodeNode(b) }
+func EncodeOwner(session string) []byte            { return encodeOwner(session) }
+func DecodeOwner(b []byte) (string, error)         { return decodeOwner(b) }
+func DecodePointer(b []byte) (uint64, error)       { return decodePointer(b) }
+func EncodeMail(data []byte) []byte                { return encodeMail(data) }
+func DecodeMail(b []byte) ([]byte, error)          { return decodeMail(b) }
+
+// CheckVersion is the floor of server versions.
+func CheckVersion(version string) error { return checkVersion(version) }

@@ -1,0 +1,126 @@
+package etcdstore_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/internal/wire"
+)
+
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(text)
+}
+
+func goldenValue(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(string(golden(t, name+".hex")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func wantValue(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if want := goldenValue(t, name); !bytes.Equal(got, want) {
+		t.Errorf("%s is encoded as\n%x, stored form is\n%x", name, got, want)
+	}
+}
+
+func TestFormat_KeysAreWhatTheyWere(t *testing.T) {
+	k := etcdstore.KeysOf("cluster-1")
+	got := strings.Join([]string{k.Meta(), k.Node("abcdefghijklmnop"), k.Owner(12), k.Entry(12, 0xabcdef), k.Pointer(12),
+		k.Letter(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
+	if want := string(golden(t, "keys.txt")); got != want {
+		t.Errorf("keys are\n%s\nstored ones are\n%s", got, want)
+	}
+}
+
+func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
+	key := bytes.Repeat([]byte{0xab}, 32)
+	wantValue(t, "meta", etcdstore.EncodeMeta(16, "mnopqrstuvwxyz23", key))
+	if shards, id, got, err := etcdstore.DecodeMeta(goldenValue(t, "meta")); shards != 16 || id != "mnopqrstuvwxyz23" || !bytes.Equal(got, key) || err != nil {
+		t.Errorf("meta is %d, %q, %x, %v", shards, id, got, err)
+	}
+
+	node := engine.NodeInfo{Name: "node-1", Version: "1.2.3", Address: "10.0.0.1:7000", Behaviors: []string{"purge", "reindex"},
+		Types: "0f0f", Slots: -1, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{1, 2}}
+	wantValue(t, "node", etcdstore.EncodeNode(node))
+	if got, err := etcdstore.DecodeNode(goldenValue(t, "node")); !reflect.DeepEqual(got, node) || err != nil {
+		t.Errorf("node is %+v, %v", got, err)
+	}
+
+	wantValue(t, "owner", etcdstore.EncodeOwner("abcdefghijklmnop"))
+	if got, err := etcdstore.DecodeOwner(goldenValue(t, "owner")); got != "abcdefghijklmnop" || err != nil {
+		t.Errorf("owner is %q, %v", got, err)
+	}
+
+	if got, err := etcdstore.DecodePointer(goldenValue(t, "pointer")); got != 4711 || err != nil {
+		t.Errorf("pointer covers %d, %v", got, err)
+	}
+
+	for name, data := range map[string][]byte{"mail": []byte("batch"), "slot": nil} {
+		wantValue(t, name, etcdstore.EncodeMail(data))
+		if got, err := etcdstore.DecodeMail(goldenValue(t, name)); !bytes.Equal(got, data) || (got == nil) != (data == nil) || err != nil {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestFormat_LaterElementsAreIgnored(t *testing.T) {
+	b := goldenValue(t, "owner")
+	b[0]++ // one element more
+	if got, err := etcdstore.DecodeOwner(append(b, 0xc0)); got != "abcdefghijklmnop" || err != nil {
+		t.Errorf("owner is %q, %v", got, err)
+	}
+}
+
+func TestFormat_LaterVersionsAreRefused(t *testing.T) {
+	b := goldenValue(t, "owner")
+	b[1]++
+	_, err := etcdstore.DecodeOwner(b)
+	wantError(t, err, "format version 2")
+}
+
+func FuzzFormat_DecodersNeverPanic(f *testing.F) {
+	for _, name := range []string{"meta", "node", "owner", "pointer", "mail", "slot"} {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _, _, metaErr := etcdstore.DecodeMeta(b)
+		_, nodeErr := etcdstore.DecodeNode(b)
+		_, ownerErr := etcdstore.DecodeOwner(b)
+		_, pointerErr := etcdstore.DecodePointer(b)
+		_, mailErr := etcdstore.DecodeMail(b)
+		if wire.Scan(b) == nil {
+			return
+		}
+		for _, err := range []error{metaErr, nodeErr, ownerErr, pointerErr, mailErr} {
+			if !errors.Is(err, wire.ErrMalformed) {
+				t.Errorf("decoded malformed bytes: %v", err)
+			}
+		}
+	})
+}

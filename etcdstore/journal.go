@@ -1,0 +1,164 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// pageEntries bounds one reply to 12 MiB. Pages also end at a key: etcd counts all keys of the range it is given.
+const pageEntries = 16
+
+// Read is described in engine.Journal.
+func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		_, _, err := s.read(ctx, shard, max(from, 1), each(yield))
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(engine.Record{}, fmt.Errorf("read shard %d from entry %d: %w", shard, from, err))
+		}
+	}
+}
+
+// Entry is described in engine.Journal.
+func (s *Store) Entry(ctx context.Context, shard int, number uint64) (engine.Record, error) {
+	resp, err := s.get(ctx, s.keys.entry(shard, number))
+	if err == nil && len(resp.Kvs) == 0 {
+		err = engine.ErrTrimmed
+	}
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("read entry %d of shard %d: %w", number, shard, err)
+	}
+	return toRecord(resp.Kvs[0])
+}
+
+// Follow is described in engine.Journal. It ends with an error only when the next entry was trimmed, when etcd refuses
+// the request for good, and when the client is closed.
+func (s *Store) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		next := max(from, 1)
+		err := s.persist(ctx, fmt.Sprintf("follow shard %d", shard), func() (err error) {
+			next, err = s.follow(ctx, shard, next, each(yield))
+			return err
+		})
+		if err != nil {
+			yield(engine.Record{}, fmt.Errorf("at entry %d: %w", next, err))
+		}
+	}
+}
+
+func each(yield func(engine.Record, error) bool) func(engine.Record) error {
+	return func(r engine.Record) error {
+		if !yield(r, nil) {
+			return errStopped
+		}
+		return nil
+	}
+}
+
+// follow reads to the end and watches from there, until something breaks. It returns the number of the entry that each
+// has not seen yet.
+func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(engine.Record) error) (uint64, error) {
+	next, rev, err := s.read(ctx, shard, next, each)
+	if err != nil {
+		return next, err
+	}
+	err = s.watch(ctx, s.keys.entry(shard, next), end(s.keys.journal(shard)), rev+1, func(ev *clientv3.Event) error {
+		if ev.Type != clientv3.EventTypePut {
+			return nil // a trim
+		}
+		r, err := toRecord(ev.Kv)
+		switch {
+		case err != nil:
+			return err
+		case r.Number != next:
+			return fmt.Errorf("watch skipped from entry %d to %d", next, r.Number)
+		}
+		next++
+		return each(r)
+	})
+	return next, err
+}
+
+// read calls each with the entries from next on that were written up to the revision of its first page, which it
+// returns with the number of the entry that each has not seen yet.
+func (s *Store) read(ctx context.Context, shard int, next uint64, each func(engine.Record) error) (uint64, int64, error) {
+	var until int64
+	for {
+		page, rev, err := s.page(ctx, shard, next)
+		if err != nil {
+			return next, until, err
+		}
+		if until == 0 {
+			until = rev
+		}
+		for _, r := range page {
+			if r.Revision > until {
+				return next, until, nil
+			}
+			next++
+			if err := each(r); err != nil {
+				return next, until, err
+			}
+		}
+		if len(page) < pageEntries {
+			return next, until, nil
+		}
+	}
+}
+
+// page reads the entries from from on, at most pageEntries of them, at one revision, which it returns.
+func (s *Store) page(ctx context.Context, shard int, from uint64) ([]engine.Record, int64, error) {
+	resp, err := s.get(ctx, s.keys.entry(shard, from), clientv3.WithRange(s.keys.entry(shard, from+pageEntries)))
+	if err != nil {
+		return nil, 0, err
+	}
+	rev := resp.Header.Revision
+	if len(resp.Kvs) == 0 {
+		return nil, rev, s.checkEnd(ctx, shard, from, rev)
+	}
+	page := make([]engine.Record, len(resp.Kvs))
+	for i, kv := range resp.Kvs {
+		if page[i], err = toRecord(kv); err != nil {
+			return nil, 0, err
+		}
+		if want := from + uint64(i); page[i].Number != want {
+			return nil, 0, fmt.Errorf("%w: entry %d", engine.ErrTrimmed, want)
+		}
+	}
+	return page, rev, nil
+}
+
+// checkEnd tells the end of the journal from a trimmed part of it, when nothing was found from from on at revision rev.
+// The last entry is never trimmed, so a later one that existed at that revision proves the trim.
+func (s *Store) checkEnd(ctx context.Context, shard int, from uint64, rev int64) error {
+	resp, err := s.get(ctx, s.keys.entry(shard, from), clientv3.WithRange(end(s.keys.journal(shard))),
+		clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err != nil {
+		return err
+	}
+	if len(resp.Kvs) == 0 {
+		return nil
+	}
+	first, err := toRecord(resp.Kvs[0])
+	if err != nil {
+		return err
+	}
+	if first.Revision > rev {
+		return nil // appended since
+	}
+	return fmt.Errorf("%w: entry %d, the first is %d", engine.ErrTrimmed, from, first.Number)
+}
+
+func toRecord(kv *mvccpb.KeyValue) (engine.Record, error) {
+	n, err := number(kv.Key)
+	if err != nil {
+		return engine.Record{}, err
+	}
+	return engine.Record{Head: engine.Head{Number: n, Revision: kv.ModRevision}, Data: kv.Value}, nil
+}

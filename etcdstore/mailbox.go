@@ -1,0 +1,156 @@
+package etcdstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Post is described in engine.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An error
+// that wraps engine.ErrRefused means that nothing was posted, any other that it may have been.
+func (s *Store) Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
+	if err := s.post(ctx, shard, sender, lane, batch); err != nil {
+		return fmt.Errorf("post to lane %d of shard %d from %q: %w", lane, shard, sender, err)
+	}
+	return nil
+}
+
+func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
+	if err := s.checkShard(shard); err != nil {
+		return err
+	}
+	if !validSender(sender) || len(batch) == 0 {
+		return fmt.Errorf("%w: malformed sender or empty batch", engine.ErrRefused)
+	}
+	key, letter := s.keys.letter(shard, sender, lane), encodeMail(batch)
+	for {
+		resp, err := s.get(ctx, key)
+		if err != nil {
+			return err
+		}
+		var seen int64
+		value := encodeMail(nil) // a slot; see the package comment
+		if len(resp.Kvs) > 0 {
+			if bytes.Equal(resp.Kvs[0].Value, letter) {
+				return nil
+			}
+			seen, value = resp.Kvs[0].ModRevision, letter
+		}
+		posted, err := s.transact(ctx,
+			[]clientv3.Cmp{
+				clientv3.Compare(clientv3.ModRevision(key), "=", seen),
+			},
+			[]clientv3.Op{put(key, value)}, nil)
+		if err != nil {
+			return err
+		}
+		if posted.Succeeded && seen != 0 {
+			return nil
+		}
+		// The slot is there now, an earlier copy was applied, or another changed the key: the next read tells.
+	}
+}
+
+// Letters is described in engine.Mailbox. A letter may be yielded again until it has been answered. What is no letter
+// is left where it is.
+func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[engine.Letter, error] {
+	prefix := s.keys.letters(shard)
+	return func(yield func(engine.Letter, error) bool) {
+		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
+			sender, lane, err := laned(kv.Key, prefix)
+			batch, err2 := decodeMail(kv.Value)
+			if err := errors.Join(err, err2); err != nil {
+				s.log.ErrorContext(ctx, "unreadable letter", "key", string(kv.Key), "err", err)
+				return nil
+			}
+			if batch == nil {
+				return nil // a slot
+			}
+			if !yield(engine.Letter{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil {
+			yield(engine.Letter{}, err)
+		}
+	}
+}
+
+// Answer is described in engine.Mailbox. It holds the revision of its letter, which is gone with its own success.
+func (s *Store) Answer(ctx context.Context, l engine.Letter, answer []byte) error {
+	key := s.keys.letter(l.Shard, l.Sender, l.Lane)
+	if l.Revision <= 0 || !validSender(l.Sender) {
+		return fmt.Errorf("answer %s: %w: not a letter", key, engine.ErrRefused) // revision 0 would compare equal to absence
+	}
+	_, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),
+		},
+		[]clientv3.Op{
+			clientv3.OpDelete(key),
+			put(s.keys.answer(l.Sender, l.Shard, l.Lane), encodeMail(answer)),
+		}, nil)
+	if err != nil {
+		return fmt.Errorf("answer %s: %w", key, err)
+	}
+	return nil
+}
+
+// Answers is described in engine.Mailbox. An answer may be yielded again when its removal failed.
+func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[engine.LetterAnswer, error] {
+	prefix := s.keys.answers(sender)
+	return func(yield func(engine.LetterAnswer, error) bool) {
+		if !validSender(sender) {
+			yield(engine.LetterAnswer{}, fmt.Errorf("answers to %q: %w: malformed sender", sender, engine.ErrRefused))
+			return
+		}
+		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
+			a, err := toAnswer(kv, prefix)
+			if err != nil {
+				s.log.ErrorContext(ctx, "unreadable answer", "key", string(kv.Key), "err", err)
+				return nil
+			}
+			wanted := yield(a, nil)
+			err = s.remove(ctx, kv)
+			if !wanted {
+				return errStopped
+			}
+			return err
+		})
+		if err != nil {
+			yield(engine.LetterAnswer{}, err)
+		}
+	}
+}
+
+func toAnswer(kv *mvccpb.KeyValue, prefix string) (a engine.LetterAnswer, err error) {
+	name, lane, err := laned(kv.Key, prefix)
+	if err != nil {
+		return a, err
+	}
+	shard, err := strconv.Atoi(name)
+	if err != nil {
+		return a, err
+	}
+	data, err := decodeMail(kv.Value)
+	return engine.LetterAnswer{Shard: shard, Lane: lane, Answer: data}, err
+}
+
+// remove deletes the key unless it was written again since.
+func (s *Store) remove(ctx context.Context, kv *mvccpb.KeyValue) error {
+	_, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),
+		},
+		[]clientv3.Op{clientv3.OpDelete(string(kv.Key))}, nil)
+	return err
+}

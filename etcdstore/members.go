@@ -1,0 +1,91 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// ReadMembers is described in engine.Members. A node key that this release cannot read counts as present, with nothing
+// but its id; an owner key that it cannot read has no node, and nobody can take the shard.
+func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
+	resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithRange(end(s.keys.owners())))
+	if err != nil {
+		return engine.Membership{}, fmt.Errorf("read members: %w", err)
+	}
+	m := engine.Membership{
+		Revision: resp.Header.Revision,
+		Nodes:    make(map[string]engine.NodeInfo),
+		Owners:   make(map[int]engine.Owner),
+	}
+	for _, kv := range resp.Kvs {
+		if err := s.addMember(&m, kv); err != nil {
+			s.log.ErrorContext(ctx, "unreadable member key", "key", string(kv.Key), "err", err)
+		}
+	}
+	return m, nil
+}
+
+func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
+	key := string(kv.Key)
+	if id, ok := strings.CutPrefix(key, s.keys.nodes()); ok {
+		n, err := decodeNode(kv.Value)
+		if err != nil {
+			n = engine.NodeInfo{}
+		}
+		n.ID, n.Revision = id, kv.CreateRevision
+		m.Nodes[id] = n
+		return err
+	}
+	shard, err := strconv.Atoi(strings.TrimPrefix(key, s.keys.owners()))
+	if err != nil {
+		return err
+	}
+	session, err := decodeOwner(kv.Value)
+	m.Owners[shard] = engine.Owner{Node: session, Revision: kv.ModRevision}
+	return err
+}
+
+var errChanged = errors.New("members changed")
+
+// WatchMembers is described in engine.Members. Every membership it yields was read linearizably; the watch only tells
+// when to read. It reads and yields at least every two request time-outs: a watch does not tell that etcd is away.
+func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
+	return func(yield func(engine.Membership, error) bool) {
+		err := s.persist(ctx, "watch members", func() error {
+			m, err := s.ReadMembers(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if !yield(m, err) {
+				return errStopped
+			}
+			if err == nil {
+				err = s.awaitChange(ctx, m.Revision)
+			}
+			return err
+		})
+		if err != nil {
+			yield(engine.Membership{}, err)
+		}
+	}
+}
+
+// awaitChange returns when the membership has changed after revision rev, or may have.
+func (s *Store) awaitChange(ctx context.Context, rev int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.timeout)
+	defer cancel()
+	err := s.watch(ctx, s.keys.nodes(), end(s.keys.owners()), rev+1, func(*clientv3.Event) error { return errChanged })
+	if errors.Is(err, errChanged) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

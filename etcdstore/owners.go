@@ -1,0 +1,106 @@
+package etcdstore
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Take is described in engine.Owners.
+func (s *Store) Take(ctx context.Context, session engine.Session, shard int, seen engine.Owner) (engine.Ownership, error) {
+	rev, err := s.take(ctx, session, shard, seen)
+	if err != nil {
+		return engine.Ownership{}, fmt.Errorf("take shard %d: %w", shard, err)
+	}
+	return engine.Ownership{Shard: shard, Revision: rev, Session: session}, nil
+}
+
+func (s *Store) take(ctx context.Context, session engine.Session, shard int, seen engine.Owner) (int64, error) {
+	if err := s.checkShard(shard); err != nil {
+		return 0, err
+	}
+	if session.Revision <= 0 {
+		return 0, fmt.Errorf("%w: not a session", engine.ErrFenced) // revision 0 would compare equal to absence
+	}
+	if (seen.Node == "") != (seen.Revision == 0) {
+		return 0, fmt.Errorf("%w: owner %q cannot have revision %d", engine.ErrRefused, seen.Node, seen.Revision)
+	}
+	owner, me := s.keys.owner(shard), s.keys.node(session.ID)
+	compare := []clientv3.Cmp{
+		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),
+		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),
+	}
+	if seen.Revision != 0 {
+		compare = append(compare,
+			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),
+		)
+	}
+	resp, err := s.transact(ctx, compare,
+		[]clientv3.Op{put(owner, encodeOwner(session.ID))},
+		[]clientv3.Op{
+			clientv3.OpGet(owner),
+			clientv3.OpGet(me, clientv3.WithKeysOnly()),
+		})
+	if err != nil {
+		return 0, err
+	}
+	if resp.Succeeded {
+		return resp.Header.Revision, nil
+	}
+	now, alive := found(resp, 0), found(resp, 1)
+	switch {
+	case alive == nil || alive.CreateRevision != session.Revision:
+		return 0, fmt.Errorf("%w: session %s is gone", engine.ErrFenced, session.ID)
+	case names(now, session.ID, seen.Revision):
+		return now.ModRevision, nil // an earlier copy was applied
+	case now == nil || now.ModRevision != seen.Revision:
+		return 0, fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
+	}
+	return 0, fmt.Errorf("%w: owner %s is alive", engine.ErrFenced, seen.Node)
+}
+
+// HandOver is described in engine.Owners. That the owner key names the target after o's revision is as good as the
+// call's own success: session ids are never used again.
+func (s *Store) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+	if err := s.handOver(ctx, o, target); err != nil {
+		return fmt.Errorf("hand shard %d over to %s: %w", o.Shard, target, err)
+	}
+	return nil
+}
+
+func (s *Store) handOver(ctx context.Context, o engine.Ownership, target string) error {
+	if o.Revision <= 0 {
+		return fmt.Errorf("%w: not an ownership", engine.ErrFenced) // revision 0 would compare equal to absence
+	}
+	owner := s.keys.owner(o.Shard)
+	resp, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
+			clientv3.Compare(clientv3.CreateRevision(s.keys.node(target)), ">", 0),
+		},
+		[]clientv3.Op{put(owner, encodeOwner(target))},
+		[]clientv3.Op{clientv3.OpGet(owner)})
+	if err != nil || resp.Succeeded {
+		return err
+	}
+	switch now := found(resp, 0); {
+	case names(now, target, o.Revision):
+		return nil // an earlier copy was applied
+	case now == nil || now.ModRevision != o.Revision:
+		return fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
+	}
+	return fmt.Errorf("%w: the target has left", engine.ErrFenced)
+}
+
+// names reports whether the owner key names the session since after revision rev.
+func names(owner *mvccpb.KeyValue, session string, rev int64) bool {
+	if owner == nil || owner.ModRevision <= rev {
+		return false
+	}
+	id, err := decodeOwner(owner.Value)
+	return err == nil && id == session
+}

@@ -1,0 +1,112 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Join is described in engine.Sessions. A lease whose grant was not answered, or whose key could not be put, lapses by
+// itself.
+func (s *Store) Join(ctx context.Context, info engine.NodeInfo, ttl time.Duration) (engine.Session, error) {
+	lease, err := s.grant(ctx, ttl)
+	if err != nil {
+		return engine.Session{}, fmt.Errorf("grant lease: %w", err)
+	}
+	session := engine.Session{ID: newID(), Lease: int64(lease)}
+	key := s.keys.node(session.ID)
+	resp, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.CreateRevision(key), "=", 0),
+		},
+		[]clientv3.Op{put(key, encodeNode(info), clientv3.WithLease(lease))},
+		[]clientv3.Op{clientv3.OpGet(key, clientv3.WithKeysOnly())})
+	if err != nil {
+		return engine.Session{}, fmt.Errorf("create node key %s: %w", session.ID, err)
+	}
+	session.Revision = resp.Header.Revision
+	if !resp.Succeeded {
+		// The id is known to this call alone, so an earlier copy made the key.
+		session.Revision = found(resp, 0).CreateRevision
+	}
+	return session, nil
+}
+
+func (s *Store) grant(ctx context.Context, ttl time.Duration) (id clientv3.LeaseID, err error) {
+	seconds := int64((ttl + time.Second - 1) / time.Second)
+	err = s.resend(ctx, func(ctx context.Context) error {
+		resp, err := s.client.Grant(ctx, seconds)
+		if err == nil {
+			id = resp.ID
+		}
+		return err
+	})
+	return id, err
+}
+
+// Renew is described in engine.Sessions.
+func (s *Store) Renew(ctx context.Context, session engine.Session) error {
+	_, err := s.client.KeepAliveOnce(ctx, clientv3.LeaseID(session.Lease))
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return fmt.Errorf("renew session %s: %w", session.ID, engine.ErrSessionEnded)
+	case err != nil:
+		return fmt.Errorf("renew session %s: %w", session.ID, err)
+	}
+	return nil
+}
+
+// Update is described in engine.Sessions. Of concurrent updates of one session either may win.
+func (s *Store) Update(ctx context.Context, session engine.Session, info engine.NodeInfo) error {
+	for {
+		done, err := s.update(ctx, session, encodeNode(info))
+		if err != nil {
+			return fmt.Errorf("update node key %s: %w", session.ID, err)
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+// update replaces the value of the node key by compare, so that a late copy cannot undo a later update. It reports
+// false when the key has changed since it was read.
+func (s *Store) update(ctx context.Context, session engine.Session, value []byte) (bool, error) {
+	key := s.keys.node(session.ID)
+	resp, err := s.get(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != session.Revision {
+		return false, engine.ErrSessionEnded
+	}
+	txn, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(key), "=", resp.Kvs[0].ModRevision),
+		},
+		[]clientv3.Op{put(key, value, clientv3.WithLease(clientv3.LeaseID(session.Lease)))},
+		[]clientv3.Op{clientv3.OpGet(key)})
+	if err != nil || txn.Succeeded {
+		return err == nil, err
+	}
+	now := found(txn, 0)
+	return now != nil && string(now.Value) == string(value), nil // an earlier copy was applied
+}
+
+// Leave is described in engine.Sessions.
+func (s *Store) Leave(ctx context.Context, session engine.Session) error {
+	err := s.resend(ctx, func(ctx context.Context) error {
+		_, err := s.client.Revoke(ctx, clientv3.LeaseID(session.Lease))
+		return err
+	})
+	if err != nil && !errors.Is(err, engine.ErrSessionEnded) {
+		return fmt.Errorf("revoke lease of session %s: %w", session.ID, err)
+	}
+	return nil
+}

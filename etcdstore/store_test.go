@@ -1,0 +1,113 @@
+package etcdstore_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine/storetest"
+	"taskledger/etcdstore"
+	"taskledger/internal/testcluster"
+)
+
+func TestStore_KeepsTheContractInProcess(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartEtcd(t)
+	conform(t, client, etcdstore.Config{Client: client}, etcdstore.Config{Client: client})
+}
+
+func TestStore_KeepsTheContractOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	endpoint, client := testcluster.StartEtcd(t)
+	cfg := etcdstore.Config{Endpoints: []string{endpoint}}
+	conform(t, client, cfg, cfg)
+}
+
+func conform(t *testing.T, raw *clientv3.Client, a, b etcdstore.Config) {
+	var clusters atomic.Int32
+	storetest.Run(t, func(t *testing.T) storetest.Fixture {
+		name := fmt.Sprint("c", clusters.Add(1))
+		a, b := a, b
+		a.Cluster, b.Cluster = name, name
+		keys := etcdstore.KeysOf(name)
+		return storetest.Fixture{
+			A: openStore(t, a),
+			B: openStore(t, b),
+			Snapshot: func(shard int, entry uint64) {
+				if _, err := raw.Put(t.Context(), keys.Pointer(shard), string(pointer(entry))); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Trim: func(shard int, below uint64) {
+				if _, err := raw.Delete(t.Context(), keys.Entry(shard, 0), clientv3.WithRange(keys.Entry(shard, below))); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+func TestOpen_CreatesTheClusterOnce(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartEtcd(t)
+	first := openStore(t, etcdstore.Config{Client: client, Shards: 4})
+	if n := first.Cluster().Shards; n != 4 {
+		t.Errorf("%d shards, want 4", n)
+	}
+	for _, shards := range []int{0, 4} {
+		again := openStore(t, etcdstore.Config{Client: client, Shards: shards})
+		if got, want := again.Cluster(), first.Cluster(); got.ID != want.ID || got.Shards != 4 || string(got.Key) != string(want.Key) {
+			t.Errorf("cluster is %+v, want %+v", got, want)
+		}
+	}
+	other := openStore(t, etcdstore.Config{Client: client, Cluster: "other"})
+	if got := other.Cluster(); got.ID == first.Cluster().ID || got.Shards != 16 {
+		t.Errorf("another cluster is %+v", got)
+	}
+	_, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Shards: 8})
+	wantError(t, err, "8 shards asked for, but the cluster was created with 4")
+}
+
+func TestOpen_RefusesAConfigurationOutOfRange(t *testing.T) {
+	t.Parallel()
+	endpoints := []string{"127.0.0.1:1"}
+	for want, cfg := range map[string]etcdstore.Config{
+		"cluster name":       {Endpoints: endpoints, Cluster: "Upper"},
+		"of [a-z0-9-]":       {Endpoints: endpoints, Cluster: strings.Repeat("x", 65)},
+		"12 shards":          {Endpoints: endpoints, Shards: 12},
+		"512 shards":         {Endpoints: endpoints, Shards: 512},
+		"-1 shards":          {Endpoints: endpoints, Shards: -1},
+		"request time-out":   {Endpoints: endpoints, RequestTimeout: 1},
+		"endpoints or a cli": {},
+	} {
+		_, err := etcdstore.Open(t.Context(), cfg)
+		wantError(t, err, want)
+	}
+}
+
+func TestOpen_RefusesAnUnreadableMetaRecord(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartEtcd(t)
+	for want, value := range map[string]string{
+		"malformed":        "\xc1",
+		"format version 2": "\x92\x02\x01",
+		"3 shards":         string(etcdstore.EncodeMeta(3, "x", make([]byte, 32))),
+		"key of 5 bytes":   string(etcdstore.EncodeMeta(4, "x", make([]byte, 5))),
+	} {
+		if _, err := client.Put(t.Context(), etcdstore.KeysOf("bad").Meta(), value); err != nil {
+			t.Fatal(err)
+		}
+		_, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: "bad"})
+		wantError(t, err, want)
+	}
+}
+
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error is %v, want one with %q", err, text)
+	}
+}

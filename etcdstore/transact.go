@@ -1,0 +1,124 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"taskledger/engine"
+)
+
+const (
+	minPause     = 10 * time.Millisecond
+	maxPause     = 250 * time.Millisecond
+	readAttempts = 3 // one for each member of the usual cluster
+)
+
+var errClosed = errors.New("etcd client is closed")
+
+// transact sends the transaction, the same each time, until its outcome is known. It fails with engine.ErrRefused when
+// etcd refused the only copy, with engine.ErrSessionEnded when the lease that a put names is gone, and otherwise only
+// when ctx or the client ended while the outcome was unknown.
+func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	op := clientv3.OpTxn(compare, then, otherwise)
+	var resp clientv3.OpResponse
+	err := s.resend(ctx, func(ctx context.Context) (err error) {
+		resp, err = s.client.Do(ctx, op)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp.Txn(), nil
+}
+
+// resend calls send, bounded by the request time-out, until the outcome of the write is known.
+func (s *Store) resend(ctx context.Context, send func(context.Context) error) error {
+	pause := minPause
+	for unknown := false; ; unknown = true {
+		err := s.bounded(ctx, send)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			// Leases never come back, and take their keys with them: whatever earlier copies did is undone.
+			return fmt.Errorf("%w: %w", engine.ErrSessionEnded, err)
+		case refused(err) && !unknown:
+			return fmt.Errorf("%w: %w", engine.ErrRefused, err)
+		}
+		if ended := s.wait(ctx, pause); ended != nil {
+			return fmt.Errorf("outcome unknown: %w; last answer: %w", ended, err)
+		}
+		if !unknown {
+			s.log.WarnContext(ctx, "etcd gave no definite answer, sending again", "err", err)
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// bounded makes one request, which ends with the client: etcd's own retries would not.
+func (s *Store) bounded(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	defer context.AfterFunc(s.client.Ctx(), cancel)()
+	return send(ctx)
+}
+
+// get reads linearizably. A member that does not answer in time costs one of a few attempts.
+func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) (resp *clientv3.GetResponse, err error) {
+	for range readAttempts {
+		err = s.bounded(ctx, func(ctx context.Context) (err error) {
+			resp, err = s.client.Get(ctx, key, opts...)
+			return err
+		})
+		if err == nil || refused(err) {
+			break
+		}
+		if ended := s.wait(ctx, minPause); ended != nil {
+			return nil, ended
+		}
+	}
+	return resp, err
+}
+
+// wait pauses for about d. It fails when ctx or the client has ended.
+func (s *Store) wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d/2 + rand.N(d))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.client.Ctx().Done():
+		return errClosed
+	case <-timer.C:
+		return nil
+	}
+}
+
+// refused reports whether the error says of the request itself that etcd did not and would not apply it. A full store
+// is no such error: etcd may answer so although it has applied the request.
+func refused(err error) bool {
+	for _, definite := range []error{rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied} {
+		if errors.Is(err, definite) {
+			return true
+		}
+	}
+	// The request is larger than the connection takes, at either end.
+	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
+}
+
+// put is clientv3.OpPut without copies of the value, which must not be changed any more: an etcd in the same process
+// keeps it.
+func put(key string, value []byte, opts ...clientv3.OpOption) clientv3.Op {
+	op := clientv3.OpPut(key, "", opts...)
+	op.WithValueBytes(value)
+	return op
+}

@@ -1,0 +1,87 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// floor returns the lowest patch of a 3.x minor line that reads linearizably after a pause, keeps leases honest and
+// closes the known ways around authentication; ok is false for lines that never got there.
+func floor(minor int) (patch int, ok bool) {
+	switch {
+	case minor < 5:
+		return 0, false
+	case minor == 5:
+		return 33, true
+	case minor == 6:
+		return 14, true
+	case minor == 7:
+		return 1, true
+	}
+	return 0, true
+}
+
+// checkVersion returns an error when a server of that version must not be used.
+func checkVersion(version string) error {
+	release, _, _ := strings.Cut(version, "-")
+	parts := strings.Split(release, ".")
+	var n [3]int
+	for i := range n {
+		var err error
+		if len(parts) != len(n) {
+			err = strconv.ErrSyntax
+		} else {
+			n[i], err = strconv.Atoi(parts[i])
+		}
+		if err != nil {
+			return fmt.Errorf("etcd version %q: want major.minor.patch", version)
+		}
+	}
+	const want = "want at least 3.5.33, 3.6.14 or 3.7.1"
+	if n[0] > 3 {
+		return nil
+	}
+	if patch, ok := floor(n[1]); n[0] < 3 || !ok || n[2] < patch {
+		return fmt.Errorf("etcd version %s is too old: %s", version, want)
+	}
+	return nil
+}
+
+// checkServers refuses the cluster when any member that answers is too old, or none answers.
+func (s *Store) checkServers(ctx context.Context) error {
+	endpoints := s.client.Endpoints()
+	if len(endpoints) == 0 {
+		endpoints = []string{"in-process"}
+	}
+	var errs []error
+	for _, endpoint := range endpoints {
+		version, err := s.serverVersion(ctx, endpoint)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ask %s for its version: %w", endpoint, err))
+			continue
+		}
+		if err := checkVersion(version); err != nil {
+			return fmt.Errorf("endpoint %s: %w", endpoint, err)
+		}
+	}
+	if len(errs) == len(endpoints) {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		s.log.WarnContext(ctx, "etcd member does not answer", "err", err)
+	}
+	return nil
+}
+
+func (s *Store) serverVersion(ctx context.Context, endpoint string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	status, err := s.client.Status(ctx, endpoint)
+	if err != nil {
+		return "", err
+	}
+	return status.Version, nil
+}

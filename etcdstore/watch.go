@@ -1,0 +1,101 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+const (
+	rewatchPause = 100 * time.Millisecond // between a lost watch and the next read
+	mailPage     = 16                     // letters or answers, of up to 512 KiB each, in one reply
+)
+
+var (
+	errStopped = errors.New("consumer stopped")
+	errWatch   = errors.New("watch ended")
+)
+
+// persist calls step again and again, pausing after errors, until ctx ends or the consumer stopped, which is no error,
+// or going on is in vain: etcd refuses for good, the client is closed, or what comes next was trimmed.
+func (s *Store) persist(ctx context.Context, what string, step func() error) error {
+	for {
+		err := step()
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errStopped):
+			return nil
+		case err == nil:
+			continue
+		case refused(err) || errors.Is(err, engine.ErrTrimmed) || s.client.Ctx().Err() != nil:
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		s.log.DebugContext(ctx, "reading again", "what", what, "err", err)
+		if s.wait(ctx, rewatchPause) != nil {
+			continue // step reports it
+		}
+	}
+}
+
+// watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be in the
+// future of the read that it continues by more than one. It returns the first error of each or of the watch.
+func (s *Store) watch(ctx context.Context, first, end string, rev int64, each func(*clientv3.Event) error) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(rev)) {
+		if err := resp.Err(); err != nil {
+			return fmt.Errorf("watch from revision %d: %w", rev, err)
+		}
+		for _, ev := range resp.Events {
+			if err := each(ev); err != nil {
+				return err
+			}
+		}
+	}
+	return errWatch
+}
+
+// tail calls each with what is stored under prefix and then with every later put, until ctx ends or each fails with
+// errStopped. What changes during a listing, and after a lost connection everything still stored, may come twice.
+func (s *Store) tail(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error) error {
+	return s.persist(ctx, "follow "+prefix, func() error {
+		rev, err := s.list(ctx, prefix, each)
+		if err != nil {
+			return err
+		}
+		return s.watch(ctx, prefix, end(prefix), rev+1, func(ev *clientv3.Event) error {
+			if ev.Type != clientv3.EventTypePut {
+				return nil
+			}
+			return each(ev.Kv)
+		})
+	})
+}
+
+// list calls each with what is stored under prefix, page by page. Nothing that was stored at the returned revision and
+// still is was missed.
+func (s *Store) list(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error) (rev int64, err error) {
+	for from := prefix; ; {
+		resp, err := s.get(ctx, from, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailPage))
+		if err != nil {
+			return 0, err
+		}
+		if rev == 0 {
+			rev = resp.Header.Revision
+		}
+		for _, kv := range resp.Kvs {
+			if err := each(kv); err != nil {
+				return 0, err
+			}
+			from = string(kv.Key) + "\x00"
+		}
+		if !resp.More {
+			return rev, nil
+		}
+	}
+}

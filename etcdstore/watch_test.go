@@ -1,0 +1,233 @@
+package etcdstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/internal/testcluster"
+)
+
+func TestFollow_GoesOnAfterCompaction(t *testing.T) {
+	f := newFixture(t)
+	o := f.own()
+	head := f.append(o, engine.Head{}, "1")
+	next, stop := iter.Pull2(f.sound.Follow(f.ctx, 0, 1))
+	defer stop()
+	f.wantNext(next, "1")
+	// The watch is not open yet, and what it would start from is compacted.
+	for i := 2; i <= 40; i++ {
+		head = f.append(o, head, fmt.Sprint(i))
+	}
+	_, err := f.raw.Compact(f.ctx, head.Revision)
+	f.must(err)
+	for i := 2; i <= 40; i++ {
+		f.wantNext(next, fmt.Sprint(i))
+	}
+	f.append(o, head, "41")
+	f.wantNext(next, "41")
+}
+
+func (f *fixture) wantNext(next func() (engine.Record, error, bool), want string) {
+	f.Helper()
+	r, err, ok := next()
+	if err != nil || !ok || string(r.Data) != want {
+		f.Fatalf("got entry %+v %q, %v, %v, want %q", r.Head, r.Data, err, ok, want)
+	}
+}
+
+func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
+	f := newFixture(t)
+	next, stop := iter.Pull2(f.sound.WatchMembers(f.ctx))
+	defer stop()
+	if _, err, ok := next(); err != nil || !ok {
+		t.Fatal(err)
+	}
+	session := f.join(f.faulty)
+	f.must(f.faulty.Update(f.ctx, session, engine.NodeInfo{Name: "x"}))
+	_, err := f.raw.Compact(f.ctx, f.membersRevision())
+	f.must(err)
+	m, err, _ := next()
+	f.must(err)
+	if m.Nodes[session.ID].Name != "x" {
+		t.Errorf("nodes are %+v", m.Nodes)
+	}
+}
+
+func (f *fixture) membersRevision() int64 {
+	f.Helper()
+	m, err := f.sound.ReadMembers(f.ctx)
+	f.must(err)
+	return m.Revision
+}
+
+func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
+	f := newFixture(t)
+	for _, key := range []string{f.keys.Node("later"), f.keys.Owner(3)} {
+		_, err := f.raw.Put(f.ctx, key, "\x92\x02\xc0")
+		f.must(err)
+	}
+	m, err := f.sound.ReadMembers(f.ctx)
+	f.must(err)
+	if n := m.Nodes["later"]; n.ID != "later" || n.Revision == 0 {
+		t.Errorf("node of a later version is %+v", n)
+	}
+	seen := m.Owners[3]
+	if seen.Revision == 0 || seen.Node != "" {
+		t.Errorf("owner of a later version is %+v", seen)
+	}
+	if _, err := f.sound.Take(f.ctx, f.join(f.sound), 3, seen); !errors.Is(err, engine.ErrRefused) {
+		t.Errorf("take from an unreadable owner: %v, want %v", err, engine.ErrRefused)
+	}
+}
+
+func TestStore_SurvivesLostConnections(t *testing.T) {
+	t.Parallel()
+	endpoint, raw := testcluster.StartEtcd(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	line := newProxy(t, endpoint)
+	far := openStore(t, etcdstore.Config{Endpoints: []string{line.address()}, RequestTimeout: 300 * time.Millisecond})
+	near := openStore(t, etcdstore.Config{Client: raw})
+	f := &fixture{T: t, ctx: ctx, faulty: near}
+	o := f.own()
+
+	entries, stopEntries := iter.Pull2(far.Follow(ctx, 0, 1))
+	defer stopEntries()
+	members, stopMembers := iter.Pull2(far.WatchMembers(ctx))
+	defer stopMembers()
+	head := f.append(o, engine.Head{}, "one")
+	f.wantNext(entries, "one")
+	if _, err, _ := members(); err != nil {
+		t.Fatal(err)
+	}
+
+	line.cut()
+	head = f.append(o, head, "two")
+	session := f.join(near)
+	for { // it says that etcd is away, and goes on
+		m, err, ok := members()
+		if !ok {
+			t.Fatal("members ended")
+		}
+		if err != nil {
+			line.mend()
+			continue
+		}
+		if _, ok := m.Nodes[session.ID]; ok {
+			break
+		}
+	}
+	f.wantNext(entries, "two")
+	f.append(o, head, "three")
+	f.wantNext(entries, "three")
+}
+
+func TestStore_ClosedStoreFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	s := openStore(t, etcdstore.Config{Endpoints: []string{endpoint}})
+	f := &fixture{T: t, ctx: t.Context(), faulty: s}
+	o := f.own()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), o, engine.Head{}, []byte("one")); err == nil {
+		t.Error("appended")
+	}
+	for r, err := range s.Follow(t.Context(), 0, 1) {
+		if err == nil {
+			t.Errorf("followed to %+v", r)
+		}
+	}
+	for m, err := range s.WatchMembers(t.Context()) {
+		if err == nil {
+			t.Errorf("members are %+v", m)
+		}
+	}
+}
+
+// proxy is a line to an endpoint that can be cut.
+type proxy struct {
+	listener net.Listener
+	endpoint string
+
+	mu    sync.Mutex
+	down  bool
+	conns []net.Conn
+}
+
+func newProxy(t *testing.T, endpoint string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, endpoint: endpoint}
+	var running sync.WaitGroup
+	running.Go(func() { p.serve(&running) })
+	t.Cleanup(func() {
+		l.Close()
+		p.cut()
+		running.Wait()
+	})
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) serve(running *sync.WaitGroup) {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.endpoint)
+		if err != nil || !p.admit(in, out) {
+			in.Close()
+			continue
+		}
+		for _, ends := range [][2]net.Conn{{in, out}, {out, in}} {
+			running.Go(func() {
+				io.Copy(ends[0], ends[1])
+				ends[0].Close()
+				ends[1].Close()
+			})
+		}
+	}
+}
+
+func (p *proxy) admit(in, out net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
+		out.Close()
+		return false
+	}
+	p.conns = append(p.conns, in, out)
+	return true
+}
+
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
+}

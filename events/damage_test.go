@@ -1,0 +1,250 @@
+package events_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+func damaged(t *testing.T, data []byte, what string, args ...any) {
+	t.Helper()
+	if e, err := events.Decode(data); !errors.Is(err, events.ErrDamaged) || e != nil {
+		t.Fatalf(what+": Decode = %v, %v; want an error that wraps ErrDamaged", append(args, e, err)...)
+	}
+}
+
+func TestDecode_DetectsEveryChangedByte(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins[:1], samples()[9])
+	for i, was := range data {
+		for v := range 256 {
+			if data[i] = byte(v); data[i] != was {
+				damaged(t, data, "byte %d from %#02x to %#02x", i, was, v)
+			}
+		}
+		data[i] = was
+	}
+}
+
+func TestDecode_DetectsEveryFlippedBitOfEveryKind(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	for i := range 8 * len(data) {
+		data[i/8] ^= 1 << (i % 8)
+		damaged(t, data, "bit %d of byte %d", i%8, i/8)
+		data[i/8] ^= 1 << (i % 8)
+	}
+}
+
+func TestDecode_DetectsEveryCutAndAppendedBytes(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	for n := range data {
+		damaged(t, data[:n], "cut to %d bytes", n)
+	}
+	damaged(t, append(bytes.Clone(data), 0), "a byte appended")
+	damaged(t, append(bytes.Clone(data), data...), "the entry twice")
+	damaged(t, nil, "nothing")
+}
+
+// join is the stored form of a taken-apart entry, whatever it holds.
+func (r raw) join() []byte {
+	var w wire.Writer
+	w.Array(4)
+	w.Uint(1)
+	w.Bytes(r.head)
+	w.Array(2 * len(r.headers))
+	for i := range r.headers {
+		w.Bytes(r.headers[i])
+		w.Bytes(r.payloads[i])
+	}
+	w.Bytes(r.hash)
+	return w.B
+}
+
+func TestDecode_DetectsEventsRemovedAddedOrSwapped(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	if got := parse(t, data).join(); !bytes.Equal(got, data) {
+		t.Fatal("taking apart and joining changes an entry")
+	}
+	elsewhere := sampleHead()
+	elsewhere.Number++
+	other, otherData := seal(t, elsewhere, sampleOrigins, samples()[1])
+	for name, change := range map[string]func(r *raw){
+		"first event removed": func(r *raw) { r.headers, r.payloads = r.headers[1:], r.payloads[1:] },
+		"last event removed": func(r *raw) {
+			r.headers, r.payloads = r.headers[:len(r.headers)-1], r.payloads[:len(r.payloads)-1]
+		},
+		"all events removed": func(r *raw) { r.headers, r.payloads = nil, nil },
+		"event repeated": func(r *raw) {
+			r.headers, r.payloads = append(r.headers, r.headers[0]), append(r.payloads, r.payloads[0])
+		},
+		"events swapped": func(r *raw) {
+			r.headers[1], r.headers[2] = r.headers[2], r.headers[1]
+			r.payloads[1], r.payloads[2] = r.payloads[2], r.payloads[1]
+		},
+		"payloads swapped":        func(r *raw) { r.payloads[0], r.payloads[9] = r.payloads[9], r.payloads[0] },
+		"payload removed":         func(r *raw) { r.payloads[0] = nil },
+		"payload emptied":         func(r *raw) { r.payloads[0] = []byte{} },
+		"empty payload added":     func(r *raw) { r.payloads[1] = []byte{} },
+		"head of another entry":   func(r *raw) { r.head = parse(t, otherData).head },
+		"hash of another entry":   func(r *raw) { r.hash = other.Hash[:] },
+		"hash cut":                func(r *raw) { r.hash = r.hash[:31] },
+		"hash missing":            func(r *raw) { r.hash = nil },
+		"events of another entry": func(r *raw) { o := parse(t, otherData); r.headers, r.payloads = o.headers, o.payloads },
+		"predecessor's hash zeroed": func(r *raw) {
+			r.head = bytes.Replace(r.head, []byte{0xde, 0xad, 0xbe, 0xef}, make([]byte, 4), 1)
+		},
+	} {
+		r := parse(t, data)
+		change(&r)
+		damaged(t, r.join(), "%s", name)
+	}
+}
+
+// What cannot be read would leave its shard read-only, so it must not be written.
+func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
+	properties := map[string]string{}
+	for i := range events.MaxProperties + 1 {
+		properties[fmt.Sprint(i)] = ""
+	}
+	for name, ev := range map[string]events.Event{
+		"empty task id":        {Body: &events.Deleted{}},
+		"task id out of rules": {Task: "a b", Body: &events.Deleted{}},
+		"payload too large":    {Task: "a", Body: &events.Merged{Params: make(events.Payload, events.MaxPayloadBytes+2)}},
+		"too many properties":  {Task: "a", Body: &events.Failed{Error: events.Error{Properties: properties}}},
+		"policy out of range":  {Task: "a", Body: &events.Created{Policy: events.Policy{Timeout: -1e6}}},
+	} {
+		var b events.Builder
+		b.Reset(sampleHead())
+		b.Add(events.Event{Task: "a", Body: &events.Deleted{}})
+		b.Add(ev)
+		if data, err := b.Seal(); err == nil {
+			_, err := events.Decode(data)
+			t.Errorf("%s: sealed; Decode = %v", name, err)
+		}
+	}
+}
+
+func TestSeal_RefusesNothingAndTooMuch(t *testing.T) {
+	var b events.Builder
+	b.Reset(sampleHead())
+	if _, err := b.Seal(); err == nil {
+		t.Error("an entry without events was sealed")
+	}
+	largest := events.JSON(bytes.Repeat([]byte{' '}, events.MaxPayloadBytes))
+	for range 3 {
+		b.Add(events.Event{Task: "a", Body: &events.Merged{Params: largest}})
+	}
+	if _, err := b.Seal(); err == nil {
+		t.Error("an entry above MaxEntryBytes was sealed")
+	}
+	b.Reset(sampleHead())
+	b.Add(events.Event{Task: "a", Body: &events.Created{Params: largest}})
+	b.Add(events.Event{Task: "a", Body: &events.Succeeded{Result: largest}})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatalf("the largest parameters and the largest result in one entry: %v", err)
+	}
+	if _, err := events.Decode(data); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
+	for name, head := range map[string][]any{
+		"shard":  {uint64(1 << 16), uint64(1), uint64(0)},
+		"number": {uint64(0), uint64(1 << 44), uint64(0)},
+		"lane":   {uint64(0), uint64(1), uint64(256)},
+	} {
+		var w wire.Writer
+		w.Array(7)
+		w.Uint(head[0].(uint64))
+		w.Uint(head[1].(uint64))
+		w.Int(1)
+		w.Text("n")
+		w.Int(1)
+		w.Bytes(make([]byte, 32))
+		w.Array(1)
+		w.Array(5)
+		w.Text("s")
+		w.Uint(head[2].(uint64))
+		w.Uint(1)
+		w.Text("p")
+		w.Bytes(nil)
+		damaged(t, forge(w.B, header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) })), "%s", name)
+	}
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()[1])
+	head := parse(t, data).head
+	none := func(w *wire.Writer) { w.Array(0) }
+	if _, err := events.Decode(forge(head, header(uint64(events.KindDeleted), 1, none))); err != nil {
+		t.Fatalf("a forged entry within its ranges: %v", err)
+	}
+	damaged(t, forge(head, header(0, 1, none)), "kind 0")
+	damaged(t, forge(head, header(uint64(len(events.Kinds())+1), 1, none)), "kind of a later version")
+	damaged(t, forge(head, header(256+uint64(events.KindDeleted), 1, none)), "kind beyond a byte")
+	damaged(t, forge(head, header(uint64(events.KindDeleted), 3, none)), "origin unknown")
+	damaged(t, forge(head, header(uint64(events.KindDeleted), 1<<63, none)), "origin beyond an int")
+	damaged(t, forge(head, header(uint64(events.KindStarted), 1, func(w *wire.Writer) {
+		w.Array(4)
+		w.Text("n")
+		w.Uint(1 << 32)
+		w.Uint(0)
+		w.Int(0)
+	})), "attempt beyond 32 bits")
+	damaged(t, forge(head, header(uint64(events.KindCreated), 1, func(w *wire.Writer) {
+		w.Array(4)
+		w.Text("b")
+		w.Int(0)
+		w.Int(0)
+		w.Array(9)
+		for _, v := range []int64{0, 0, 0, 0, 0, 0, 256, 0, 0} {
+			w.Int(v)
+		}
+	})), "existing beyond a byte")
+}
+
+// header encodes the header of an event without any check.
+func header(kind, origin uint64, body func(*wire.Writer)) []byte {
+	var w wire.Writer
+	w.Array(7)
+	w.Uint(kind)
+	w.Text("a")
+	w.Uint(1)
+	w.Uint(0)
+	w.Uint(origin)
+	w.Text("")
+	body(&w)
+	return w.B
+}
+
+// forge stores an entry of one event without payload whose hash fits, without any check.
+func forge(head, header []byte) []byte {
+	d := digest(header, nil)
+	return raw{head: head, headers: [][]byte{header}, payloads: [][]byte{nil}, hash: chain(head, d[:])}.join()
+}
+
+// chain is the hash of an entry; the first binary string of 32 bytes in its head is the hash of the entry before.
+func chain(head, digests []byte) []byte {
+	_, prev, _ := bytes.Cut(head, []byte{0xc4, sha256.Size})
+	headSum := sha256.Sum256(head)
+	sum := sha256.Sum256(slices.Concat(prev[:min(len(prev), sha256.Size)], headSum[:], digests))
+	return sum[:]
+}
+
+func TestDecode_NamesWhatItFound(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	data[1] = 2
+	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("an entry of a later version: %v, want its version named", err)
+	}
+	data[1] = 1
+	data[len(data)-1]++
+	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "entry 42 of shard 11") {
+		t.Errorf("an entry with another hash: %v, want entry and shard named", err)
+	}
+}

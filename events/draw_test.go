@@ -1,0 +1,80 @@
+package events_test
+
+import (
+	"pgregory.net/rapid"
+
+	"taskledger/events"
+)
+
+// drawEntry fills b with any entry within the limits.
+func drawEntry(t *rapid.T, b *events.Builder) {
+	text := rapid.StringN(0, 40, 100)
+	head := events.Entry{Shard: rapid.Uint16().Draw(t, "shard"), Number: rapid.Uint64Range(0, 1<<44-1).Draw(t, "number"),
+		Epoch: rapid.Int64().Draw(t, "epoch"), Owner: text.Draw(t, "owner"), Time: events.Millis(rapid.Int64().Draw(t, "time"))}
+	copy(head.Prev[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "prev"))
+	b.Reset(head)
+	origins := rapid.IntRange(0, 5).Draw(t, "origins")
+	for range origins {
+		b.AddOrigin(events.Origin{Sender: text.Draw(t, "sender"), Lane: rapid.Byte().Draw(t, "lane"),
+			Number: rapid.Uint64().Draw(t, "batch"), Principal: text.Draw(t, "principal"), Answers: drawBytes(t)})
+	}
+	for range rapid.IntRange(1, 30).Draw(t, "events") {
+		b.Add(events.Event{
+			Task: events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Draw(t, "task")),
+			Seq:  rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),
+			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), RequestID: text.Draw(t, "request"), Body: drawBody(t, text),
+		})
+	}
+}
+
+func drawBytes(t *rapid.T) []byte {
+	if rapid.Bool().Draw(t, "none") {
+		return nil
+	}
+	return rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "bytes")
+}
+
+func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
+	millis := func() events.Millis { return events.Millis(rapid.Int64().Draw(t, "millis")) }
+	switch kind := rapid.SampledFrom(events.Kinds()).Draw(t, "kind"); kind {
+	case events.KindCreated:
+		return &events.Created{Behavior: text.Draw(t, "behavior"), Policy: drawPolicy(t), Priority: rapid.Int64().Draw(t, "priority"),
+			NotBefore: millis(), Params: drawBytes(t)}
+	case events.KindStarted:
+		return &events.Started{Node: text.Draw(t, "node"), Attempt: rapid.Uint32().Draw(t, "attempt"),
+			Offer: rapid.Uint64().Draw(t, "offer"), Lease: millis()}
+	case events.KindProgressed:
+		return &events.Progressed{Done: rapid.Int64().Draw(t, "done"), Total: rapid.Int64().Draw(t, "total"),
+			Note: text.Draw(t, "note")}
+	case events.KindSucceeded:
+		return &events.Succeeded{Result: drawBytes(t), Next: millis(), Run: rapid.Uint32().Draw(t, "run")}
+	case events.KindFailed:
+		properties := rapid.MapOfN(text, text, 0, 5).Draw(t, "properties")
+		if len(properties) == 0 {
+			properties = nil
+		}
+		return &events.Failed{Next: millis(), Run: rapid.Uint32().Draw(t, "run"), Error: events.Error{Code: text.Draw(t, "code"),
+			Message: text.Draw(t, "message"), Retryable: rapid.Bool().Draw(t, "retryable"), Properties: properties}}
+	case events.KindSnoozed:
+		return &events.Snoozed{Until: millis()}
+	case events.KindLost:
+		return &events.Lost{Until: millis()}
+	case events.KindReleased:
+		return &events.Released{Until: millis()}
+	case events.KindRescheduled:
+		return &events.Rescheduled{At: millis()}
+	case events.KindMerged:
+		return &events.Merged{Params: drawBytes(t)}
+	case events.KindSuspended:
+		return &events.Suspended{}
+	case events.KindResumed:
+		return &events.Resumed{}
+	case events.KindCancelRequested:
+		return &events.CancelRequested{Reason: text.Draw(t, "reason")}
+	case events.KindDeleted:
+		return &events.Deleted{}
+	default:
+		t.Fatalf("no generator for %s", kind)
+		return nil
+	}
+}

@@ -1,0 +1,235 @@
+package events_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taskledger/events"
+)
+
+func TestEntry_RoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b events.Builder
+		drawEntry(t, &b)
+		data, err := b.Seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) > b.Size() {
+			t.Fatalf("%d bytes sealed, Size said at most %d", len(data), b.Size())
+		}
+		got, err := events.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(*got, b.Entry) {
+			t.Fatalf("read\n%+v\nwant\n%+v", *got, b.Entry)
+		}
+	})
+}
+
+func TestEntry_AnotherLibraryReadsTheSameValues(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var b events.Builder
+		drawEntry(rt, &b)
+		data, err := b.Seal()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		raw, e := parse(t, data), &b.Entry
+		origins := make([]any, len(e.Origins))
+		for i, o := range e.Origins {
+			origins[i] = []any{o.Sender, o.Lane, o.Number, o.Principal, o.Answers}
+		}
+		same(rt, generic(t, raw.head), []any{e.Shard, e.Number, e.Epoch, e.Owner, int64(e.Time), e.Prev[:], origins})
+		for i, ev := range e.Events {
+			body, payload := expected(ev.Body)
+			same(rt, generic(t, raw.headers[i]),
+				[]any{uint8(ev.Kind()), string(ev.Task), ev.Seq, uint64(ev.Prev), ev.Origin, ev.RequestID, body})
+			if !bytes.Equal(raw.payloads[i], payload) || (raw.payloads[i] == nil) != (payload == nil) {
+				rt.Fatalf("payload %x, want %x", raw.payloads[i], payload)
+			}
+		}
+		if !bytes.Equal(raw.hash, e.Hash[:]) {
+			rt.Fatalf("hash %x, want %s", raw.hash, e.Hash)
+		}
+	})
+}
+
+// same compares by the text of values: a generic decoder picks the width of integers.
+func same(t *rapid.T, got, want any) {
+	if got, want := render(got), render(want); got != want {
+		t.Fatalf("another library reads\n%s\nwant\n%s", got, want)
+	}
+}
+
+// expected is the body array and the payload of each kind, as the format has them.
+func expected(body events.Body) ([]any, events.Payload) {
+	switch b := body.(type) {
+	case *events.Created:
+		p := b.Policy
+		return []any{b.Behavior, b.Priority, int64(b.NotBefore), []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost,
+			p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), uint8(p.Existing), p.Priority,
+			p.Retain.Milliseconds()}}, b.Params
+	case *events.Started:
+		return []any{b.Node, b.Attempt, b.Offer, int64(b.Lease)}, nil
+	case *events.Progressed:
+		return []any{b.Done, b.Total, b.Note}, nil
+	case *events.Succeeded:
+		return []any{int64(b.Next), b.Run}, b.Result
+	case *events.Failed:
+		properties := make([]any, 0, 2*len(b.Error.Properties))
+		for _, name := range slices.Sorted(maps.Keys(b.Error.Properties)) {
+			properties = append(properties, name, b.Error.Properties[name])
+		}
+		return []any{[]any{b.Error.Code, b.Error.Message, b.Error.Retryable, properties}, int64(b.Next), b.Run}, nil
+	case *events.Snoozed:
+		return []any{int64(b.Until)}, nil
+	case *events.Lost:
+		return []any{int64(b.Until)}, nil
+	case *events.Released:
+		return []any{int64(b.Until)}, nil
+	case *events.Rescheduled:
+		return []any{int64(b.At)}, nil
+	case *events.Merged:
+		return []any{}, b.Params
+	case *events.CancelRequested:
+		return []any{b.Reason}, nil
+	}
+	return []any{}, nil
+}
+
+func TestEntry_HashIsTheDocumentedChain(t *testing.T) {
+	entry, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	raw := parse(t, data)
+	sum := sha256.New()
+	headSum := sha256.Sum256(raw.head)
+	sum.Write(entry.Prev[:])
+	sum.Write(headSum[:])
+	for i := range raw.headers {
+		d := digest(raw.headers[i], raw.payloads[i])
+		sum.Write(d[:])
+	}
+	if got := sum.Sum(nil); !bytes.Equal(got, entry.Hash[:]) || !bytes.Equal(got, raw.hash) {
+		t.Errorf("the documented chain gives %x, the entry has %s and stores %x", got, entry.Hash, raw.hash)
+	}
+}
+
+func TestEntry_HashIsPinned(t *testing.T) {
+	entry, data := seal(t, sampleHead(), sampleOrigins, samples()[9], samples()[13])
+	raw := parse(t, data)
+	for i, want := range []string{"539ab6c83eb713d5c500dc936ea3a7302c9535371dc2fc4116cde60e981ccd81", "06a3bba99346b98118ea20a5589e78ad17a2d0c3c6082201f827e9fe76deaa40"} {
+		if got := fmt.Sprintf("%x", digest(raw.headers[i], raw.payloads[i])); got != want {
+			t.Errorf("digest of %s %s, want %s", entry.Events[i].Kind(), got, want)
+		}
+	}
+	if got, want := entry.Hash.String(), "edc404f1da4cb5b59fd9c2989318670162f6d28a162abcbf5a3997713ddbea25"; got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+}
+
+// digest is that of an event, 32 zero bytes standing for the sum of no payload.
+func digest(header, payload []byte) [32]byte {
+	var sums [64]byte
+	h := sha256.Sum256(header)
+	copy(sums[:], h[:])
+	if payload != nil {
+		p := sha256.Sum256(payload)
+		copy(sums[32:], p[:])
+	}
+	return sha256.Sum256(sums[:])
+}
+
+// An entry whose hash was made to fit cannot be told by itself, but the next entry names the hash it followed.
+func TestEntry_HashDependsOnEverything(t *testing.T) {
+	seen := map[events.Hash]string{}
+	add := func(what string, head events.Entry, origins []events.Origin, evs ...events.Event) {
+		e, _ := seal(t, head, origins, evs...)
+		if was, ok := seen[e.Hash]; ok {
+			t.Errorf("%s and %s have the same hash", what, was)
+		}
+		seen[e.Hash] = what
+	}
+	all := samples()
+	add("the sample", sampleHead(), sampleOrigins, all...)
+	add("without its last event", sampleHead(), sampleOrigins, all[:len(all)-1]...)
+	silent := slices.Clone(sampleOrigins)
+	silent[0].Answers = nil
+	add("without an answer", sampleHead(), silent, all...)
+	for what, change := range map[string]func(*events.Entry){
+		"shard": func(e *events.Entry) { e.Shard++ }, "number": func(e *events.Entry) { e.Number++ },
+		"epoch": func(e *events.Entry) { e.Epoch++ }, "owner": func(e *events.Entry) { e.Owner += "x" },
+		"time": func(e *events.Entry) { e.Time++ }, "prev": func(e *events.Entry) { e.Prev[31]++ },
+	} {
+		head := sampleHead()
+		change(&head)
+		add(what, head, sampleOrigins, all...)
+	}
+}
+
+func TestDecode_CopiesWhatItKeeps(t *testing.T) {
+	entry, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	got, err := events.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		data[i] = 0xff
+	}
+	if !reflect.DeepEqual(*got, entry) {
+		t.Error("a decoded entry changes with the bytes it was decoded from")
+	}
+}
+
+func TestBuilder_ResetForgetsTheEntryBefore(t *testing.T) {
+	want, wantData := seal(t, sampleHead(), sampleOrigins, samples()...)
+	var b events.Builder
+	for range 3 {
+		b.Reset(sampleHead())
+		for _, o := range sampleOrigins {
+			b.AddOrigin(o)
+		}
+		b.AddOrigin(events.Origin{Sender: "answered without event", Answers: []byte("x")})
+		b.DropOrigin()
+		for _, ev := range samples() {
+			b.Add(ev)
+		}
+		data, err := b.Seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(data, wantData) || !reflect.DeepEqual(b.Entry, want) {
+			t.Fatal("a reused builder writes another entry")
+		}
+	}
+}
+
+func TestBuilder_AddFillsInWhatTheEntryKnows(t *testing.T) {
+	var b events.Builder
+	b.Reset(sampleHead())
+	origin := b.AddOrigin(events.Origin{Sender: "c", Principal: "ada"})
+	b.SetAnswers([]byte("yes"))
+	b.Add(events.Event{Task: "a", Body: &events.Deleted{}})
+	ev := b.Add(events.Event{Task: "b", Origin: origin, Body: &events.Deleted{}})
+	if got, want := ev.Position, (events.Position{Shard: 11, Ref: events.RefOf(42, 1)}); got != want {
+		t.Errorf("position %s, want %s", got, want)
+	}
+	if ev.At != sampleTime || ev.Principal != "ada" || b.Entry.Events[0].Principal != "" {
+		t.Errorf("at %d by %q after %q, want %d by ada after nobody", ev.At, ev.Principal, b.Entry.Events[0].Principal, sampleTime)
+	}
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := events.Decode(data)
+	if err != nil || string(e.Origins[0].Answers) != "yes" {
+		t.Errorf("answers %q, %v, want those set after AddOrigin", e.Origins[0].Answers, err)
+	}
+}

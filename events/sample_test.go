@@ -1,0 +1,80 @@
+package events_test
+
+import (
+	"testing"
+	"time"
+
+	"taskledger/events"
+)
+
+// samplePolicy sets every field to a value of its own.
+var samplePolicy = events.Policy{
+	Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
+	Backoff:  events.Backoff{Base: 2 * time.Second, Max: 10 * time.Minute},
+	Existing: events.RunAgain, Priority: 42, Retain: 48 * time.Hour,
+}
+
+const sampleTime events.Millis = 1_700_000_000_123
+
+// samples holds one event of every kind, in stored order. The golden files pin them: values here never change.
+func samples() []events.Event {
+	bodies := []events.Body{
+		&events.Created{Behavior: "purge-table", Policy: samplePolicy, Priority: 100, NotBefore: sampleTime.Add(time.Hour),
+			Params: events.JSON([]byte(`{"table":"orders"}`))},
+		&events.Started{Node: "n-1f2e3d4c", Attempt: 2, Offer: 77, Lease: 10_000},
+		&events.Progressed{Done: 250, Total: -1, Note: "listing"},
+		&events.Succeeded{Result: events.JSON([]byte(`{"files":3}`)), Next: sampleTime.Add(24 * time.Hour), Run: 4},
+		&events.Failed{Error: events.Error{Code: "forbidden", Message: "no access to orders", Retryable: true,
+			Properties: map[string]string{"user": "ada", "bucket": "b-1"}}, Next: sampleTime.Add(time.Second), Run: 5},
+		&events.Snoozed{Until: sampleTime.Add(5 * time.Minute)},
+		&events.Lost{Until: sampleTime.Add(time.Second)},
+		&events.Released{Until: sampleTime},
+		&events.Rescheduled{At: sampleTime.Add(time.Minute)},
+		&events.Merged{Params: events.JSON([]byte(`{"table":"orders","all":true}`))},
+		&events.Suspended{},
+		&events.Resumed{},
+		&events.CancelRequested{Reason: "by request"},
+		&events.Deleted{},
+	}
+	all := make([]events.Event, len(bodies))
+	for i, body := range bodies {
+		all[i] = events.Event{Task: "orders/purge", Seq: uint64(i + 1), Origin: i % 3, Body: body}
+		if i > 0 {
+			all[i].Prev = events.RefOf(41, i-1)
+		}
+	}
+	all[0].RequestID = "req-1"
+	return all
+}
+
+// sampleHead is the entry that the samples stand in.
+func sampleHead() events.Entry {
+	return events.Entry{Shard: 11, Number: 42, Epoch: 123_456, Owner: "n-0a1b2c3d", Time: sampleTime,
+		Prev: events.Hash{0xde, 0xad, 0xbe, 0xef}}
+}
+
+var sampleOrigins = []events.Origin{
+	{Sender: "c-9f8e", Lane: 1, Number: 5, Principal: "ada", Answers: []byte{1, 2, 3}},
+	{Sender: "n-0a1b2c3d", Lane: 0, Number: 900, Principal: "grace"},
+}
+
+// seal builds an entry and returns it with its stored form.
+func seal(t testing.TB, head events.Entry, origins []events.Origin, evs ...events.Event) (events.Entry, []byte) {
+	t.Helper()
+	var b events.Builder
+	b.Reset(head)
+	for _, o := range origins {
+		b.AddOrigin(o)
+	}
+	for _, ev := range evs {
+		b.Add(ev)
+	}
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > b.Size() {
+		t.Fatalf("%d bytes sealed, Size said at most %d", len(data), b.Size())
+	}
+	return b.Entry, data
+}

@@ -1,0 +1,101 @@
+package archtest_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"taskledger/internal/archtest"
+)
+
+const root = "../.."
+
+// policy is the import graph: cmd/node -> embedded -> etcdstore, natsbus, behaviors -> engine -> projection -> events. What is
+// not allowed here is a decision to take, not a line to add.
+const policy = `
+# package            | may import                                        | why
+internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
+internal/ring        |                                                   | a leaf: placement is arithmetic
+internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
+events               | internal/wire                                     | vocabulary and stored form only: pure, and read by everyone
+projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
+engine               | events projection internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine/storetest     | engine events projection internal/wire            | holds any store to the ports, so it knows none
+behaviors            | engine events                                     | shared by callers and workers: light
+etcdstore            | engine events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc github.com/vmihailenco/msgpack | alone knows keys; zap and grpc come with the client
+natsbus              | engine events internal/wire github.com/nats-io/nats.go | alone knows subjects
+engine/embedded      | behaviors engine events projection etcdstore natsbus golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+cmd/node/...         | behaviors engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+examples/...         | behaviors engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
+
+# used by tests alone
+internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
+internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
+integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
+tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack | checkers; none of it reaches a user's binary
+`
+
+func load(t *testing.T) *archtest.Source {
+	t.Helper()
+	s, err := archtest.Load(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func report(t *testing.T, violations []string) {
+	t.Helper()
+	for _, v := range violations {
+		t.Error(v)
+	}
+}
+
+func TestProject_ImportsPointOneWay(t *testing.T) {
+	p, err := archtest.ParsePolicy(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, load(t).Imports(p))
+}
+
+func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "engine/decide*.go"))
+}
+
+func TestProject_InterfacesAreSmall(t *testing.T) {
+	report(t, load(t).Interfaces(5))
+}
+
+func TestProject_NoMachinePathsInText(t *testing.T) {
+	violations, err := archtest.MachinePaths(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, violations)
+}
+
+// A caller that only submits links no server: neither etcd's nor NATS', nor what they store with.
+func TestProject_CallersLinkNoServer(t *testing.T) {
+	servers := []string{"go.etcd.io/etcd/server/", "go.etcd.io/raft/", "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"}
+	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus"} {
+		list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", pkg)
+		list.Dir = root
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", list, err)
+		}
+		deps := string(out)
+		if !strings.Contains(deps, "taskledger/engine\n") {
+			t.Errorf("%s does not lead to the engine: %q", pkg, deps)
+		}
+		for dep := range strings.Lines(deps) {
+			for _, server := range servers {
+				if strings.HasPrefix(dep, server) {
+					t.Errorf("%s links %s", pkg, dep)
+				}
+			}
+		}
+	}
+}

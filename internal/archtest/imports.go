@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy says what each package may import beyond the standard library.
+type Policy struct{ rows []row }
+
+type row struct {
+	pkg, why string
+	may      []string
+}
+
+// ParsePolicy reads a table of three columns separated by "|": a package's folder, what it may import, separated by spaces,
+// and why. A folder ending in "/..." stands for itself and those below it without a row of their own. What may be imported is a
+// folder of the module, with all below it when it ends in "/...", or a third-party path with all below it. The row "tests"
+// is what every test file may import as well, beside all packages of the module. Empty lines and lines that begin with
+// "#" are skipped.
+func ParsePolicy(table string) (*Policy, error) {
+	p := new(Policy)
+	for line := range strings.Lines(table) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		columns := strings.Split(line, "|")
+		if len(columns) != 3 || strings.TrimSpace(columns[2]) == "" {
+			return nil, fmt.Errorf("policy row %q: want package | imports | why", line)
+		}
+		p.rows = append(p.rows, row{strings.TrimSpace(columns[0]), strings.TrimSpace(columns[2]), strings.Fields(columns[1])})
+	}
+	return p, nil
+}
+
+// row returns the row of a package: its own, else the one with the longest "/..." above it.
+func (p *Policy) row(pkg string) *row {
+	var best *row
+	for i := range p.rows {
+		r := &p.rows[i]
+		if r.pkg == pkg {
+			return r
+		}
+		above, ok := strings.CutSuffix(r.pkg, "/...")
+		if ok && within(pkg, above) && (best == nil || len(r.pkg) > len(best.pkg)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// Imports returns every import that the policy does not allow, and every package that it does not know.
+func (s *Source) Imports(p *Policy) []string {
+	var found []string
+	for _, f := range s.files {
+		r := p.row(f.dir)
+		if r == nil {
+			found = append(found, fmt.Sprintf("%s: package %s has no row in the import policy", f.path, f.dir))
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			name := imported(spec)
+			if !standard(name, s.module) && !s.allowed(p, r, &f, name) {
+				found = append(found, fmt.Sprintf("%s: %s must not import %s (%s)", s.at(spec), f.dir, name, r.why))
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// standard reports whether an import is of the standard library: those paths begin without a dot.
+func standard(name, module string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(first, ".") && !within(name, module)
+}
+
+func (s *Source) allowed(p *Policy, r *row, f *file, name string) bool {
+	if r.allows(name, s.module) {
+		return true
+	}
+	if !f.test {
+		return false
+	}
+	tests := p.row("tests")
+	return within(name, s.module) || tests != nil && tests.allows(name, s.module)
+}
+
+func (r *row) allows(name, module string) bool {
+	return slices.ContainsFunc(r.may, func(may string) bool {
+		if !standard(may, module) {
+			return within(name, may)
+		}
+		below, all := strings.CutSuffix(module+"/"+may, "/...")
+		return name == below || all && within(name, below)
+	})
+}

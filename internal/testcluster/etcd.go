@@ -1,0 +1,50 @@
+// Package testcluster starts the servers that tests need, in this process and on loopback ports that the system picks.
+package testcluster
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+)
+
+const startTimeout = 30 * time.Second
+
+// StartEtcd starts a one-member etcd that lives as long as the test, and returns the endpoint of its clients and a client
+// that needs no connection.
+func StartEtcd(t testing.TB) (endpoint string, client *clientv3.Client) {
+	t.Helper()
+	e, err := embed.StartEtcd(etcdConfig(t.TempDir()))
+	if err != nil {
+		t.Fatalf("start etcd: %v", err)
+	}
+	t.Cleanup(e.Close)
+	select {
+	case <-e.Server.ReadyNotify():
+	case err := <-e.Err():
+		t.Fatalf("start etcd: %v", err)
+	case <-time.After(startTimeout):
+		t.Fatalf("etcd not ready after %s", startTimeout)
+	}
+	client = v3client.New(e.Server)
+	t.Cleanup(func() { client.Close() })
+	return e.Clients[0].Addr().String(), client
+}
+
+// etcdConfig trades durability, which no test of one process can see, for speed.
+func etcdConfig(dir string) *embed.Config {
+	loopback := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = loopback, loopback
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = loopback, loopback
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.TickMs, cfg.ElectionMs = 10, 100 // milliseconds; it has nobody to hear from
+	cfg.UnsafeNoFsync = true
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	return cfg
+}

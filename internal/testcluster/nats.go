@@ -1,0 +1,70 @@
+package testcluster
+
+import (
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startWithin bounds how long a server may take to accept connections.
+const startWithin = 10 * time.Second
+
+// NATS is a NATS server on a loopback port of its own, which it keeps when it is started again.
+type NATS struct {
+	URL   string // stays the same
+	Token string // asked of clients from the next Start on; "" = none
+
+	t      testing.TB
+	port   int
+	server *server.Server // nil while stopped
+}
+
+// StartNATS runs a server without JetStream until the test ends.
+func StartNATS(t testing.TB) *NATS {
+	t.Helper()
+	n := &NATS{t: t, port: server.RANDOM_PORT}
+	n.Start()
+	n.port = n.server.Addr().(*net.TCPAddr).Port
+	n.URL = "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port))
+	t.Cleanup(n.Stop)
+	return n
+}
+
+// Start starts a stopped server again on the same port; nothing survives in it.
+func (n *NATS) Start() {
+	n.t.Helper()
+	s, err := server.NewServer(&server.Options{
+		ServerName:      n.t.Name(),
+		Host:            "127.0.0.1",
+		Port:            n.port,
+		Authorization:   n.Token,
+		NoLog:           true,
+		NoSigs:          true,
+		NoSystemAccount: true,
+	})
+	if err != nil {
+		n.t.Fatalf("make NATS server: %v", err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(startWithin) {
+		s.Shutdown()
+		n.t.Fatalf("NATS server on port %d not ready after %s", n.port, startWithin)
+	}
+	n.server = s
+}
+
+// Stop cuts all connections and waits until the server is gone. A stopped server stays so.
+func (n *NATS) Stop() {
+	if n.server == nil {
+		return
+	}
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+	n.server = nil
+}
+
+// Server is the running server, or nil. A client in the same process can reach it without a socket.
+func (n *NATS) Server() *server.Server { return n.server }

@@ -1,0 +1,128 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+
+	"taskledger/engine"
+)
+
+// Bus implements engine.Bus. Its methods may be called concurrently.
+type Bus struct {
+	prefix string
+	conn   *nats.Conn
+	frames *framer
+	link   *link
+	log    *slog.Logger
+
+	forged, overruns atomic.Uint64
+	unreachable      atomic.Bool // an attempt to connect failed since the last connection
+
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	shut func() // gives up the connection
+
+	mu            sync.Mutex // guards closed, and that nothing is subscribed after it
+	closed        bool
+	subscriptions sync.WaitGroup // their goroutines
+}
+
+var _ engine.Bus = (*Bus)(nil)
+
+// Stats counts what the bus did not deliver, since it was opened.
+type Stats struct {
+	Forged   uint64 // messages dropped because they were forged, garbled or cut short
+	Overruns uint64 // times that a subscription of this connection fell so far behind that messages were dropped
+}
+
+// Open returns at once, without a connection; the bus connects, and reconnects, for ever. The caller must Close it. An
+// error means that cfg is wrong; it names the field.
+func Open(cfg Config) (*Bus, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	b := &Bus{prefix: cfg.Cluster + ".", frames: newFramer(cfg.Key), link: newLink(), log: cfg.Log}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	if cfg.Conn != nil {
+		b.conn, b.shut = cfg.Conn, b.share(cfg.Conn)
+		return b, nil
+	}
+	if err := b.own(cfg); err != nil {
+		b.stop()
+		return nil, fmt.Errorf("open bus: %w", err)
+	}
+	return b, nil
+}
+
+// Publish sends data without waiting for anybody to receive it. A network that takes nothing more delays it by a second
+// at most. Without a connection the error wraps nats.ErrDisconnected, beyond the server's limit nats.ErrMaxPayload. The
+// reply subject, where one is given, must be under node. for an answer that nobody listens to be believed.
+func (b *Bus) Publish(subject, reply string, data []byte) error {
+	if err := checkSubject(subject); err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	if reply != "" {
+		if err := checkSubject(reply); err != nil {
+			return fmt.Errorf("publish on %s: reply %w", subject, err)
+		}
+		reply = b.prefix + reply
+	}
+	if !b.link.up.Load() {
+		return fmt.Errorf("publish on %s: %w", subject, nats.ErrDisconnected)
+	}
+	err := b.send(subject, reply, data)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return fmt.Errorf("publish on %s: %d bytes exceed the server's limit of %d, frame included: %w",
+			subject, len(data), b.conn.MaxPayload(), err)
+	}
+	if err != nil {
+		return fmt.Errorf("publish on %s: %w", subject, err)
+	}
+	return nil
+}
+
+// send frames what is not public and hands it to the client. The reply subject is absolute.
+func (b *Bus) send(subject, reply string, data []byte) error {
+	full := b.prefix + subject
+	if !isPublic(subject) {
+		s := b.frames.seal(full, reply, data)
+		defer b.frames.release(s)
+		data = s.buf // the client copies it
+	}
+	if reply == "" {
+		return b.conn.Publish(full, data)
+	}
+	return b.conn.PublishRequest(full, reply, data)
+}
+
+// Notify implements engine.Bus. h must return soon and must not call Notify; every other call waits for it. After Close
+// it hears false once more, if it heard true, and nothing later.
+func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
+	b.link.listen(ctx, h)
+	return nil
+}
+
+// Stats returns the counters.
+func (b *Bus) Stats() Stats {
+	return Stats{Forged: b.forged.Load(), Overruns: b.overruns.Load()}
+}
+
+// Close ends every subscription, waits for handlers that are running, and closes the connection unless it was given.
+// It must not be called from a handler. Publish and Subscribe fail from now on. It returns nil, also when called again.
+func (b *Bus) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.stop()
+	b.shut()
+	b.link.end()
+	b.subscriptions.Wait()
+	return nil
+}

@@ -1,0 +1,108 @@
+package natsbus
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+)
+
+// own makes a connection that belongs to the bus.
+func (b *Bus) own(cfg Config) error {
+	closed := make(chan struct{})
+	var err error
+	b.conn, err = connect(b.ctx, cfg, b.retried,
+		nats.ConnectHandler(b.connected),
+		nats.ReconnectHandler(b.connected),
+		nats.DisconnectErrHandler(b.disconnected),
+		nats.ErrorHandler(b.failed),
+		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
+	)
+	b.shut = func() {
+		b.conn.Close()
+		<-closed // and with it every callback before
+	}
+	return err
+}
+
+// share adds the bus's handlers to those of a connection that belongs to the caller, and returns what takes them away.
+func (b *Bus) share(conn *nats.Conn) (restore func()) {
+	disconnect, reconnect := conn.DisconnectErrHandler(), conn.ReconnectHandler()
+	failure, closed := conn.ErrorHandler(), conn.ClosedHandler()
+	conn.SetDisconnectErrHandler(func(c *nats.Conn, err error) {
+		b.disconnected(c, err)
+		if disconnect != nil {
+			disconnect(c, err)
+		}
+	})
+	conn.SetReconnectHandler(after(b.connected, reconnect))
+	conn.SetClosedHandler(after(b.gone, closed))
+	conn.SetErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) {
+		b.failed(c, sub, err)
+		if failure != nil {
+			failure(c, sub, err)
+		}
+	})
+	b.link.report(conn.IsConnected()) // last: a change from here on calls a handler
+	return func() {
+		conn.SetDisconnectErrHandler(disconnect)
+		conn.SetReconnectHandler(reconnect)
+		conn.SetErrorHandler(failure)
+		conn.SetClosedHandler(closed)
+	}
+}
+
+// after returns a handler that calls first and then next, if there is one.
+func after(first, next nats.ConnHandler) nats.ConnHandler {
+	return func(c *nats.Conn) {
+		first(c)
+		if next != nil {
+			next(c)
+		}
+	}
+}
+
+func (b *Bus) connected(c *nats.Conn) {
+	b.unreachable.Store(false)
+	b.log.Info("bus connected", "server", c.ConnectedUrlRedacted())
+	b.link.report(true)
+}
+
+func (b *Bus) disconnected(_ *nats.Conn, err error) {
+	b.log.Warn("bus connection lost, reconnecting", "err", err)
+	b.link.report(false)
+}
+
+// gone follows the end of a connection that belongs to the caller.
+func (b *Bus) gone(*nats.Conn) { b.link.report(false) }
+
+// retried logs the first failure of an outage as a warning: attempts go on for ever, every second or two.
+func (b *Bus) retried(err error) {
+	level := slog.LevelDebug
+	if !errors.Is(err, errLater) && b.unreachable.CompareAndSwap(false, true) {
+		level = slog.LevelWarn
+	}
+	b.log.Log(b.ctx, level, "bus cannot connect, retrying", "err", err)
+}
+
+// failed takes what the client can tell nobody else: dropped messages, refused permissions, protocol errors.
+func (b *Bus) failed(_ *nats.Conn, sub *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		b.overruns.Add(1)
+		b.log.Warn("messages dropped: handler too slow", "subject", subjectOf(sub))
+		b.link.missed()
+		return
+	}
+	if !b.link.up.Load() {
+		b.retried(err)
+		return
+	}
+	b.log.Error("bus error", "subject", subjectOf(sub), "err", err)
+}
+
+func subjectOf(sub *nats.Subscription) string {
+	if sub == nil {
+		return ""
+	}
+	return sub.Subject
+}

@@ -1,0 +1,157 @@
+package natsbus_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+)
+
+func TestNotify_RestartedServerIsLostAndFoundWithItsSubscriptions(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	bus := openUp(t, s)
+	came := subscribe(t, bus, "load", "")
+	told := states(t, bus)
+	await(t, told, true)
+	s.Stop()
+	await(t, told, false)
+	if err := bus.Publish("load", "", nil); err == nil {
+		t.Error("published without a server")
+	}
+	s.Start()
+	await(t, told, true)
+	publish(t, bus, "load", "", []byte("again"))
+	if m := receive(t, came); string(m.Data) != "again" {
+		t.Errorf("received %q", m.Data)
+	}
+}
+
+func TestNotify_ServerThatComesLateIsFound(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	s.Stop()
+	bus := open(t, natsbus.Config{URLs: []string{s.URL}})
+	told := states(t, bus)
+	await(t, told, false)
+	came := make(chan string, 1)
+	err := bus.Subscribe(t.Context(), "load", "", func(m engine.Message) { came <- string(m.Data) })
+	if err != nil {
+		t.Fatalf("subscribe without a server: %v", err)
+	}
+	s.Start()
+	await(t, told, true)
+	publish(t, bus, "load", "", []byte("hello"))
+	await(t, came, "hello")
+}
+
+func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	slow, fast := openUp(t, s), openUp(t, s)
+	release, handled := make(chan bool), make(chan int, 1)
+	count := 0
+	err := slow.Subscribe(t.Context(), "load", "", func(engine.Message) {
+		if count == 0 {
+			<-release
+		}
+		count++
+		if count == natsbus.PendingMessages/2+10 {
+			handled <- count
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, slow)
+	told := states(t, slow)
+	await(t, told, true)
+	for range natsbus.PendingMessages + 1000 {
+		publish(t, fast, "load", "", nil)
+	}
+	await(t, told, true)
+	if got := slow.Stats().Overruns; got != 1 {
+		t.Errorf("%d overruns, want 1", got)
+	}
+	if len(told) != 0 {
+		t.Error("told again while the handler is behind")
+	}
+	settle(t, slow) // nothing is dropped from here on
+	close(release)
+	receive(t, handled)
+	await(t, told, true)
+}
+
+func TestOpen_InProcessServerNeedsNoSocket(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	bus := open(t, natsbus.Config{InProcess: s.Server()})
+	await(t, states(t, bus), true)
+	came := subscribe(t, bus, "load", "")
+	publish(t, bus, "load", "", []byte("near"))
+	if m := receive(t, came); string(m.Data) != "near" {
+		t.Errorf("received %q", m.Data)
+	}
+}
+
+func TestOpen_GivenConnectionKeepsItsHandlersAndOutlivesTheBus(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	lost := make(chan bool, 10)
+	conn, err := nats.Connect(s.URL, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { lost <- true }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	bus := open(t, natsbus.Config{Conn: conn})
+	told := states(t, bus)
+	await(t, told, true)
+	came := subscribe(t, bus, "load", "")
+	s.Stop()
+	await(t, told, false)
+	await(t, lost, true)
+	s.Start()
+	await(t, told, true)
+	publish(t, bus, "load", "", []byte("shared"))
+	if m := receive(t, came); string(m.Data) != "shared" {
+		t.Errorf("received %q", m.Data)
+	}
+	bus.Close()
+	await(t, told, false)
+	if !conn.IsConnected() || conn.NumSubscriptions() != 0 {
+		t.Errorf("connected = %v with %d subscriptions after the bus was closed", conn.IsConnected(), conn.NumSubscriptions())
+	}
+}
+
+func TestOpen_ServerThatRefusesIsTriedForEver(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	s.Token = "secret"
+	s.Stop()
+	s.Start()
+	refused := make(attempts, 100)
+	bus := open(t, natsbus.Config{URLs: []string{s.URL}, Log: slog.New(refused)})
+	told := states(t, bus)
+	for range 4 { // the client alone would give up at the second equal refusal
+		receive(t, (chan struct{})(refused))
+	}
+	s.Stop()
+	s.Token = ""
+	s.Start()
+	await(t, told, true)
+}
+
+// attempts is a log that counts attempts to connect.
+type attempts chan struct{}
+
+func (a attempts) Enabled(context.Context, slog.Level) bool { return true }
+func (a attempts) WithAttrs([]slog.Attr) slog.Handler       { return a }
+func (a attempts) WithGroup(string) slog.Handler            { return a }
+
+func (a attempts) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "bus cannot connect, retrying" {
+		a <- struct{}{}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package natsbus carries the cluster's hints and requests over NATS core. It implements engine.Bus.
+//
+// Nothing here is truth: delivery is at most once and unordered across publishers, and every message may be lost,
+// delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive travels
+// through the store, and receivers judge a message by its numbers, not by its coming.
+//
+// # Subjects
+//
+// All subjects start with the cluster's name and a dot.
+//
+//	shard.<n>                       a batch of commands for the owner of shard n, with a reply subject
+//	node.<id>.>                     answers to a node or client, assignments, cancels; its reply subjects
+//	plan.<behavior>                 queue group: plan a submit that came without the behavior's code
+//	load                            every node's backlog, free slots and clock
+//	done.<n>                        the outcomes that one entry of shard n committed, for waiting futures
+//	settings                        cluster-wide settings have changed
+//	completed.<behavior>.<status>   public: one message per outcome
+//
+// A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard or
+// a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches and answers to 512 KiB.
+//
+// # Internal messages
+//
+// Everything but completed.> is authenticated with the cluster key, since a NATS account is often shared. The payload is
+//
+//	1 byte   version, 1
+//	32 bytes HMAC-SHA-256 over version, subject, reply subject and body; both subjects as they stand on the wire, each
+//	         preceded by its length as a uvarint, so that no byte can move from one part to the next
+//	n bytes  body
+//
+// Forged, garbled and short messages are counted and dropped before any handler sees them. Bodies are readable by
+// whoever may subscribe: use TLS and permissions where that matters. Subjects must arrive as they were sent: no subject
+// mapping between members, no super-cluster gateway that rewrites replies.
+//
+// The server itself answers a request on whose subject nobody listens, with an empty message of header status 503 to
+// the reply subject. It cannot be authenticated; it is believed on node.> alone, where a forged one only sends a batch
+// the slower way, through the store. To know which request it answers, put that into the reply subject, for example
+// node.<id>.<shard>.<lane>.<number>, and subscribe to node.<id>.> once: of several plain subscriptions of one
+// connection that match, the server picks one.
+//
+// # Completed tasks, for programs in any language
+//
+// completed.<behavior>.<status> (status is SUCCESS or FAILURE) carries one CloudEvents JSON document per outcome that a
+// future would see, without frame and without authentication. Subscribe with any NATS client, for example to
+// taskledger.completed.*.FAILURE. Delivery is at most once to whoever listens at that moment; an outcome may be published
+// again, with the same CloudEvents id. Results up to 64 KiB stand in the message, larger ones are read by position.
+package natsbus

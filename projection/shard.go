@@ -1,0 +1,366 @@
+package projection
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"taskledger/events"
+)
+
+// MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
+const MaxFinished = 10_000
+
+// Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
+//
+// Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
+// running (by node), finished, or, when suspended, none.
+type Shard struct {
+	Number uint64        // of the last entry applied
+	Hash   events.Hash   // of that entry
+	Time   events.Millis // of that entry
+
+	id       uint16
+	tasks    map[events.TaskID]*Task
+	due      queue
+	finished queue
+	ready    map[string]*queue
+	running  map[string]*queue
+	kinds    map[kindKey]*Kind
+	senders  senders
+}
+
+type kindKey struct {
+	behavior string
+	policy   events.Policy
+}
+
+// NewShard returns the state before the first entry.
+func NewShard(id int) *Shard {
+	return &Shard{
+		id:       uint16(id),
+		tasks:    map[events.TaskID]*Task{},
+		due:      queue{before: byDue},
+		finished: queue{before: byKeepUntil},
+		ready:    map[string]*queue{},
+		running:  map[string]*queue{},
+		kinds:    map[kindKey]*Kind{},
+		senders:  newSenders(),
+	}
+}
+
+// ErrChain is wrapped when an entry does not continue the journal that was applied so far.
+var ErrChain = errors.New("broken chain")
+
+// Replay applies a whole entry. After an error the state is unusable: the journal is damaged.
+func (s *Shard) Replay(e *events.Entry) error {
+	switch {
+	case e.Shard != s.id:
+		return fmt.Errorf("%w: entry of shard %d in shard %d", ErrChain, e.Shard, s.id)
+	case e.Number != s.Number+1:
+		return fmt.Errorf("%w: entry %d after entry %d of shard %d", ErrChain, e.Number, s.Number, s.id)
+	case e.Prev != s.Hash:
+		return fmt.Errorf("%w: entry %d of shard %d follows hash %s, want %s", ErrChain, e.Number, s.id, e.Prev, s.Hash)
+	case e.Time < s.Time:
+		return fmt.Errorf("%w: entry %d of shard %d is of %d, the one before of %d", ErrChain, e.Number, s.id, e.Time, s.Time)
+	}
+	for i := range e.Events {
+		if _, err := s.Apply(&e.Events[i]); err != nil {
+			return fmt.Errorf("entry %d of shard %d: %w", e.Number, s.id, err)
+		}
+	}
+	s.Seal(e)
+	return nil
+}
+
+// Apply folds one event, whose entry must be completed by Seal, and returns the task; nil after Deleted.
+func (s *Shard) Apply(ev *events.Event) (*Task, error) {
+	t := s.tasks[ev.Task]
+	if err := check(t, ev); err != nil {
+		return nil, err
+	}
+	if c, ok := ev.Body.(*events.Created); ok {
+		t = &Task{ID: ev.Task, Kind: s.kind(c), Status: Created, Priority: c.Priority, Params: c.Params,
+			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
+		s.tasks[ev.Task] = t
+	} else {
+		s.lift(t)
+		t.fold(ev)
+	}
+	t.Seq, t.Last = ev.Seq, ev.Position.Ref
+	if ev.RequestID != "" && !t.Requested(ev.RequestID) {
+		t.Requests = append(t.Requests[max(0, len(t.Requests)-MaxRequests+1):len(t.Requests):len(t.Requests)], ev.RequestID)
+	}
+	if ev.Kind() == events.KindDeleted {
+		delete(s.tasks, t.ID)
+		return nil, nil
+	}
+	s.place(t, ev.At)
+	return t, nil
+}
+
+// Seal completes an entry all of whose events were applied: batch numbers are remembered, and what is past its time
+// at the entry's time is forgotten.
+func (s *Shard) Seal(e *events.Entry) {
+	s.Number, s.Hash, s.Time = e.Number, e.Hash, e.Time
+	for i := range e.Origins {
+		s.senders.record(&e.Origins[i], e.Time)
+	}
+	s.senders.expire(e.Time)
+	for t := s.finished.first(); t != nil && (t.keepUntil() < e.Time || s.finished.len() > MaxFinished); t = s.finished.first() {
+		s.finished.remove(t)
+		delete(s.tasks, t.ID)
+	}
+}
+
+// check reports an event that its task's state does not allow.
+func check(t *Task, ev *events.Event) error {
+	from := t.Phase()
+	to, legal := Next(from, ev.Kind())
+	refuse := func(format string, args ...any) error {
+		if !legal {
+			to = from
+		}
+		return &TransitionError{ev.Task, ev.Seq, ev.Kind(), from, to, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !legal:
+		return refuse("not in the state matrix")
+	case t == nil && (ev.Seq != 1 || ev.Prev != 0):
+		return refuse("the first event of a life has sequence 1 and no predecessor")
+	case t == nil:
+		return checkCreated(ev.Body.(*events.Created), refuse)
+	case ev.Seq != t.Seq+1:
+		return refuse("sequence %d follows %d", ev.Seq, t.Seq)
+	case ev.Prev != t.Last:
+		return refuse("predecessor %d, the task's last event is %d", ev.Prev, t.Last)
+	}
+	switch b := ev.Body.(type) {
+	case *events.Started:
+		switch {
+		case b.Node == "" || b.Attempt != t.Attempt+1:
+			return refuse("attempt %d on node %q follows attempt %d", b.Attempt, b.Node, t.Attempt)
+		case t.Due == 0 || t.Due > ev.At || t.Suspended || t.Cancelled:
+			return refuse("not eligible: due %d at %d, suspended %t, cancelled %t", t.Due, ev.At, t.Suspended, t.Cancelled)
+		}
+	case *events.Succeeded:
+		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
+	case *events.Failed:
+		if b.Next != 0 {
+			return checkEnd(t, b.Next, b.Run, 0, refuse)
+		}
+		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
+	case *events.Rescheduled:
+		if b.At == 0 && (from == IsCreated || from == Waiting) {
+			return refuse("a task that waits must have a time")
+		}
+	}
+	return nil
+}
+
+func checkCreated(c *events.Created, refuse func(string, ...any) error) error {
+	if err := events.ValidateBehavior(c.Behavior); err != nil {
+		return refuse("%v", err)
+	}
+	if c.NotBefore <= 0 {
+		return refuse("no scheduled time")
+	}
+	return nil
+}
+
+func checkEnd(t *Task, next events.Millis, run, want uint32, refuse func(string, ...any) error) error {
+	if t.Cancelled && next != 0 {
+		return refuse("a cancelled task has a next run")
+	}
+	if run != want {
+		return refuse("ends run %d, want %d", run, want)
+	}
+	return nil
+}
+
+// fold applies a legal event other than Created.
+func (t *Task) fold(ev *events.Event) {
+	switch b := ev.Body.(type) {
+	case *events.Started:
+		if t.RunEnded {
+			t.Failures, t.Lost, t.RunEnded = 0, 0, false
+		}
+		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
+		t.Attempt, t.Started, t.StartedAt = b.Attempt, ev.Position.Ref, ev.At
+		t.Due, t.Rerun, t.ResultElided = 0, false, false
+		t.Result, t.Error, t.Progress = nil, nil, nil
+	case *events.Progressed:
+		t.Progress = b
+	case *events.Succeeded:
+		t.end(ev, Success, b.Next)
+		t.Result = b.Result
+		t.Runs++
+		t.RunEnded = true
+	case *events.Failed:
+		t.end(ev, Failure, b.Next)
+		t.Error = &b.Error
+		t.Failures++
+		if b.Next == 0 {
+			t.Runs++
+			t.RunEnded = true
+		}
+	case *events.Snoozed:
+		t.wait(b.Until)
+	case *events.Lost:
+		t.wait(b.Until)
+		t.Lost++
+	case *events.Released:
+		t.wait(b.Until)
+	case *events.Rescheduled:
+		t.Due = b.At
+		t.Rerun = false
+	case *events.Merged:
+		t.Params, t.ParamsAt, t.ParamsElided = b.Params, ev.Position.Ref, false
+		t.Rerun = t.OnNode()
+	case *events.Suspended:
+		t.Suspended = true
+	case *events.Resumed:
+		t.Suspended = false
+	case *events.CancelRequested:
+		t.Cancelled = true
+	}
+}
+
+func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
+	t.Status, t.Node, t.Due = status, "", next
+	t.Outcome, t.EndedAt = ev.Position.Ref, ev.At
+	t.Result, t.Error, t.Cancelled, t.ResultElided = nil, nil, false, false
+}
+
+func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }
+
+// lift takes the task out of its queue.
+func (s *Shard) lift(t *Task) {
+	if t.in == nil {
+		return
+	}
+	from := t.in
+	from.remove(t)
+	if from.len() == 0 && from.before == nil {
+		delete(s.running, t.Node)
+	}
+}
+
+// place puts the task into the queue where it belongs at the given time.
+func (s *Shard) place(t *Task, now events.Millis) {
+	switch {
+	case t.OnNode():
+		s.runningOn(t.Node).add(t)
+	case t.Final():
+		if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
+			t.RunEnded = true
+			t.Runs++
+		}
+		t.elide()
+		s.finished.add(t)
+	case t.Suspended:
+	case t.Due <= now:
+		t.Kind.ready.add(t)
+	default:
+		s.due.add(t)
+	}
+}
+
+// elide leaves to the journal what a finished task need not hold in memory.
+func (t *Task) elide() {
+	t.ParamsElided = t.ParamsElided || t.Params != nil
+	t.Params = nil
+	if len(t.Result) > MaxKeptResult {
+		t.Result, t.ResultElided = nil, true
+	}
+}
+
+func (s *Shard) runningOn(node string) *queue {
+	q := s.running[node]
+	if q == nil {
+		q = &queue{}
+		s.running[node] = q
+	}
+	return q
+}
+
+func (s *Shard) kind(c *events.Created) *Kind {
+	key := kindKey{c.Behavior, c.Policy}
+	k := s.kinds[key]
+	if k == nil {
+		ready := s.ready[c.Behavior]
+		if ready == nil {
+			ready = &queue{before: byPriority}
+			s.ready[c.Behavior] = ready
+		}
+		k = &Kind{c.Behavior, c.Policy, ready}
+		s.kinds[key] = k
+	}
+	return k
+}
+
+// Task returns a task, nil if there is none. It is the shard's own: read only, until the next Apply.
+func (s *Shard) Task(id events.TaskID) *Task { return s.tasks[id] }
+
+// Len is the number of tasks, Finished of those that are final, Live of the others.
+func (s *Shard) Len() int      { return len(s.tasks) }
+func (s *Shard) Finished() int { return s.finished.len() }
+func (s *Shard) Live() int     { return len(s.tasks) - s.finished.len() }
+
+// Tasks yields every task, in no order.
+func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }
+
+// NextDue is when the next waiting task becomes ready; 0 = none waits.
+func (s *Shard) NextDue() events.Millis {
+	if t := s.due.first(); t != nil {
+		return t.Due
+	}
+	return 0
+}
+
+// Ripen moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what is
+// ready is a function of the journal and of the latest time given.
+func (s *Shard) Ripen(now events.Millis) {
+	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
+		s.due.remove(t)
+		t.Kind.ready.add(t)
+	}
+}
+
+// Ready returns the first ready task of a behavior, nil if there is none.
+func (s *Shard) Ready(behavior string) *Task {
+	if q := s.ready[behavior]; q != nil {
+		return q.first()
+	}
+	return nil
+}
+
+// Backlog yields each behavior with ready tasks and their number.
+func (s *Shard) Backlog() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for behavior, q := range s.ready {
+			if q.len() > 0 && !yield(behavior, q.len()) {
+				return
+			}
+		}
+	}
+}
+
+// Running yields the tasks that run on a node, in no order; the shard must not change meanwhile.
+func (s *Shard) Running(node string) iter.Seq[*Task] {
+	if q := s.running[node]; q != nil {
+		return q.all()
+	}
+	return func(func(*Task) bool) {}
+}
+
+// RunningNodes returns the nodes on which tasks run, sorted.
+func (s *Shard) RunningNodes() []string { return slices.Sorted(maps.Keys(s.running)) }
+
+// Decided returns what is remembered of a sender's lane, nil for an unknown one.
+func (s *Shard) Decided(l SenderLane) *Decided { return s.senders.get(l) }
+
+// Senders is the number of lanes remembered.
+func (s *Shard) Senders() int { return s.senders.order.Len() }

@@ -1,0 +1,160 @@
+// Package projection folds the events of a shard into the state of its tasks and the orders in which they are due,
+// ready and forgotten. It is pure: what it holds is a function of the entries applied, and time enters as an argument.
+package projection
+
+import (
+	"fmt"
+	"strconv"
+
+	"taskledger/events"
+)
+
+// Status is one of the four statuses of a task.
+type Status uint8
+
+// The statuses; the zero value is that of no task.
+const (
+	Created Status = 1 + iota
+	Running
+	Success
+	Failure
+)
+
+var statusNames = [...]string{"NONE", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}
+
+// String returns the status in capitals.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return "Status(" + strconv.Itoa(int(s)) + ")"
+}
+
+// MarshalText is String.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is ParseStatus.
+func (s *Status) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseStatus(string(b))
+	return err
+}
+
+// ParseStatus reads what String returns.
+func ParseStatus(s string) (Status, error) {
+	for i, name := range statusNames[1:] {
+		if s == name {
+			return Status(i + 1), nil
+		}
+	}
+	return 0, fmt.Errorf("status %q: want CREATED, RUNNING, SUCCESS or FAILURE", s)
+}
+
+// Task is the state of one task: the fold of its events. Values handed out by a Shard change with it; copy to keep.
+type Task struct {
+	ID       events.TaskID
+	Kind     *Kind
+	Priority int64
+	Params   events.Payload // JSON
+	ParamsAt events.Ref     // the event that carries Params
+
+	Status    Status
+	Suspended bool
+	Cancelled bool // RUNNING, and nothing shall start after this attempt
+	Rerun     bool // RUNNING, and merged parameters wait for a further run
+	RunEnded  bool // Failures and Lost belong to a run that is over
+
+	ParamsElided bool // the task has finished once since it got them: Params is only in the journal, at ParamsAt
+	ResultElided bool // Result exceeds MaxKeptResult: it is only in the journal, at Outcome
+
+	Seq     uint64     // of the last event
+	Created events.Ref // names the life
+	Last    events.Ref // the last event
+	Started events.Ref // names the last attempt; its fencing token
+	Outcome events.Ref // the last Succeeded or Failed
+
+	Attempt  uint32 // attempts started in this life
+	Failures uint32 // attempts of this run that failed
+	Lost     uint32 // attempts of this run that were lost
+	Runs     uint32 // runs of this life that ended: with SUCCESS, or with a FAILURE that is not retried
+
+	Node  string // session id of the node that runs it; "" = none
+	Offer uint64 // that the last Started answered; 0 = started by the owner on its own node
+	Lease events.Millis
+
+	CreatedAt events.Millis
+	StartedAt events.Millis // of the last attempt
+	EndedAt   events.Millis // of Outcome
+	// Due is when the task may start: the schedule of one that does not run, the lost stamp of one that waits to run
+	// again. 0 = never, as things stand.
+	Due events.Millis
+
+	Result   events.Payload // SUCCESS only
+	Error    *events.Error  // FAILURE only
+	Progress *events.Progressed
+	Requests []string // ids of the requests that made or changed it, the latest MaxRequests
+
+	in *queue // the one queue it is in, if any
+	at int32  // its place there
+}
+
+// MaxRequests is how many request ids a task remembers.
+const MaxRequests = 16
+
+// MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
+const MaxKeptResult = 1 << 10
+
+// Kind is what tasks of one behavior and policy share, and where those of them that are ready queue up.
+type Kind struct {
+	Behavior string
+	Policy   events.Policy
+	ready    *queue // shared by all kinds of the behavior
+}
+
+// Final reports that the task has ended and will not run again unless somebody asks.
+func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.Due == 0 }
+
+// OnNode reports that an attempt runs.
+func (t *Task) OnNode() bool { return t.Node != "" }
+
+// ScheduleNotBefore is when a task that is not RUNNING runs next; 0 = never.
+func (t *Task) ScheduleNotBefore() events.Millis {
+	if t.Status == Running {
+		return 0
+	}
+	return t.Due
+}
+
+// LostNotBefore is from when on a RUNNING task may run again, by its events alone; 0 for others.
+func (t *Task) LostNotBefore() events.Millis {
+	switch {
+	case t.Status != Running:
+		return 0
+	case t.OnNode():
+		return t.StartedAt + t.Lease
+	}
+	return t.Due
+}
+
+// RecheckNotBefore is from when on a look at a RUNNING task may show something new, by its events alone; 0 for others.
+func (t *Task) RecheckNotBefore() events.Millis {
+	switch {
+	case t.Status != Running:
+		return 0
+	case t.OnNode():
+		return t.StartedAt + t.Lease/3
+	}
+	return t.Due
+}
+
+// keepUntil is when a finished task may be forgotten.
+func (t *Task) keepUntil() events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+
+// Requested reports whether a request of this id made or changed the task.
+func (t *Task) Requested(id string) bool {
+	for _, r := range t.Requests {
+		if id != "" && r == id {
+			return true
+		}
+	}
+	return false
+}
