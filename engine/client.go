@@ -117,9 +117,7 @@ func (c *Client) joinBus(ctx context.Context) error {
 	}
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
 		c.router.connected.Store(connected)
-		for shard := range c.cfg.Shards {
-			c.futures.askAll(shard)
-		}
+		c.futures.missed()
 	})
 }
 

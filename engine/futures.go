@@ -30,6 +30,7 @@ type futures struct {
 	log       *slog.Logger
 	ctx       context.Context // of the client's Run
 	shards    []futureShard
+	resync    chan struct{} // news may have been missed: everybody asks
 	callbacks sync.WaitGroup
 	followers sync.WaitGroup
 }
@@ -53,7 +54,7 @@ type askState struct {
 }
 
 func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
-	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes))}
+	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1)}
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID][]*Future{}
 	}
@@ -211,6 +212,14 @@ func (fs *futures) serveAway(shard int) {
 	fs.askAll(shard)
 }
 
+// missed makes every future ask soon. It never blocks.
+func (fs *futures) missed() {
+	select {
+	case fs.resync <- struct{}{}:
+	default:
+	}
+}
+
 // askAll lets every future of a shard ask now: news may have been missed.
 func (fs *futures) askAll(shard int) {
 	for _, f := range fs.due(shard, time.Now().Add(2*sweepMost)) {
@@ -288,6 +297,10 @@ func (fs *futures) sweep(ctx context.Context) error {
 		case <-ctx.Done():
 			fs.followers.Wait()
 			return nil
+		case <-fs.resync:
+			for shard := range fs.shards {
+				fs.askAll(shard)
+			}
 		case now := <-ticker.C:
 			for shard := range fs.shards {
 				for _, f := range fs.due(shard, now) {

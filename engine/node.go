@@ -198,7 +198,8 @@ func (n *Node) stopWorkers() {
 	}
 }
 
-// Ready is closed when the node first serves the shards that are its own.
+// Ready is closed when the node has joined and first serves every shard that nobody else does and that falls to it.
+// Shards that others serve well move to it later, one by one.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
 
 // Kill ends Run at once, without drain: what a crash would do, less the process.

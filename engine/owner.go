@@ -22,6 +22,7 @@ type owner struct {
 	log       *slog.Logger
 	inbox     *inbox
 	asked     atomic.Pointer[handOverRequest]
+	stop      func()        // ends run
 	stopped   chan struct{} // closed when the goroutine is gone
 
 	// Owned by the goroutine.
@@ -85,9 +86,9 @@ type nodeAttempt struct {
 	attemptName
 }
 
-func newOwner(m *member, o Ownership, state *projection.Shard, head Head) *owner {
+func newOwner(m *member, o Ownership, state *projection.Shard, head Head, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: head.Number + 1, state: state, head: head, inbox: newInbox(),
-		stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+		stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
 	own.publishView()
 	return own

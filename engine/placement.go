@@ -31,6 +31,7 @@ type placement struct {
 	busy     map[int]bool      // being taken or asked for
 	unserved map[int]time.Time // since when
 	broken   map[int]string    // quarantined: why
+	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
 	order    [][]string        // by shard: session ids, best first
 	members  int64             // revision of the view that order was computed from
 	asking   bool
@@ -39,7 +40,7 @@ type placement struct {
 
 func newPlacement(m *member) *placement {
 	return &placement{m: m, wake: make(chan struct{}, 1), owners: map[int]*owner{}, busy: map[int]bool{},
-		unserved: map[int]time.Time{}, broken: map[int]string{}}
+		unserved: map[int]time.Time{}, broken: map[int]string{}, over: map[int]int64{}}
 }
 
 func (p *placement) ring() {
@@ -89,14 +90,17 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		return
 	}
 	p.arrange(v)
-	home := 0
+	waiting := 0 // unserved shards that fall to this node
 	for shard := range p.order {
 		p.consider(ctx, shard, v, now)
-		if len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && p.owners[shard] == nil && p.broken[shard] == "" {
-			home++
+		key := v.Owners[shard]
+		_, alive := v.Nodes[key.Node]
+		mine := key.Node == p.m.session.ID || !alive && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID
+		if mine && p.owners[shard] == nil && p.broken[shard] == "" {
+			waiting++
 		}
 	}
-	if home == 0 {
+	if waiting == 0 {
 		p.m.once.Do(func() { close(p.m.ready) })
 	}
 }
@@ -143,12 +147,16 @@ func (c *Client) cfgShards() int { return c.cfg.Shards }
 
 // consider decides what to do about one shard now.
 func (p *placement) consider(ctx context.Context, shard int, v *Membership, now time.Time) {
-	if p.owners[shard] != nil || p.busy[shard] || p.broken[shard] != "" {
+	key := v.Owners[shard]
+	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
+		own.stop() // somebody else has it, and this node did not notice for want of work
+	}
+	if p.busy[shard] || p.broken[shard] != "" {
 		return
 	}
-	key := v.Owners[shard]
 	_, alive := v.Nodes[key.Node]
 	switch {
+	case key.Node == p.m.session.ID && key.Revision <= p.over[shard]: // the view is older than the hand-over
 	case key.Node == p.m.session.ID:
 		p.begin(ctx, shard, func(ctx context.Context) error {
 			return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, nil)
@@ -258,7 +266,9 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	if err != nil {
 		return err
 	}
-	own := newOwner(p.m, ownership, have.state, head)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	own := newOwner(p.m, ownership, have.state, head, stop)
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
 			return err
@@ -273,21 +283,19 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	defer func() {
 		p.mu.Lock()
 		delete(p.owners, shard)
+		p.over[shard] = ownership.Revision
 		p.mu.Unlock()
 		p.m.router.serveHere(shard, nil)
 		p.m.futures.serveAway(shard)
 		p.preferOwn()
 		p.m.router.resendShard(shard)
 	}()
-	serving, stop := context.WithCancel(ctx)
 	p.preferOwn()
 	p.m.futures.serveHere(shard, head)
 	p.m.router.serveHere(shard, own.inbox)
 	p.m.offers.ownerChanged(shard)
 	p.m.serveShard(serving, own)
-	err = own.run(serving)
-	stop()
-	return err
+	return own.run(serving)
 }
 
 // isGone reports whether a node's session has ended, by a linearizable read.

@@ -44,6 +44,19 @@ func (f *fixture) wantNext(next func() (engine.Record, error, bool), want string
 	}
 }
 
+func TestLetters_MissNothingBetweenListingAndWatch(t *testing.T) {
+	f := newFixture(t)
+	f.post("one")
+	next, stop := iter.Pull2(f.sound.Letters(f.ctx, 0))
+	defer stop()
+	for _, want := range []string{"one", "two"} {
+		if l, err, ok := next(); err != nil || !ok || string(l.Batch) != want {
+			t.Fatalf("got letter %q, %v, %v, want %q", l.Batch, err, ok, want)
+		}
+		f.post("two") // by one write, the very next revision
+	}
+}
+
 func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
 	f := newFixture(t)
 	next, stop := iter.Pull2(f.sound.WatchMembers(f.ctx))
@@ -140,18 +153,24 @@ func TestStore_ClosedStoreFailsAtOnce(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Append(t.Context(), o, engine.Head{}, []byte("one")); err == nil {
-		t.Error("appended")
+	// Shorter than etcd's own retries: what waits for them fails with the deadline.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := s.Append(ctx, o, engine.Head{}, []byte("one")); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("append: %v", err)
 	}
-	for r, err := range s.Follow(t.Context(), 0, 1) {
-		if err == nil {
-			t.Errorf("followed to %+v", r)
+	for r, err := range s.Follow(ctx, 0, 1) {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("follow: %+v, %v", r, err)
 		}
 	}
-	for m, err := range s.WatchMembers(t.Context()) {
-		if err == nil {
-			t.Errorf("members are %+v", m)
+	for m, err := range s.WatchMembers(ctx) {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("members: %+v, %v", m, err)
 		}
+	}
+	if ctx.Err() != nil {
+		t.Error("waited for the deadline")
 	}
 }
 

@@ -3,6 +3,7 @@ package natsbus_test
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,11 +53,13 @@ func TestNotify_ServerThatComesLateIsFound(t *testing.T) {
 func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
 	s := testcluster.StartNATS(t)
 	slow, fast := openUp(t, s), openUp(t, s)
-	release, handled := make(chan bool), make(chan int, 1)
+	held, handled := make(chan bool), make(chan int, 1)
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release)
 	count := 0
 	err := slow.Subscribe(t.Context(), "load", "", func(engine.Message) {
 		if count == 0 {
-			<-release
+			<-held
 		}
 		count++
 		if count == natsbus.PendingMessages/2+10 {
@@ -80,7 +83,7 @@ func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
 		t.Error("told again while the handler is behind")
 	}
 	settle(t, slow) // nothing is dropped from here on
-	close(release)
+	release()
 	receive(t, handled)
 	await(t, told, true)
 }

@@ -8,11 +8,9 @@ import (
 	"net"
 	"net/url"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"google.golang.org/grpc"
 )
 
 const (
@@ -32,30 +30,22 @@ const (
 
 const loopback = "127.0.0.1"
 
-// etcdMember is a running cluster of one.
-type etcdMember struct {
-	*embed.Etcd
-	outside atomic.Pointer[grpc.Server] // serves the clients of other processes; nil until it does
-}
-
 // startEtcd returns when the member serves.
-func startEtcd(ctx context.Context, dir string, port int, log *slog.Logger) (m *etcdMember, err error) {
-	m = &etcdMember{}
-	cfg := etcdConfig(dir, port, log)
-	cfg.ServiceRegister = m.outside.Store
-	if m.Etcd, err = embedEtcd(cfg); err != nil {
+func startEtcd(ctx context.Context, dir string, port int, log *slog.Logger) (*embed.Etcd, error) {
+	e, err := embedEtcd(etcdConfig(dir, port, log))
+	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-m.Server.ReadyNotify():
-		return m, nil
-	case err = <-m.Err():
-	case <-m.Server.StopNotify():
+	case <-e.Server.ReadyNotify():
+		return e, nil
+	case err = <-e.Err():
+	case <-e.Server.StopNotify():
 		err = errors.New("stopped while starting")
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	m.stop()
+	e.Close()
 	return nil, err
 }
 
@@ -68,14 +58,6 @@ func embedEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
 		}
 	}()
 	return embed.StartEtcd(cfg)
-}
-
-// stop cuts off outside clients before it stops the member: their open watches would hold it up for 7 s.
-func (m *etcdMember) stop() {
-	if outside := m.outside.Load(); outside != nil {
-		outside.Stop()
-	}
-	m.Close()
 }
 
 // etcdConfig describes a cluster of one. It has no listener for peers; the address advertised to them stands in the

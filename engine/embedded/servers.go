@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
@@ -32,7 +33,7 @@ type Servers struct {
 	dir       string
 	temporary bool
 	lock      *fileutil.LockedFile
-	etcd      *etcdMember
+	etcd      *embed.Etcd
 	client    *clientv3.Client
 	nats      *server.Server // nil without NATS
 	token     string
@@ -138,7 +139,7 @@ func (s *Servers) stop() error {
 	}
 	if s.etcd != nil {
 		_ = s.client.Close() // always an error: a client without a connection tells that its context ended
-		s.etcd.stop()
+		s.etcd.Close()
 	}
 	if s.lock != nil {
 		errs = append(errs, withdraw(s.dir))

@@ -42,6 +42,7 @@ var appends = map[string]func(*world){
 		w.Snapshot(0, 3)
 		w.Trim(0, 3)
 		w.refuse(w.A, o, one, "two", engine.ErrMoved, "a trimmed entry never comes back")
+		w.refuse(w.A, o, engine.Head{Number: 1}, "two", engine.ErrRefused, "revision 0 is absence, not an entry")
 		failsWith(w, w.A.Read(w.ctx, 0, 2), engine.ErrTrimmed)
 		w.wantJournal(3, "three")
 	},

@@ -47,6 +47,11 @@ var ownerships = map[string]func(*world){
 			w.Errorf("took %+v, want %+v", again, o)
 		}
 	},
+	"Take/AgainAfterTheEndOfTheSessionIsFenced": func(w *world) {
+		o := w.own(w.A)
+		w.leave(w.A, o.Session)
+		w.wantNotTaken(o.Session, engine.Owner{}, "an ended session owns nothing")
+	},
 	"Take/OfAShardThatDoesNotExistIsRefused": func(w *world) {
 		session := w.join(w.A)
 		for _, shard := range []int{-1, w.A.Cluster().Shards} {

@@ -38,6 +38,7 @@ var reads = map[string]func(*world){
 				w.wantRecord(next(), head)
 			}
 		}
+		w.wantRecord(pull(w, w.B.Read(w.ctx, 0, 0))(), heads[0])
 		w.wantJournal(101)
 		for i := range heads[1:] {
 			if heads[i+1].Revision <= heads[i].Revision {

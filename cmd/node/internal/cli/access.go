@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine"
+)
+
+const (
+	defaultDir = "./taskledger-data"
+	// answerWithin is how long the cluster may take to answer when --timeout does not say.
+	answerWithin = 10 * time.Second
+)
+
+// access says where the cluster is and how to get in.
+type access struct {
+	set     *pflag.FlagSet
+	dir     string
+	timeout time.Duration
+
+	addresses        cluster.Addresses
+	etcdPasswordFile string
+	natsPasswordFile string
+}
+
+// flags returns the same set each time.
+func (c *access) flags() *pflag.FlagSet {
+	if c.set != nil {
+		return c.set
+	}
+	f := pflag.NewFlagSet("access", pflag.ContinueOnError)
+	at := &c.addresses
+	f.StringVar(&c.dir, "data", defaultDir, "directory of the node to ask, or of the data to serve")
+	f.StringSliceVar(&at.Etcd, "etcd", nil, "endpoints of etcd `host:port,...`, instead of --data")
+	f.StringSliceVar(&at.NATS, "nats", nil, "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
+	f.StringVar(&at.Cluster, "cluster", "", "name of the cluster in that etcd and NATS (default taskledger)")
+	f.StringVar(&at.EtcdTLS.CA, "etcd-ca", "", "PEM `file` of the authorities that etcd's certificate is checked against")
+	f.StringVar(&at.EtcdTLS.Cert, "etcd-cert", "", "PEM `file` of the certificate to show to etcd")
+	f.StringVar(&at.EtcdTLS.Key, "etcd-key", "", "PEM `file` of its key")
+	f.StringVar(&at.EtcdUser, "etcd-user", "", "user of etcd; the password is TASKLEDGER_ETCD_PASSWORD")
+	f.StringVar(&c.etcdPasswordFile, "etcd-password-file", "", "`file` that holds the password instead")
+	f.StringVar(&at.NATSTLS.CA, "nats-ca", "", "PEM `file` of the authorities that the certificate of NATS is checked against")
+	f.StringVar(&at.NATSTLS.Cert, "nats-cert", "", "PEM `file` of the certificate to show to NATS")
+	f.StringVar(&at.NATSTLS.Key, "nats-key", "", "PEM `file` of its key")
+	f.StringVar(&at.NATSCreds, "nats-creds", "", "credentials `file` of NATS")
+	f.StringVar(&at.NATSUser, "nats-user", "", "user of NATS; the password is TASKLEDGER_NATS_PASSWORD")
+	f.StringVar(&c.natsPasswordFile, "nats-password-file", "", "`file` that holds the password instead")
+	f.DurationVar(&c.timeout, "timeout", 0, "longest time for the whole command (default 10s, and none where it waits for an outcome)")
+	c.set = f
+	return f
+}
+
+// given returns the flags that a further command needs to reach the same cluster.
+func (c *access) given() (args []string) {
+	c.set.Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "timeout", f.Name == "data" && (c.dir == defaultDir || len(c.addresses.Etcd) > 0):
+			return
+		}
+		value := f.Value.String()
+		if slice, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(slice.GetSlice(), ",")
+		}
+		args = append(args, "--"+f.Name, value)
+	})
+	return args
+}
+
+// open links to the cluster that is meant.
+func (c *access) open(ctx context.Context, log *slog.Logger) (*cluster.Link, error) {
+	if len(c.addresses.Etcd) == 0 {
+		if len(c.addresses.NATS) > 0 {
+			return nil, &usageError{"--nats needs --etcd"}
+		}
+		return cluster.In(ctx, c.dir, log)
+	}
+	at := c.addresses
+	at.Log = log
+	var err error
+	if at.EtcdPassword, err = secret("TASKLEDGER_ETCD_PASSWORD", c.etcdPasswordFile); err != nil {
+		return nil, err
+	}
+	if at.NATSPassword, err = secret("TASKLEDGER_NATS_PASSWORD", c.natsPasswordFile); err != nil {
+		return nil, err
+	}
+	return cluster.At(ctx, at)
+}
+
+// secret returns what the file holds, if one is named, else the variable.
+func secret(variable, file string) (string, error) {
+	if file == "" {
+		return os.Getenv(variable), nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
+func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c Client, args []string) error) *cobra.Command {
+	c.Flags().AddFlagSet(a.access.flags())
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		limit := a.access.timeout
+		if !waits() {
+			limit = cmp.Or(limit, answerWithin)
+		}
+		ctx := cmd.Context()
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeout)
+			defer stop()
+		}
+		return a.withClient(ctx, func(c Client) error { return run(ctx, c, args) })
+	}
+	return c
+}
+
+func never() bool  { return false }
+func always() bool { return true }
+
+// errTimeout is the cause of an end by --timeout.
+var errTimeout = fmt.Errorf("%w: no answer within --timeout", engine.ErrUnavailable)
+
+// withClient runs fn with a client that leaves nothing behind.
+func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
+	link, err := a.access.open(ctx, discard)
+	if errors.Is(err, cluster.ErrNoNode) {
+		start := []string{"serve"}
+		return fmt.Errorf("%w; start one with: %s", err, a.command(append(start, a.access.given()...)...))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, link.Close()) }()
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Name: principal(), Log: discard})
+	if err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- client.Run(run) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended)
+	}()
+	return fn(direct{client})
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// principal is whom the ledger names as the one who asked.
+func principal() string {
+	name := "cli"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name[:min(len(name), 256)]
+}

@@ -1,0 +1,172 @@
+// Package cli is the command line: it reads flags, variables and a file, asks a cluster, and prints what it says.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+)
+
+// Program is the process as its user sees it.
+type Program struct {
+	Name string // how it was started, and how the commands that it prints begin
+	Args []string
+	In   io.Reader
+	Out  io.Writer // what was asked for, and nothing else
+	Err  io.Writer // everything else
+}
+
+// cachedRun matches the directory in which the go command keeps what `go run` has built.
+var cachedRun = regexp.MustCompile(`^[0-9a-f]{64}-d$`)
+
+// StartedAs returns what a user types to start this program again: `go run ./cmd/node` if that is how it was started.
+func StartedAs(executable, arg0 string) string {
+	dir := filepath.Dir(executable)
+	fresh := filepath.Base(dir) == "exe" && strings.Contains(dir, string(filepath.Separator)+"go-build")
+	if fresh || cachedRun.MatchString(filepath.Base(dir)) {
+		return "go run ./cmd/node"
+	}
+	return quote(arg0)
+}
+
+// command returns a line that does what the arguments say when it is typed into a shell.
+func (p *Program) command(args ...string) string {
+	line := p.Name
+	for _, arg := range args {
+		line += " " + quote(arg)
+	}
+	return line
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)
+
+func quote(arg string) string {
+	if plain.MatchString(arg) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// app is what all commands share.
+type app struct {
+	Program
+	settings *settings
+	access   access
+	serve    serveOptions
+	output   string
+	parsed   bool // the command line and the settings make sense
+}
+
+// Main runs the program and returns its exit code. It ends soon after ctx; a node drains first.
+func Main(ctx context.Context, p Program) int {
+	a := &app{Program: p}
+	root := a.root()
+	root.SetArgs(p.Args)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !a.parsed {
+		fmt.Fprintf(p.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command("--help"))
+		return exitUsage
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintf(p.Err, "%s: interrupted\n", p.Name)
+		return exitInterrupted
+	}
+	fmt.Fprintf(p.Err, "%s: %v\n", p.Name, oneLine(err))
+	return codeOf(err)
+}
+
+// oneLine joins the lines of errors that were joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
+
+Without a command it serves: a node with etcd and NATS inside, on loopback, its data in ./taskledger-data. Other commands,
+from another terminal, ask that node, or the cluster that --etcd and --nats name.
+
+Every flag of serve, and those that say where the cluster is, can also be given as a variable (TASKLEDGER_DATA for --data,
+TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
+over the file.
+
+Exit codes: 0 done; 1 the task failed, or something was found wrong; 2 wrong usage; 3 no such task; 4 the cluster is
+unavailable or did not answer in time; 5 refused.`
+
+func (a *app) root() *cobra.Command {
+	a.settings = newSettings()
+	root := &cobra.Command{
+		Use:           "taskledger",
+		Short:         "Durable tasks on etcd and NATS",
+		Long:          about,
+		Version:       engine.Version,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name},
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Example: a.examples(
+			example{"serve, in a first terminal", nil},
+			example{"then, in another one: run something and print its result", []string{"submit", "sleep", `{"duration":"2s"}`, "--wait"}},
+			example{"see what there is", []string{"list"}},
+			example{"see it survive a killed node", []string{"demo"}}),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.settings.apply(cmd.Flags()); err != nil {
+				return err
+			}
+			if a.output != "table" && a.output != "json" {
+				return fmt.Errorf("--output %s: want table or json", a.output)
+			}
+			a.parsed = true
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
+	}
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table", "form of what is printed: table, or json with one object a line")
+	root.PersistentFlags().StringVar(&a.settings.file, "config", "", "YAML file of settings, named like the flags (TASKLEDGER_CONFIG)")
+	a.settings.take(a.access.flags())
+	a.settings.take(a.serve.flags())
+	a.settings.take(root.PersistentFlags())
+
+	root.AddGroup(&cobra.Group{ID: "node", Title: "Run nodes:"}, &cobra.Group{ID: "task", Title: "Tasks:"},
+		&cobra.Group{ID: "look", Title: "Look inside:"})
+	a.addServeFlags(root)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("node", a.serveCommand(), a.demoCommand(), a.benchCommand())
+	add("task", a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())
+	add("task", a.verbCommands()...)
+	add("look", a.historyCommand(), a.explainCommand(), a.nodesCommand(), a.shardsCommand(), a.verifyCommand())
+	return root
+}
+
+// example is a command line and what it is for.
+type example struct {
+	what string
+	args []string
+}
+
+func (a *app) examples(all ...example) string {
+	var b strings.Builder
+	for i, e := range all {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "  # %s\n  %s", e.what, a.command(e.args...))
+	}
+	return b.String()
+}

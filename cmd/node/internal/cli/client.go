@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Client is what the commands need of a cluster, in four parts; each command takes the part that it uses.
+type Client interface {
+	Submitter
+	Operator
+	Reader
+	Observer
+}
+
+// Submitter asks for work and waits for its outcome.
+type Submitter interface {
+	// SubmitRaw returns once the request is durable.
+	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error)
+	Attach(id events.TaskID) Handle
+}
+
+// Handle is one task's outcome to come; *engine.Future implements it.
+type Handle interface {
+	ID() events.TaskID
+	Joined() bool
+	Wait(ctx context.Context) (result []byte, err error)
+}
+
+// Operator changes tasks and behaviors.
+type Operator interface {
+	Operate(ctx context.Context, verb Verb, on, reason string) error
+}
+
+// Verb is what an operator asks for.
+type Verb string
+
+// The verbs, as the command line spells them. Pause and Unpause are about a behavior, the others about a task.
+const (
+	Cancel  Verb = "cancel"
+	Suspend Verb = "suspend"
+	Resume  Verb = "resume"
+	Retry   Verb = "retry"
+	RunNow  Verb = "run-now"
+	Delete  Verb = "delete"
+	Pause   Verb = "pause"
+	Unpause Verb = "unpause"
+)
+
+// Reader reads tasks.
+type Reader interface {
+	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
+	List(ctx context.Context, f engine.Filter) iter.Seq2[projection.Task, error]
+	History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error]
+	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
+}
+
+// Observer looks at the cluster itself.
+type Observer interface {
+	Nodes(ctx context.Context) ([]engine.NodeInfo, error)
+	Shards(ctx context.Context) ([]engine.ShardInfo, error)
+	Verify(ctx context.Context, progress func(shard int, entry uint64)) ([]engine.Verification, error)
+}
+
+// direct is a Client that is itself a client of the cluster's etcd and NATS.
+type direct struct{ *engine.Client }
+
+var _ Client = direct{}
+
+func (d direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
+	return d.Client.SubmitRaw(ctx, behavior, params, o)
+}
+
+func (d direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
+
+func (d direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
+	id := events.TaskID(on)
+	switch verb {
+	case Cancel:
+		return d.Client.Cancel(ctx, id, reason)
+	case Suspend:
+		return d.Client.Suspend(ctx, id)
+	case Resume:
+		return d.Client.Resume(ctx, id)
+	case Retry:
+		return d.Client.Retry(ctx, id)
+	case RunNow:
+		return d.Client.RunNow(ctx, id)
+	case Delete:
+		return d.Client.Delete(ctx, id)
+	case Pause:
+		return d.Client.Pause(ctx, on)
+	case Unpause:
+		return d.Client.Unpause(ctx, on)
+	}
+	return fmt.Errorf("verb %q is unknown", verb)
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+)
+
+// completeWithin bounds how long a shell waits for what could come next.
+const completeWithin = 2 * time.Second
+
+func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && cmd.Name() == "submit" {
+		return nil, cobra.ShellCompDirectiveDefault // parameters, perhaps a file
+	}
+	return a.complete(cmd, func(ctx context.Context, client Client) (words []string) {
+		nodes, _ := client.Nodes(ctx) // whoever completes has nowhere to tell an error
+		for _, n := range nodes {
+			words = append(words, n.Behaviors...)
+		}
+		slices.Sort(words)
+		return slices.Compact(words)
+	})
+}
+
+func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, func(ctx context.Context, client Client) (words []string) {
+		for t, err := range client.List(ctx, engine.Filter{}) {
+			if err == nil {
+				words = append(words, string(t.ID))
+			}
+		}
+		return words
+	})
+}
+
+func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) []string) (found []string, _ cobra.ShellCompDirective) {
+	ctx, stop := context.WithTimeout(cmd.Context(), completeWithin)
+	defer stop()
+	if a.settings.apply(cmd.Flags()) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = a.withClient(ctx, func(client Client) error { // without a cluster there is nothing to offer
+		found = words(ctx, client)
+		return nil
+	})
+	return found, cobra.ShellCompDirectiveNoFileComp
+}

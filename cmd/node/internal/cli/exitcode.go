@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+)
+
+// What the program ends with; scripts rely on it.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the task failed, or a check found something
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitUnavailable = 4 // the cluster cannot be asked, or not in time
+	exitRefused     = 5
+	exitInterrupted = 130 // what shells report of a program ended by an interrupt
+)
+
+func codeOf(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case is[*engine.TaskError](err):
+		return exitFailed
+	case is[*usageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
+		return exitUsage
+	case errors.Is(err, engine.ErrNotFound):
+		return exitNotFound
+	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
+		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse):
+		return exitRefused
+	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded):
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// usageError is a mistake on the command line that the flags' own checks cannot see.
+type usageError struct{ problem string }
+
+func (e *usageError) Error() string { return e.problem }

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+func (a *app) getCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:               "get ID...",
+		Short:             "Show tasks with parameters and result",
+		Args:              cobra.MinimumNArgs(1),
+		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
+		ValidArgsFunction: a.completeTasks,
+	}
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+		var errs []error
+		p := a.print()
+		for _, id := range args {
+			t, err := client.Get(ctx, events.TaskID(id))
+			if err == nil {
+				err = printTask(p, t)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(append(errs, p.flush())...)
+	})
+}
+
+// printTask writes one task, as a table one field a line.
+func printTask(p *printer, t projection.Task) error {
+	v, err := viewTask(t)
+	if err != nil {
+		return err
+	}
+	if p.json != nil {
+		return p.row(v)
+	}
+	lines := [][2]any{
+		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"priority", v.Priority}, {"attempt", v.Attempt},
+		{"failures", v.Failures}, {"lost", v.Lost}, {"created", stamp(v.CreatedAt)}, {"starts", stamp(v.ScheduleNotBefore)},
+		{"started", stamp(v.StartedAt)}, {"ended", stamp(v.EndedAt)}, {"node", cmp.Or(v.Node, "-")},
+	}
+	if v.Progress != nil {
+		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
+	}
+	if v.Params != nil {
+		lines = append(lines, [2]any{"params", string(v.Params)})
+	}
+	if v.Result != nil {
+		lines = append(lines, [2]any{"result", string(v.Result)})
+	}
+	if v.Error != nil {
+		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
+	}
+	for _, l := range lines {
+		p.row(nil, l[0], l[1]) // a table: errors come back from flush
+	}
+	return nil
+}
+
+// status is the status with what an operator did to it.
+func status(t projection.Task) string {
+	text := t.Status.String()
+	if t.Suspended {
+		text += " suspended"
+	}
+	if t.Cancelled {
+		text += " cancelled"
+	}
+	return text
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var f engine.Filter
+	var statusName string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List tasks",
+		Long:  "List shows the tasks that match every flag given, by shard and id.",
+		Args:  cobra.NoArgs,
+		Example: a.examples(example{"what has failed for good or waits for a retry",
+			[]string{"list", "--status", "FAILURE", "--behavior", "http"}}),
+	}
+	c.Flags().StringVar(&statusName, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE")
+	c.Flags().StringVar(&f.Behavior, "behavior", "", "its behavior")
+	c.Flags().StringVar(&f.Affinity, "affinity", "", "the part of its id before the slash")
+	c.Flags().StringVar(&f.Node, "node", "", "name or session id of the node that runs it")
+	c.Flags().IntVar(&f.Limit, "limit", 100, "most tasks to list, 1 to 1000")
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) (err error) {
+		if f.Limit < 1 {
+			return &usageError{"--limit: want 1 to 1000"}
+		}
+		if statusName != "" {
+			if f.Status, err = projection.ParseStatus(statusName); err != nil {
+				return &usageError{err.Error()}
+			}
+		}
+		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
+			return err
+		}
+		return a.list(ctx, client, f)
+	})
+}
+
+// list prints what it can reach, and returns what it could not.
+func (a *app) list(ctx context.Context, client Reader, f engine.Filter) error {
+	var errs []error
+	p := a.print("ID", "BEHAVIOR", "STATUS", "ATTEMPT", "CREATED", "STARTS", "ENDED")
+	for t, err := range client.List(ctx, f) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		v, err := viewTask(t)
+		if err == nil {
+			err = p.row(v, v.ID, v.Behavior, status(t), v.Attempt, stamp(v.CreatedAt), stamp(v.ScheduleNotBefore), stamp(v.EndedAt))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, p.flush())...)
+}
+
+// sessionOf returns the session id of the node with a name; what is no name of a node is taken for an id.
+func sessionOf(ctx context.Context, client Observer, node string) (string, error) {
+	if node == "" {
+		return "", nil
+	}
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range nodes {
+		if n.Name == node {
+			return n.ID, nil
+		}
+	}
+	return node, nil
+}

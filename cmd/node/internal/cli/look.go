@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/events"
+)
+
+func (a *app) historyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "history ID",
+		Short: "Show what happened to a task: every event of its present life, from the journal",
+		Args:  cobra.ExactArgs(1),
+		Example: a.examples(example{"who asked, who ran it, what came of it",
+			[]string{"history", "report/2026-11"}}),
+		ValidArgsFunction: a.completeTasks,
+	}
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+		p := a.print("AT", "SEQ", "EVENT", "BY", "POSITION", "DETAILS")
+		for e, err := range client.History(ctx, events.TaskID(args[0])) {
+			if err == nil {
+				err = printEvent(p, e)
+			}
+			if err != nil {
+				return errors.Join(err, p.flush())
+			}
+		}
+		return p.flush()
+	})
+}
+
+func printEvent(p *printer, e events.Event) error {
+	v, err := viewEvent(e)
+	if err != nil {
+		return err
+	}
+	var details strings.Builder
+	if v.Data != nil {
+		enc := json.NewEncoder(&details)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v.Data); err != nil {
+			return fmt.Errorf("event %s: %w", e.Position, err)
+		}
+	}
+	by := v.Principal
+	if by == "" {
+		by = "(owner)"
+	}
+	return p.row(v, stamp(v.At), v.Seq, v.Kind, by, v.Position, details.String())
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:               "explain ID",
+		Short:             "Say why a task does not run, and since when",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeTasks,
+	}
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+		e, err := client.Explain(ctx, events.TaskID(args[0]))
+		if err != nil {
+			return err
+		}
+		p := a.print("TASK", "WHY", "SINCE", "EXPLANATION")
+		return errors.Join(p.row(e, e.Task, e.Why, stamp(e.Since), e.Text), p.flush())
+	})
+}
+
+func (a *app) nodesCommand() *cobra.Command {
+	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: cobra.NoArgs}
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+		nodes, err := client.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		p := a.print("NAME", "ID", "SLOTS", "OWNER", "DRAINING", "JOINED", "BEHAVIORS")
+		for _, n := range nodes {
+			v := viewNode(n)
+			if err := p.row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, strings.Join(v.Behaviors, " ")); err != nil {
+				return err
+			}
+		}
+		return p.flush()
+	})
+}
+
+func (a *app) shardsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "shards", Short: "Show who owns the shards and how many tasks they hold", Args: cobra.NoArgs}
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+		shards, err := client.Shards(ctx)
+		if err != nil {
+			return err
+		}
+		nodes, err := client.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		names := map[string]string{}
+		for _, n := range nodes {
+			names[n.ID] = n.Name
+		}
+		p := a.print("SHARD", "OWNER", "ENTRIES", "TASKS", "LIVE", "READY", "PROBLEM")
+		for _, s := range shards {
+			s.NodeName = names[s.Owner]
+			owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
+			if err := p.row(s, s.Shard, owner, s.Entries, s.Tasks, s.Live, s.Ready, s.Problem); err != nil {
+				return err
+			}
+		}
+		return p.flush()
+	})
+}

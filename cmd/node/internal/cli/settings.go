@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// settings fills flags that were not given from variables and from a YAML file, in this order.
+type settings struct {
+	file  string
+	known map[string]*pflag.Flag // what may be set so, by name
+	viper *viper.Viper
+}
+
+func newSettings() *settings {
+	v := viper.New()
+	v.SetEnvPrefix("TASKLEDGER")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	return &settings{known: map[string]*pflag.Flag{}, viper: v}
+}
+
+// take lets every flag of the set be given as a setting.
+func (s *settings) take(set *pflag.FlagSet) {
+	set.VisitAll(func(f *pflag.Flag) { s.known[f.Name] = f })
+}
+
+// apply sets the flags of a command that the command line left alone. A flag of another command that happens to have the
+// same name is no setting.
+func (s *settings) apply(flags *pflag.FlagSet) (err error) {
+	if err := s.read(); err != nil {
+		return err
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if err != nil || f.Changed || s.known[f.Name] != f || !s.viper.IsSet(f.Name) {
+			return
+		}
+		if bad := flags.Set(f.Name, text(s.viper.Get(f.Name))); bad != nil {
+			err = fmt.Errorf("setting %s: %w", f.Name, bad)
+		}
+	})
+	return err
+}
+
+func (s *settings) read() error {
+	file := s.file
+	if file == "" {
+		file = s.viper.GetString("config")
+	}
+	if file == "" {
+		return nil
+	}
+	s.viper.SetConfigFile(file)
+	s.viper.SetConfigType("yaml")
+	if err := s.viper.ReadInConfig(); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	for _, key := range slices.Sorted(slices.Values(s.viper.AllKeys())) {
+		name, _, _ := strings.Cut(key, ".")
+		if s.known[name] == nil {
+			return fmt.Errorf("%s: no setting is named %s", file, name)
+		}
+	}
+	return nil
+}
+
+// text writes a value as it would be given on the command line.
+func text(value any) string {
+	switch v := value.(type) {
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = fmt.Sprint(v[i])
+		}
+		return strings.Join(parts, ",")
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, fmt.Sprintf("%s=%v", key, v[key]))
+		}
+		return strings.Join(parts, ",")
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// submitOptions are the flags of submit.
+type submitOptions struct {
+	id, requestID, at string
+	delay             time.Duration
+	priority          int64
+	wait              bool
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var o submitOptions
+	c := &cobra.Command{
+		Use:   "submit BEHAVIOR [JSON|@FILE|-]",
+		Short: "Ask for work; prints the task's id once the request is durable",
+		Long: `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
+file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
+result follows, and the exit code tells whether the task succeeded.`,
+		Args: cobra.RangeArgs(1, 2),
+		Example: a.examples(
+			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},
+			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}}),
+		ValidArgsFunction: a.completeBehaviors,
+	}
+	f := c.Flags()
+	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
+	f.StringVar(&o.requestID, "request-id", "", "makes a repeated submit with the same --id the same request")
+	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
+	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z")
+	f.Int64Var(&o.priority, "priority", 0, "higher starts first, 0 to 9223371 (default: the behavior's)")
+	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
+	c.MarkFlagsMutuallyExclusive("delay", "at")
+	return a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client Client, args []string) error {
+		return a.submit(ctx, client, o, args)
+	})
+}
+
+func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, args []string) error {
+	options, err := o.options(time.Now())
+	if err != nil {
+		return err
+	}
+	var params []byte
+	if len(args) > 1 {
+		if params, err = a.params(args[1]); err != nil {
+			return err
+		}
+	}
+	asked, stop := context.WithTimeoutCause(ctx, answerWithin, errTimeout)
+	defer stop()
+	handle, err := client.SubmitRaw(asked, args[0], params, options)
+	if err != nil {
+		if errors.Is(err, engine.ErrUnknown) {
+			err = fmt.Errorf("%w; to be sure, submit again with --id %s", err, handle.ID())
+		}
+		return err
+	}
+	p := a.print()
+	view := struct {
+		ID     events.TaskID `json:"id"`
+		Joined bool          `json:"joined"`
+	}{handle.ID(), handle.Joined()}
+	if err := errors.Join(p.row(view, handle.ID()), p.flush()); err != nil || !o.wait {
+		return err
+	}
+	return a.await(ctx, handle)
+}
+
+func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
+	options := engine.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestID: o.requestID}
+	switch {
+	case o.delay < 0:
+		return options, &usageError{"--delay: want 0 or more"}
+	case o.delay > 0:
+		options.NotBefore = now.Add(o.delay)
+	case o.at != "":
+		at, err := time.Parse(time.RFC3339, o.at)
+		if err != nil {
+			return options, &usageError{fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
+		}
+		options.NotBefore = at
+	}
+	return options, nil
+}
+
+// params reads what the second argument stands for.
+func (a *app) params(arg string) (text []byte, err error) {
+	// One byte more than fits, so that the engine refuses what is too large.
+	switch file, isFile := strings.CutPrefix(arg, "@"); {
+	case arg == "-":
+		text, err = io.ReadAll(io.LimitReader(a.In, events.MaxPayloadBytes+1))
+	case isFile:
+		text, err = os.ReadFile(file)
+	default:
+		text = []byte(arg)
+	}
+	if err != nil {
+		return nil, &usageError{fmt.Sprintf("read parameters: %v", err)}
+	}
+	if len(text) <= events.MaxPayloadBytes && !json.Valid(text) {
+		return nil, &usageError{fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
+	}
+	return text, nil
+}
+
+func (a *app) waitCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "wait ID...",
+		Short: "Wait for outcomes and print the results",
+		Long: `Wait prints the result of each task as JSON text, and nothing for a task without result. It ends with exit code 1 when a
+task failed, with 4 when --timeout passed.`,
+		Args:              cobra.MinimumNArgs(1),
+		Example:           a.examples(example{"for at most a minute", []string{"wait", "report/2026-11", "--timeout", "1m"}}),
+		ValidArgsFunction: a.completeTasks,
+	}
+	return a.clientCommand(c, always, func(ctx context.Context, client Client, args []string) error {
+		var errs []error
+		for _, id := range args {
+			errs = append(errs, a.await(ctx, client.Attach(events.TaskID(id))))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// outcomeView is an outcome as JSON shows it.
+type outcomeView struct {
+	ID     events.TaskID     `json:"id"`
+	Status projection.Status `json:"status"`
+	Result json.RawMessage   `json:"result,omitempty"`
+	Error  *errorView        `json:"error,omitempty"`
+}
+
+type errorView struct {
+	Attempt int `json:"attempt"`
+	events.Error
+}
+
+// await prints the outcome; a failed task is its error.
+func (a *app) await(ctx context.Context, handle Handle) error {
+	result, err := handle.Wait(ctx)
+	failed, isFailure := errors.AsType[*engine.TaskError](err)
+	if err != nil && !isFailure {
+		return fmt.Errorf("wait for %s: %w", handle.ID(), err)
+	}
+	p := a.print()
+	view := outcomeView{ID: handle.ID(), Status: projection.Success, Result: result}
+	if isFailure {
+		view.Status = projection.Failure
+		view.Error = &errorView{failed.Attempt, events.Error{Code: failed.Code, Message: failed.Message,
+			Retryable: failed.Retryable, Properties: failed.Properties}}
+	}
+	if a.output == "json" {
+		return errors.Join(err, p.row(view))
+	}
+	if len(result) > 0 {
+		_, printed := fmt.Fprintf(a.Out, "%s\n", result)
+		err = errors.Join(err, printed)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// taskView is a task as JSON shows it.
+type taskView struct {
+	ID                events.TaskID     `json:"id"`
+	Behavior          string            `json:"behavior"`
+	Status            projection.Status `json:"status"`
+	Priority          int64             `json:"priority"`
+	Suspended         bool              `json:"suspended,omitempty"`
+	Cancelled         bool              `json:"cancelled,omitempty"`
+	Attempt           uint32            `json:"attempt"`
+	Failures          uint32            `json:"failures"`
+	Lost              uint32            `json:"lost"`
+	Runs              uint32            `json:"runs"`
+	Node              string            `json:"node,omitempty"`
+	CreatedAt         events.Millis     `json:"created_at"`
+	ScheduleNotBefore events.Millis     `json:"schedule_not_before,omitzero"`
+	StartedAt         events.Millis     `json:"started_at,omitzero"`
+	RecheckNotBefore  events.Millis     `json:"recheck_not_before,omitzero"`
+	LostNotBefore     events.Millis     `json:"lost_not_before,omitzero"`
+	EndedAt           events.Millis     `json:"ended_at,omitzero"`
+	Progress          *progressView     `json:"progress,omitempty"`
+	Params            json.RawMessage   `json:"params,omitempty"`
+	Result            json.RawMessage   `json:"result,omitempty"`
+	Error             *events.Error     `json:"error,omitempty"`
+}
+
+type progressView struct {
+	Done  int64  `json:"done"`
+	Total int64  `json:"total"`
+	Note  string `json:"note,omitempty"`
+}
+
+func viewTask(t projection.Task) (v taskView, err error) {
+	v = taskView{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled,
+		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: t.Node, CreatedAt: t.CreatedAt,
+		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
+		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
+	if t.Kind != nil {
+		v.Behavior = t.Kind.Behavior
+	}
+	if t.Progress != nil {
+		v.Progress = &progressView{t.Progress.Done, t.Progress.Total, t.Progress.Note}
+	}
+	if v.Params, err = raw(t.Params); err != nil {
+		return v, fmt.Errorf("task %s: parameters: %w", t.ID, err)
+	}
+	if v.Result, err = raw(t.Result); err != nil {
+		return v, fmt.Errorf("task %s: result: %w", t.ID, err)
+	}
+	return v, nil
+}
+
+// eventView is an event as JSON shows it.
+type eventView struct {
+	Position  events.Position `json:"position"`
+	At        events.Millis   `json:"at"`
+	Task      events.TaskID   `json:"task"`
+	Seq       uint64          `json:"seq"`
+	Kind      events.Kind     `json:"kind"`
+	Principal string          `json:"principal,omitempty"`
+	RequestID string          `json:"request_id,omitempty"`
+	Data      any             `json:"data,omitempty"`
+}
+
+func viewEvent(e events.Event) (eventView, error) {
+	data, err := viewBody(e.Body)
+	if err != nil {
+		return eventView{}, fmt.Errorf("event %s: %w", e.Position, err)
+	}
+	return eventView{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Principal, e.RequestID, data}, nil
+}
+
+type object = map[string]any
+
+// viewBody returns what an event says beyond its kind, nil for nothing.
+func viewBody(body events.Body) (any, error) {
+	switch b := body.(type) {
+	case *events.Created:
+		params, err := raw(b.Params)
+		return object{"behavior": b.Behavior, "priority": b.Priority, "not_before": b.NotBefore, "params": params,
+			"policy": viewPolicy(b.Policy)}, err
+	case *events.Started:
+		return object{"node": b.Node, "attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
+	case *events.Progressed:
+		return progressView{b.Done, b.Total, b.Note}, nil
+	case *events.Succeeded:
+		result, err := raw(b.Result)
+		return withNext(object{"result": result, "run": b.Run}, b.Next), err
+	case *events.Failed:
+		return withNext(object{"error": b.Error, "run": b.Run}, b.Next), nil
+	case *events.Snoozed:
+		return object{"until": b.Until}, nil
+	case *events.Lost:
+		return withUntil(b.Until), nil
+	case *events.Released:
+		return withUntil(b.Until), nil
+	case *events.Rescheduled:
+		return withNext(object{}, b.At), nil
+	case *events.Merged:
+		params, err := raw(b.Params)
+		return object{"params": params}, err
+	case *events.CancelRequested:
+		return object{"reason": b.Reason}, nil
+	}
+	return nil, nil
+}
+
+func withNext(o object, next events.Millis) object {
+	if next != 0 {
+		o["next"] = next
+	}
+	return o
+}
+
+func withUntil(until events.Millis) any {
+	if until == 0 {
+		return nil
+	}
+	return object{"until": until}
+}
+
+func viewPolicy(p events.Policy) object {
+	existing := "return-recorded"
+	if p.Existing == events.RunAgain {
+		existing = "run-again"
+	}
+	return object{"timeout": p.Timeout.String(), "max_attempts": p.MaxAttempts, "max_lost": p.MaxLost, "lost_delay": p.LostDelay.String(),
+		"backoff_base": p.Backoff.Base.String(), "backoff_max": p.Backoff.Max.String(), "existing": existing, "retain": p.Retain.String()}
+}
+
+// nodeView is a member as JSON shows it.
+type nodeView struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Version   string   `json:"version"`
+	Address   string   `json:"address,omitempty"`
+	Behaviors []string `json:"behaviors"`
+	Types     string   `json:"types"`
+	Slots     int      `json:"slots"`
+	Owner     bool     `json:"owner"`
+	Draining  bool     `json:"draining"`
+	JoinedAt  string   `json:"joined_at"`
+}
+
+func viewNode(n engine.NodeInfo) nodeView {
+	return nodeView{n.ID, n.Name, n.Version, n.Address, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
+		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339)}
+}

@@ -1,0 +1,162 @@
+// Package cluster reaches a cluster: on servers of this process, on those that a directory advertises, or at addresses.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+// ErrNoNode reports that no node runs on a directory, or no longer.
+var ErrNoNode = fmt.Errorf("%w: no node runs", engine.ErrUnavailable)
+
+// Link is a store and a bus of one cluster.
+type Link struct {
+	Store *etcdstore.Store
+	Bus   *natsbus.Bus // nil without NATS
+	Etcd  []string     // where other processes reach it
+	NATS  []string     // the same, without user, password or token
+}
+
+// EngineBus is the bus as the engine takes it: nil when there is none.
+func (l *Link) EngineBus() engine.Bus {
+	if l.Bus == nil {
+		return nil
+	}
+	return l.Bus
+}
+
+// Close gives up both connections.
+func (l *Link) Close() error {
+	var errs []error
+	if l.Bus != nil {
+		errs = append(errs, l.Bus.Close())
+	}
+	return errors.Join(append(errs, l.Store.Close())...)
+}
+
+// On links to servers of this process. shards counts only when it creates the cluster; 0 = 16.
+func On(ctx context.Context, servers *embedded.Servers, shards int, log *slog.Logger) (*Link, error) {
+	store, bus, err := servers.Connect(ctx, shards, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: bare([]string{servers.NATSURL()})}, nil
+}
+
+// probeWithin bounds the look whether anybody listens where a directory says.
+const probeWithin = time.Second
+
+// In links to the node that runs on dir. It wraps ErrNoNode when none does.
+func In(ctx context.Context, dir string, log *slog.Logger) (*Link, error) {
+	found, err := embedded.ReadAdvertised(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w on %s", ErrNoNode, dir)
+	}
+	for _, endpoint := range found.Etcd {
+		if err := probe(ctx, endpoint); err != nil { // a killed node leaves its addresses behind
+			return nil, fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
+		}
+	}
+	a := Addresses{Etcd: found.Etcd, Log: log}
+	if found.NATS != "" {
+		a.NATS = []string{found.NATS}
+	}
+	return At(ctx, a)
+}
+
+func probe(ctx context.Context, endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	conn, err := (&net.Dialer{Timeout: probeWithin}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Addresses say where servers are and who asks.
+type Addresses struct {
+	Cluster string   // prefix of keys and subjects; default "taskledger"
+	Shards  int      // of a cluster that is created; 0 = 16
+	Etcd    []string // required
+	NATS    []string // none: hand-over and futures go by way of etcd
+
+	EtcdTLS, NATSTLS       TLS
+	EtcdUser, EtcdPassword string
+	NATSUser, NATSPassword string // besides what the URLs hold
+	NATSCreds              string // path of a credentials file
+	Log                    *slog.Logger
+}
+
+// At links to the servers at the addresses. It wraps engine.ErrUnavailable when etcd does not answer.
+func At(ctx context.Context, a Addresses) (*Link, error) {
+	etcdTLS, err := a.EtcdTLS.config()
+	if err != nil {
+		return nil, fmt.Errorf("TLS of etcd: %w", err)
+	}
+	natsTLS, err := a.NATSTLS.config()
+	if err != nil {
+		return nil, fmt.Errorf("TLS of NATS: %w", err)
+	}
+	urls, err := withUser(a.NATS, a.NATSUser, a.NATSPassword)
+	if err != nil {
+		return nil, err
+	}
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: a.Cluster, Shards: a.Shards, Endpoints: a.Etcd, TLS: etcdTLS,
+		Username: a.EtcdUser, Password: a.EtcdPassword, Log: a.Log})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w: etcd does not answer at %s: %w", engine.ErrUnavailable, strings.Join(a.Etcd, ", "), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	link := &Link{Store: store, Etcd: a.Etcd, NATS: bare(urls)}
+	if len(urls) == 0 {
+		return link, nil
+	}
+	link.Bus, err = natsbus.Open(natsbus.Config{Key: store.Cluster().Key, Cluster: a.Cluster, URLs: urls, TLS: natsTLS,
+		Creds: a.NATSCreds, Log: a.Log})
+	if err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return link, nil
+}
+
+// withUser puts user and password into every URL that has none.
+func withUser(raw []string, user, password string) (urls []string, err error) {
+	for _, text := range raw {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return nil, &engine.InvalidError{Field: "nats", Problem: "want a URL such as nats://host:4222"}
+		}
+		if u.User == nil && user != "" {
+			u.User = url.UserPassword(user, password)
+		}
+		urls = append(urls, u.String())
+	}
+	return urls, nil
+}
+
+// bare returns the URLs without what only members may see.
+func bare(raw []string) (urls []string) {
+	for _, text := range raw {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			u.User = nil
+			urls = append(urls, u.String())
+		}
+	}
+	return urls
+}

@@ -1,0 +1,28 @@
+// Command node is taskledger: the node that serves, and the command line that talks to it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"taskledger/cmd/node/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Once the first signal has been taken, a second one does what signals do by default: it ends the process.
+	context.AfterFunc(ctx, stop)
+	executable, err := os.Executable()
+	if err != nil {
+		executable = os.Args[0]
+	}
+	os.Exit(cli.Main(ctx, cli.Program{
+		Name: cli.StartedAs(executable, os.Args[0]),
+		Args: os.Args[1:],
+		In:   os.Stdin,
+		Out:  os.Stdout,
+		Err:  os.Stderr,
+	}))
+}
