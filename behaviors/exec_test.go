@@ -218,6 +218,31 @@ func TestExec_AProgramMayCleanUpWithinTheGrace(t *testing.T) {
 	}
 }
 
+func TestExec_TheWholeGroupIsAskedToEnd(t *testing.T) {
+	path, open := pipe(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	outcome := start(ctx, t, shell(5*time.Second), script("exec >"+path+`; trap : TERM
+		sh -c 'trap "echo bye; exit" TERM; sleep 60 & echo ready; wait' & wait; wait`))
+	r := open()
+	line(t, r)
+	cancel()
+	wantFailure(t, <-outcome, "failed", false)
+	if rest := wantEnd(t, r); rest != "bye\n" {
+		t.Errorf("the child wrote %q at its end", rest)
+	}
+}
+
+func TestExec_NothingStartsOnceTheContextHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := script("")
+	p.Dir = filepath.Join(t.TempDir(), "none") // an attempt to start would fail for this
+	_, o := run[behaviors.ExecResult](ctx, t, shell(0), p)
+	if e := wantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
+		t.Errorf("message %q", e.Message)
+	}
+}
+
 func TestExec_WhatIgnoresSIGTERMIsKilledAfterTheGrace(t *testing.T) {
 	path, open := pipe(t)
 	ctx, cancel := context.WithCancel(t.Context())

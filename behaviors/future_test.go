@@ -281,8 +281,8 @@ func TestAny_ResolvesWithTheLastFailure(t *testing.T) {
 
 func TestClose_OfAComposedFutureClosesWhatItIsMadeOf(t *testing.T) {
 	ts, fs := tasks(3)
-	ran := func(int) (int, error) { t.Error("function ran"); return 0, nil }
-	sum := behaviors.Then(behaviors.Any(behaviors.Then(fs[0], ran), fs[1], fs[2]), ran)
+	ran := func(int, error) (int, error) { t.Error("function ran"); return 0, nil }
+	sum := behaviors.Handle(behaviors.Any(fs...), ran)
 	sum.Close()
 	sum.Close()
 	want(t, sum, 0, engine.ErrClosed)

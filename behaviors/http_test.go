@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,6 +265,24 @@ func TestHTTP_EndsWithItsContext(t *testing.T) {
 	if e := wantFailure(t, o, "failed", false); e.Message != cause.Error() {
 		t.Errorf("message %q, want the cause", e.Message)
 	}
+}
+
+func TestHTTP_LeavesNoConnectionBehind(t *testing.T) {
+	var peers sync.Map
+	at := serve(t, func(_ http.ResponseWriter, r *http.Request) { peers.Store(r.RemoteAddr, r.Close) })
+	b := anywhere()
+	for range 2 {
+		_, o := run[behaviors.HTTPResult](t.Context(), t, b, behaviors.HTTPParams{URL: at})
+		if o.Err != nil {
+			t.Fatalf("failed: %+v", o.Err)
+		}
+	}
+	peers.Range(func(peer, closes any) bool {
+		if closes != true {
+			t.Errorf("the connection of %s is kept", peer)
+		}
+		return true
+	})
 }
 
 func TestHTTP_NoProxyIsUsed(t *testing.T) {

@@ -27,14 +27,14 @@ var (
 
 // public reports whether addr can be that of a server on the internet, rather than of the node, its network or its cloud.
 func public(addr netip.Addr) bool {
-	addr = addr.Unmap().WithZone("") // a prefix never contains an address with a zone
+	addr = addr.Unmap()
 	switch {
 	case nat64.Contains(addr):
 		all := addr.As16()
 		return public(netip.AddrFrom4([4]byte(all[12:])))
 	case !addr.IsGlobalUnicast() || addr.IsPrivate():
 		return false
-	case addr.Is6() && !globalIPv6.Contains(addr):
+	case addr.Is6() && !globalIPv6.Contains(addr): // an address with a zone is in no prefix
 		return false
 	}
 	return !containedIn(specialRanges, addr)

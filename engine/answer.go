@@ -35,8 +35,12 @@ const (
 	answerCodeCount int = iota
 )
 
+// maxRefusalBytes bounds the text of a refusal, which entries may record.
+const maxRefusalBytes = 128
+
 func refused(code answerCode, format string, args ...any) answer {
-	return answer{code: code, text: fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	return answer{code: code, text: text[:min(len(text), maxRefusalBytes)]}
 }
 
 // err returns what the caller of a command sees.

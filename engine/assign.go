@@ -66,10 +66,13 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 	return best, local, offer
 }
 
-// offerFor returns a parked offer with a slot for the behavior.
+// offerFor returns a parked offer with a slot for the behavior. What a node offered that is gone or drains is not used:
+// the task would only be lost or released again. A node that the view does not show yet is used when it does.
 func (o *owner) offerFor(behavior string) *parkedOffer {
+	nodes := o.m.view.Load().Nodes
 	for _, p := range o.offers {
-		if p.Slots <= 0 || p.bytes > maxAnswerBytes/2 {
+		n, present := nodes[p.Node]
+		if !present || n.Draining || p.Slots <= 0 || p.bytes > maxAnswerBytes/2 {
 			continue
 		}
 		for i := range p.Behaviors {

@@ -18,11 +18,14 @@ const (
 	laneCount
 )
 
-// Limits of batches; see DESIGN on why an entry, a request and a message must hold them.
+// Limits of batches. An entry takes whole batches, as long as it is below events.SealEntryBytes: with a batch of
+// maxBatchBytes whose last command carries the largest payload it must stay below events.MaxEntryBytes.
 const (
 	maxBatchCommands = 2048
-	maxBatchBytes    = 256 << 10 // a batch takes no further command beyond it
+	maxBatchBytes    = 192 << 10 // a batch takes no further command beyond it
 	maxAnswerBytes   = 512 << 10
+	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
+	commandBytes = 192
 )
 
 // batch is what travels to an owner: commands that are decided in one entry, in order.
@@ -37,7 +40,7 @@ type batch struct {
 // command is one request to a shard. The set is closed: pointers to the types below.
 type command interface {
 	op() uint64
-	size() int // approximate, encoded
+	size() int // at least what it takes encoded, and what its events and its answer take in an entry
 	encode(w *wire.Writer)
 	decode(r *wire.Reader)
 }
@@ -224,25 +227,37 @@ func newCommand(op uint64) command {
 	return nil
 }
 
-func (c *submitCommand) size() int   { return 128 + len(c.Params) }
-func (c *mergeCommand) size() int    { return 160 + len(c.Submit.Params) }
-func (c *progressCommand) size() int { return 96 + len(c.Progress.Note) }
-func (c *operateCommand) size() int  { return 64 + len(c.Reason) }
-func (*pauseCommand) size() int      { return 64 }
-func (c *offerCommand) size() int    { return 64 + 64*len(c.Behaviors) }
-func (c *rollCallCommand) size() int { return 64 + 48*len(c.Attempts) }
-func (*handOverCommand) size() int   { return 64 }
-func (*getCommand) size() int        { return 64 }
-func (*awaitCommand) size() int      { return 64 }
-func (*listCommand) size() int       { return 256 }
-func (*infoCommand) size() int       { return 16 }
+func (c *submitCommand) size() int {
+	return commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
+}
+
+func (c *mergeCommand) size() int { return commandBytes + len(c.Submit.Task) + c.Submit.size() }
+func (c *progressCommand) size() int {
+	return commandBytes + len(c.Task) + len(c.Node) + len(c.Progress.Note)
+}
+func (c *operateCommand) size() int { return commandBytes + len(c.Task) + len(c.Reason) }
+func (*pauseCommand) size() int     { return commandBytes + maxSettingsBytes }
+func (c *offerCommand) size() int   { return 64 + 64*len(c.Behaviors) }
+func (*handOverCommand) size() int  { return 64 }
+func (c *getCommand) size() int     { return 64 + len(c.Task) }
+func (c *awaitCommand) size() int   { return 64 + len(c.Task) }
+func (*listCommand) size() int      { return 512 }
+func (*infoCommand) size() int      { return 16 }
+
+func (c *rollCallCommand) size() int {
+	n := commandBytes + len(c.Node)
+	for i := range c.Attempts {
+		n += 16 + len(c.Attempts[i].Task)
+	}
+	return n
+}
 
 func (c *completeCommand) size() int {
-	n := 96 + len(c.Result)
+	n := 2*commandBytes + 2*len(c.Task) + len(c.Node) + len(c.Result) // the task may be run again at once: two events
 	if c.Error != nil {
-		n += len(c.Error.Message)
+		n += len(c.Error.Code) + len(c.Error.Message)
 		for name, value := range c.Error.Properties {
-			n += len(name) + len(value)
+			n += 16 + len(name) + len(value)
 		}
 	}
 	return n

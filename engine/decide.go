@@ -132,8 +132,8 @@ func (c *submitCommand) check() error {
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
 		return err
 	}
-	if _, err := c.Policy.Complete(); err != nil {
-		return err
+	if !c.Policy.IsComplete() {
+		return errors.New("policy: a field is missing or out of range")
 	}
 	switch {
 	case len(c.Params) > events.MaxPayloadBytes+1:
@@ -172,7 +172,7 @@ func (d *decider) complete(c *completeCommand) answer {
 	case failed:
 		d.fail(t, *c.Error, d.nextTry(t, c))
 	case snoozed:
-		d.giveBack(t, &events.Snoozed{Until: d.now.Add(c.Wait)})
+		d.giveBack(t, &events.Snoozed{Until: d.now.Add(max(c.Wait, 0))})
 	case released:
 		d.giveBack(t, &events.Released{Until: d.now})
 	}
@@ -240,15 +240,22 @@ func (d *decider) giveBack(t *projection.Task, body events.Body) *projection.Tas
 	return t
 }
 
-// lose gives up every attempt of a node whose session has ended.
-func (d *decider) lose(node string) {
+// lose gives up the attempts of a node whose session has ended; false when the entry is full before all are given up.
+func (d *decider) lose(node string) bool {
 	for _, t := range d.runningOn(node) {
+		if d.full() {
+			return false
+		}
 		t = d.giveBack(t, &events.Lost{Until: d.now.Add(t.Kind.Policy.LostDelay)})
 		if d.err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
 			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
 		}
 	}
+	return true
 }
+
+// full reports that the entry takes no further command.
+func (d *decider) full() bool { return d.entry.Size() >= events.SealEntryBytes }
 
 // runningOn returns the tasks on a node in the order they started.
 func (d *decider) runningOn(node string) []*projection.Task {
@@ -257,8 +264,8 @@ func (d *decider) runningOn(node string) []*projection.Task {
 
 // rollCall compares what a node runs with what the state says it runs. It releases the attempts that the node does not
 // know although their assignment must have reached it: those that answered an offer which the node counts as answered,
-// and those that an owner before this one started on its own node (began is the first entry of this ownership). It
-// returns the node's attempts that are over or cancelled.
+// and those that an owner before this one started on its own node (began is the first entry of this ownership). What a
+// full entry leaves over is for the next roll call. It returns the node's attempts that are over or cancelled.
 func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
 	present := make(map[attemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
@@ -271,7 +278,7 @@ func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over 
 		missing := !present[attemptName{t.ID, t.Started}]
 		answered := t.Offer > 0 && t.Offer <= c.Answered
 		earlier := t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)
-		if missing && (answered || earlier) {
+		if missing && (answered || earlier) && !d.full() {
 			d.giveBack(t, &events.Released{Until: d.now})
 		}
 	}
@@ -283,6 +290,7 @@ func (d *decider) progress(c *progressCommand) answer {
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
 		return answer{code: answerStale}
 	}
+	c.Progress.Note = c.Progress.Note[:min(len(c.Progress.Note), events.MaxNameBytes)]
 	d.emit(t.ID, t, "", &c.Progress)
 	return answer{}
 }
@@ -360,6 +368,9 @@ type settings struct {
 	Paused []string `json:"paused"` // behaviors, sorted
 }
 
+// maxSettingsBytes bounds the settings as JSON text: each change of them is recorded as a whole.
+const maxSettingsBytes = 32 << 10
+
 // settingsBehavior is the behavior of cluster/settings. No node runs it, and the task is suspended.
 const settingsBehavior = "cluster"
 
@@ -379,8 +390,8 @@ func (d *decider) pause(c *pauseCommand) answer {
 		now.Paused = slices.Delete(now.Paused, at, at+1)
 	}
 	text, err := json.Marshal(now)
-	if err != nil || len(text) > events.MaxPayloadBytes {
-		return refused(answerInvalid, "settings of %d bytes exceed the limit of %d", len(text), events.MaxPayloadBytes)
+	if err != nil || len(text) > maxSettingsBytes {
+		return refused(answerInvalid, "settings of %d bytes exceed the limit of %d", len(text), maxSettingsBytes)
 	}
 	if t != nil {
 		d.emit(t.ID, t, "", &events.Merged{Params: events.JSON(text)})

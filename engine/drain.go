@@ -14,8 +14,9 @@ func (m *member) drain(ctx context.Context) {
 	if err := m.store.Update(ctx, m.session, info); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
+	m.exec.drain()
+	waitFor(ctx, m.offers.withdraw(m), m.ttl)
 	idle := m.exec.drain()
-	m.offers.withdraw()
 	if !waitFor(ctx, idle, max(m.cfg.Grace, 0)) {
 		m.exec.cancelAll(m, errDraining)
 		waitFor(ctx, idle, overdue/2)

@@ -123,10 +123,7 @@ func (x *executor) release(behavior string) {
 	x.mu.Lock()
 	x.used--
 	x.limits[behavior].used--
-	woken := x.waiting
-	if len(woken) > 0 {
-		x.waiting = map[*inbox]struct{}{}
-	}
+	woken := x.wakeLocked()
 	freed := x.freed
 	x.mu.Unlock()
 	for i := range woken {
@@ -148,6 +145,7 @@ func (x *executor) launch(m *member, shard int, as assignment) {
 	a.ctx, a.cancel = context.WithCancelCause(m.attemptParent())
 	if as.policy.Timeout > 0 {
 		a.ctx, a.stop = context.WithTimeoutCause(a.ctx, as.policy.Timeout, errTimeout)
+		a.expectReturn(as.policy.Timeout + overdue)
 	}
 	x.mu.Lock()
 	x.attempts[attemptKey{shard, as.Started}] = a
@@ -180,11 +178,9 @@ func (x *executor) worker(a *attempt) {
 func (x *executor) execute(a *attempt) {
 	returned := false
 	var out Outcome
-	unwatch := context.AfterFunc(a.ctx, func() { a.afterContext(x) })
 	defer func() {
 		problem := recover()
 		a.done.Store(true)
-		unwatch()
 		if !returned {
 			out = crashed(problem)
 		}
@@ -209,7 +205,7 @@ func (x *executor) execute(a *attempt) {
 	out = a.behavior.Run(a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
 		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
-		Log: a.m.log.With("task", a.Task, "attempt", a.number), Progress: a.reportProgress})
+		Log: slog.New(&attemptLog{a.m.log.Handler(), a}), Progress: a.reportProgress})
 	returned = true
 }
 
@@ -236,18 +232,23 @@ func (a *attempt) parameters() ([]byte, error) {
 	return a.params.JSON()
 }
 
-// afterContext records the attempt as over when the function ignores the end of its context for too long. Its slot stays
-// taken.
-func (a *attempt) afterContext(x *executor) {
-	timer := time.AfterFunc(overdue, func() {
+// end ends the attempt's context and expects the function to return.
+func (a *attempt) end(cause error) {
+	a.cancel(cause)
+	if !errors.Is(cause, errFenced) {
+		a.expectReturn(overdue)
+	}
+}
+
+// expectReturn records the attempt as over when the function has not returned after the given time although its context
+// has ended. Its slot stays taken.
+func (a *attempt) expectReturn(within time.Duration) {
+	time.AfterFunc(within, func() {
 		if !a.done.Load() {
 			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
 				Next: byPolicy}, true)
 		}
 	})
-	if a.done.Load() {
-		timer.Stop()
-	}
 }
 
 // report sends the outcome to the owner, once. ended tells that the context was over when it was reached.
@@ -256,7 +257,7 @@ func (a *attempt) report(out Outcome, ended bool) {
 		return
 	}
 	cause := context.Cause(a.ctx)
-	if errors.Is(cause, errFenced) {
+	if errors.Is(cause, errFenced) || a.m.ctx.Err() != nil { // the session is over: its attempts are lost, whatever they say
 		a.m.exec.forget(a)
 		return
 	}
@@ -319,7 +320,7 @@ func (x *executor) cancelAttempt(shard int, started events.Ref, cause error) {
 	a := x.attempts[attemptKey{shard, started}]
 	x.mu.Unlock()
 	if a != nil {
-		a.cancel(cause)
+		a.end(cause)
 	}
 }
 
@@ -338,22 +339,24 @@ func (x *executor) cancelAll(m *member, cause error) {
 	}
 	x.mu.Unlock()
 	for _, a := range all {
-		a.cancel(cause)
+		a.end(cause)
 	}
 }
 
-// names lists the attempts of a session by shard.
-func (x *executor) names(m *member) map[int][]attemptName {
+// names lists the attempts of a session in a shard.
+func (x *executor) names(m *member, shard int) (all []attemptName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	all := map[int][]attemptName{}
 	for key, a := range x.attempts {
-		if a.m == m {
-			all[key.shard] = append(all[key.shard], a.attemptName)
+		if a.m == m && key.shard == shard {
+			all = append(all, a.attemptName)
 		}
 	}
 	return all
 }
+
+// busy reports whether a session has attempts in a shard.
+func (x *executor) busy(m *member, shard int) bool { return len(x.names(m, shard)) > 0 }
 
 // drain refuses new work and returns a channel that is closed when no attempt is left.
 func (x *executor) drain() <-chan struct{} {
@@ -405,11 +408,9 @@ func (x *executor) reserve(n int) (int, []offeredBehavior) {
 	return n, detail
 }
 
-// unreserve ends what reserve began, and wakes the owners that wait for a slot.
-func (x *executor) unreserve(n int, detail []offeredBehavior) {
-	if n == 0 {
-		return
-	}
+// unreserve ends what reserve began: the slots of the assignments that it brought are taken, and the owners here that
+// wait for one are woken for the rest.
+func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment) {
 	x.mu.Lock()
 	x.offered -= n
 	for _, b := range detail {
@@ -417,20 +418,51 @@ func (x *executor) unreserve(n int, detail []offeredBehavior) {
 			l.offered -= b.Slots
 		}
 	}
-	woken := x.waiting
-	if len(woken) > 0 {
-		x.waiting = map[*inbox]struct{}{}
+	for i := range given {
+		x.used++
+		x.limits[given[i].behavior].used++
 	}
+	woken := x.wakeLocked()
 	x.mu.Unlock()
 	for i := range woken {
 		i.ring()
 	}
 }
 
-// occupy takes a slot for an assignment, which an offer had reserved.
-func (x *executor) occupy(behavior string) {
+func (x *executor) wakeLocked() map[*inbox]struct{} {
+	woken := x.waiting
+	if len(woken) > 0 {
+		x.waiting = map[*inbox]struct{}{}
+	}
+	return woken
+}
+
+// wanted reports whether an owner here waits for a slot.
+func (x *executor) wanted() bool {
 	x.mu.Lock()
-	x.used++
-	x.limits[behavior].used++
-	x.mu.Unlock()
+	defer x.mu.Unlock()
+	return len(x.waiting) > 0
+}
+
+// attemptLog adds to each record which attempt it is of; only then, since most attempts log nothing.
+type attemptLog struct {
+	slog.Handler
+	a *attempt
+}
+
+// Handle implements slog.Handler.
+func (h *attemptLog) Handle(ctx context.Context, r slog.Record) error {
+	r = r.Clone()
+	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.Uint64("attempt", uint64(h.a.number)))
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *attemptLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &attemptLog{h.Handler.WithAttrs(attrs), h.a}
+}
+
+// WithGroup implements slog.Handler.
+func (h *attemptLog) WithGroup(name string) slog.Handler {
+	return &attemptLog{h.Handler.WithGroup(name), h.a}
 }

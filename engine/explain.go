@@ -136,7 +136,5 @@ func (m *member) adopt(s settings) {
 	}
 	m.settings.Store(&s)
 	m.log.Info("settings have changed", "paused", s.Paused)
-	for _, o := range m.place.served() {
-		o.inbox.ring()
-	}
+	m.place.ringOwners()
 }

@@ -43,8 +43,9 @@ type futureShard struct {
 
 	here   bool // the owner is in this process, and has told everything after from
 	from   events.Ref
-	recent map[events.TaskID]outcome
-	order  []events.TaskID // of recent, oldest first
+	recent []outcome             // a ring of the latest ones
+	oldest int                   // place in recent of the next one to be overwritten
+	index  map[events.TaskID]int // place in recent of a task's latest
 }
 
 // askState is when a future asks next.
@@ -73,15 +74,16 @@ func (fs *futures) add(f *Future) *outcome {
 	s.mu.Lock()
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
-		if o, ok := s.recent[f.id]; ok && o.life == f.life && o.run == f.run && !o.elided {
+		if o := s.recentLocked(f.id); o != nil && o.life == f.life && o.run == f.run && !o.elided {
+			found := *o
 			s.mu.Unlock()
-			return &o
+			return &found
 		}
 	}
 	s.waiting[f.id] = append(s.waiting[f.id], f)
 	f.asks = askState{time.Now().Add(sweepEvery), sweepEvery}
 	if covered {
-		if o, ok := s.recent[f.id]; ok && (o.life > f.life || o.run >= f.run || o.elided) {
+		if o := s.recentLocked(f.id); o != nil && (o.life > f.life || o.run >= f.run || o.elided) {
 			covered = false
 		}
 	}
@@ -177,16 +179,28 @@ func (s *futureShard) rememberLocked(o outcome) {
 	if len(o.result) > maxInlineResult {
 		o.result, o.elided = nil, true
 	}
-	if _, again := s.recent[o.task]; !again {
-		if len(s.order) >= maxRecent {
-			oldest := s.recent[s.order[0]]
-			s.from = max(s.from, oldest.ref+1)
-			delete(s.recent, s.order[0])
-			s.order = s.order[1:]
-		}
-		s.order = append(s.order, o.task)
+	if at, again := s.index[o.task]; again {
+		s.from = max(s.from, s.recent[at].ref+1) // an earlier outcome of the task is forgotten: it has to be asked for
+		s.recent[at] = o
+		return
 	}
-	s.recent[o.task] = o
+	if len(s.recent) < maxRecent {
+		s.index[o.task] = len(s.recent)
+		s.recent = append(s.recent, o)
+		return
+	}
+	old := &s.recent[s.oldest]
+	s.from = max(s.from, old.ref+1)
+	delete(s.index, old.task)
+	s.index[o.task], *old = s.oldest, o
+	s.oldest = (s.oldest + 1) % maxRecent
+}
+
+func (s *futureShard) recentLocked(id events.TaskID) *outcome {
+	if at, ok := s.index[id]; ok {
+		return &s.recent[at]
+	}
+	return nil
 }
 
 // serveHere says that from now on the owner in this process tells every outcome of the shard; serveAway that it stopped.
@@ -194,7 +208,7 @@ func (fs *futures) serveHere(shard int, after Head) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	s.here, s.from = true, events.RefOf(after.Number+1, 0)
-	s.recent, s.order = map[events.TaskID]outcome{}, nil
+	s.recent, s.oldest, s.index = nil, 0, map[events.TaskID]int{}
 	s.mu.Unlock()
 	fs.askAll(shard)
 }
@@ -203,7 +217,7 @@ func (fs *futures) serveAway(shard int) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	subscribe := !s.subscribed && len(s.waiting) > 0 && fs.bus != nil && fs.ctx != nil
-	s.here, s.recent, s.order = false, nil, nil
+	s.here, s.recent, s.oldest, s.index = false, nil, 0, nil
 	s.subscribed = s.subscribed || subscribe
 	s.mu.Unlock()
 	if subscribe {

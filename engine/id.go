@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 const stickiness = 10 * time.Millisecond
 
 // maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
-const maxSpare = 64
+const maxSpare = 1024
 
 var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
@@ -60,17 +61,22 @@ func (s *idSource) draw() events.TaskID {
 	}
 	for {
 		var b [16]byte
+		var text [26]byte
 		binary.BigEndian.PutUint64(b[:], rand.Uint64())
 		binary.BigEndian.PutUint64(b[8:], rand.Uint64())
-		id := events.TaskID(idEncoding.EncodeToString(b[:]))
-		shard := id.Shard(s.shards)
+		idEncoding.Encode(text[:], b[:])
+		shard := events.ShardOf(text[:], s.shards)
 		if shard == want {
-			return id
+			return events.TaskID(text[:])
 		}
-		if len(s.spare[shard]) < maxSpare {
-			s.spare[shard] = append(s.spare[shard], id)
+		if len(s.spare[shard]) < maxSpare && s.preferred(shard) {
+			s.spare[shard] = append(s.spare[shard], events.TaskID(text[:]))
 		}
 	}
+}
+
+func (s *idSource) preferred(shard int) bool {
+	return len(s.prefer) == 0 || slices.Contains(s.prefer, shard)
 }
 
 func (s *idSource) current() int {

@@ -237,6 +237,12 @@ func (m *member) see(v *Membership) error {
 	m.load.hearKeys(v)
 	m.place.ring()
 	m.offers.ring()
+	for id := range v.Nodes {
+		if _, known := old.Nodes[id]; !known {
+			m.place.ringOwners() // its offers may have come before it was seen
+			break
+		}
+	}
 	return nil
 }
 
@@ -289,9 +295,12 @@ func (m *member) announce(shard int, outcomes []outcome) {
 	for _, data := range encodeOutcomes(outcomes) {
 		m.router.hint(doneSubject(shard), "", data)
 	}
+	source := m.source()
+	var text []byte
 	for i := range outcomes {
 		if o := &outcomes[i]; o.status != 0 {
-			m.router.hint("completed."+o.behavior+"."+publicStatus(o.status), "", o.cloudEvent(nil, m.source(), shard))
+			text = o.cloudEvent(text[:0], source, shard)
+			m.router.hint("completed."+o.behavior+"."+publicStatus(o.status), "", text)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)
-	n.exec.freed = n.offers.ring
+	n.exec.freed = n.offers.slotFreed
 	client.router.offers = n.offers
 	client.local = &n.member
 	return n, nil

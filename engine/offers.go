@@ -1,43 +1,58 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/events"
 )
 
 const (
-	// reofferEvery is the shortest time between two offers to a shard of which neither was answered.
+	// reofferEvery is the shortest time that an offer stands before it is replaced by one of another size.
 	reofferEvery = 20 * time.Millisecond
+	// closedOffer is how long the answer to an offer may come after the answer to a later one.
+	closedOffer = time.Second
 	// rollCallEvery is how often a node tells the owners what it runs.
 	rollCallEvery = 2 * time.Second
 )
 
-// offers parks free slots of this node with the owners of shards that others serve: a standing offer reserves its slots
-// until it is answered. Free slots are shared out by backlog. It lives as long as the node: offer numbers outlast
-// sessions, and a later offer closes the earlier ones of its lane.
+// offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its
+// slots until it is answered. How many a shard is offered follows from what it used of the last offer and from its
+// backlog, as far as known. It lives as long as the node: offer numbers outlast sessions, and a later offer closes the
+// earlier ones of its lane.
 type offers struct {
 	n    *Node
 	wake chan struct{}
 
 	mu     sync.Mutex
-	shards []shardOffer
+	shards []shardOffers
 	closed bool
+	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
+
+	short atomic.Bool // fewer slots are offered than wanted: a freed one matters
 }
 
-type shardOffer struct {
-	number   uint64  // of the last offer made
-	answered uint64  // every offer up to this one is answered or closed
-	flight   *flight // the last offer, until it is answered
-	slots    int     // reserved by it
-	detail   []offeredBehavior
+type shardOffers struct {
+	number   uint64 // of the last offer made
+	open     []openOffer
+	want     int  // slots to offer next
 	rollCall bool // the owner must be told what runs here, even if nothing does
 }
 
+// openOffer is an offer whose answer has not come.
+type openOffer struct {
+	*flight
+	slots  int
+	detail []offeredBehavior
+	closed time.Time // when a later one was answered; zero: none was
+}
+
 func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: make(chan struct{}, 1), shards: make([]shardOffer, n.Client.cfg.Shards)}
+	return &offers{n: n, wake: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards)}
 }
 
 func (of *offers) ring() {
@@ -47,57 +62,90 @@ func (of *offers) ring() {
 	}
 }
 
+// slotFreed lets a freed slot be offered, if it is wanted.
+func (of *offers) slotFreed() {
+	if of.short.Load() {
+		of.ring()
+	}
+}
+
+// last is the offer that stands; nil without one.
+func (s *shardOffers) last() *openOffer {
+	if n := len(s.open); n > 0 && s.open[n-1].batch.number == s.number {
+		return &s.open[n-1]
+	}
+	return nil
+}
+
+// answeredUpTo is the number up to which every offer is answered.
+func (s *shardOffers) answeredUpTo() uint64 {
+	if len(s.open) > 0 {
+		return s.open[0].batch.number - 1
+	}
+	return s.number
+}
+
 // ownerChanged makes the offer to a shard known to its new owner.
 func (of *offers) ownerChanged(shard int) {
 	of.mu.Lock()
 	s := &of.shards[shard]
 	s.rollCall = true
-	f := s.flight
+	var f *flight
+	if last := s.last(); last != nil {
+		f = last.flight
+	}
 	of.mu.Unlock()
 	of.n.router.dispatch(f)
 	of.ring()
 }
 
-// flightOf returns the offer of that number while it is unanswered.
+// flightOf returns the offer of that number while it stands.
 func (of *offers) flightOf(shard int, number uint64) *flight {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if f := of.shards[shard].flight; f != nil && f.batch.number == number {
-		return f
+	if last := of.shards[shard].last(); last != nil && last.batch.number == number {
+		return last.flight
 	}
 	return nil
 }
 
-// answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked. Only the answer to
-// the last offer counts; what an earlier one was given comes back by the roll call.
+// answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
 func (of *offers) answered(shard int, number uint64, answers []answer) {
 	of.mu.Lock()
 	s := &of.shards[shard]
-	if s.flight == nil || s.flight.batch.number != number {
+	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.batch.number == number })
+	if at < 0 {
 		of.mu.Unlock()
 		return
 	}
+	offer := s.open[at]
 	if answers == nil {
-		s.flight.patient, s.flight.sent = true, time.Now()
+		offer.patient, offer.sent = true, time.Now()
 		of.mu.Unlock()
 		return
 	}
-	offer := s.flight.batch.commands[0].(*offerCommand)
 	given := of.accept(shard, answers)
-	x := of.n.exec
-	x.unreserve(s.slots, s.detail)
-	s.flight, s.answered, s.slots, s.rollCall = nil, number, 0, true
 	m := of.n.member.Load()
-	if m == nil || m.session.ID != offer.Node {
+	if m == nil || m.session.ID != offer.batch.commands[0].(*offerCommand).Node {
 		given = nil // attempts of a session that is over: their owner finds them lost
 	}
-	for i := range given {
-		x.occupy(given[i].behavior)
+	x := of.n.exec
+	x.unreserve(offer.slots, offer.detail, given)
+	s.open = slices.Delete(s.open, at, at+1)
+	for i := range s.open[:at] {
+		s.open[i].closed = time.Now()
+	}
+	s.rollCall = true
+	if len(given) > 0 {
+		s.want = min(2*len(given), max(x.unused()/2, 1))
 	}
 	of.mu.Unlock()
 	for i := range given {
 		x.launch(m, shard, given[i])
 	}
+	of.mu.Lock()
+	of.tellNone()
+	of.mu.Unlock()
 	of.ring()
 }
 
@@ -135,11 +183,32 @@ func (m *member) offersLoop(ctx context.Context) error {
 	}
 }
 
-// withdraw stops making offers: the node drains.
-func (of *offers) withdraw() {
+// withdraw stops making offers, as the node drains, and closes those that stand. The channel that it returns is closed
+// when all are answered: nothing more will be assigned.
+func (of *offers) withdraw(m *member) <-chan struct{} {
 	of.mu.Lock()
+	defer of.mu.Unlock()
 	of.closed = true
-	of.mu.Unlock()
+	none := make(chan struct{})
+	of.none = none
+	for shard := range of.shards {
+		if last := of.shards[shard].last(); last != nil && last.slots > 0 {
+			of.send(m, shard, 0, nil)
+		}
+	}
+	of.tellNone()
+	return none
+}
+
+func (of *offers) tellNone() {
+	withSlots := func(o openOffer) bool { return o.slots > 0 }
+	for i := range of.shards {
+		if of.none == nil || slices.ContainsFunc(of.shards[i].open, withSlots) {
+			return
+		}
+	}
+	close(of.none)
+	of.none = nil
 }
 
 // reset forgets the offers of a session that is over. Their numbers stay used.
@@ -148,90 +217,131 @@ func (of *offers) reset() {
 	defer of.mu.Unlock()
 	for i := range of.shards {
 		s := &of.shards[i]
-		if s.flight != nil {
-			of.n.exec.unreserve(s.slots, s.detail)
+		for _, o := range s.open {
+			of.n.exec.unreserve(o.slots, o.detail, nil)
 		}
-		s.flight, s.slots, s.answered = nil, 0, s.number
+		s.open, s.want = nil, 0
 	}
 }
 
-// adjust makes, repeats and replaces offers. An offer is replaced when its share has doubled, or when it holds slots
-// that a backlog elsewhere wants.
+// foreignShard is a shard that another node serves.
+type foreignShard struct{ shard, backlog int }
+
+// adjust makes, repeats and replaces offers, for the longest backlogs first. When slots are short, here or for a backlog
+// elsewhere, offers that stand unused give theirs back.
 func (of *offers) adjust(m *member, now time.Time) {
 	if !m.mayStart() {
 		return
 	}
-	shares := of.shares(m)
+	foreign := m.foreignShards(now)
+	total := m.exec.unused()
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	for shard := range of.shards {
-		s := &of.shards[shard]
-		share, foreign := shares[shard]
+	base := 0
+	if len(foreign) > 0 {
+		base = max(1, total/(4*len(foreign)))
+	}
+	short := m.exec.wanted()
+	for _, f := range foreign {
+		s := &of.shards[f.shard]
+		of.forget(s, now)
+		last := s.last()
+		want := max(base, s.want, f.backlog)
 		switch {
-		case s.flight != nil && now.Sub(s.flight.sent) > s.flight.patience():
-			of.repeat(s, now)
-		case !foreign || of.closed:
-		case s.flight == nil && share > 0:
-			of.offer(m, shard, share)
-		case s.flight != nil && now.Sub(s.flight.began) > reofferEvery && (share >= 2*s.slots || 2*share < s.slots):
-			of.n.exec.unreserve(s.slots, s.detail)
-			s.slots = 0
-			of.offer(m, shard, share)
+		case last == nil && of.closed:
+		case last == nil:
+			short = !of.offer(m, f.shard, want) || short
+		case now.Sub(last.sent) > last.patience():
+			of.repeat(last, now)
+		case !of.closed && f.backlog > 2*last.slots && now.Sub(last.began) > reofferEvery:
+			short = !of.offer(m, f.shard, want) || short
+		}
+	}
+	of.short.Store(short)
+	if short && !of.closed {
+		of.reclaim(m, foreign, base, now)
+	}
+}
+
+// forget gives up offers whose answer does not come although a later one was answered.
+func (of *offers) forget(s *shardOffers, now time.Time) {
+	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
+		over := !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
+		if over {
+			of.n.exec.unreserve(o.slots, o.detail, nil)
+		}
+		return over
+	})
+}
+
+// reclaim shrinks the offers that have stood unused for a while.
+func (of *offers) reclaim(m *member, foreign []foreignShard, base int, now time.Time) {
+	if m.exec.unused() < 2*len(foreign) {
+		base = 0
+	}
+	for _, f := range foreign {
+		s := &of.shards[f.shard]
+		if last := s.last(); last != nil && f.backlog == 0 && last.slots > base && now.Sub(last.began) > reofferEvery && len(s.open) == 1 {
+			s.want = 0
+			of.replace(m, f.shard, base)
 		}
 	}
 }
 
 // repeat sends an unanswered offer again, by turns over the bus and through the store.
-func (of *offers) repeat(s *shardOffer, now time.Time) {
-	f := s.flight
-	viaStore := !f.patient
-	f.sent, f.patient = now, viaStore
+func (of *offers) repeat(last *openOffer, now time.Time) {
+	viaStore := !last.patient
+	last.sent, last.patient = now, viaStore
 	if viaStore {
-		of.n.router.detour(f)
+		of.n.router.detour(last.flight)
 	} else {
-		of.n.router.dispatch(f)
+		of.n.router.dispatch(last.flight)
 	}
 }
 
-// offer reserves slots and offers them; share 0 closes the last offer without making room for work.
-func (of *offers) offer(m *member, shard, share int) {
-	s := &of.shards[shard]
-	slots, detail := m.exec.reserve(share)
-	if slots == 0 && s.flight == nil {
-		return
+// offer reserves slots and offers them; false when there are fewer than wanted.
+func (of *offers) offer(m *member, shard, want int) bool {
+	slots, detail := m.exec.reserve(want)
+	if slots > 0 {
+		of.send(m, shard, slots, detail)
 	}
+	return slots >= want
+}
+
+// replace lets a smaller offer close the one that stands; its slots are free when the owner has answered it.
+func (of *offers) replace(m *member, shard, want int) {
+	slots, detail := 0, []offeredBehavior(nil)
+	if want > 0 {
+		slots, detail = m.exec.reserve(want)
+	}
+	of.send(m, shard, slots, detail)
+}
+
+func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
+	s := &of.shards[shard]
 	s.number++
 	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	s.slots, s.detail = slots, detail
 	r := of.n.router
-	s.flight = newFlight(shard, &batch{r.sender, laneOffer, s.number, r.principal, []command{c}}, nil)
-	r.dispatch(s.flight)
+	f := newFlight(shard, &batch{r.sender, laneOffer, s.number, r.principal, []command{c}}, nil)
+	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
+	r.dispatch(f)
 }
 
-// shares divides the slots that are not busy among the shards that others serve, by their backlog of what this node
-// runs; the shards served here take part as one.
-func (of *offers) shares(m *member) map[int]int {
-	total := m.exec.unused()
+// foreignShards returns the shards that other live nodes serve: the longest backlog first, then a different one every
+// second.
+func (m *member) foreignShards(now time.Time) []foreignShard {
 	v := m.view.Load()
-	weights, sum := map[int]int{}, 0
-	for shard := range m.cfgShards() {
-		backlog := m.load.backlogOf(shard, m.exec.behaviors)
+	shards := m.cfgShards()
+	all := make([]foreignShard, 0, shards)
+	for i := range shards {
+		shard := (i + int(now.Unix())) % shards
 		owner := v.Owners[shard]
 		if _, alive := v.Nodes[owner.Node]; alive && owner.Node != m.session.ID {
-			weights[shard] = 1 + backlog
-			sum += 1 + backlog
-		} else if owner.Node == m.session.ID {
-			sum += 1 + backlog
+			all = append(all, foreignShard{shard, m.load.backlogOf(shard, m.exec.behaviors)})
 		}
 	}
-	shares := make(map[int]int, len(weights))
-	for shard, w := range weights {
-		shares[shard] = total * w / sum
-		if shares[shard] == 0 && (w > 1 || total > 0 && total < sum && int(time.Now().Unix())%len(weights) == len(shares)) {
-			shares[shard] = min(1, total)
-		}
-	}
-	return shares
+	slices.SortStableFunc(all, func(a, b foreignShard) int { return cmp.Compare(b.backlog, a.backlog) })
+	return all
 }
 
 // rollCalls tells the owners what this node runs, every two seconds and when a shard has a new owner.
@@ -239,11 +349,9 @@ func (m *member) rollCalls(ctx context.Context) error {
 	ticker := time.NewTicker(rollCallEvery)
 	defer ticker.Stop()
 	for {
-		names := m.exec.names(m)
-		for shard := range m.cfgShards() {
-			if answered, due := m.offers.rollCallDue(shard, len(names[shard]) > 0); due {
-				m.callRoll(shard, &rollCallCommand{m.session.ID, names[shard], answered})
-			}
+		// The answered offers are read before the attempts: what an offer brought up to then is among these.
+		for shard, answered := range m.offers.rollCallsDue(func(shard int) bool { return m.exec.busy(m, shard) }) {
+			m.callRoll(shard, &rollCallCommand{m.session.ID, m.exec.names(m, shard), answered})
 		}
 		select {
 		case <-ctx.Done():
@@ -253,14 +361,18 @@ func (m *member) rollCalls(ctx context.Context) error {
 	}
 }
 
-// rollCallDue reports up to which number offers are answered, and whether the owner must hear of this node.
-func (of *offers) rollCallDue(shard int, busy bool) (answered uint64, due bool) {
+// rollCallsDue returns the shards whose owners must hear of this node, and up to which number offers are answered.
+func (of *offers) rollCallsDue(busy func(shard int) bool) map[int]uint64 {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	s := &of.shards[shard]
-	due = busy || s.rollCall
-	s.rollCall = false
-	return s.answered, due
+	due := map[int]uint64{}
+	for shard := range of.shards {
+		if s := &of.shards[shard]; s.rollCall || busy(shard) {
+			due[shard] = s.answeredUpTo()
+			s.rollCall = false
+		}
+	}
+	return due
 }
 
 func (m *member) callRoll(shard int, c *rollCallCommand) {

@@ -164,7 +164,9 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note}
 
 	for _, node := range in.lost {
-		d.lose(node)
+		if !d.lose(node) {
+			o.inbox.lose(node) // the rest, with the next entry
+		}
 	}
 	o.decideLane(d, laneWork, in.lanes[laneWork])
 	o.decideLane(d, laneSubmit, in.lanes[laneSubmit])

@@ -430,4 +430,11 @@ func (p *placement) served() []*owner {
 	return all
 }
 
+// ringOwners makes every owner in this process take a turn.
+func (p *placement) ringOwners() {
+	for _, o := range p.served() {
+		o.inbox.ring()
+	}
+}
+
 func (p *placement) wait() { p.serving.Wait() }

@@ -184,7 +184,8 @@ type Message struct {
 // cluster. Messages on every subject but completed.> are authenticated with the cluster key: forged or garbled ones
 // never reach a handler. Methods may be called concurrently.
 type Bus interface {
-	// Publish sends without waiting. An error means that the message was not sent, nil proves nothing.
+	// Publish sends without waiting and does not keep data. An error means that the message was not sent, nil proves
+	// nothing.
 	Publish(subject, reply string, data []byte) error
 	// Subscribe calls h for every message on subject, one at a time, until ctx ends; of the subscribers that share a
 	// queue name, one gets each message. It returns when the subscription is made; without a connection it is made

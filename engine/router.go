@@ -139,7 +139,11 @@ func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
 
 // replySubject tells of which batch an answer, or the news that nobody listens, is.
 func (r *router) replySubject(f *flight) string {
-	return fmt.Sprintf("node.%s.%d.%d.%d", r.sender, f.shard, f.batch.lane, f.batch.number)
+	b := make([]byte, 0, 64)
+	b = append(append(b, "node."...), r.sender...)
+	b = strconv.AppendInt(append(b, '.'), int64(f.shard), 10)
+	b = strconv.AppendUint(append(b, '.'), uint64(f.batch.lane), 10)
+	return string(strconv.AppendUint(append(b, '.'), f.batch.number, 10))
 }
 
 // post gives the flight to the goroutine that writes to the store.
@@ -438,15 +442,16 @@ func (r *router) hint(subject, reply string, data []byte) {
 	}
 }
 
+type reply struct {
+	a   answer
+	err error
+}
+
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
 	if r.closed.Load() {
 		return answer{}, ErrClosed
-	}
-	type reply struct {
-		a   answer
-		err error
 	}
 	got := make(chan reply, 1)
 	if !r.send(shard, laneID, c, func(a answer, err error) { got <- reply{a, err} }) {

@@ -33,11 +33,29 @@ const (
 	RunAgain                       // a new run with a fresh budget
 )
 
+// maxCount bounds the attempts and losses that a policy can allow.
+const maxCount = 1_000_000
+
 // maxDuration keeps every point in time that a policy can lead to far from overflow.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
+// IsComplete reports whether the policy is what Complete returns of some policy: in range, in whole milliseconds, and
+// with no default left to fill in.
+func (p *Policy) IsComplete() bool {
+	for _, d := range [...]time.Duration{p.Timeout, p.LostDelay, p.Backoff.Base, p.Backoff.Max, p.Retain} {
+		if d < 0 || d > maxDuration || d%time.Millisecond != 0 {
+			return false
+		}
+	}
+	return p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= maxCount &&
+		p.MaxLost > 0 && p.MaxLost <= maxCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
+}
+
 // Complete returns the policy with every default filled in, or an error that names the field out of range.
 func (p Policy) Complete() (Policy, error) {
+	if p.IsComplete() {
+		return p, nil
+	}
 	for _, d := range []struct {
 		name string
 		at   *time.Duration
@@ -65,8 +83,8 @@ func (p Policy) Complete() (Policy, error) {
 		{"max attempts", &p.MaxAttempts, 25},
 		{"max lost", &p.MaxLost, 5},
 	} {
-		if *n.at < 0 || *n.at > 1_000_000 {
-			return p, fmt.Errorf("policy: %s %d, want 0 to 1000000", n.name, *n.at)
+		if *n.at < 0 || *n.at > maxCount {
+			return p, fmt.Errorf("policy: %s %d, want 0 to %d", n.name, *n.at, maxCount)
 		}
 		if *n.at == 0 {
 			*n.at = n.def

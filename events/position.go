@@ -33,7 +33,9 @@ type Position struct {
 
 // String returns "<shard>.<entry>.<index>".
 func (p Position) String() string {
-	return fmt.Sprintf("%d.%d.%d", p.Shard, p.Ref.Entry(), p.Ref.Index())
+	b := strconv.AppendUint(make([]byte, 0, 40), uint64(p.Shard), 10)
+	b = strconv.AppendUint(append(b, '.'), p.Ref.Entry(), 10)
+	return string(strconv.AppendInt(append(b, '.'), int64(p.Ref.Index()), 10))
 }
 
 // MarshalText is String.

@@ -42,8 +42,11 @@ func (id TaskID) Affinity() string {
 
 // Shard is where the task lives in a cluster of count shards: the first 8 bytes of SHA-256(affinity), big endian, modulo
 // count. It is part of the stored format.
-func (id TaskID) Shard(count int) int {
-	sum := sha256.Sum256([]byte(id.Affinity()))
+func (id TaskID) Shard(count int) int { return ShardOf([]byte(id.Affinity()), count) }
+
+// ShardOf is the shard of every task of an affinity.
+func ShardOf(affinity []byte, count int) int {
+	sum := sha256.Sum256(affinity)
 	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(count))
 }
 

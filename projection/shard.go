@@ -152,10 +152,24 @@ func check(t *Task, ev *events.Event) error {
 			return checkEnd(t, b.Next, b.Run, 0, refuse)
 		}
 		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
+	case *events.Snoozed:
+		return checkWait(b.Until, ev.At, refuse)
+	case *events.Lost:
+		return checkWait(b.Until, ev.At, refuse)
+	case *events.Released:
+		return checkWait(b.Until, ev.At, refuse)
 	case *events.Rescheduled:
 		if b.At == 0 && (from == IsCreated || from == Waiting) {
 			return refuse("a task that waits must have a time")
 		}
+	}
+	return nil
+}
+
+// checkWait keeps the lost stamp of a task that waits to run again from preceding its start.
+func checkWait(until, now events.Millis, refuse func(string, ...any) error) error {
+	if until < now {
+		return refuse("waits until %d, it is %d", until, now)
 	}
 	return nil
 }
@@ -189,22 +203,20 @@ func (t *Task) fold(ev *events.Event) {
 		}
 		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
 		t.Attempt, t.Started, t.StartedAt = b.Attempt, ev.Position.Ref, ev.At
-		t.Due, t.Rerun, t.ResultElided = 0, false, false
+		t.Due, t.ResultElided = 0, false
 		t.Result, t.Error, t.Progress = nil, nil, nil
 	case *events.Progressed:
 		t.Progress = b
 	case *events.Succeeded:
 		t.end(ev, Success, b.Next)
 		t.Result = b.Result
-		t.Runs++
-		t.RunEnded = true
+		t.endRun()
 	case *events.Failed:
 		t.end(ev, Failure, b.Next)
 		t.Error = &b.Error
 		t.Failures++
 		if b.Next == 0 {
-			t.Runs++
-			t.RunEnded = true
+			t.endRun()
 		}
 	case *events.Snoozed:
 		t.wait(b.Until)
@@ -215,10 +227,9 @@ func (t *Task) fold(ev *events.Event) {
 		t.wait(b.Until)
 	case *events.Rescheduled:
 		t.Due = b.At
-		t.Rerun = false
 	case *events.Merged:
 		t.Params, t.ParamsAt, t.ParamsElided = b.Params, ev.Position.Ref, false
-		t.Rerun = t.OnNode()
+		t.Rerun = t.Rerun || t.OnNode()
 	case *events.Suspended:
 		t.Suspended = true
 	case *events.Resumed:
@@ -232,6 +243,12 @@ func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
 	t.Status, t.Node, t.Due = status, "", next
 	t.Outcome, t.EndedAt = ev.Position.Ref, ev.At
 	t.Result, t.Error, t.Cancelled, t.ResultElided = nil, nil, false, false
+}
+
+// endRun counts a run that will not be tried again.
+func (t *Task) endRun() {
+	t.Runs++
+	t.RunEnded, t.Rerun = true, false
 }
 
 func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }
@@ -255,8 +272,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 		s.runningOn(t.Node).add(t)
 	case t.Final():
 		if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
-			t.RunEnded = true
-			t.Runs++
+			t.endRun()
 		}
 		t.elide()
 		s.finished.add(t)

@@ -60,7 +60,7 @@ type Task struct {
 	Status    Status
 	Suspended bool
 	Cancelled bool // RUNNING, and nothing shall start after this attempt
-	Rerun     bool // RUNNING, and merged parameters wait for a further run
+	Rerun     bool // parameters were merged while an attempt ran: a further run, with them, follows this one
 	RunEnded  bool // Failures and Lost belong to a run that is over
 
 	ParamsElided bool // the task has finished once since it got them: Params is only in the journal, at ParamsAt

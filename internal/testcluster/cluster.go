@@ -1,0 +1,180 @@
+package testcluster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+const (
+	// prefix is that of the keys of a cluster without a name of its own.
+	prefix = "taskledger/"
+	// patience bounds what must come true sooner or later, on a slow and busy machine.
+	patience = 30 * time.Second
+	// defaultTTL is the shortest that nodes accept: tests wait for the end of sessions.
+	defaultTTL = 3 * time.Second
+	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
+	defaultShards = 8
+)
+
+// Options say what a cluster of a test consists of. The zero value has etcd and NATS.
+type Options struct {
+	NoNATS bool          // no member ever has a bus
+	Shards int           // default 8
+	TTL    time.Duration // of sessions; default 3s
+}
+
+// Cluster is etcd, NATS, and the nodes and clients that a test starts on them, all in this process. When the test ends,
+// it verifies every journal, stops everybody and checks that nobody left a key behind. Its methods must be called from
+// the test's goroutine, unless they say otherwise.
+type Cluster struct {
+	NATS *NATS            // nil without
+	Etcd *clientv3.Client // needs no connection
+
+	t       testing.TB
+	options Options
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	nodes   []*Node
+	clients []*Client
+	killed  bool // a node was, and could not clean up
+}
+
+// New starts the servers of a cluster.
+func New(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	if o.Shards == 0 {
+		o.Shards = defaultShards
+	}
+	if o.TTL == 0 {
+		o.TTL = defaultTTL
+	}
+	c := &Cluster{t: t, options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	_, c.Etcd = StartEtcd(t)
+	if !o.NoNATS {
+		c.NATS = StartNATS(t)
+	}
+	t.Cleanup(c.finish)
+	return c
+}
+
+// TTL is that of every session.
+func (c *Cluster) TTL() time.Duration { return c.options.TTL }
+
+// Shards is the number of shards.
+func (c *Cluster) Shards() int { return c.options.Shards }
+
+// connect opens the store and the bus of one more member; the bus is nil without NATS.
+func (c *Cluster) connect(name string) (*etcdstore.Store, *natsbus.Bus, *slog.Logger) {
+	c.t.Helper()
+	log := c.log.With("member", name)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: c.Etcd, Shards: c.options.Shards, Log: log})
+	if err != nil {
+		c.t.Fatalf("open the store of %s: %v", name, err)
+	}
+	if c.NATS == nil {
+		return store, nil, log
+	}
+	bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS.URL}, Key: store.Cluster().Key, Log: log})
+	if err != nil {
+		_ = store.Close()
+		c.t.Fatalf("open the bus of %s: %v", name, err)
+	}
+	return store, bus, log
+}
+
+// finish ends the test's cluster: verification first, while the owners still hold their state.
+func (c *Cluster) finish() {
+	c.Verify()
+	for _, client := range c.clients {
+		client.Stop()
+	}
+	var stopping sync.WaitGroup
+	for _, n := range c.running() {
+		stopping.Go(n.Stop)
+	}
+	stopping.Wait()
+	if !c.killed {
+		c.checkNothingLeft()
+	}
+}
+
+// running returns the nodes that have not been stopped.
+func (c *Cluster) running() (all []*Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if !n.stopped() {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// AwaitSpread waits until every node that takes shards, and is not draining, serves its even share.
+func (c *Cluster) AwaitSpread() {
+	c.t.Helper()
+	Await(c.t, "an even spread of the shards", func() bool {
+		owned := c.owned()
+		for _, n := range c.running() {
+			if n.owner && owned[n.SessionID()] < c.options.Shards/len(c.owners()) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (c *Cluster) owners() (all []*Node) {
+	for _, n := range c.running() {
+		if n.owner {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// owned counts the shards that each session serves, by what the owners themselves say.
+func (c *Cluster) owned() map[string]int {
+	count := map[string]int{}
+	for _, n := range c.running() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		shards, err := n.Shards(ctx)
+		cancel()
+		if err != nil {
+			return nil
+		}
+		for _, s := range shards {
+			if s.Problem == "" {
+				count[s.Owner]++
+			}
+		}
+		return count
+	}
+	return count
+}
+
+// Await polls until the condition holds, and fails the test when it does not in time.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Verify asserts that every journal is whole, that every transition in it is legal, and, while a node runs, that what
+// the owners hold in memory is the fold of their journals. Owners go on meanwhile, so it asks until a state could be compared.
+func (c *Cluster) Verify() {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var waits string
+	for ctx.Err() == nil {
+		var damage string
+		if damage, waits = c.verify(ctx); damage != "" {
+			c.t.Errorf("verification: %s", damage)
+			return
+		}
+		if waits == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	c.t.Errorf("verification: not within %s: %s", patience, waits)
+}
+
+// verify makes one pass over all shards; waits says what could not be compared yet.
+func (c *Cluster) verify(ctx context.Context) (damage, waits string) {
+	asker, served := c.verifier()
+	all, err := asker.Verify(ctx, nil)
+	if err != nil {
+		return "", err.Error()
+	}
+	for _, v := range all {
+		if v.Problem != "" {
+			return fmt.Sprintf("shard %d: %s", v.Shard, v.Problem), ""
+		}
+		if served && !v.Compared {
+			waits = fmt.Sprintf("the state of shard %d was not compared", v.Shard)
+		}
+	}
+	return "", waits
+}
+
+// verifier returns who can verify, and whether some node serves the shards.
+func (c *Cluster) verifier() (asker *engine.Client, served bool) {
+	for _, n := range c.running() {
+		asker = n.Client
+		served = served || n.owner
+	}
+	for _, client := range c.clients {
+		select {
+		case <-client.process.ended:
+		default:
+			if asker == nil {
+				asker = client.Client
+			}
+		}
+	}
+	if asker == nil {
+		asker = c.StartClient("verifier", nil).Client
+	}
+	return asker, served
+}
+
+// checkNothingLeft asserts that members which left in order have ended their sessions.
+func (c *Cluster) checkNothingLeft() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	keys, err := c.Etcd.Get(ctx, prefix+"node/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		c.t.Errorf("look for keys left behind: %v", err)
+		return
+	}
+	for _, kv := range keys.Kvs {
+		c.t.Errorf("key %s is left behind", kv.Key)
+	}
+}

@@ -1,0 +1,131 @@
+package projection_test
+
+import (
+	"slices"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// checkValid holds a task to what its status demands and forbids.
+func checkValid(t tb, task *projection.Task) {
+	t.Helper()
+	if task == nil {
+		return
+	}
+	demand := func(ok bool, what string) {
+		t.Helper()
+		if !ok {
+			t.Errorf("%s task %s: %s: %+v", task.Status, task.ID, what, *task)
+		}
+	}
+	demand(task.Seq > 0 && task.Created != 0 && task.Last >= task.Created && task.CreatedAt != 0, "no beginning")
+	demand(!task.OnNode() || task.Status == projection.Running, "on a node and not RUNNING")
+	demand(!task.Cancelled || task.Status == projection.Running, "cancelled and not RUNNING")
+	demand(!task.Rerun || !task.RunEnded, "a further run is promised after the end of one")
+	switch task.Status {
+	case projection.Created:
+		demand(task.ScheduleNotBefore() != 0, "no schedule")
+		demand(task.StartedAt == 0 && task.Result == nil && task.Error == nil, "start, result or error before any run")
+	case projection.Running:
+		demand(task.Attempt > 0 && task.StartedAt != 0 && task.Started != 0, "no attempt")
+		demand(task.RecheckNotBefore() != 0 && task.LostNotBefore() >= task.StartedAt, "no stamps")
+		demand(task.LostNotBefore() >= task.RecheckNotBefore(), "lost before it is rechecked")
+		demand(task.Result == nil && task.Error == nil && task.ScheduleNotBefore() == 0, "result, error or schedule while RUNNING")
+	case projection.Success:
+		demand(task.StartedAt != 0 && task.Outcome != 0 && task.EndedAt >= task.StartedAt, "no start or end")
+		demand(task.Error == nil && task.LostNotBefore() == 0 && task.RecheckNotBefore() == 0, "error or stamps of a SUCCESS")
+	case projection.Failure:
+		demand(task.Error != nil && task.Outcome != 0, "no error")
+		demand(task.Result == nil && task.LostNotBefore() == 0 && task.RecheckNotBefore() == 0, "result or stamps of a FAILURE")
+	default:
+		demand(false, "unknown status")
+	}
+	if task.Final() {
+		demand(task.Params == nil, "parameters kept in memory after the end")
+		demand(len(task.Result) <= projection.MaxKeptResult, "large result kept in memory after the end")
+	}
+}
+
+// checkPlaces compares every index of a shard with what its tasks say, now being the latest time it was given.
+func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
+	t.Helper()
+	s.Ripen(now)
+	m := modelOf(s, now)
+	if s.Finished() != m.finished || s.Live() != s.Len()-m.finished {
+		t.Errorf("%d finished, %d live of %d; want %d finished", s.Finished(), s.Live(), s.Len(), m.finished)
+	}
+	if s.NextDue() != m.nextDue {
+		t.Errorf("next due at %d, want %d", s.NextDue(), m.nextDue)
+	}
+	backlog := 0
+	for behavior, n := range s.Backlog() {
+		backlog++
+		if n != len(m.ready[behavior]) {
+			t.Errorf("%d ready tasks of %s, want %d", n, behavior, len(m.ready[behavior]))
+		}
+	}
+	if backlog != len(m.ready) {
+		t.Errorf("%d behaviors have ready tasks, want %d", backlog, len(m.ready))
+	}
+	for behavior, tasks := range m.ready {
+		if got := s.Ready(behavior); got != tasks[0] {
+			t.Errorf("first ready task of %s is %+v, want %+v", behavior, got, tasks[0])
+		}
+	}
+	if got := s.RunningNodes(); !slices.IsSorted(got) || len(got) != len(m.running) {
+		t.Errorf("tasks run on %v, want %d nodes, sorted", got, len(m.running))
+	}
+	for node, tasks := range m.running {
+		n := 0
+		for task := range s.Running(node) {
+			n++
+			if !tasks[task] {
+				t.Errorf("%s does not run on %s", task.ID, node)
+			}
+		}
+		if n != len(tasks) {
+			t.Errorf("%d tasks run on %s, want %d", n, node, len(tasks))
+		}
+	}
+}
+
+// model is where the tasks of a shard belong by their own fields, found by looking at each of them.
+type model struct {
+	finished int
+	nextDue  events.Millis
+	ready    map[string][]*projection.Task // best first
+	running  map[string]map[*projection.Task]bool
+}
+
+func modelOf(s *projection.Shard, now events.Millis) model {
+	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
+	for t := range s.Tasks() {
+		switch {
+		case t.Node != "":
+			if m.running[t.Node] == nil {
+				m.running[t.Node] = map[*projection.Task]bool{}
+			}
+			m.running[t.Node][t] = true
+		case t.Due == 0:
+			m.finished++
+		case t.Suspended:
+		case t.Due <= now:
+			m.ready[t.Kind.Behavior] = append(m.ready[t.Kind.Behavior], t)
+		case m.nextDue == 0 || t.Due < m.nextDue:
+			m.nextDue = t.Due
+		}
+	}
+	for _, tasks := range m.ready {
+		slices.SortFunc(tasks, func(a, b *projection.Task) int {
+			switch {
+			case a.Priority != b.Priority:
+				return int(b.Priority - a.Priority)
+			case a.Due != b.Due:
+				return int(a.Due - b.Due)
+			}
+			return int(int64(a.Created) - int64(b.Created))
+		})
+	}
+	return m
+}
