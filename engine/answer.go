@@ -101,7 +101,7 @@ func decodeAnswers(data []byte) ([]answer, error) {
 		return nil, err
 	}
 	r := wire.NewReader(data)
-	answers := make([]answer, r.Array())
+	answers := make([]answer, arrayOf(r, data, 4))
 	for i := range answers {
 		a := &answers[i]
 		fields := r.Array()
@@ -118,6 +118,16 @@ func decodeAnswers(data []byte) ([]answer, error) {
 		}
 	}
 	return answers, r.Close()
+}
+
+// arrayOf reads the head of an array in data whose elements take at least each bytes: a slice of so many may be made.
+func arrayOf(r *wire.Reader, data []byte, each int) int {
+	n := r.Array()
+	if n > len(data)/each {
+		r.Fail("array of %d in %d bytes", n, len(data))
+		return 0
+	}
+	return n
 }
 
 // assignment tells a node to make an attempt: the answer to its offer.
@@ -161,7 +171,7 @@ func decodeAssignments(data []byte) ([]assignment, error) {
 	if err := wire.Scan(data); err != nil {
 		return nil, err
 	}
-	all := make([]assignment, r.Array())
+	all := make([]assignment, arrayOf(r, data, 19))
 	for i := range all {
 		all[i].decode(r)
 	}

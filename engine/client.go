@@ -18,6 +18,9 @@ import (
 	"taskledger/projection"
 )
 
+// maxShards is the most shards of a cluster.
+const maxShards = 256
+
 // maxPage is the most tasks of one page of a list.
 const maxPage = 1000
 
@@ -51,8 +54,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Store != nil {
 		cfg.Shards = cfg.Store.Cluster().Shards
 	}
-	if cfg.Shards < 1 || cfg.Shards > 256 {
-		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to 256", cfg.Shards)}
+	if cfg.Shards < 1 || cfg.Shards > maxShards {
+		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, maxShards)}
 	}
 	if len(cfg.Name) > events.MaxNameBytes {
 		return nil, &LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
@@ -251,7 +254,11 @@ func decodePage(data []byte) (page []projection.Task, more bool, err error) {
 	n := r.Array()
 	more = r.Bool()
 	for range n - 1 {
-		page = append(page, decodeTask(r))
+		t := decodeTask(r)
+		if err := r.Err(); err != nil {
+			return nil, false, err
+		}
+		page = append(page, t)
 	}
 	return page, more && len(page) > 0, r.Close()
 }

@@ -288,10 +288,12 @@ func decodeBatch(data []byte) (*batch, error) {
 	}
 	r := wire.NewReader(data)
 	r.ArrayOf(5)
-	b := &batch{sender: r.Text(), lane: uint8(r.Uint()), number: r.Uint(), principal: r.Text()}
+	b := &batch{sender: r.Text()}
+	lane := r.Uint()
+	b.lane, b.number, b.principal = uint8(lane), r.Uint(), r.Text()
 	n := r.Array()
-	if b.lane >= laneCount || b.number == 0 || b.sender == "" || n%2 != 0 || n > 2*maxBatchCommands {
-		r.Fail("batch %d of lane %d from %q with %d commands", b.number, b.lane, b.sender, n/2)
+	if lane >= uint64(laneCount) || len(b.principal) > events.MaxNameBytes || b.number == 0 || b.sender == "" || n%2 != 0 || n > 2*maxBatchCommands {
+		r.Fail("batch %d of lane %d from %q with %d commands", b.number, lane, b.sender, n/2)
 		return nil, r.Err()
 	}
 	b.commands = make([]command, 0, n/2)

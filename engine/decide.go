@@ -290,8 +290,9 @@ func (d *decider) progress(c *progressCommand) answer {
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
 		return answer{code: answerStale}
 	}
-	c.Progress.Note = c.Progress.Note[:min(len(c.Progress.Note), events.MaxNameBytes)]
-	d.emit(t.ID, t, "", &c.Progress)
+	report := c.Progress // the command belongs to its sender, which may send it again
+	report.Note = report.Note[:min(len(report.Note), events.MaxNameBytes)]
+	d.emit(t.ID, t, "", &report)
 	return answer{}
 }
 

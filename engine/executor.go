@@ -191,9 +191,9 @@ func (x *executor) execute(a *attempt) {
 		}
 		x.release(a.assignment.behavior)
 	}()
-	if !a.m.mayStart() { // the session may have ended since the assignment
-		a.cancel(errFenced)
-		returned = true
+	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
+		a.cancel(errDraining)
+		out, returned = Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}}, true
 		return
 	}
 	params, err := a.parameters()

@@ -38,7 +38,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 		return e, &InvalidError{Field: "id", Problem: err.Error()}
 	}
 	shard := id.Shard(c.cfg.Shards)
-	ask, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	defer cancel()
 	a, err := c.read(ask, shard, &explainCommand{id})
 	if err != nil && ask.Err() != nil && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -75,9 +76,15 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 	if c.cfg.Store == nil {
 		return nil, fmt.Errorf("verify: %w: the client has no store", ErrUnavailable)
 	}
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	served, err := c.Shards(ask)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
 	var all []Verification
 	for shard := range c.cfg.Shards {
-		v, err := c.verifyShard(ctx, shard, progress)
+		v, err := c.verifyShard(ctx, &served[shard], progress)
 		if err != nil {
 			return all, err
 		}
@@ -86,17 +93,15 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 	return all, nil
 }
 
-func (c *Client) verifyShard(ctx context.Context, shard int, progress func(int, uint64)) (v Verification, err error) {
+// askOwnersFor is how long a question waits for an owner where it can be answered without one.
+const askOwnersFor = 3 * time.Second
+
+func (c *Client) verifyShard(ctx context.Context, served *ShardInfo, progress func(int, uint64)) (v Verification, err error) {
+	shard := served.Shard
 	v.Shard = shard
-	var served *ShardInfo
-	if a, err := c.read(ctx, shard, &infoCommand{}); err == nil {
-		if info, err := decodeInfo(a.data); err == nil {
-			served = &info
-		}
-	}
 	state := projection.NewShard(shard)
 	compare := func() {
-		if served != nil && served.Entries == state.Number {
+		if served.Problem == "" && served.Entries == state.Number {
 			v.Compared = true
 			if served.Hash != state.Hash || served.Digest != stateDigest(state) {
 				v.Problem = fmt.Sprintf("entry %d: the owner's state differs from the fold of the journal", state.Number)

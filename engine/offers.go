@@ -139,11 +139,9 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	if len(given) > 0 {
 		s.want = min(2*len(given), max(x.unused()/2, 1))
 	}
-	of.mu.Unlock()
-	for i := range given {
+	for i := range given { // before the lock is free: a roll call must not count the offer as answered and miss its attempts
 		x.launch(m, shard, given[i])
 	}
-	of.mu.Lock()
 	of.tellNone()
 	of.mu.Unlock()
 	of.ring()
@@ -237,30 +235,33 @@ func (of *offers) adjust(m *member, now time.Time) {
 	total := m.exec.unused()
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	base := 0
-	if len(foreign) > 0 {
-		base = max(1, total/(4*len(foreign)))
-	}
-	short := m.exec.wanted()
+	fair := max(1, total/max(1, len(foreign))) // what all can have at once
+	base := max(1, fair/4)
+	short := m.exec.wanted() // somebody waits for slots that are offered elsewhere
 	for _, f := range foreign {
 		s := &of.shards[f.shard]
 		of.forget(s, now)
 		last := s.last()
-		want := max(base, s.want, f.backlog)
+		want := max(base, min(s.want, fair), f.backlog)
 		switch {
 		case last == nil && of.closed:
-		case last == nil:
-			short = !of.offer(m, f.shard, want) || short
+		case !of.closed && last.takesMore(f.backlog, now):
+			if of.offer(m, f.shard, want) < min(want, f.backlog) {
+				short = true
+			}
 		case now.Sub(last.sent) > last.patience():
 			of.repeat(last, now)
-		case !of.closed && f.backlog > 2*last.slots && now.Sub(last.began) > reofferEvery:
-			short = !of.offer(m, f.shard, want) || short
 		}
 	}
 	of.short.Store(short)
 	if short && !of.closed {
 		of.reclaim(m, foreign, base, now)
 	}
+}
+
+// takesMore reports whether a shard can do with another offer than the one that stands, nil for none.
+func (o *openOffer) takesMore(backlog int, now time.Time) bool {
+	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && now.Sub(o.began) > reofferEvery
 }
 
 // forget gives up offers whose answer does not come although a later one was answered.
@@ -274,7 +275,7 @@ func (of *offers) forget(s *shardOffers, now time.Time) {
 	})
 }
 
-// reclaim shrinks the offers that have stood unused for a while.
+// reclaim shrinks the offers that have stood unused for a while; where slots are fewer than shards, to nothing.
 func (of *offers) reclaim(m *member, foreign []foreignShard, base int, now time.Time) {
 	if m.exec.unused() < 2*len(foreign) {
 		base = 0
@@ -299,13 +300,13 @@ func (of *offers) repeat(last *openOffer, now time.Time) {
 	}
 }
 
-// offer reserves slots and offers them; false when there are fewer than wanted.
-func (of *offers) offer(m *member, shard, want int) bool {
+// offer reserves slots, as many as wanted and free, offers them and returns how many.
+func (of *offers) offer(m *member, shard, want int) int {
 	slots, detail := m.exec.reserve(want)
 	if slots > 0 {
 		of.send(m, shard, slots, detail)
 	}
-	return slots >= want
+	return slots
 }
 
 // replace lets a smaller offer close the one that stands; its slots are free when the owner has answered it.

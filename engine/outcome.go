@@ -142,7 +142,7 @@ func decodeOutcomes(data []byte) ([]outcome, error) {
 		return nil, err
 	}
 	r := wire.NewReader(data)
-	all := make([]outcome, r.Array())
+	all := make([]outcome, arrayOf(r, data, 9))
 	for i := range all {
 		all[i].decode(r)
 	}

@@ -393,7 +393,7 @@ func (r *router) onMessage(m Message) {
 // receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
 func (r *router) receive(data []byte) (shard int, ok bool) {
 	shard, laneID, number, answers, err := decodeAnswerMessage(data)
-	if err != nil || shard >= len(r.lanes) || laneID >= laneCount {
+	if err != nil || shard >= len(r.lanes) {
 		r.log.Warn("answer message cannot be read", "err", err)
 		return 0, false
 	}
@@ -421,8 +421,13 @@ func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, a
 	}
 	r := wire.NewReader(data)
 	r.ArrayOf(4)
-	shard, laneID, number = int(r.Uint()), uint8(r.Uint()), r.Uint()
+	shard64, lane64 := r.Uint(), r.Uint()
+	number = r.Uint()
 	body := r.View()
+	if shard64 >= maxShards || lane64 >= uint64(laneCount) {
+		r.Fail("answer from shard %d, lane %d", shard64, lane64)
+	}
+	shard, laneID = int(shard64), uint8(lane64)
 	if err := r.Close(); err != nil {
 		return 0, 0, 0, nil, err
 	}

@@ -64,9 +64,9 @@ func (c *access) flags() *pflag.FlagSet {
 
 // given returns the flags that a further command needs to reach the same cluster.
 func (c *access) given() (args []string) {
-	c.set.Visit(func(f *pflag.Flag) {
+	c.set.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case f.Name == "timeout", f.Name == "data" && (c.dir == defaultDir || len(c.addresses.Etcd) > 0):
+		case !f.Changed, f.Name == "timeout", f.Name == "data" && (c.dir == defaultDir || len(c.addresses.Etcd) > 0):
 			return
 		}
 		value := f.Value.String()

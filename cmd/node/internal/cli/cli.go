@@ -121,6 +121,9 @@ func (a *app) root() *cobra.Command {
 			example{"see what there is", []string{"list"}},
 			example{"see it survive a killed node", []string{"demo"}}),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.ValidateFlagGroups(); err != nil {
+				return err
+			}
 			if err := a.settings.apply(cmd.Flags()); err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (a *app) listCommand() *cobra.Command {
 	c.Flags().StringVar(&f.Node, "node", "", "name or session id of the node that runs it")
 	c.Flags().IntVar(&f.Limit, "limit", 100, "most tasks to list, 1 to 1000")
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) (err error) {
-		if f.Limit < 1 {
+		if f.Limit < 1 || f.Limit > 1000 {
 			return &usageError{"--limit: want 1 to 1000"}
 		}
 		if statusName != "" {

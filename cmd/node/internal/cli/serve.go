@@ -46,6 +46,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
 	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
 	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
+	f.Lookup("limit").DefValue = "" // the help would show brackets
 	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
@@ -55,7 +56,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
 	f.IntVar(&o.etcdPort, "etcd-port", 0, "loopback port of the etcd inside (default: a free one)")
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: a free one)")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
 	return f
@@ -64,8 +65,6 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 func (a *app) addServeFlags(c *cobra.Command) {
 	c.Flags().AddFlagSet(a.access.flags())
 	c.Flags().AddFlagSet(a.serve.flags())
-	c.MarkFlagsMutuallyExclusive("join", "etcd")
-	c.MarkFlagsMutuallyExclusive("join", "data")
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -151,7 +150,11 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 
 // attach links to the cluster to serve in; servers is nil unless they run in this process.
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
-	if len(a.access.addresses.Etcd) > 0 || len(a.access.addresses.NATS) > 0 {
+	remote := len(a.access.addresses.Etcd) > 0 || len(a.access.addresses.NATS) > 0
+	if remote && a.serve.join != "" {
+		return nil, nil, &usageError{"--join and --etcd name two clusters: want one"}
+	}
+	if remote {
 		a.access.addresses.Shards = a.serve.shards
 		link, err := a.access.open(ctx, log)
 		return link, nil, err
@@ -213,7 +216,7 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 		name, _ = os.Hostname() // what the engine has shown by now
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "taskledger %s: node %q serves %d shards\n", engine.Version, name, link.Store.Cluster().Shards)
+	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", engine.Version, name, link.Store.Cluster().Shards)
 	fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))
@@ -232,6 +235,10 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 	fmt.Fprintf(&b, "\nTry, from another terminal:\n")
 	fmt.Fprintf(&b, "  %s\n", a.command(append([]string{"submit", "sleep", `{"duration":"1s"}`, "--wait"}, where...)...))
 	fmt.Fprintf(&b, "  %s\n", a.command(append([]string{"list"}, where...)...))
-	fmt.Fprintf(&b, "  %s\n\n", a.command(append(join, "--name", "b")...))
+	next := "b"
+	if name == next {
+		next = "c"
+	}
+	fmt.Fprintf(&b, "  %s\n\n", a.command(append(join, "--name", next)...))
 	fmt.Fprint(a.Out, b.String())
 }

@@ -1,0 +1,42 @@
+package main_test
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestBench_PrintsEveryFieldForEitherClient(t *testing.T) {
+	for _, client := range []string{"inproc", "grpc"} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			var got map[string]any
+			out := must(t, t.TempDir(), "bench", "--client", client, "--in-flight", "8", "--duration", "1ms", "--json")
+			if err := json.Unmarshal([]byte(out), &got); err != nil {
+				t.Fatalf("printed %q: %v", out, err)
+			}
+			for _, name := range []string{"tasks_per_s", "baseline_puts_per_s", "ratio", "p50_ms", "p99_ms", "baseline_p50_ms",
+				"cpu_us_per_task", "etcd_requests_per_task", "in_flight", "nodes", "duration_s", "tasks"} {
+				if n, ok := got[name].(float64); !ok || n <= 0 {
+					t.Errorf("%s is %v", name, got[name])
+				}
+			}
+			if got["in_flight"] != 8.0 || got["nodes"] != 2.0 || got["client"] != client {
+				t.Errorf("printed %s", out)
+			}
+		})
+	}
+}
+
+func TestBenchScale_PrintsEveryField(t *testing.T) {
+	t.Parallel()
+	var got map[string]any
+	out := must(t, t.TempDir(), "bench", "scale", "--waiting", "20", "--due", "20", "--delayed", "1000", "--duration", "500ms", "--json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("printed %q: %v", out, err)
+	}
+	for _, name := range []string{"lateness_p99_ms", "loaded_lateness_p99_ms", "take_over_s", "no_nats_resolution_p99_ms", "no_nats_resolutions"} {
+		if n, ok := got[name].(float64); !ok || n <= 0 {
+			t.Errorf("%s is %v", name, got[name])
+		}
+	}
+}

@@ -1,0 +1,341 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2")
+	for name, test := range map[string]func(*testing.T, string){
+		"Submit_PrintsTheIDAlone":                     submitPrintsTheIDAlone,
+		"Submit_ReadsParametersFromFileAndInput":      submitReadsParameters,
+		"Submit_WaitPrintsTheResult":                  submitWaitPrintsTheResult,
+		"ExitCode_OfAFailedTaskIs1":                   failedTaskIs1,
+		"ExitCode_OfWrongUsageIs2":                    wrongUsageIs2,
+		"ExitCode_OfNoSuchTaskIs3":                    noSuchTaskIs3,
+		"ExitCode_OfATimeOutIs4":                      timeOutIs4,
+		"ExitCode_OfARefusalIs5":                      refusalIs5,
+		"JSON_IsOneObjectALineInSnakeCase":            jsonIsOneObjectALine,
+		"Delayed_WaitsUntilItIsRunNow":                delayedWaitsUntilRunNow,
+		"Suspended_DoesNotStartUntilResumed":          suspendedDoesNotStart,
+		"Retry_RunsAFinalTaskAgain":                   retryRunsAgain,
+		"Pause_KeepsABehaviorFromStarting":            pauseKeepsFromStarting,
+		"Delete_ForgetsATask":                         deleteForgets,
+		"History_TellsEveryEvent":                     historyTellsEveryEvent,
+		"Shards_AreOwnedAndVerifyIsClean":             shardsAreOwned,
+		"Completion_OffersBehaviorsAndTasks":          completionOffers,
+		"Serve_OnADirectoryInUseIsRefused":            serveTwiceIsRefused,
+		"List_FiltersByStatusBehaviorNodeAndAffinity": listFilters,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, dir) })
+	}
+	if state := func() bool { n.stop(t); return n.cmd.ProcessState.Success() }(); !state {
+		t.Errorf("ended with %s: %s", n.cmd.ProcessState, n.stderr.String())
+	}
+}
+
+func submitPrintsTheIDAlone(t *testing.T, dir string) {
+	if got := must(t, dir, "submit", "noop", "--id", "alone"); got != "alone" {
+		t.Errorf("printed %q", got)
+	}
+	r := run(t, dir, "submit", "noop", "--wait")
+	if id := strings.TrimSuffix(r.out, "\n"); r.code != 0 || id == "" || strings.ContainsAny(id, " \n") || r.err != "" {
+		t.Errorf("printed %q, %q, code %d", r.out, r.err, r.code)
+	}
+}
+
+func submitReadsParameters(t *testing.T, dir string) {
+	const params = `{"duration":"1ms"}`
+	if err := os.WriteFile(filepath.Join(dir, "params.json"), []byte(params), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "submit", "sleep", "@params.json", "--wait", "--id", "from-file")
+	cmd := command(t.Context(), dir, "submit", "sleep", "-", "--wait", "--id", "from-input")
+	cmd.Stdin = strings.NewReader(params)
+	if r := finish(t, cmd); r.code != 0 {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	for _, id := range []string{"from-file", "from-input"} {
+		if h := must(t, dir, "history", id, "-o", "json"); !strings.Contains(h, `"params":{"duration":"1ms"}`) {
+			t.Errorf("history of %s: %s", id, h)
+		}
+	}
+}
+
+func submitWaitPrintsTheResult(t *testing.T, dir string) {
+	out := must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","echo hello"]}`, "--wait", "--id", "hello")
+	id, text, _ := strings.Cut(out, "\n")
+	var r struct{ Stdout string }
+	if err := json.Unmarshal([]byte(text), &r); err != nil || id != "hello" || r.Stdout != "hello\n" {
+		t.Errorf("printed %q, %v", out, err)
+	}
+	if got := must(t, dir, "wait", "hello"); got != text {
+		t.Errorf("wait printed %q, want %q", got, text)
+	}
+}
+
+func failedTaskIs1(t *testing.T, dir string) {
+	r := run(t, dir, "submit", "checksum", `{"path":"no-such-file"}`, "--wait", "--id", "fails")
+	if r.code != 1 || r.out != "fails\n" || !strings.Contains(r.err, "not-found") {
+		t.Errorf("code %d, printed %q, %q", r.code, r.out, r.err)
+	}
+	r = run(t, dir, "wait", "fails", "-o", "json")
+	var v struct {
+		ID, Status string
+		Error      struct {
+			Attempt int
+			Code    string
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil || r.code != 1 || v.Status != "FAILURE" || v.Error.Code != "not-found" {
+		t.Errorf("code %d, printed %q, %v", r.code, r.out, err)
+	}
+}
+
+func wrongUsageIs2(t *testing.T, dir string) {
+	for _, args := range [][]string{
+		{"frobnicate"},
+		{"submit"},
+		{"submit", "noop", "{"},
+		{"submit", "noop", "@no-such-file"},
+		{"submit", "noop", "--at", "tomorrow"},
+		{"submit", "noop", "--at", "2026-11-21T00:00:00Z", "--delay", "1s"},
+		{"submit", "noop", "--priority", "-1"},
+		{"submit", "noop", "--id", "no blanks"},
+		{"get", "no blanks"},
+		{"get", "x", "--no-such-flag"},
+		{"get", "x", "-o", "xml"},
+		{"list", "--status", "DONE"},
+		{"list", "--limit", "0"},
+		{"list", "--limit", "1001"},
+		{"list", "--nats", "nats://127.0.0.1:1"},
+		{"serve", "--slots", "many"},
+		{"serve", "--limit", "no-such-behavior=1", "--join", "taskledger-data"},
+		{"serve", "--ttl", "1s", "--join", "taskledger-data"},
+		{"serve", "--join", "taskledger-data", "--etcd", "127.0.0.1:1"},
+		{"bench", "--in-flight", "0"},
+		{"bench", "--client", "carrier-pigeon"},
+	} {
+		if r := run(t, dir, args...); r.code != 2 || r.out != "" || r.err == "" {
+			t.Errorf("%q: code %d, printed %q, %q", args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func noSuchTaskIs3(t *testing.T, dir string) {
+	for _, args := range [][]string{{"get", "nobody"}, {"wait", "nobody"}, {"cancel", "nobody"}, {"history", "nobody"}, {"explain", "nobody"}} {
+		if r := run(t, dir, args...); r.code != 3 || r.out != "" && args[0] != "history" {
+			t.Errorf("%q: code %d, printed %q, %q", args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func timeOutIs4(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "later", "--delay", "1h")
+	begun := time.Now()
+	if r := run(t, dir, "wait", "later", "--timeout", "300ms"); r.code != 4 || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("code %d, %q", r.code, r.err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+func refusalIs5(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "over", "--wait")
+	for _, args := range [][]string{{"submit", "no-such-behavior"}, {"cancel", "over"}, {"run-now", "over"}} {
+		if r := run(t, dir, args...); r.code != 5 || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%q: code %d, %q", args, r.code, r.err)
+		}
+	}
+}
+
+// objects returns the lines, each of which must be one object.
+func objects(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+func jsonIsOneObjectALine(t *testing.T, dir string) {
+	must(t, dir, "submit", "sleep", `{"duration":"1ms"}`, "--id", "shape", "--priority", "7", "--wait")
+	got := objects(t, must(t, dir, "get", "shape", "-o", "json"))
+	if len(got) != 1 {
+		t.Fatalf("%d objects", len(got))
+	}
+	for field, want := range map[string]any{"id": "shape", "behavior": "sleep", "status": "SUCCESS", "priority": 7.0, "attempt": 1.0,
+		"failures": 0.0, "lost": 0.0, "runs": 1.0} {
+		if got[0][field] != want {
+			t.Errorf("%s is %v, want %v", field, got[0][field], want)
+		}
+	}
+	for _, field := range []string{"created_at", "started_at", "ended_at"} {
+		text, _ := got[0][field].(string)
+		if at, err := time.Parse(time.RFC3339, text); err != nil || time.Since(at).Abs() > time.Minute {
+			t.Errorf("%s is %q, %v", field, text, err)
+		}
+	}
+	for _, args := range [][]string{{"list"}, {"nodes"}, {"shards"}, {"verify"}, {"explain", "shape"}, {"history", "shape"}, {"wait", "shape"}} {
+		for _, o := range objects(t, must(t, dir, append(args, "-o", "json")...)) {
+			for name := range o {
+				if strings.ToLower(name) != name || strings.Contains(name, "-") {
+					t.Errorf("%s: field %q", args[0], name)
+				}
+			}
+		}
+	}
+}
+
+// field reads one field of a task.
+func field(t *testing.T, dir, id, name string) any {
+	t.Helper()
+	return objects(t, must(t, dir, "get", id, "-o", "json"))[0][name]
+}
+
+func delayedWaitsUntilRunNow(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "delayed", "--delay", "1h")
+	if why := must(t, dir, "explain", "delayed"); !strings.Contains(why, "scheduled") {
+		t.Errorf("explained: %s", why)
+	}
+	must(t, dir, "run-now", "delayed")
+	must(t, dir, "wait", "delayed")
+}
+
+func suspendedDoesNotStart(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "held", "--delay", "1h")
+	must(t, dir, "suspend", "held")
+	must(t, dir, "run-now", "held")
+	if why := must(t, dir, "explain", "held"); !strings.Contains(why, "suspended") {
+		t.Errorf("explained: %s", why)
+	}
+	must(t, dir, "resume", "held")
+	must(t, dir, "wait", "held")
+}
+
+func retryRunsAgain(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "again", "--wait")
+	must(t, dir, "retry", "again")
+	must(t, dir, "wait", "again")
+	if got := field(t, dir, "again", "runs"); got != 2.0 {
+		t.Errorf("%v runs", got)
+	}
+}
+
+func pauseKeepsFromStarting(t *testing.T, dir string) {
+	must(t, dir, "pause", "http")
+	must(t, dir, "submit", "http", `{"url":"http://127.0.0.1:1/"}`, "--id", "paused")
+	eventually(t, "the task waits because its behavior is paused", func() bool {
+		return strings.Contains(must(t, dir, "explain", "paused"), "paused")
+	})
+	must(t, dir, "unpause", "http")
+	eventually(t, "the task has run and its address was refused", func() bool {
+		return field(t, dir, "paused", "status") == "FAILURE"
+	})
+}
+
+func deleteForgets(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "gone", "--wait")
+	must(t, dir, "delete", "gone")
+	if r := run(t, dir, "get", "gone"); r.code != 3 {
+		t.Errorf("code %d", r.code)
+	}
+}
+
+func historyTellsEveryEvent(t *testing.T, dir string) {
+	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "told")
+	must(t, dir, "cancel", "told", "--reason", "enough")
+	if r := run(t, dir, "wait", "told"); r.code != 1 {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
+	var kinds []string
+	for i, e := range objects(t, must(t, dir, "history", "told", "-o", "json")) {
+		kinds = append(kinds, e["kind"].(string))
+		if e["seq"] != float64(i+1) || e["task"] != "told" {
+			t.Errorf("event %d: %v", i, e)
+		}
+		if data, _ := e["data"].(map[string]any); e["kind"] == "CancelRequested" && data["reason"] != "enough" {
+			t.Errorf("reason: %v", data)
+		}
+	}
+	if want := []string{"Created", "Started", "CancelRequested", "Failed"}; !slices.Equal(kinds, want) {
+		t.Errorf("events %v, want %v", kinds, want)
+	}
+}
+
+func shardsAreOwned(t *testing.T, dir string) {
+	shards := objects(t, must(t, dir, "shards", "-o", "json"))
+	if len(shards) != 16 {
+		t.Errorf("%d shards", len(shards))
+	}
+	for _, s := range shards {
+		if s["node_name"] != "a" {
+			t.Errorf("shard %v is owned by %v", s["shard"], s["node_name"])
+		}
+	}
+	for _, v := range objects(t, must(t, dir, "verify", "-o", "json")) {
+		if v["problem"] != nil {
+			t.Errorf("shard %v: %v", v["shard"], v["problem"])
+		}
+	}
+}
+
+func completionOffers(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "complete-me")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"__complete", "submit", ""}, "noop"}, {[]string{"__complete", "get", ""}, "complete-me"}, {[]string{"__complete", "ver"}, "verify"}} {
+		if got := must(t, dir, c.args...); !strings.Contains(got, c.want) {
+			t.Errorf("%q offers %q", c.args, got)
+		}
+	}
+	if script := must(t, dir, "completion", "bash"); !strings.Contains(script, "__complete") {
+		t.Errorf("script: %.80s", script)
+	}
+}
+
+func serveTwiceIsRefused(t *testing.T, dir string) {
+	if r := run(t, dir, "serve"); r.code != 5 || !strings.Contains(r.err, "in use") || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+}
+
+func listFilters(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "group/done", "--wait")
+	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "group/runs")
+	for _, c := range []struct {
+		args []string
+		want []any
+	}{
+		{[]string{"--affinity", "group"}, []any{"group/done", "group/runs"}},
+		{[]string{"--affinity", "group", "--status", "SUCCESS"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--behavior", "sleep"}, []any{"group/runs"}},
+		{[]string{"--affinity", "group", "--node", "a"}, []any{"group/runs"}},
+		{[]string{"--affinity", "group", "--node", "b"}, nil},
+		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/done"}},
+	} {
+		var ids []any
+		for _, o := range objects(t, must(t, dir, append([]string{"list", "-o", "json"}, c.args...)...)) {
+			ids = append(ids, o["id"])
+		}
+		if !slices.Equal(ids, c.want) {
+			t.Errorf("%q lists %v, want %v", c.args, ids, c.want)
+		}
+	}
+	if r := run(t, dir, "cancel", "group/runs"); r.code != 0 {
+		t.Errorf("cancel: %s", r.err)
+	}
+}

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine"
+)
+
+// readyWithin bounds how long a node may take to serve what is its own.
+const readyWithin = 30 * time.Second
+
+// node is a member of the cluster under measurement.
+type node struct {
+	*engine.Node
+	link  *cluster.Link
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// startNode returns when the node is ready. cfg gets its store and, unless noBus, its bus.
+func startNode(ctx context.Context, link *cluster.Link, cfg engine.NodeConfig) (*node, error) {
+	cfg.Store, cfg.Bus, cfg.Log = link.Store, link.EngineBus(), discard
+	inner, err := engine.NewNode(cfg)
+	if err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	n := &node{Node: inner, link: link, stop: stop, ended: make(chan error, 1)}
+	go func() { n.ended <- inner.Run(run) }()
+	late := time.NewTimer(readyWithin)
+	defer late.Stop()
+	select {
+	case <-inner.Ready():
+		return n, nil
+	case err := <-n.ended:
+		n.ended <- err
+		return nil, errors.Join(fmt.Errorf("node %s ended", cfg.Name), err, n.close())
+	case <-late.C:
+		return nil, errors.Join(fmt.Errorf("node %s is not ready after %s", cfg.Name, readyWithin), n.close())
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), n.close())
+	}
+}
+
+// close drains the node.
+func (n *node) close() error {
+	n.stop()
+	return errors.Join(<-n.ended, n.link.Close())
+}
+
+// kill ends the node like a crash. What its Run returns does not matter: it is dead.
+func (n *node) kill() error {
+	n.Kill()
+	<-n.ended
+	return n.link.Close()
+}
+
+// settle waits until the nodes share all shards evenly.
+func settle(ctx context.Context, nodes ...*node) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, errors.New("the nodes did not share the shards in time"))
+	defer cancel()
+	shards := nodes[0].link.Store.Cluster().Shards
+	share := (shards + len(nodes) - 1) / len(nodes)
+	for now, err := range nodes[0].link.Store.WatchMembers(ctx) {
+		if err != nil {
+			continue // it goes on by itself
+		}
+		even, owned := len(now.Owners) == shards, map[string]int{}
+		for _, o := range now.Owners {
+			owned[o.Node]++
+			_, alive := now.Nodes[o.Node]
+			even = even && alive && owned[o.Node] <= share
+		}
+		if even {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}

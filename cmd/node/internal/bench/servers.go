@@ -1,0 +1,170 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine/embedded"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// servers is the etcd and NATS under measurement: in this process, or in a child that ends with it.
+type servers struct {
+	embedded *embedded.Servers // nil: a child
+	child    *child
+	raw      *clientv3.Client // of the kind that the engine uses
+}
+
+// startServers starts servers in this process, or in a process of their own when self is not empty.
+func startServers(ctx context.Context, self []string) (*servers, error) {
+	if len(self) == 0 {
+		in, err := embedded.StartServers(ctx, embedded.ServersConfig{Log: discard})
+		if err != nil {
+			return nil, err
+		}
+		return &servers{embedded: in, raw: in.EtcdClient()}, nil
+	}
+	c, err := startChild(self)
+	if err != nil {
+		return nil, fmt.Errorf("start servers in a process of their own: %w", err)
+	}
+	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Etcd}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return &servers{child: c, raw: raw}, nil
+}
+
+// link opens one more store and bus.
+func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
+	if s.embedded != nil {
+		return cluster.On(ctx, s.embedded, 0, discard)
+	}
+	return cluster.At(ctx, cluster.Addresses{Etcd: []string{s.child.Etcd}, NATS: []string{s.child.NATS}, Log: discard})
+}
+
+// applied is how many requests that write etcd has applied so far.
+func (s *servers) applied(ctx context.Context) (uint64, error) {
+	endpoint := "" // a client in the process has none
+	if s.child != nil {
+		endpoint = s.child.Etcd
+	}
+	status, err := s.raw.Status(ctx, endpoint)
+	if err != nil {
+		return 0, fmt.Errorf("ask etcd for its status: %w", err)
+	}
+	return status.RaftAppliedIndex, nil
+}
+
+// cpu is the processor time used so far, by this process and by the servers'.
+func (s *servers) cpu() (time.Duration, error) {
+	used, err := processCPU()
+	if err != nil || s.child == nil {
+		return used, err
+	}
+	more, err := s.child.cpu()
+	return used + more, err
+}
+
+func (s *servers) close() error {
+	if s.embedded != nil {
+		return s.embedded.Close()
+	}
+	return errors.Join(s.raw.Close(), s.child.close())
+}
+
+func processCPU() (time.Duration, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+}
+
+// greeting is what a child says first.
+type greeting struct{ Etcd, NATS string }
+
+// child is servers in a process of their own. They end when its standard input does, so they never outlive this process.
+type child struct {
+	greeting
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+}
+
+func startChild(self []string) (*child, error) {
+	c := &child{process: exec.Command(self[0], self[1:]...)}
+	// A signal to the terminal's process group must not end the servers under those who drain.
+	c.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if c.in, err = c.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReader(out)
+	if err := c.process.Start(); err != nil {
+		return nil, err
+	}
+	line, err := c.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &c.greeting)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("greeting: %w", err), c.close())
+	}
+	return c, nil
+}
+
+// cpu asks the child for its processor time.
+func (c *child) cpu() (time.Duration, error) {
+	if _, err := io.WriteString(c.in, "cpu\n"); err != nil {
+		return 0, fmt.Errorf("ask the servers for their processor time: %w", err)
+	}
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("ask the servers for their processor time: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	return time.Duration(n), err
+}
+
+func (c *child) close() error { return errors.Join(c.in.Close(), c.process.Wait()) }
+
+// Serve is the child: it runs servers on temporary data, greets with their addresses, answers every line of in with the
+// processor time used so far in nanoseconds, and ends with in.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
+	s, err := embedded.StartServers(context.WithoutCancel(ctx), embedded.ServersConfig{Log: discard})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := json.NewEncoder(out).Encode(greeting{s.EtcdEndpoint(), s.NATSURL()}); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		used, err := processCPU()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, used.Nanoseconds())
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+)
+
+const (
+	ttl        = 3 * time.Second // of the sessions: how soon the death is noticed
+	readyLimit = time.Minute     // for the three nodes to share the shards
+)
+
+// member is one of the three nodes.
+type member struct {
+	*engine.Node
+	name    string
+	session string // id, known when it is ready
+	link    *cluster.Link
+	ended   chan error
+	stop    context.CancelFunc
+}
+
+// team is three nodes on servers of this process, with temporary data.
+type team struct {
+	servers *embedded.Servers
+	members []*member
+	log     *slog.Logger
+}
+
+func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string) engine.Behavior) (*team, error) {
+	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	t := &team{servers: servers, log: log}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := t.add(ctx, name, behavior(name)); err != nil {
+			return nil, errors.Join(fmt.Errorf("start node %s: %w", name, err), t.close())
+		}
+	}
+	if err := t.settle(ctx); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	return t, nil
+}
+
+func (t *team) add(ctx context.Context, name string, b engine.Behavior) error {
+	link, err := cluster.On(ctx, t.servers, 0, t.log)
+	if err != nil {
+		return err
+	}
+	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.EngineBus(), Behaviors: []engine.Behavior{b},
+		Name: name, TTL: ttl, Log: t.log.With("node", name)})
+	if err != nil {
+		return errors.Join(err, link.Close())
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	m := &member{Node: node, name: name, link: link, ended: make(chan error, 1), stop: stop}
+	t.members = append(t.members, m)
+	go func() { m.ended <- node.Run(run) }()
+	return nil
+}
+
+// settle waits until the nodes share all shards evenly.
+func (t *team) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, errors.New("the nodes did not share the shards in time"))
+	defer cancel()
+	for _, m := range t.members {
+		select {
+		case <-m.Ready():
+			m.session = m.SessionID()
+		case err := <-m.ended:
+			m.ended <- err
+			return errors.Join(fmt.Errorf("node %s ended", m.name), err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for now, err := range t.members[0].link.Store.WatchMembers(ctx) {
+		if err == nil && t.even(now) { // after an error it goes on by itself
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// even reports whether every shard has a live owner and none has more than its share.
+func (t *team) even(now engine.Membership) bool {
+	shards, owned := t.members[0].link.Store.Cluster().Shards, map[string]int{}
+	for _, o := range now.Owners {
+		if _, alive := now.Nodes[o.Node]; !alive {
+			return false
+		}
+		owned[o.Node]++
+	}
+	share := (shards + len(t.members) - 1) / len(t.members)
+	for _, n := range owned {
+		if n > share {
+			return false
+		}
+	}
+	return len(now.Owners) == shards
+}
+
+// close drains the nodes that live, and ends everything. The last one has nobody to hand its shards to.
+func (t *team) close() error {
+	var errs []error
+	for _, m := range t.members {
+		m.stop()
+	}
+	for _, m := range t.members {
+		errs = append(errs, <-m.ended, m.link.Close())
+	}
+	return errors.Join(append(errs, t.servers.Close())...)
+}
+
+// kill ends a node like a crash, and waits until nothing of it runs. What its Run returns does not matter: it is dead.
+func (m *member) kill() {
+	m.Kill()
+	<-m.ended
+	m.ended <- nil
+}
+
+// watched is a behavior whose attempts a node tells of.
+type watched struct {
+	engine.Behavior
+	started func(ctx context.Context, a engine.Attempt)
+}
+
+// Policy gives up soon: what cannot be read now is a finding, not something to wait for.
+func (w watched) Policy() engine.Policy {
+	p := w.Behavior.Policy()
+	p.MaxAttempts, p.Backoff = 3, engine.Backoff{Base: 50 * time.Millisecond, Max: time.Second}
+	return p
+}
+
+// Run implements engine.Behavior.
+func (w watched) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+	w.started(ctx, a)
+	return w.Behavior.Run(ctx, a)
+}
+
+var _ engine.Behavior = watched{}
+
+func checksum(root string) engine.Behavior {
+	return behaviors.Checksum(behaviors.ChecksumOptions{Root: root})
+}

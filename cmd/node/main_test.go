@@ -1,0 +1,190 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// binary is the program under test, as users build it.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "taskledger-test-")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "taskledger")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Printf("build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// patience bounds what should happen soon.
+const patience = 20 * time.Second
+
+// result is what a finished command left.
+type result struct {
+	code     int
+	out, err string
+}
+
+// command prepares the program in dir, without settings from this process's environment.
+func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TASKLEDGER_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	return cmd
+}
+
+// finish runs the command to its end.
+func finish(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// run runs the program in dir.
+func run(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	return finish(t, command(ctx, dir, args...))
+}
+
+// must runs the program, which must succeed, and returns what it printed, without the line's end.
+func must(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	r := run(t, dir, args...)
+	if r.code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, r.code, r.err)
+	}
+	return strings.TrimSuffix(r.out, "\n")
+}
+
+// node is a serving process.
+type node struct {
+	cmd      *exec.Cmd
+	printed  []string // before it was ready
+	commands []string // that it offers
+	stderr   bytes.Buffer
+	ended    chan struct{}
+}
+
+// serve starts a node in dir and returns when it is ready. It stops with the test.
+func serve(t *testing.T, dir string, args ...string) *node {
+	t.Helper()
+	return start(t, command(context.Background(), dir, args...))
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *node {
+	t.Helper()
+	n := &node{cmd: cmd, ended: make(chan struct{})}
+	cmd.Stderr = &n.stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan bool, 1)
+	go func() {
+		defer close(n.ended)
+		ready <- n.read(bufio.NewScanner(out))
+		_ = cmd.Wait() // its exit code says it
+	}()
+	t.Cleanup(func() { n.stop(t) })
+	select {
+	case ok := <-ready:
+		if !ok {
+			<-n.ended
+			t.Fatalf("%s: ended with %s", cmd, n.stderr.String())
+		}
+	case <-time.After(patience):
+		_ = cmd.Process.Kill()
+		<-n.ended
+		t.Fatalf("%s: not ready after %s: %s", cmd, patience, n.stderr.String())
+	}
+	return n
+}
+
+// read returns true with the empty line after the commands; it goes on reading nothing, the node prints no more.
+func (n *node) read(lines *bufio.Scanner) bool {
+	offering := false
+	for lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.HasPrefix(line, "Try"):
+			offering = true
+		case offering && line == "":
+			return true
+		case offering:
+			n.commands = append(n.commands, strings.TrimSpace(line))
+		default:
+			n.printed = append(n.printed, line)
+		}
+	}
+	return false
+}
+
+// signal sends a signal; the node may have ended already.
+func (n *node) signal(s os.Signal) { _ = n.cmd.Process.Signal(s) }
+
+// wait returns the state of the ended process.
+func (n *node) wait(t *testing.T) *os.ProcessState {
+	t.Helper()
+	select {
+	case <-n.ended:
+	case <-time.After(patience):
+		_ = n.cmd.Process.Kill()
+		<-n.ended
+		t.Errorf("did not end within %s: %s", patience, n.stderr.String())
+	}
+	return n.cmd.ProcessState
+}
+
+func (n *node) stop(t *testing.T) {
+	t.Helper()
+	n.signal(syscall.SIGTERM)
+	n.wait(t)
+}
+
+// eventually waits until ok, which is asked again and again.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within %s: %s", patience, what)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

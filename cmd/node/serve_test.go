@@ -1,0 +1,203 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestServe_WithoutACommandListensOnLoopbackAndSaysWhere(t *testing.T) {
+	n := serve(t, t.TempDir())
+	var endpoints int
+	for _, line := range n.printed {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		if name != "etcd" && name != "nats" {
+			continue
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "" || u.User != nil {
+			t.Errorf("%s listens on %q, %v", name, text, err)
+		}
+		endpoints++
+	}
+	if endpoints != 2 {
+		t.Errorf("printed %q", n.printed)
+	}
+}
+
+// typed runs a printed line as a shell would, and returns the command.
+func typed(ctx context.Context, dir, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+line)
+	cmd.Dir = dir
+	return cmd
+}
+
+func TestServe_PrintedCommandsWorkAsPrinted(t *testing.T) {
+	dir := t.TempDir()
+	n := serve(t, dir, "--data", "my data", "--name", "a", "--ttl", "3s")
+	if len(n.commands) != 3 {
+		t.Fatalf("offers %q", n.commands)
+	}
+	submit := finish(t, typed(t.Context(), dir, n.commands[0]))
+	id := strings.TrimSuffix(submit.out, "\n")
+	if submit.code != 0 || id == "" {
+		t.Errorf("%s: %+v", n.commands[0], submit)
+	}
+	if list := finish(t, typed(t.Context(), dir, n.commands[1])); list.code != 0 || !strings.Contains(list.out, id) {
+		t.Errorf("%s: %+v", n.commands[1], list)
+	}
+	second := start(t, typed(context.Background(), dir, n.commands[2]))
+	nodes := must(t, dir, "nodes", "--data", "my data", "-o", "json")
+	if got := objects(t, nodes); len(got) != 2 || got[0]["name"] != "a" || got[1]["name"] != "b" {
+		t.Errorf("nodes: %s", nodes)
+	}
+	if got := finish(t, typed(t.Context(), dir, second.commands[1])); got.code != 0 || !strings.Contains(got.out, id) {
+		t.Errorf("%s: %+v", second.commands[1], got)
+	}
+}
+
+func TestServe_ASecondProcessRunsWhatTheFirstOneDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	serve(t, dir, "--slots", "0", "--ttl", "3s", "--name", "a")
+	must(t, dir, "submit", "noop", "--id", "waits")
+	if why := must(t, dir, "explain", "waits"); !strings.Contains(why, "no-node") {
+		t.Errorf("explained: %s", why)
+	}
+	b := serve(t, dir, "--join", "taskledger-data", "--owner=false", "--ttl", "3s", "--name", "b")
+	must(t, dir, "wait", "waits")
+	b.stop(t)
+	if !b.cmd.ProcessState.Success() {
+		t.Errorf("ended with %s: %s", b.cmd.ProcessState, b.stderr.String())
+	}
+	if got := objects(t, must(t, dir, "nodes", "-o", "json")); len(got) != 1 {
+		t.Errorf("%d nodes after one has drained", len(got))
+	}
+}
+
+func TestServe_JoinsByAddresses(t *testing.T) {
+	dir := t.TempDir()
+	serve(t, dir, "--name", "a", "--ttl", "3s")
+	text, err := os.ReadFile(filepath.Join(dir, "taskledger-data", "cluster.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at struct {
+		Etcd []string
+		NATS string
+	}
+	if err := json.Unmarshal(text, &at); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	b := serve(t, elsewhere, "--etcd", at.Etcd[0], "--nats", at.NATS, "--name", "b", "--ttl", "3s")
+	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "x", "--etcd", at.Etcd[0], "--nats", at.NATS); got != "x" {
+		t.Errorf("printed %q", got)
+	}
+	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "y", "--etcd", at.Etcd[0]); got != "y" {
+		t.Errorf("without NATS printed %q", got)
+	}
+	if got := strings.Join(b.printed, "\n"); strings.Contains(got, "data") {
+		t.Errorf("names data that it does not keep: %s", got)
+	}
+}
+
+func TestServe_StartedAgainOnItsDataKnowsItsTasks(t *testing.T) {
+	dir := t.TempDir()
+	first := serve(t, dir)
+	must(t, dir, "submit", "noop", "--id", "kept", "--wait")
+	first.signal(syscall.SIGKILL)
+	first.wait(t)
+	begun := time.Now()
+	serve(t, dir)
+	if took := time.Since(begun); took > 9*time.Second {
+		t.Errorf("it took %s: it waited for the end of its own session", took)
+	}
+	if got := field(t, dir, "kept", "status"); got != "SUCCESS" {
+		t.Errorf("status %v", got)
+	}
+}
+
+func TestServe_TermDrainsAndReleasesWhatRuns(t *testing.T) {
+	dir := t.TempDir()
+	n := serve(t, dir, "--grace", "300ms")
+	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
+	eventually(t, "it runs", func() bool { return field(t, dir, "long", "status") == "RUNNING" })
+	n.stop(t)
+	if !n.cmd.ProcessState.Success() {
+		t.Errorf("ended with %s: %s", n.cmd.ProcessState, n.stderr.String())
+	}
+	serve(t, dir)
+	history := must(t, dir, "history", "long")
+	if !strings.Contains(history, "Released") || strings.Contains(history, "Lost") {
+		t.Errorf("history: %s", history)
+	}
+	must(t, dir, "cancel", "long")
+}
+
+func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	n := serve(t, dir, "--grace", "1h")
+	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
+	eventually(t, "it runs", func() bool { return field(t, dir, "long", "status") == "RUNNING" })
+	n.signal(syscall.SIGTERM)
+	eventually(t, "the node drains", func() bool {
+		nodes := run(t, dir, "nodes", "-o", "json")
+		return strings.Contains(nodes.out, `"draining":true`)
+	})
+	select {
+	case <-n.ended:
+		t.Error("it did not wait for what runs")
+	default:
+	}
+	n.signal(syscall.SIGTERM)
+	state := n.wait(t)
+	if status, ok := state.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
+		t.Errorf("ended with %s, want the signal", state)
+	}
+}
+
+func TestClient_WithoutARunningNodeSaysInOneLineWhatToStart(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"list"}, " serve\n"},
+		{[]string{"submit", "noop", "--data", "else where"}, " serve --data 'else where'\n"},
+		{[]string{"serve", "--join", "nobody"}, " serve --data nobody\n"},
+	} {
+		r := run(t, dir, c.args...)
+		if r.code != 4 || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, binary+c.want) {
+			t.Errorf("%q: code %d, printed %q, %q", c.args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
+	dir := t.TempDir()
+	n := serve(t, dir)
+	n.signal(syscall.SIGKILL)
+	n.wait(t)
+	begun := time.Now()
+	r := run(t, dir, "list")
+	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, " serve\n") {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestClient_UnreachableEtcdIsUnavailable(t *testing.T) {
+	r := run(t, t.TempDir(), "list", "--etcd", "127.0.0.1:1", "--timeout", "500ms")
+	if r.code != 4 || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+}

@@ -1,0 +1,83 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// dataMeant returns the directory of data that a client without a running node takes for meant.
+func dataMeant(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := command(t.Context(), t.TempDir(), append([]string{"list"}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
+	r := finish(t, cmd)
+	_, rest, found := strings.Cut(r.err, "no node runs on ")
+	dir, _, _ := strings.Cut(rest, ";")
+	if !found {
+		t.Fatalf("code %d: %q", r.code, r.err)
+	}
+	return dir
+}
+
+func settingsFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSettings_FlagWinsOverVariableOverFileOverDefault(t *testing.T) {
+	file := settingsFile(t, "data: from-file\nlimit:\n  exec: 2\n")
+	for _, c := range []struct {
+		env, args []string
+		want      string
+	}{
+		{nil, nil, "./taskledger-data"},
+		{nil, []string{"--config", file}, "from-file"},
+		{[]string{"TASKLEDGER_CONFIG=" + file}, nil, "from-file"},
+		{[]string{"TASKLEDGER_DATA=from-env"}, []string{"--config", file}, "from-env"},
+		{[]string{"TASKLEDGER_DATA=from-env"}, []string{"--config", file, "--data", "from-flag"}, "from-flag"},
+	} {
+		if got := dataMeant(t, c.env, c.args...); got != c.want {
+			t.Errorf("%q %q: %q, want %q", c.env, c.args, got, c.want)
+		}
+	}
+}
+
+func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
+	dir := t.TempDir()
+	file := settingsFile(t, "exec-allow: [sh, date]\nlimit: {exec: 3}\nttl: 3s\nname: from-file\nslots: 7\n")
+	cmd := command(t.Context(), dir, "--config", file)
+	cmd.Env = append(cmd.Env, "TASKLEDGER_NAME=from-env", "TASKLEDGER_SHARDS=4")
+	start(t, cmd)
+	nodes := objects(t, must(t, dir, "nodes", "-o", "json"))
+	if len(nodes) != 1 || nodes[0]["name"] != "from-env" || nodes[0]["slots"] != 7.0 {
+		t.Errorf("nodes: %v", nodes)
+	}
+	if got := len(objects(t, must(t, dir, "shards", "-o", "json"))); got != 4 {
+		t.Errorf("%d shards", got)
+	}
+	if out := must(t, dir, "submit", "exec", `{"program":"date"}`, "--wait"); !strings.Contains(out, "exit_code") {
+		t.Errorf("printed %q", out)
+	}
+}
+
+func TestSettings_MistakesAreWrongUsage(t *testing.T) {
+	for name, text := range map[string]string{
+		"an unknown name":        "slotz: 3\n",
+		"a value of wrong type":  "slots: many\n",
+		"a flag of another kind": "delay: 3s\n",
+		"no YAML":                "{",
+	} {
+		if r := run(t, t.TempDir(), "serve", "--config", settingsFile(t, text)); r.code != 2 || r.out != "" {
+			t.Errorf("%s: code %d, %q", name, r.code, r.err)
+		}
+	}
+	if r := run(t, t.TempDir(), "list", "--config", "no-such-file.yaml"); r.code != 2 {
+		t.Errorf("a missing file: code %d, %q", r.code, r.err)
+	}
+}

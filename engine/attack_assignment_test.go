@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// The owner commits Started for another node and dies before its answer leaves, by whichever way. The node is alive, so
+// the attempt is never lost: only the next owner's answer to the same offer brings it.
+func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	var silent atomic.Bool
+	mute := &wire{answered: only(&silent, laneOffer, drop)}
+	a := c.StartNode("a", with(noSlots, mute.through))
+	b := c.StartNode("b", noShards, j)
+	silent.Store(true)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	task := awaitTask(t, client.Client, "x", "is assigned", isRunning)
+	j.nothing(t)
+	a.Kill()
+	c.StartNode("d", noSlots)
+	r := j.next(t)
+	if r.Token.Ref != task.Started || task.Node != b.SessionID() {
+		t.Errorf("attempt %s runs, want %d on %s", r.Token, task.Started, task.Node)
+	}
+	r.succeed("1")
+	want(t, f, "1")
+	wantHistory(t, client.Client, "x", "Created Started Succeeded")
+}
+
+// Every message comes twice, and many come once more through the store.
+func TestAssignment_DoubledIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	everything := func(string) fate { return twice }
+	w := &wire{sent: everything, answered: everything, heard: everything, hinted: everything}
+	a := c.StartNode("a", with(noSlots, w.through))
+	c.StartNode("b", with(noShards, w.through), j)
+	const tasks = 50
+	var futures []*engine.Future
+	for i := range tasks {
+		futures = append(futures, j.submit(t, a, events.TaskID(fmt.Sprint("x", i))))
+	}
+	for range tasks {
+		j.next(t).succeed("1")
+	}
+	for i, f := range futures {
+		want(t, f, "1")
+		wantHistory(t, a.Client, events.TaskID(fmt.Sprint("x", i)), "Created Started Succeeded")
+	}
+	if n := j.count.Load(); n != tasks {
+		t.Errorf("%d attempts of %d tasks", n, tasks)
+	}
+}
+
+// The answer is held up while the node calls its roll again and again. No node has died, so the task must not run twice.
+func TestAssignment_SlowAnswerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	var slow, counting atomic.Bool
+	var rolls atomic.Int64
+	holding := &wire{answered: only(&slow, laneOffer, hold)}
+	listening := &wire{sent: func(lane string) fate {
+		if counting.Load() && lane == laneWork {
+			rolls.Add(1)
+		}
+		return pass
+	}}
+	a := c.StartNode("a", with(noSlots, holding.through))
+	c.StartNode("b", with(noShards, listening.through), j)
+	first := j.submit(t, a, "x/1") // keeps the node calling its roll in this shard
+	busy := j.next(t)
+	slow.Store(true)
+	second := j.submit(t, a, "x/2")
+	awaitTask(t, a.Client, "x/2", "is assigned", isRunning)
+	counting.Store(true)
+	testcluster.Await(t, "two roll calls", func() bool { return rolls.Load() >= 2 })
+	j.nothing(t)
+	slow.Store(false)
+	holding.release()
+	j.next(t).succeed("2")
+	busy.succeed("1")
+	want(t, first, "1")
+	want(t, second, "2")
+	wantHistory(t, a.Client, "x/2", "Created Started Succeeded")
+	j.nothing(t)
+}
+
+// A completion is held up, by whichever way, until the node's session has ended and the task has run elsewhere.
+func TestCompletion_HeldUpPastTheSessionIsRefused(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	var slow atomic.Bool
+	w := &wire{sent: only(&slow, laneWork, hold)}
+	a := c.StartNode("a", noSlots)
+	b := c.StartNode("b", with(noShards, w.through), j)
+	f := j.submit(t, a, "x")
+	first := j.next(t)
+	slow.Store(true)
+	first.succeed("1")
+	testcluster.Await(t, "the completion is on its way", func() bool { return w.holding() > 0 })
+	endSession(t, c, b)
+	second := j.next(t)
+	if second.Number != 2 || second.Lost != 1 || second.Failures != 0 {
+		t.Errorf("attempt %d after %d losses and %d failures, want 2 after 1 and 0", second.Number, second.Lost, second.Failures)
+	}
+	slow.Store(false)
+	w.release()
+	awaitTask(t, a.Client, "x", "still runs", isRunning)
+	second.succeed("2")
+	want(t, f, "2")
+	wantHistory(t, a.Client, "x", "Created Started Lost Started Succeeded")
+}

@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+)
+
+// The owner is cut off from the bus, everybody else is not: batches, answers, assignments and cancels go through the
+// store.
+func TestBus_OwnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	off := &wire{cut: true}
+	c.StartNode("a", with(noSlots, off.through))
+	c.StartNode("b", noShards, j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	want(t, f, "1")
+	cancelled := j.submit(t, client, "y")
+	r := j.next(t)
+	if err := client.Cancel(within(t), "y", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-r.ctx.Done():
+	case <-time.After(soon):
+		t.Fatal("the cancel does not reach the attempt")
+	}
+	if _, err := cancelled.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+		t.Errorf("error is %v, want %v", err, engine.ErrCancelled)
+	}
+}
+
+// A node that runs tasks is cut off, the owner is not.
+func TestBus_RunnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	off := &wire{cut: true}
+	a := c.StartNode("a", noSlots)
+	c.StartNode("b", with(noShards, off.through), j)
+	for range 3 {
+		f := j.submit(t, a, "")
+		j.next(t).succeed("1")
+		want(t, f, "1")
+	}
+}
+
+// Every hint is lost: who waits finds out by asking.
+func TestBus_LostHintsOnlyDelay(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	w := &wire{hinted: func(string) fate { return drop }}
+	a := c.StartNode("a", with(noSlots, w.through))
+	c.StartNode("b", with(noShards, w.through), j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	want(t, f, "1")
+	g := j.submit(t, client, "y")
+	r := j.next(t)
+	if err := a.Cancel(within(t), "y", ""); err != nil {
+		t.Fatal(err)
+	}
+	select { // the roll call brings what the hint did not
+	case <-r.ctx.Done():
+	case <-time.After(soon):
+		t.Fatal("the cancel does not reach the attempt")
+	}
+	if _, err := g.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+		t.Errorf("error is %v, want %v", err, engine.ErrCancelled)
+	}
+}
+
+// The function does not end with its context. While it runs the task must not run elsewhere: it is not released, and the
+// end of the session gives it up.
+func TestDrain_AttemptThatIgnoresItsContextIsNotReleased(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{})
+	j.stubborn = true
+	a := c.StartNode("a", noSlots)
+	b := c.StartNode("b", with(noShards, func(c *cfg) { c.Grace = -1 }), j)
+	f := j.submit(t, a, "x")
+	first := j.next(t)
+	session := b.SessionID()
+	stopped := make(chan struct{})
+	go func() {
+		b.Stop()
+		close(stopped)
+	}()
+	select {
+	case <-first.ctx.Done():
+	case <-time.After(soon):
+		t.Fatal("the drain does not end the attempt's context")
+	}
+	c.StartNode("d", noShards, j)
+	second := j.next(t)
+	if got, err := c.Etcd.Get(within(t), nodeKey(session)); err != nil || len(got.Kvs) != 0 {
+		t.Errorf("the task runs again while the session %v is there, %v", got, err)
+	}
+	second.succeed("2")
+	want(t, f, "2")
+	first.succeed("1")
+	<-stopped
+	if kinds := history(t, a.Client, "x"); strings.Contains(kinds, "Released") || kinds != "Created Started Lost Started Succeeded" {
+		t.Errorf("history is %s", kinds)
+	}
+}
+
+// The owner has none of the behavior's code. What it must know is in the journal.
+func TestOwner_WithoutTheCodeRetriesAndGivesUp(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	j := newJob(engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Millisecond, Max: time.Millisecond}})
+	a := c.StartNode("a", noSlots)
+	c.StartNode("b", noShards, &crashing{j})
+	f := j.submit(t, a, "x")
+	var failure *engine.TaskError
+	if _, err := f.Wait(within(t)); !errors.As(err, &failure) || failure.Attempt != 3 {
+		t.Errorf("error is %v, want the failure of attempt 3", err)
+	}
+	awaitTask(t, a.Client, "x", "has failed", func(task projection.Task) bool { return task.Final() && task.Failures == 3 })
+	if _, err := a.SubmitRaw(within(t), "nobody-has-it", nil, engine.SubmitOptions{}); !errors.Is(err, engine.ErrUnknownBehavior) {
+		t.Errorf("raw submit of a behavior that no node runs: %v, want %v", err, engine.ErrUnknownBehavior)
+	}
+}
+
+// crashing is a job whose attempts panic.
+type crashing struct{ *job }
+
+func (*crashing) Run(context.Context, engine.Attempt) engine.Outcome { panic("no reason") }

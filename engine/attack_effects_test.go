@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"taskledger/events"
+)
+
+// While the entry is on its way nothing may be told or started; afterwards everything is.
+func TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted(t *testing.T) {
+	started := make(chan struct{}, 1)
+	b := newBench(t, 1, &plain{id: benchBehavior, run: func(context.Context, Attempt) Outcome {
+		started <- struct{}{}
+		return Outcome{}
+	}})
+	l := b.next("sender", laneSubmit, submitOf(Policy{}))
+	b.store.commit = func() {
+		if len(l.got) > 0 {
+			t.Error("the submit is answered before it is committed")
+		}
+		if len(b.m.exec.names(b.m, 0)) > 0 {
+			t.Error("the attempt is started before its Started is committed")
+		}
+	}
+	b.deliver(l)
+	b.turn()
+	if len(l.got) != 1 {
+		t.Errorf("answers are %+v, want one", l.got)
+	}
+	<-started
+}
+
+func TestEffects_OutcomeIsToldOnlyWhenItIsCommitted(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.assign()
+	f := &Future{futures: b.m.futures, id: "x", life: b.task().Created, run: 1}
+	done := f.Done()
+	b.store.commit = func() {
+		select {
+		case <-done:
+			t.Error("the future is resolved before the outcome is committed")
+		default:
+		}
+	}
+	b.accept(laneWork, report(b.task(), succeeded))
+	select {
+	case <-done:
+	default:
+		t.Error("the future is not resolved by the committed outcome")
+	}
+}
+
+// A submit that joins, a refusal and a read cause no event, but what they say depends on the entry in the making. When
+// that is refused, another owner decides otherwise.
+func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.assign()
+	outcome := b.next("far work", laneWork, report(b.task(), succeeded))
+	join := b.next("sender", laneSubmit, submitOf(Policy{}))
+	cancel := b.next("operator", laneSubmit, &operateCommand{Task: "x", Do: doCancel})
+	read := b.next("reader", laneQuery, &getCommand{Task: "x"})
+	for _, l := range []*letter{outcome, join, cancel, read} {
+		b.deliver(l)
+	}
+	b.store.refuse = ErrFenced
+	if err := b.own.takeTurn(t.Context()); !errors.Is(err, ErrFenced) {
+		t.Fatalf("turn: %v, want %v", err, ErrFenced)
+	}
+	for _, l := range []*letter{outcome, join, cancel, read} {
+		if len(l.got) > 0 {
+			t.Errorf("%T was answered %+v by an owner that could not commit", l.batch.commands[0], l.got)
+		}
+	}
+	b.store.refuse = nil
+	b.takeOver()
+	if task := b.task(); !task.OnNode() {
+		t.Errorf("task is %s for the next owner, want RUNNING", task.Phase())
+	}
+}
+
+// Both are decided in one turn: the second sees what the first will have done.
+func TestAnswer_DecidedTogetherSeesTheEventsBeforeIt(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.assign()
+	outcome := b.next("far work", laneWork, report(b.task(), succeeded))
+	join := b.next("sender", laneSubmit, submitOf(Policy{}))
+	b.deliver(join)
+	b.deliver(outcome)
+	b.turn()
+	if len(join.got) != 1 || join.got[0][0].run != 1 || !join.got[0][0].joined {
+		t.Errorf("join is answered %+v, want run 1", join.got)
+	}
+	if n := b.sealed(); n != 3 {
+		t.Errorf("%d entries, want one for both batches", n)
+	}
+}
+
+// A slot that was taken for a start which was not committed must be free again.
+func TestEffects_RefusedEntryGivesItsSlotsBack(t *testing.T) {
+	b := newBench(t, 1, &plain{id: benchBehavior, run: func(context.Context, Attempt) Outcome {
+		t.Error("the attempt was made")
+		return Outcome{}
+	}})
+	b.store.refuse = ErrFenced
+	b.deliver(b.next("sender", laneSubmit, submitOf(Policy{})))
+	if err := b.own.takeTurn(t.Context()); !errors.Is(err, ErrFenced) {
+		t.Fatalf("turn: %v, want %v", err, ErrFenced)
+	}
+	if n := b.m.exec.unused(); n != 1 {
+		t.Errorf("%d slots are free, want 1", n)
+	}
+	if n := b.sealed(); n != 0 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// An entry is sealed at its size; what did not fit is decided next, in order, and exactly once.
+func TestTurn_WhatDoesNotFitIsDecidedInTheNextEntry(t *testing.T) {
+	b := newBench(t, -1)
+	var all []*letter
+	for i := range 5 {
+		c := submitOf(Policy{})
+		c.Task = events.TaskID(rune('a' + i))
+		c.Params = events.JSON(append(append([]byte{'"'}, make100k()...), '"'))
+		l := b.next("sender"+string(c.Task), laneSubmit, c)
+		b.deliver(l)
+		all = append(all, l)
+	}
+	for range 3 {
+		b.turn()
+	}
+	for _, l := range all {
+		if len(l.got) != 1 {
+			t.Errorf("batch of %s is answered %d times", l.batch.sender, len(l.got))
+		}
+	}
+	if n := b.count(events.KindCreated); n != 5 || b.sealed() != 2 {
+		t.Errorf("%d tasks in %d entries, want 5 in 2", n, b.sealed())
+	}
+}
+
+func make100k() []byte {
+	text := make([]byte, 100<<10)
+	for i := range text {
+		text[i] = 'x'
+	}
+	return text
+}

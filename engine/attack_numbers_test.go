@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"taskledger/events"
+)
+
+// numbered are the commands that would do harm if they were decided twice, each with what has to happen before.
+var numbered = map[string]struct {
+	prepare func(b *bench)
+	command func(b *bench) command
+}{
+	"Submit":   {func(*bench) {}, func(*bench) command { return submitOf(Policy{}) }},
+	"RunAgain": {finished, func(*bench) command { return submitOf(Policy{Existing: RunAgain}) }},
+	"Retry":    {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doRetry} }},
+	"Delete":   {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doDelete} }},
+	"RunNow":   {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doRunNow} }},
+	"Cancel":   {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doCancel} }},
+	"Merge": {scheduled, func(b *bench) command {
+		c := &mergeCommand{Submit: *submitOf(Policy{}), Life: b.task().Created, Seq: b.task().Seq}
+		c.Submit.Params, c.Submit.NotBefore = events.JSON([]byte("1")), b.time.Add(time.Hour)
+		return c
+	}},
+	"Complete": {running, func(b *bench) command { return report(b.task(), succeeded) }},
+	"Fail":     {running, func(b *bench) command { return report(b.task(), failed) }},
+	"Snooze":   {running, func(b *bench) command { return report(b.task(), snoozed) }},
+}
+
+func scheduled(b *bench) {
+	c := submitOf(Policy{})
+	c.NotBefore = b.time.Add(time.Hour)
+	b.accept(laneSubmit, c)
+}
+
+func running(b *bench) {
+	b.submit(Policy{})
+	b.assign()
+}
+
+func finished(b *bench) {
+	running(b)
+	b.accept(laneWork, report(b.task(), succeeded))
+}
+
+// The owner commits, its answer is lost, it dies. The sender sends the same bytes to the next owner, which knows the
+// journal alone.
+func TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner(t *testing.T) {
+	for name, row := range numbered {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, -1)
+			row.prepare(b)
+			l := b.next("sender", laneSubmit, row.command(b))
+			if name == "Complete" || name == "Fail" || name == "Snooze" {
+				l = b.next("sender", laneWork, l.batch.commands...)
+			}
+			b.deliver(l)
+			b.turn()
+			written := b.sealed()
+			b.takeOver()
+			b.deliver(l)
+			b.turn()
+			if b.sealed() != written {
+				t.Errorf("decided again: events are %s", b.kinds())
+			}
+			if len(l.got) != 2 || !reflect.DeepEqual(l.got[0], l.got[1]) {
+				t.Errorf("answers are %+v, want the same twice", l.got)
+			}
+		})
+	}
+}
+
+// One copy comes over the bus, one through the mailbox, and both wait in the inbox.
+func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
+	b := newBench(t, -1)
+	finished(b)
+	written := b.count(events.KindRescheduled)
+	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+	b.deliver(l)
+	b.deliver(l)
+	b.turn()
+	b.deliver(l)
+	b.turn()
+	if n := b.count(events.KindRescheduled) - written; n != 1 {
+		t.Errorf("%d runs for one submit", n)
+	}
+	if len(l.got) != 3 || !reflect.DeepEqual(l.got[0], l.got[1]) || !reflect.DeepEqual(l.got[0], l.got[2]) {
+		t.Errorf("answers are %+v, want the same three times", l.got)
+	}
+}
+
+// The answer to a run-again submit is lost while its run goes on and ends; then the batch comes again.
+func TestNumbers_RunAgainResentAfterItsRunDoesNotRunAgain(t *testing.T) {
+	b := newBench(t, -1)
+	finished(b)
+	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+	b.deliver(l)
+	b.turn()
+	b.assign()
+	b.accept(laneWork, report(b.task(), succeeded))
+	b.takeOver()
+	b.deliver(l)
+	b.turn()
+	if task := b.task(); !task.Final() || task.Runs != 2 {
+		t.Errorf("task is %s after %d runs, due %d; want two runs, no more", task.Phase(), task.Runs, task.Due)
+	}
+	if len(l.got) != 2 || l.got[0][0].run != 2 || l.got[1][0].run != 2 {
+		t.Errorf("answers are %+v, want run 2 twice", l.got)
+	}
+}
+
+// The task ran and was forgotten before its submit was answered.
+func TestNumbers_ForgottenTaskIsNotCreatedAgainByItsOwnSubmit(t *testing.T) {
+	b := newBench(t, -1)
+	l := b.next("sender", laneSubmit, submitOf(Policy{Retain: time.Millisecond}))
+	b.deliver(l)
+	b.turn()
+	b.assign()
+	b.accept(laneWork, report(b.task(), succeeded))
+	b.time = b.time.Add(time.Minute)
+	other := submitOf(Policy{})
+	other.Task = "y"
+	b.accept(laneSubmit, other) // an entry of a later time
+	if b.own.state.Task("x") != nil {
+		t.Fatal("task x is still there")
+	}
+	b.takeOver()
+	b.deliver(l)
+	b.turn()
+	if b.own.state.Task("x") != nil {
+		t.Error("task x was created again")
+	}
+	if len(l.got) != 2 || !reflect.DeepEqual(l.got[0], l.got[1]) {
+		t.Errorf("answers are %+v, want the same twice", l.got)
+	}
+}
+
+// A batch that was overtaken is one whose sender no longer waits: deciding it would be deciding it late.
+func TestNumbers_EarlierBatchThanTheLastIsNotDecided(t *testing.T) {
+	for name, between := range map[string]func(b *bench){"SameOwner": func(*bench) {}, "NextOwner": (*bench).takeOver} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, -1)
+			finished(b)
+			cancel := b.next("sender", laneSubmit, &operateCommand{Task: "x", Do: doDelete})
+			later := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+			b.deliver(later)
+			b.turn()
+			between(b)
+			written := b.sealed()
+			b.deliver(cancel)
+			b.turn()
+			if b.sealed() != written || len(cancel.got) != 0 {
+				t.Errorf("an overtaken batch was decided: %s, answered %+v", b.kinds(), cancel.got)
+			}
+		})
+	}
+}

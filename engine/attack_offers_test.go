@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// roll lets a node call its roll and returns the attempts that the owner says are over.
+func (b *bench) roll(c *rollCallCommand) []attemptName {
+	b.Helper()
+	a := b.ask(laneWork, c)
+	over, err := decodeNames(a.data)
+	if err != nil || a.code != answerOK {
+		b.Fatalf("roll call is answered %+v: %v", a, err)
+	}
+	return over
+}
+
+func nameOf(t projection.Task) attemptName { return attemptName{t.ID, t.Started} }
+
+// The owner commits Started and dies before the assignment leaves it. The node's offer is still open and comes again.
+func TestOffer_AssignmentOutlivesTheOwnerThatMadeIt(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	b.takeOver()
+	offer.got = nil
+	b.deliver(offer)
+	b.turn()
+	if len(offer.got) != 1 {
+		t.Fatalf("offer is answered %+v, want the assignment", offer.got)
+	}
+	if given := b.given(offer.got[0]); len(given) != 1 || given[0].attemptName != nameOf(task) {
+		t.Errorf("offer is answered %+v, want attempt %+v", given, nameOf(task))
+	}
+	if n := b.count(events.KindStarted); n != 1 {
+		t.Errorf("%d attempts were started, want 1", n)
+	}
+}
+
+func TestOffer_AnsweredAgainBySameOwnerIsTheSameAssignment(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	b.deliver(offer)
+	b.turn()
+	if len(offer.got) != 3 || offer.got[0] != nil {
+		t.Fatalf("offer is answered %+v, want an acknowledgement and twice the assignment", offer.got)
+	}
+	for _, answers := range offer.got[1:] {
+		if given := b.given(answers); len(given) != 1 || given[0].attemptName != nameOf(task) {
+			t.Errorf("offer is answered %+v, want attempt %+v", given, nameOf(task))
+		}
+	}
+	if n := b.count(events.KindStarted); n != 1 {
+		t.Errorf("%d attempts were started, want 1", n)
+	}
+}
+
+// The attempt has ended when the offer comes again: the node must not run it a second time.
+func TestOffer_AnsweredAgainAfterItsAttemptEndedBringsNothing(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	b.accept(laneWork, report(task, succeeded))
+	b.takeOver()
+	offer.got = nil
+	b.deliver(offer)
+	b.turn()
+	if len(offer.got) != 1 || len(b.given(offer.got[0])) != 0 {
+		t.Errorf("offer is answered %+v, want nothing to run", offer.got)
+	}
+}
+
+// A later offer closes the earlier one, which is answered with nothing and never filled, not even by a late copy.
+func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
+	b := newBench(t, -1)
+	early, late := b.offer(), b.offer()
+	b.deliver(early)
+	b.deliver(late)
+	b.deliver(early)
+	b.turn()
+	b.submit(Policy{})
+	if len(early.got) != 2 || early.got[0] != nil || len(b.given(early.got[1])) != 0 {
+		t.Errorf("earlier offer is answered %+v, want an acknowledgement and nothing to run", early.got)
+	}
+	if task := b.task(); task.Offer != late.batch.number {
+		t.Errorf("task answers offer %d, want %d", task.Offer, late.batch.number)
+	}
+	if given := b.given(late.got[len(late.got)-1]); len(given) != 1 {
+		t.Errorf("later offer is answered %+v, want one attempt", late.got)
+	}
+}
+
+// No answer ever reached the node. It closed the offer with a later one, and does not know the attempt.
+func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, _ := b.assign()
+	b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number})
+	if got := b.task(); got.Phase() != projection.Waiting || got.Lost != 0 {
+		t.Errorf("task is %s, lost %d times; want released", got.Phase(), got.Lost)
+	}
+	if n := b.count(events.KindReleased); n != 1 {
+		t.Errorf("%d times Released, want 1", n)
+	}
+	b.assign()
+}
+
+// The answer is slow, however slow: nobody but the node, or the end of its session, takes the attempt away from it.
+func TestRollCall_LeavesAnAssignmentUnderWay(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number - 1})
+	if got := b.task(); nameOf(got) != nameOf(task) || !got.OnNode() {
+		t.Errorf("task is %s, attempt %+v; want still attempt %+v", got.Phase(), nameOf(got), nameOf(task))
+	}
+}
+
+func TestRollCall_LeavesWhatTheNodeKnows(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(task)}, Answered: offer.batch.number})
+	if got := b.task(); !got.OnNode() || len(over) != 0 {
+		t.Errorf("task is %s, over are %+v; want it running", got.Phase(), over)
+	}
+}
+
+// An owner on this node committed Started for the node itself, and lost the shard before it could call the function.
+func TestRollCall_ReleasesALocalStartOfAnEarlierOwner(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.localStart()
+	b.roll(&rollCallCommand{Node: selfID})
+	if got := b.task(); !got.OnNode() {
+		t.Fatalf("task is %s: an owner must not doubt what it started itself", got.Phase())
+	}
+	b.takeOver()
+	b.roll(&rollCallCommand{Node: selfID})
+	if got := b.task(); got.Phase() != projection.Waiting {
+		t.Errorf("task is %s, want released", got.Phase())
+	}
+}
+
+// localStart commits a Started on the owner's node, as assign does, whose effect is never performed.
+func (b *bench) localStart() {
+	b.Helper()
+	b.own.entry.Reset(events.Entry{Number: b.own.head.Number + 1, Epoch: b.own.ownership.Revision, Owner: selfID, Time: b.time, Prev: b.own.state.Hash})
+	d := &decider{state: b.own.state, entry: &b.own.entry, now: b.time, note: b.own.note}
+	d.start(b.own.state.Task("x"), selfID, 0, b.m.ttl)
+	if err := b.own.commit(b.Context()); err != nil || d.err != nil {
+		b.Fatalf("start on the owner's node: %v, %v", err, d.err)
+	}
+}
+
+func TestRollCall_NamesWhatIsOver(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	_, first := b.assign()
+	b.accept(laneWork, report(first, succeeded))
+	stranger := attemptName{"nobody", events.RefOf(7, 0)}
+	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(first), stranger}})
+	if len(over) != 2 || over[0] != nameOf(first) || over[1] != stranger {
+		t.Errorf("over are %+v, want both", over)
+	}
+}
+
+// The cancel overtook the assignment on another way and found nothing to cancel. The roll call brings it again.
+func TestRollCall_RepeatsACancelThatCameTooEarly(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer, task := b.assign()
+	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doCancel})
+	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(task)}, Answered: offer.batch.number})
+	if len(over) != 1 || over[0] != nameOf(task) {
+		t.Errorf("over are %+v, want the cancelled attempt", over)
+	}
+	if got := b.task(); !got.OnNode() {
+		t.Errorf("task is %s: its end is for the node to report", got.Phase())
+	}
+}
+
+// The same node keeps a name for another attempt of the task: names must not be confused.
+func TestRollCall_AttemptOfAnotherLifeIsOver(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	_, first := b.assign()
+	b.accept(laneWork, report(first, succeeded))
+	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doDelete})
+	b.submit(Policy{})
+	offer, second := b.assign()
+	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(first)}, Answered: offer.batch.number})
+	if len(over) != 1 || over[0] != nameOf(first) {
+		t.Errorf("over are %+v, want the attempt of the first life", over)
+	}
+	if got := b.task(); got.OnNode() && nameOf(got) == nameOf(second) {
+		t.Error("the second attempt was answered for by the first")
+	}
+}
+
+// An answer comes while the roll is called. Were the offer counted as answered and its attempt not yet known, the owner
+// would release an attempt that is about to begin.
+func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
+	b := newBench(t, 1, &plain{id: benchBehavior, run: func(ctx context.Context, _ Attempt) Outcome {
+		<-ctx.Done()
+		return Outcome{Err: &events.Error{Code: events.CodeFailed}}
+	}})
+	of, x := b.m.offers, b.m.exec
+	for round := range 300 {
+		slots, detail := x.reserve(1)
+		if slots != 1 {
+			t.Fatal("no slot is free")
+		}
+		of.mu.Lock()
+		of.send(b.m, 0, slots, detail)
+		number := of.shards[0].number
+		of.mu.Unlock()
+		name := attemptName{"x", events.RefOf(uint64(round+1), 0)}
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			for answered := false; !answered; {
+				up := of.rollCallsDue(func(int) bool { return true })[0]
+				answered = up >= number
+				if answered && !slices.Contains(x.names(b.m, 0), name) {
+					t.Errorf("offer %d is called answered, and its attempt is not known", number)
+				}
+			}
+		})
+		w := wire.Writer{}
+		w.Array(1)
+		given := assignment{attemptName: name, behavior: benchBehavior, number: 1}
+		given.encode(&w)
+		of.answered(0, number, []answer{{data: w.B}})
+		calls.Wait()
+		freed := make(chan struct{})
+		x.mu.Lock()
+		x.freed = func() { close(freed) }
+		x.mu.Unlock()
+		x.cancelAttempt(0, name.Started, errFenced)
+		await(t, freed, "the slot")
+	}
+}

@@ -1,0 +1,621 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// checker is what testing.T and rapid.T share.
+type checker interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// ledger decides commands one entry each, and keeps what they led to.
+type ledger struct {
+	t        checker
+	state    *projection.Shard
+	builder  events.Builder
+	now      events.Millis
+	entries  []*events.Entry
+	log      []events.Event // of every entry, in order
+	outcomes []outcome
+}
+
+const ledgerStart events.Millis = 1_800_000_000_000
+
+func newLedger(t checker) *ledger {
+	return &ledger{t: t, state: projection.NewShard(0), now: ledgerStart}
+}
+
+// entry runs f with a decider and commits what it decided. It returns the kinds of the events.
+func (l *ledger) entry(f func(d *decider)) (kinds []string) {
+	l.t.Helper()
+	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
+	f(&decider{state: l.state, entry: &l.builder, now: l.now, note: func(t *projection.Task, ev *events.Event) {
+		if o, ok := outcomeOf(t, ev); ok {
+			l.outcomes = append(l.outcomes, o)
+		}
+	}})
+	if len(l.builder.Entry.Events) == 0 {
+		return nil
+	}
+	data, err := l.builder.Seal()
+	if err != nil {
+		l.t.Fatalf("seal: %v", err)
+	}
+	stored, err := events.Decode(data)
+	if err != nil {
+		l.t.Fatalf("decode: %v", err)
+	}
+	l.state.Seal(&l.builder.Entry)
+	l.entries = append(l.entries, stored)
+	l.log = append(l.log, stored.Events...)
+	for i := range stored.Events {
+		kinds = append(kinds, stored.Events[i].Kind().String())
+	}
+	return kinds
+}
+
+func (l *ledger) decide(c command) (a answer, kinds []string) {
+	l.t.Helper()
+	kinds = l.entry(func(d *decider) {
+		a = d.decide(c)
+		l.legal(d)
+	})
+	return a, kinds
+}
+
+// legal fails when the fold refused what was decided.
+func (l *ledger) legal(d *decider) {
+	l.t.Helper()
+	if d.err != nil {
+		l.t.Fatalf("decided what the fold refuses: %v", d.err)
+	}
+}
+
+// start starts the task, which must be ready, on a node.
+func (l *ledger) start(id events.TaskID, node string) {
+	l.t.Helper()
+	l.entry(func(d *decider) {
+		d.start(l.state.Task(id), node, 0, 9*time.Second)
+		l.legal(d)
+	})
+}
+
+func (l *ledger) lose(node string) []string {
+	l.t.Helper()
+	return l.entry(func(d *decider) {
+		if !d.lose(node) {
+			l.t.Fatalf("the entry is full")
+		}
+		l.legal(d)
+	})
+}
+
+const ledgerTask events.TaskID = "orders/purge"
+
+func (l *ledger) task() *projection.Task { return l.state.Task(ledgerTask) }
+
+// ask is a submit of the ledger's task.
+func (l *ledger) ask(p events.Policy) *submitCommand {
+	complete, err := p.Complete()
+	if err != nil {
+		l.t.Fatalf("policy: %v", err)
+	}
+	return &submitCommand{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
+}
+
+func (l *ledger) done(how completion) *completeCommand {
+	c := &completeCommand{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
+	if how == failed {
+		c.Error = &events.Error{Code: "x"}
+	}
+	return c
+}
+
+// situation is a state in which a task can be met.
+type situation string
+
+const (
+	atNothing      situation = "nothing"
+	atCreated      situation = "CREATED, due"
+	atDelayed      situation = "CREATED, due in a minute"
+	atRunning      situation = "RUNNING"
+	atRerun        situation = "RUNNING, to run again"
+	atCancelled    situation = "RUNNING, cancelled"
+	atWaiting      situation = "RUNNING, waiting"
+	atSuccess      situation = "SUCCESS, final"
+	atSuccessNext  situation = "SUCCESS, next run in a minute"
+	atFailure      situation = "FAILURE, final"
+	atFailureRetry situation = "FAILURE, retry in a minute"
+)
+
+var situations = []situation{atNothing, atCreated, atDelayed, atRunning, atRerun, atCancelled, atWaiting, atSuccess, atSuccessNext, atFailure, atFailureRetry}
+
+// ledgerAt is a ledger whose task is in the situation.
+func ledgerAt(t checker, at situation) *ledger {
+	t.Helper()
+	l := newLedger(t)
+	if at == atNothing {
+		return l
+	}
+	first := l.ask(events.Policy{})
+	if at == atDelayed {
+		first.NotBefore = l.now.Add(time.Minute)
+	}
+	l.decide(first)
+	if at == atCreated || at == atDelayed {
+		return l
+	}
+	l.start(ledgerTask, "n-1")
+	in := l.now.Add(time.Minute)
+	switch at {
+	case atRerun:
+		l.decide(l.merge("2"))
+	case atCancelled:
+		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
+	case atWaiting:
+		l.lose("n-1")
+	case atSuccess:
+		l.decide(l.done(succeeded))
+	case atSuccessNext:
+		c := l.done(succeeded)
+		c.Next = in
+		l.decide(c)
+	case atFailure:
+		l.decide(l.done(failed))
+	case atFailureRetry:
+		c := l.done(failed)
+		c.Next = in
+		l.decide(c)
+	}
+	return l
+}
+
+func (l *ledger) merge(params string) *mergeCommand {
+	c := &mergeCommand{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
+	c.Submit.Params = events.JSON([]byte(params))
+	return c
+}
+
+func TestSubmit_OnAnExistingTask(t *testing.T) {
+	now, later := 0*time.Second, time.Hour
+	for _, row := range []struct {
+		at       situation
+		existing events.Existing
+		delay    time.Duration
+		run      uint32
+		events   string
+	}{
+		{atCreated, events.ReturnRecorded, now, 1, ""},
+		{atCreated, events.RunAgain, later, 1, ""},
+		{atDelayed, events.ReturnRecorded, now, 1, "Rescheduled"}, // of two schedules the earlier one holds
+		{atDelayed, events.ReturnRecorded, later, 1, ""},
+		{atRunning, events.ReturnRecorded, now, 1, ""},
+		{atRunning, events.RunAgain, now, 1, ""},
+		{atRerun, events.ReturnRecorded, now, 2, ""}, // the stored parameters are for the further run
+		{atCancelled, events.ReturnRecorded, now, 1, ""},
+		{atWaiting, events.RunAgain, now, 1, ""},
+		{atSuccess, events.ReturnRecorded, now, 1, ""},
+		{atSuccess, events.RunAgain, now, 2, "Rescheduled"},
+		{atSuccess, events.RunAgain, later, 2, "Rescheduled"},
+		{atSuccessNext, events.ReturnRecorded, now, 2, ""},
+		{atSuccessNext, events.RunAgain, now, 2, ""},
+		{atFailure, events.ReturnRecorded, now, 1, ""},
+		{atFailure, events.RunAgain, now, 2, "Rescheduled"},
+		{atFailureRetry, events.ReturnRecorded, now, 1, ""},
+		{atFailureRetry, events.RunAgain, now, 1, ""},
+	} {
+		l := ledgerAt(t, row.at)
+		c := l.ask(events.Policy{Existing: row.existing})
+		c.NotBefore, c.Params = l.now.Add(row.delay), events.JSON([]byte("2"))
+		created, params := l.task().Created, slices.Clone(l.task().Params)
+		a, kinds := l.decide(c)
+		if a.code != answerOK || !a.joined || a.life != created || a.run != row.run {
+			t.Errorf("%s, policy %d: answer %+v, want to join run %d", row.at, row.existing, a, row.run)
+		}
+		if got := strings.Join(kinds, " "); got != row.events {
+			t.Errorf("%s, policy %d: events %q, want %q", row.at, row.existing, got, row.events)
+		}
+		if row.events != "" && l.task().Due != c.NotBefore {
+			t.Errorf("%s: due at %d, want %d", row.at, l.task().Due, c.NotBefore)
+		}
+		if !slices.Equal(params, l.task().Params) {
+			t.Errorf("%s: the stored parameters were replaced", row.at)
+		}
+	}
+}
+
+func TestSubmit_ThatMergesIsAskedToAndThenCommits(t *testing.T) {
+	for _, row := range []struct {
+		at       situation
+		existing events.Existing
+		run      uint32
+		events   string
+	}{
+		{atCreated, events.ReturnRecorded, 1, "Merged"},
+		{atDelayed, events.ReturnRecorded, 1, "Merged Rescheduled"},
+		{atRunning, events.ReturnRecorded, 2, "Merged"},
+		{atRerun, events.ReturnRecorded, 2, "Merged"},
+		{atWaiting, events.ReturnRecorded, 1, "Merged"},
+		{atSuccessNext, events.ReturnRecorded, 2, "Merged"},
+		{atFailureRetry, events.ReturnRecorded, 1, "Merged"},
+		{atSuccess, events.RunAgain, 2, "Merged Rescheduled"},
+		{atFailure, events.RunAgain, 2, "Merged Rescheduled"},
+	} {
+		l := ledgerAt(t, row.at)
+		c := l.ask(events.Policy{Existing: row.existing})
+		c.Merges = true
+		if a, kinds := l.decide(c); a.code != answerMerge || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want to be asked to merge", row.at, a, kinds)
+		}
+		m := l.merge("3")
+		m.Submit.Policy = c.Policy
+		a, kinds := l.decide(m)
+		if a.code != answerOK || a.run != row.run || a.life != l.task().Created {
+			t.Errorf("%s: merge answered %+v, want run %d", row.at, a, row.run)
+		}
+		if got := strings.Join(kinds, " "); got != row.events {
+			t.Errorf("%s: events %q, want %q", row.at, got, row.events)
+		}
+	}
+	for _, at := range []situation{atSuccess, atFailure} {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{})
+		c.Merges = true
+		if a, kinds := l.decide(c); a.code != answerOK || a.run != 1 || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want the recorded outcome", at, a, kinds)
+		}
+	}
+}
+
+func TestMerge_TooLateIsRefusedAndChangesNothing(t *testing.T) {
+	for _, at := range situations[1:] {
+		for name, spoil := range map[string]func(*mergeCommand){
+			"another sequence": func(c *mergeCommand) { c.Seq-- },
+			"another life":     func(c *mergeCommand) { c.Life-- },
+			"another task":     func(c *mergeCommand) { c.Submit.Task = "orders/other" },
+		} {
+			l := ledgerAt(t, at)
+			c := l.merge("2")
+			spoil(c)
+			if a, kinds := l.decide(c); a.code != answerChanged || kinds != nil {
+				t.Errorf("%s, %s: answer %+v with events %v, want it changed", at, name, a, kinds)
+			}
+		}
+	}
+}
+
+func TestMerge_OntoARunningTaskRunsOnceMoreWhateverHappensToTheAttempt(t *testing.T) {
+	for _, between := range []func(l *ledger){
+		func(*ledger) {},
+		func(l *ledger) { l.lose("n-1") },
+		func(l *ledger) { l.decide(l.done(released)) },
+		func(l *ledger) { c := l.done(failed); c.ByPolicy = true; l.decide(c) },
+	} {
+		l := ledgerAt(t, atRunning)
+		promised, _ := l.decide(l.merge("2"))
+		between(l)
+		if !l.task().OnNode() {
+			l.start(ledgerTask, "n-2")
+		}
+		if _, kinds := l.decide(l.done(succeeded)); !slices.Equal(kinds, []string{"Succeeded", "Rescheduled"}) {
+			t.Errorf("the end of the run led to %v, want a further run", kinds)
+		}
+		l.start(ledgerTask, "n-2")
+		if string(l.task().Params) != string(events.JSON([]byte("2"))) && !l.task().ParamsElided {
+			t.Errorf("the further run has parameters %q", l.task().Params)
+		}
+		if _, kinds := l.decide(l.done(succeeded)); !slices.Equal(kinds, []string{"Succeeded"}) {
+			t.Errorf("the end of the further run led to %v", kinds)
+		}
+		if got := l.outcomes[len(l.outcomes)-1].run; got != promised.run || promised.run != 2 {
+			t.Errorf("run %d ended, run %d was promised, want 2", got, promised.run)
+		}
+	}
+}
+
+func TestOperate_OnEveryState(t *testing.T) {
+	const no = "refused"
+	table := map[operation]map[situation]string{
+		doCancel: {atCreated: "Failed", atDelayed: "Failed", atRunning: "CancelRequested", atRerun: "CancelRequested", atCancelled: "",
+			atWaiting: "Failed", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
+		doRunNow: {atCreated: "", atDelayed: "Rescheduled", atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: "", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
+		doRetry: {atCreated: no, atDelayed: no, atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: no, atSuccess: "Rescheduled", atSuccessNext: "Rescheduled", atFailure: "Rescheduled", atFailureRetry: "Rescheduled"},
+		doSuspend: {atCreated: "Suspended", atDelayed: "Suspended", atRunning: "Suspended", atRerun: "Suspended", atCancelled: "Suspended",
+			atWaiting: "Suspended", atSuccess: no, atSuccessNext: "Suspended", atFailure: no, atFailureRetry: "Suspended"},
+		doResume: {},
+		doDelete: {atCreated: "Deleted", atDelayed: "Deleted", atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: no, atSuccess: "Deleted", atSuccessNext: "Deleted", atFailure: "Deleted", atFailureRetry: "Deleted"},
+	}
+	for do := range operationCount {
+		for _, at := range situations[1:] {
+			l := ledgerAt(t, at)
+			a, kinds := l.decide(&operateCommand{Task: ledgerTask, Do: do})
+			want := table[do][at]
+			if want == no {
+				if a.code != answerState || kinds != nil || !strings.Contains(a.text, do.String()) {
+					t.Errorf("%s while %s: answer %+v with events %v, want a refusal that names it", do, at, a, kinds)
+				}
+				continue
+			}
+			if got := strings.Join(kinds, " "); a.code != answerOK || got != want {
+				t.Errorf("%s while %s: answer %+v with events %q, want %q", do, at, a, got, want)
+			}
+		}
+		if a, kinds := newLedger(t).decide(&operateCommand{Task: ledgerTask, Do: do}); a.code != answerNotFound || kinds != nil {
+			t.Errorf("%s of nothing: answer %+v with events %v, want not found", do, a, kinds)
+		}
+	}
+}
+
+func TestOperate_SuspendAndResumeTwiceIsOnce(t *testing.T) {
+	l := ledgerAt(t, atCreated)
+	for _, step := range []struct {
+		do   operation
+		want string
+	}{{doSuspend, "Suspended"}, {doSuspend, ""}, {doResume, "Resumed"}, {doResume, ""}} {
+		if _, kinds := l.decide(&operateCommand{Task: ledgerTask, Do: step.do}); strings.Join(kinds, "") != step.want {
+			t.Errorf("%s led to %v, want %q", step.do, kinds, step.want)
+		}
+	}
+}
+
+func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
+	for _, row := range []struct {
+		at     situation
+		how    completion
+		next   bool
+		events string
+		phase  projection.Phase
+	}{
+		{atRunning, succeeded, false, "Succeeded", projection.IsSuccess},
+		{atRunning, succeeded, true, "Succeeded", projection.IsSuccess},
+		{atRunning, failed, false, "Failed", projection.IsFailure},
+		{atRunning, failed, true, "Failed", projection.IsFailure},
+		{atRunning, snoozed, false, "Snoozed", projection.Waiting},
+		{atRunning, released, false, "Released", projection.Waiting},
+		{atRerun, succeeded, true, "Succeeded Rescheduled", projection.IsSuccess},
+		{atRerun, failed, false, "Failed Rescheduled", projection.IsFailure},
+		{atRerun, failed, true, "Failed", projection.IsFailure}, // the retry comes first
+		{atCancelled, succeeded, true, "Succeeded", projection.IsSuccess},
+		{atCancelled, failed, true, "Failed", projection.IsFailure},
+		{atCancelled, snoozed, false, "Snoozed Failed", projection.IsFailure},
+		{atCancelled, released, false, "Released Failed", projection.IsFailure},
+	} {
+		l := ledgerAt(t, row.at)
+		c := l.done(row.how)
+		c.Wait = time.Second
+		if row.next {
+			c.Next = l.now.Add(time.Minute)
+		}
+		a, kinds := l.decide(c)
+		if got := strings.Join(kinds, " "); a.code != answerOK || got != row.events || l.task().Phase() != row.phase {
+			t.Errorf("%s, completion %d: answer %+v, events %q, %s; want %q, %s", row.at, row.how, a, got, l.task().Phase(), row.events, row.phase)
+		}
+		if row.at == atCancelled && !l.task().Final() {
+			t.Errorf("completion %d after a cancel: something starts again at %d", row.how, l.task().Due)
+		}
+		if row.at == atCancelled && row.phase == projection.IsFailure && l.task().Error.Code != events.CodeCancelled {
+			t.Errorf("completion %d after a cancel ended as %q", row.how, l.task().Error.Code)
+		}
+		if a, kinds := l.decide(c); a.code != answerStale || kinds != nil {
+			t.Errorf("%s, completion %d: again answered %+v with events %v, want it refused", row.at, row.how, a, kinds)
+		}
+	}
+}
+
+func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
+	for _, at := range situations {
+		if at == atRunning || at == atRerun || at == atCancelled {
+			continue
+		}
+		for how := succeeded; how <= released; how++ {
+			l := ledgerAt(t, at)
+			c := &completeCommand{Task: ledgerTask, Node: "n-1", How: how, Error: &events.Error{}}
+			if l.task() != nil {
+				c.Started = l.task().Started
+			}
+			if a, kinds := l.decide(c); a.code != answerStale || kinds != nil {
+				t.Errorf("%s, completion %d: answer %+v with events %v, want it refused", at, how, a, kinds)
+			}
+			if a, kinds := l.decide(&progressCommand{Task: ledgerTask, Started: c.Started, Node: "n-1"}); a.code != answerStale || kinds != nil {
+				t.Errorf("%s: progress answered %+v with events %v, want it refused", at, a, kinds)
+			}
+		}
+	}
+}
+
+func TestComplete_TimesInThePastMeanNow(t *testing.T) {
+	for _, c := range []completeCommand{
+		{How: succeeded, Next: 1},
+		{How: failed, Error: &events.Error{Code: "x"}, Next: 1},
+		{How: snoozed, Wait: -time.Hour},
+	} {
+		l := ledgerAt(t, atRunning)
+		c.Task, c.Started, c.Node = ledgerTask, l.task().Started, "n-1"
+		if a, _ := l.decide(&c); a.code != answerOK || l.task().Due != l.now {
+			t.Errorf("completion %d: answer %+v, due at %d, want now, %d", c.How, a, l.task().Due, l.now)
+		}
+	}
+}
+
+func TestFail_ByPolicyUntilTheAttemptsAreUsedUp(t *testing.T) {
+	l := newLedger(t)
+	l.decide(l.ask(events.Policy{MaxAttempts: 3, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second}}))
+	for i, want := range []time.Duration{500 * time.Millisecond, time.Second} {
+		l.start(ledgerTask, "n-1")
+		c := l.done(failed)
+		c.ByPolicy, c.Random = true, 1<<31
+		l.decide(c)
+		if got := l.task().Due - l.now; got != events.Millis(want.Milliseconds()) {
+			t.Errorf("failure %d is tried again after %d ms, want %s", i+1, got, want)
+		}
+		l.now = l.task().Due
+	}
+	l.start(ledgerTask, "n-1")
+	c := l.done(failed)
+	c.ByPolicy = true
+	if l.decide(c); !l.task().Final() {
+		t.Errorf("the third failure of three is tried again at %d", l.task().Due)
+	}
+	if len(l.outcomes) != 1 || l.outcomes[0].run != 1 {
+		t.Errorf("outcomes %+v, want one, of run 1", l.outcomes)
+	}
+}
+
+func TestLose_FailsTheRunWhenTheLossesAreUsedUp(t *testing.T) {
+	l := newLedger(t)
+	l.decide(l.ask(events.Policy{MaxLost: 2, LostDelay: time.Second}))
+	l.start(ledgerTask, "n-1")
+	if kinds := l.lose("n-1"); !slices.Equal(kinds, []string{"Lost"}) || l.task().Due != l.now.Add(time.Second) {
+		t.Errorf("first loss: %v, due at %d", kinds, l.task().Due)
+	}
+	l.now = l.task().Due
+	l.start(ledgerTask, "n-2")
+	if kinds := l.lose("n-1"); kinds != nil {
+		t.Errorf("the loss of another node led to %v", kinds)
+	}
+	if kinds := l.lose("n-2"); !slices.Equal(kinds, []string{"Lost", "Failed"}) || l.task().Error.Code != events.CodeLost || !l.task().Final() {
+		t.Errorf("second loss of two: %v, %+v", kinds, l.task())
+	}
+}
+
+// An entry that grew with the slots of a node that died could not be committed, by this owner or any other.
+func TestLose_AnyNumberOfAttemptsFitsIntoEntries(t *testing.T) {
+	const count = 6000
+	l := newLedger(t)
+	for i := 0; i < count; {
+		l.entry(func(d *decider) {
+			for ; i < count && !d.full(); i++ {
+				c := l.ask(events.Policy{MaxLost: 1})
+				c.Task = events.TaskID(fmt.Sprintf("%0128d", i))
+				d.decide(c)
+				d.start(l.state.Task(c.Task), "n-1", 0, time.Second)
+			}
+			l.legal(d)
+		})
+	}
+	entries, all := 0, false
+	for ; !all; entries++ {
+		l.entry(func(d *decider) {
+			all = d.lose("n-1")
+			l.legal(d)
+		})
+	}
+	left := 0
+	for range l.state.Running("n-1") {
+		left++
+	}
+	if left != 0 || entries < 2 {
+		t.Errorf("%d attempts are still running after %d entries", left, entries)
+	}
+}
+
+func TestPause_RecordsEachChangeOnce(t *testing.T) {
+	l := newLedger(t)
+	for _, row := range []struct {
+		behavior string
+		paused   bool
+		events   string
+		want     []string
+	}{
+		{"b", false, "", nil},
+		{"b", true, "Created Suspended", []string{"b"}},
+		{"b", true, "", []string{"b"}},
+		{"a", true, "Merged", []string{"a", "b"}},
+		{"b", false, "Merged", []string{"a"}},
+		{"a", false, "Merged", []string{}},
+	} {
+		a, kinds := l.decide(&pauseCommand{row.behavior, row.paused})
+		if got := strings.Join(kinds, " "); a.code != answerOK || got != row.events {
+			t.Errorf("pause %s %t: answer %+v with events %q, want %q", row.behavior, row.paused, a, got, row.events)
+		}
+		if got := readSettings(l.state.Task(events.Settings)).Paused; !slices.Equal(got, row.want) {
+			t.Errorf("pause %s %t: paused are %v, want %v", row.behavior, row.paused, got, row.want)
+		}
+	}
+	for do := range operationCount {
+		if a, kinds := l.decide(&operateCommand{Task: events.Settings, Do: do}); a.code != answerState || kinds != nil {
+			t.Errorf("%s of the settings: answer %+v with events %v", do, a, kinds)
+		}
+	}
+	l.state.Ripen(l.now)
+	if got := l.state.Ready(settingsBehavior); got != nil {
+		t.Error("the settings are ready to run")
+	}
+}
+
+func TestSubmit_RefusesWhatBreaksARule(t *testing.T) {
+	for name, spoil := range map[string]func(c *submitCommand){
+		"reserved id":   func(c *submitCommand) { c.Task = events.Settings },
+		"invalid id":    func(c *submitCommand) { c.Task = "a b" },
+		"no id":         func(c *submitCommand) { c.Task = "" },
+		"behavior":      func(c *submitCommand) { c.Behavior = "Work" },
+		"policy":        func(c *submitCommand) { c.Policy.MaxLost = -1 },
+		"params":        func(c *submitCommand) { c.Params = make(events.Payload, events.MaxPayloadBytes+2) },
+		"request id":    func(c *submitCommand) { c.RequestID = strings.Repeat("r", events.MaxNameBytes+1) },
+		"priority":      func(c *submitCommand) { c.Priority = events.MaxPriority + 1 },
+		"low priority":  func(c *submitCommand) { c.Priority = -1 },
+		"hostile bytes": func(c *submitCommand) { c.Task = events.TaskID(strings.Repeat("\x00", events.MaxIDBytes)) },
+	} {
+		for _, merge := range []bool{false, true} {
+			l := newLedger(t)
+			c := l.ask(events.Policy{})
+			spoil(c)
+			var cmd command = c
+			if merge {
+				cmd = &mergeCommand{Submit: *c}
+			}
+			if a, kinds := l.decide(cmd); a.code != answerInvalid || kinds != nil || len(a.text) > maxRefusalBytes || a.text == "" {
+				t.Errorf("%s: answer %+v with events %v, want it refused in a few words", name, a, kinds)
+			}
+		}
+	}
+}
+
+func TestSubmit_OfAnotherBehaviorIsRefused(t *testing.T) {
+	for _, at := range situations[1:] {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.Behavior = "other"
+		if a, kinds := l.decide(c); a.code != answerInvalid || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want it refused", at, a, kinds)
+		}
+	}
+}
+
+func TestSubmit_SameRequestJoinsItself(t *testing.T) {
+	for _, at := range []situation{atSuccess, atFailure} {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.RequestID = "r-1"
+		first, kinds := l.decide(c)
+		if len(kinds) != 1 || first.run != 2 {
+			t.Fatalf("%s: answer %+v with events %v, want a second run", at, first, kinds)
+		}
+		l.start(ledgerTask, "n-1")
+		l.decide(l.done(succeeded))
+		if again, kinds := l.decide(c); kinds != nil || again.run != 2 || again.life != first.life {
+			t.Errorf("%s: the same request answered %+v with events %v, want run 2 again", at, again, kinds)
+		}
+	}
+}
+
+func TestProgress_NoteIsCut(t *testing.T) {
+	l := ledgerAt(t, atRunning)
+	a, _ := l.decide(&progressCommand{ledgerTask, l.task().Started, "n-1", events.Progressed{Done: 1, Total: 2, Note: strings.Repeat("n", 1000)}})
+	if got := l.task().Progress; a.code != answerOK || got.Done != 1 || len(got.Note) != events.MaxNameBytes {
+		t.Errorf("answer %+v, progress %+v, want the note cut at %d bytes", a, got, events.MaxNameBytes)
+	}
+}

@@ -1,0 +1,71 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+)
+
+func TestCompleted_PrintsOutcomesOfOtherProcesses(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "completed")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	node, err := embedded.Start(t.Context(), "", behaviors.Noop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer node.Close()
+	subscriber := exec.CommandContext(t.Context(), program, node.NATSURL())
+	subscriber.Stderr = os.Stderr
+	out, err := subscriber.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := subscriber.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		lines <- line
+	}()
+	if got, want := firstLine(t, node, lines), "greeting noop SUCCESS\n"; got != want {
+		t.Errorf("printed %q, want %q", got, want)
+	}
+	if err := subscriber.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = subscriber.Wait() // it was killed
+}
+
+// firstLine runs a task again and again until the subscriber, which nobody knows to be listening, has told of it.
+func firstLine(t *testing.T, node *embedded.Node, lines <-chan string) string {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		f, err := node.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{ID: "greeting"})
+		if err == nil {
+			_, err = f.Wait(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case line := <-lines:
+			return line
+		case <-time.After(50 * time.Millisecond):
+		}
+		if err := node.Retry(ctx, "greeting"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// probe asserts that others go on as ever.
+func probe(t *testing.T, to behaviors.Submitter) {
+	t.Helper()
+	f, err := behaviors.Noop().Submit(within(t, soon), to, behaviors.None{})
+	if err != nil {
+		t.Fatalf("a harmless submit: %v", err)
+	}
+	want(t, f, behaviors.None{})
+}
+
+func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		byID := behaviors.Define("by-id", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		late := behaviors.Define("late", &behaviors.Rules[time.Duration, string]{Delay: func(d time.Duration) time.Duration { return d }})
+		echo := func(_ context.Context, p string) (string, error) { return p, nil }
+		n := c.StartNode("a", nil, byID.Bind(echo), behaviors.Noop(), behaviors.Sleep(),
+			late.Bind(func(context.Context, time.Duration) (string, error) { return "", nil }))
+		client := c.StartClient("caller", nil)
+		ctx := within(t, 3*soon)
+		submit := func(params string, o engine.SubmitOptions) error {
+			return second(byID.SubmitWith(ctx, client, params, o))
+		}
+		raw := func(behavior, params string) error {
+			return second(client.SubmitRaw(ctx, behavior, []byte(params), engine.SubmitOptions{}))
+		}
+		long := strings.Repeat("x", events.MaxPayloadBytes)
+		for name, test := range map[string]struct {
+			err   error
+			field string
+			limit int64 // 0: an InvalidError
+		}{
+			"id with two slashes":         {submit("a/b/c", engine.SubmitOptions{}), "id", 0},
+			"id that is empty":            {submit("", engine.SubmitOptions{}), "id", 0},
+			"id that is too long":         {submit(strings.Repeat("x", 129), engine.SubmitOptions{}), "id", 0},
+			"id with a space, by option":  {submit("x", engine.SubmitOptions{ID: "a b"}), "id", 0},
+			"reserved id":                 {submit("x", engine.SubmitOptions{ID: events.Settings}), "id", 0},
+			"parameters over the limit":   {submit(long, engine.SubmitOptions{ID: "x"}), "parameters", events.MaxPayloadBytes},
+			"raw parameters over":         {raw("by-id", `"`+long+`"`), "params", events.MaxPayloadBytes},
+			"negative priority":           {submit("x", engine.SubmitOptions{Priority: -1}), "priority", events.MaxPriority},
+			"absurd priority":             {submit("x", engine.SubmitOptions{Priority: 1 << 62}), "priority", events.MaxPriority},
+			"long request id":             {submit("x", engine.SubmitOptions{RequestID: long[:257]}), "request id", events.MaxNameBytes},
+			"start in a hundred years":    {submit("x", engine.SubmitOptions{NotBefore: time.Now().AddDate(100, 0, 0)}), "not before", 0},
+			"negative delay":              {second(late.Submit(ctx, client, -time.Second)), "delay", 0},
+			"absurd delay":                {second(late.Submit(ctx, client, 1<<63-1)), "delay", 0},
+			"raw behavior that is no id":  {raw("No Behavior", "1"), "behavior", 0},
+			"raw parameters of the wrong": {raw("by-id", "7"), "", 0},
+			"raw text that is no JSON":    {raw("by-id", "{"), "", 0},
+			"parameters that Validate":    {second(behaviors.Sleep().Submit(ctx, client, behaviors.SleepParams{Duration: -1})), "parameters", 0},
+			"attach to no id":             {second(byID.Attach(client, "a b").Wait(ctx)), "id", 0},
+			"get of no id":                {second(client.Get(ctx, "a b")), "id", 0},
+			"pause of no behavior":        {client.Pause(ctx, "No Behavior"), "", 0},
+		} {
+			invalid, isInvalid := errors.AsType[*engine.InvalidError](test.err)
+			limit, isLimit := errors.AsType[*engine.LimitError](test.err)
+			switch {
+			case test.limit != 0 && (!isLimit || limit.Field != test.field || limit.Limit != test.limit):
+				t.Errorf("%s: %v, want a LimitError of %s, %d", name, test.err, test.field, test.limit)
+			case test.limit == 0 && (!isInvalid || test.field != "" && invalid.Field != test.field):
+				t.Errorf("%s: %v, want an InvalidError of %s", name, test.err, test.field)
+			}
+		}
+		if err := raw("unheard-of", "1"); !errors.Is(err, engine.ErrUnknownBehavior) {
+			t.Errorf("raw submit of an unknown behavior: %v, want ErrUnknownBehavior", err)
+		}
+		for task, err := range client.List(ctx, engine.Filter{}) {
+			t.Errorf("task %s, %v: nothing should have been accepted", task.ID, err)
+		}
+		probe(t, client)
+		probe(t, n)
+	})
+}
+
+func TestBadInput_IDOfAnotherBehaviorIsRefused(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w, other := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"), other.on("a"))
+		f := w.submit(t, n, "x")
+		_, err := other.Submit(within(t, soon), n, "x")
+		if _, is := errors.AsType[*engine.InvalidError](err); !is || !strings.Contains(err.Error(), "work") {
+			t.Errorf("got %v, want an InvalidError that names the behavior", err)
+		}
+		w.next(t).succeed("done")
+		want(t, f, "done")
+	})
+}
+
+func TestUnknownBehavior_TypedSubmitWaitsForANodeThatHasIt(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, behaviors.Noop())
+		f := w.submit(t, n, "x")
+		awaitExplained(t, n.Client, "x", engine.WhyNoNode)
+		probe(t, n)
+		c.StartNode("b", noShards, w.on("b"))
+		w.next(t).succeed("done")
+		want(t, f, "done")
+	})
+}
+
+func TestRawSubmit_IsPlannedByANodeThatHasTheBehavior(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1}})
+		c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{})
+		ok(t, err)
+		if f.ID() != "x" {
+			t.Errorf("task %s, want that of the behavior's rule", f.ID())
+		}
+		w.next(t).succeed("done")
+		if result, err := f.Wait(within(t, soon)); err != nil || string(result) != `"done"` {
+			t.Errorf("result %s, %v", result, err)
+		}
+	})
+}
+
+func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		bad := behaviors.Define("bad", &behaviors.Rules[string, string]{Policy: engine.Policy{MaxAttempts: 1}})
+		n := c.StartNode("a", nil, behaviors.Noop(), bad.Bind(func(_ context.Context, how string) (string, error) {
+			switch how {
+			case "panic":
+				panic("out of order")
+			case "goexit":
+				runtime.Goexit()
+			case "nil map":
+				var m map[string]int
+				m["x"] = 1
+			case "large result":
+				return strings.Repeat("x", 300<<10), nil
+			case "large error":
+				return "", errors.New(strings.Repeat("e", 300<<10))
+			case "broken text":
+				return "", errors.New("\xff\xfe")
+			}
+			return "", errNoLuck
+		}))
+		client := c.StartClient("caller", nil)
+		for how, code := range map[string]string{"panic": events.CodePanic, "goexit": events.CodePanic, "nil map": events.CodePanic,
+			"large result": events.CodeRejected, "large error": events.CodeFailed, "broken text": events.CodeFailed} {
+			f, err := bad.Submit(within(t, soon), client, how)
+			ok(t, err)
+			e := wantFailure(t, f, code)
+			if len(e.Message) > events.MaxPayloadBytes || e.Message == "" {
+				t.Errorf("%s: a message of %d bytes", how, len(e.Message))
+			}
+			if how == "panic" && (!strings.Contains(e.Message, "out of order") || !strings.Contains(e.Message, "badinput_test.go")) {
+				t.Errorf("panic: message %q, want reason and stack", e.Message)
+			}
+		}
+		probe(t, client)
+		probe(t, n)
+	})
+}
+
+func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	deaf := behaviors.Define("deaf", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1, Timeout: 50 * time.Millisecond}})
+	end := make(chan struct{})
+	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, behaviors.Noop(), deaf.Bind(func(context.Context, string) (string, error) {
+		<-end
+		return "too late", nil
+	}))
+	f, err := deaf.Submit(within(t, soon), n, "x")
+	ok(t, err)
+	wantFailure(t, f, events.CodeTimeout)
+	probe(t, n)
+	close(end)
+	wantFailure(t, deaf.Attach(n, "x"), events.CodeTimeout)
+}

@@ -1,0 +1,99 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// crowd is how many submits of how many ids the crowd tests make; CROWD=1 in the environment selects the large one.
+func crowd() (submits, ids int) {
+	if os.Getenv("CROWD") != "" {
+		return 100_000, 1_000
+	}
+	return 10_000, 100
+}
+
+func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		submits, ids := crowd()
+		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
+		members := []behaviors.Submitter{c.StartClient("first", nil), c.StartClient("second", nil)}
+		for _, n := range c.StartNodes(nil, l.on, "a", "b", "c") {
+			members = append(members, n)
+		}
+		ctx := within(t, 3*soon)
+		var all sync.WaitGroup
+		room := make(chan struct{}, 1000)
+		for i := range submits {
+			room <- struct{}{}
+			all.Go(func() {
+				defer func() { <-room }()
+				id := strconv.Itoa(i % ids)
+				f, err := l.Submit(ctx, members[i%len(members)], id)
+				if err != nil {
+					t.Errorf("submit %d: %v", i, err)
+					return
+				}
+				if got, err := f.Wait(ctx); err != nil || got != id+" ran 1" {
+					t.Errorf("submit %d: got %q, %v", i, got, err)
+				}
+			})
+		}
+		all.Wait()
+		l.wantOnce(t, members[0].(*testcluster.Client).Client, ids)
+	})
+}
+
+// sum counts requests: submits that meet before or while it runs add up.
+type sum struct {
+	Count int `json:"count"`
+}
+
+func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		adding := behaviors.Define("adding", &behaviors.Rules[sum, int]{
+			TaskID: func(sum) events.TaskID { return "total" },
+			Merge:  func(stored, requested sum) sum { return sum{stored.Count + requested.Count} },
+		})
+		bound := adding.Bind(func(_ context.Context, p sum) (int, error) { return p.Count, nil })
+		a := c.StartNode("a", nil, bound)
+		client := c.StartClient("caller", nil)
+		const submitters, each = 4, 5
+		var all sync.WaitGroup
+		for i := range submitters {
+			all.Go(func() {
+				to := []behaviors.Submitter{a, client}[i%2]
+				for n := range each {
+					if err := submitMerging(t, adding, to, fmt.Sprintf("%d-%d", i, n)); err != nil {
+						t.Errorf("submit %d-%d: %v", i, n, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if err := a.RunNow(within(t, soon), "total"); err != nil {
+			t.Fatal(err)
+		}
+		want(t, adding.Attach(a, "total"), submitters*each)
+	})
+}
+
+// submitMerging submits, for later, until the merge is no longer overtaken by others.
+func submitMerging(t *testing.T, b *behaviors.Behavior[sum, int], to behaviors.Submitter, request string) error {
+	for {
+		_, err := b.SubmitWith(within(t, soon), to, sum{1}, engine.SubmitOptions{RequestID: request, NotBefore: time.Now().Add(time.Hour)})
+		if err == nil || !isUnavailable(err) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+)
+
+// evict submits so many tasks of the affinity that the shard forgets those that finished before.
+func evict(t *testing.T, to behaviors.Submitter, affinity string) {
+	t.Helper()
+	ctx := within(t, 2*soon)
+	noop := behaviors.Noop()
+	var all sync.WaitGroup
+	room := make(chan struct{}, 2000)
+	for i := range projection.MaxFinished + 1 {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			f, err := noop.SubmitWith(ctx, to, behaviors.None{}, engine.SubmitOptions{ID: events.TaskID(fmt.Sprintf("%s/filler-%d", affinity, i))})
+			if err == nil {
+				_, err = f.Wait(ctx)
+			}
+			if err != nil {
+				t.Errorf("filler %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		a := c.StartNode("a", nil, w.on("a"), behaviors.Noop())
+		client := c.StartClient("caller", nil)
+		good, bad := w.submit(t, client, "same/good"), w.submit(t, client, "same/bad")
+		later, laterBad := w.submit(t, client, "same/good"), w.submit(t, client, "same/bad")
+		onNode := w.submit(t, a, "same/good")
+		for range 2 {
+			if r := w.next(t); r.params == "same/good" {
+				r.succeed("done")
+			} else {
+				r.fail(behaviors.Cancel(behaviors.Code("broken", errNoLuck, nil)))
+			}
+		}
+		for _, id := range []events.TaskID{"same/good", "same/bad"} {
+			awaitTask(t, client, id, "has ended", func(task projection.Task) bool { return task.Final() })
+		}
+		evict(t, client, "same")
+		if _, err := client.Get(within(t, soon), "same/good"); !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("get: %v, want ErrNotFound: the task should have been forgotten", err)
+		}
+		want(t, good, "done")
+		want(t, onNode, "done")
+		wantFailure(t, bad, "broken")
+		b := c.StartNode("b", nil)
+		a.Stop()
+		want(t, later, "done")
+		wantFailure(t, laterBad, "broken")
+		again, err := w.Submit(within(t, soon), b, "same/good")
+		if err != nil || again.Joined() {
+			t.Errorf("submit of a forgotten id: joined %t, %v; want a new life", again.Joined(), err)
+		}
+		c.StartNode("c", nil, w.on("c"))
+		w.next(t).succeed("anew")
+		want(t, again, "anew")
+	})
+}
+
+func TestFuture_LargeResultIsEqualHereThereAndLater(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		large := behaviors.Define[int, string]("large", nil)
+		bound := large.Bind(func(_ context.Context, size int) (string, error) { return fmt.Sprintf("%0*d", size, 7), nil })
+		a := c.StartNode("a", nil, bound)
+		b := c.StartNode("b", noSlots)
+		client := c.StartClient("caller", nil)
+		for _, size := range []int{1, 2 << 10, 8 << 10, 200 << 10} {
+			f, err := large.Submit(within(t, soon), client, size)
+			ok(t, err)
+			result := fmt.Sprintf("%0*d", size, 7)
+			want(t, f, result)
+			for _, m := range []behaviors.Submitter{a, b, client} {
+				want(t, large.Attach(m, f.ID()), result)
+			}
+		}
+	})
+}
+
+func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain, MaxAttempts: 1}})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		var futures []*behaviors.Future[string]
+		for i := range 3 {
+			futures = append(futures, w.submit(t, client, "x"))
+			if i == 1 {
+				w.next(t).fail(behaviors.Code("broken", errNoLuck, nil))
+			} else {
+				w.next(t).succeed(fmt.Sprint("run ", i+1))
+			}
+			awaitTask(t, n, "x", "has ended", func(task projection.Task) bool { return task.Final() && int(task.Runs) == i+1 })
+		}
+		want(t, futures[0], "run 1")
+		wantFailure(t, futures[1], "broken")
+		want(t, futures[2], "run 3")
+	})
+}

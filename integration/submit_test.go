@@ -1,0 +1,125 @@
+package integration_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+)
+
+func TestSubmit_SameNameUnderTwoAffinitiesIsTwoTasks(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"))
+		first, second := w.submit(t, n, "north/x"), w.submit(t, n, "south/x")
+		runs := map[string]*run{}
+		for range 2 {
+			r := w.next(t)
+			runs[r.params] = r
+		}
+		if again := w.submit(t, n, "north/x"); !again.Joined() || again.ID() != first.ID() {
+			t.Errorf("second submit: task %s, joined %t", again.ID(), again.Joined())
+		}
+		runs["north/x"].succeed("north")
+		want(t, first, "north")
+		pending(t, second)
+		runs["south/x"].succeed("south")
+		want(t, second, "south")
+		w.nothing(t)
+	})
+}
+
+func TestSubmit_SecondJoinsTheRunAndALaterOneGetsTheRecordedResult(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"))
+		first := w.submit(t, n, "x")
+		r := w.next(t)
+		second := w.submit(t, n, "x")
+		if first.Joined() || !second.Joined() {
+			t.Errorf("joined: first %t, second %t; want false, true", first.Joined(), second.Joined())
+		}
+		pending(t, second)
+		r.succeed("done")
+		want(t, first, "done")
+		want(t, second, "done")
+		want(t, w.submit(t, n, "x"), "done")
+		w.nothing(t)
+		if got, want := history(t, n.Client, "x"), []string{"Created", "Started", "Succeeded"}; !slices.Equal(got, want) {
+			t.Errorf("history %v, want %v", got, want)
+		}
+	})
+}
+
+func TestSubmit_LaterOneGetsTheRecordedFailure(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"))
+		first := w.submit(t, n, "x")
+		w.next(t).fail(behaviors.Cancel(behaviors.Code("broken", errors.New("no luck"), map[string]string{"part": "7"})))
+		wantFailure(t, first, "broken")
+		e := wantFailure(t, w.submit(t, n, "x"), "broken")
+		if e.Message != "no luck" || e.Properties["part"] != "7" || e.Attempt != 1 {
+			t.Errorf("later submit: %+v", e)
+		}
+		w.nothing(t)
+		awaitTask(t, n, "x", "is a failure", func(task projection.Task) bool { return task.Status == projection.Failure && task.Final() })
+	})
+}
+
+func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		n := c.StartNode("a", nil, behaviors.Noop())
+		f, err := behaviors.Noop().Submit(within(t, soon), n, behaviors.None{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, f, behaviors.None{})
+		task := awaitTask(t, n, f.ID(), "is a success", func(task projection.Task) bool { return task.Status == projection.Success })
+		if task.Result != nil {
+			t.Errorf("result %q, want none", task.Result)
+		}
+	})
+}
+
+func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain}})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		once := engine.SubmitOptions{RequestID: "request-1"}
+		first := w.submitWith(t, client, "x", once)
+		w.next(t).succeed("1")
+		want(t, first, "1")
+		want(t, w.submitWith(t, client, "x", once), "1")
+		w.nothing(t)
+		second := w.submitWith(t, n, "x", engine.SubmitOptions{RequestID: "request-2"})
+		w.next(t).succeed("2")
+		want(t, second, "2")
+	})
+}
+
+func TestSubmit_RunAgainStartsANewRun(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain, MaxAttempts: 1}})
+		n := c.StartNode("a", nil, w.on("a"))
+		first := w.submit(t, n, "x")
+		w.next(t).fail(errors.New("no luck"))
+		wantFailure(t, first, events.CodeFailed)
+		second := w.submit(t, n, "x")
+		joined := w.submit(t, n, "x")
+		r := w.next(t)
+		if r.attempt.Number != 2 || r.attempt.Failures != 0 {
+			t.Errorf("attempt %d after %d failures, want 2 after 0: a new run has a fresh budget", r.attempt.Number, r.attempt.Failures)
+		}
+		r.succeed("ok")
+		want(t, second, "ok")
+		want(t, joined, "ok")
+		w.nothing(t)
+	})
+}
