@@ -12,6 +12,7 @@ import (
 // is given becomes a Started in the entry in the making.
 func (o *owner) assign(d *decider) {
 	o.blocked = false
+	since := o.m.exec.slotsFreed()
 	for d.err == nil && o.entry.Size() < events.SealEntryBytes {
 		t, local, offer := o.nextStart()
 		if t == nil {
@@ -33,7 +34,7 @@ func (o *owner) assign(d *decider) {
 	}
 	o.answerGiven(d)
 	if o.blocked {
-		o.m.exec.awaitSlot(o.inbox)
+		o.m.exec.awaitSlot(o.inbox, since)
 	}
 }
 

@@ -234,7 +234,7 @@ func TestExecutor_CallsNoFunctionWhileTheSessionIsOld(t *testing.T) {
 	await(t, freed, "the slot")
 	select {
 	case <-called:
-		t.Error("the function was called")
+		t.Fatal("the function was called")
 	default:
 	}
 	b.store.commit = nil

@@ -186,8 +186,10 @@ func TestFuture_OfAForgottenTaskIsAnsweredFromTheJournal(t *testing.T) {
 	client := c.StartClient("caller", nil)
 	f := j.submit(t, client, "x")
 	j.next(t).succeed("1")
+	others := 0
 	testcluster.Await(t, "the task is forgotten", func() bool {
-		other := j.submit(t, client, "y") // an entry of a later time
+		others++
+		other := j.submit(t, client, events.TaskID(fmt.Sprint("y", others))) // an entry of a later time
 		j.next(t).succeed("2")
 		want(t, other, "2")
 		_, err := client.Get(within(t), "x")

@@ -340,12 +340,14 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 }
 
 // Shards returns what every shard tells of itself; of one that does not answer, Problem says so.
-func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
+func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) { return c.shards(ctx, false) }
+
+func (c *Client) shards(ctx context.Context, digest bool) ([]ShardInfo, error) {
 	all := make([]ShardInfo, c.cfg.Shards)
 	var g errgroup.Group
 	for shard := range all {
 		g.Go(func() error {
-			a, err := c.read(ctx, shard, &infoCommand{})
+			a, err := c.read(ctx, shard, &infoCommand{digest})
 			if err == nil {
 				all[shard], err = decodeInfo(a.data)
 			}

@@ -175,7 +175,9 @@ type listCommand struct {
 }
 
 // infoCommand reads what the shard tells of itself.
-type infoCommand struct{}
+type infoCommand struct {
+	Digest bool // with the digest of the state, which takes a look at every task
+}
 
 func (*submitCommand) op() uint64   { return 1 }
 func (*mergeCommand) op() uint64    { return 2 }
@@ -497,8 +499,8 @@ func (c *listCommand) decode(r *wire.Reader) {
 	c.Filter.Limit, c.After = int(r.Int()), events.TaskID(r.Text())
 }
 
-func (*infoCommand) encode(w *wire.Writer) { w.Array(0) }
-func (*infoCommand) decode(r *wire.Reader) { r.ArrayOf(0) }
+func (c *infoCommand) encode(w *wire.Writer) { w.Array(1); w.Bool(c.Digest) }
+func (c *infoCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Digest = r.Bool() }
 
 // explainCommand asks why a task does not run.
 type explainCommand struct{ Task events.TaskID }

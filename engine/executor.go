@@ -42,6 +42,7 @@ type executor struct {
 	limits   map[string]*slotLimit
 	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
 	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
+	freeings uint64                  // how often slots became free
 	freed    func()                  // told when a slot is freed
 	idle     chan struct{}           // closed and renewed when the last attempt is gone
 }
@@ -132,10 +133,21 @@ func (x *executor) release(behavior string) {
 	freed()
 }
 
-// awaitSlot rings the inbox at the next release, or now if one came since the owner looked.
-func (x *executor) awaitSlot(i *inbox) {
+// slotsFreed counts how often slots became free.
+func (x *executor) slotsFreed() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	return x.freeings
+}
+
+// awaitSlot rings the inbox when slots become free, or now if some did since the owner began to look, at that count.
+func (x *executor) awaitSlot(i *inbox, since uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.freeings != since {
+		i.ring()
+		return
+	}
 	x.waiting[i] = struct{}{}
 }
 
@@ -429,7 +441,9 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 	}
 }
 
+// wakeLocked counts that slots became free and returns the inboxes to ring.
 func (x *executor) wakeLocked() map[*inbox]struct{} {
+	x.freeings++
 	woken := x.waiting
 	if len(woken) > 0 {
 		x.waiting = map[*inbox]struct{}{}

@@ -77,7 +77,7 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 		return nil, fmt.Errorf("verify: %w: the client has no store", ErrUnavailable)
 	}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-	served, err := c.Shards(ask)
+	served, err := c.shards(ask, true)
 	cancel()
 	if err != nil {
 		return nil, err
@@ -117,8 +117,9 @@ func (c *Client) verifyShard(ctx context.Context, served *ShardInfo, progress fu
 		if err != nil {
 			return v, fmt.Errorf("verify shard %d: %w", shard, err)
 		}
-		var n int
-		if n, v.Problem = replayOne(state, rec); v.Problem != "" {
+		n, problem := replayOne(state, rec)
+		if problem != "" {
+			v.Problem = problem
 			return v, nil
 		}
 		v.Events += uint64(n)

@@ -27,7 +27,7 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 	report := &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
 	wait := progressEvery - time.Since(p.last)
 	if wait <= 0 {
-		p.last = time.Now()
+		p.pending, p.last = nil, time.Now()
 		a.sendProgress(report)
 		return
 	}

@@ -59,7 +59,7 @@ func (o *owner) read(c command) (answer, func(context.Context) answer) {
 	case *listCommand:
 		return o.list(c), nil
 	case *infoCommand:
-		return o.info(), nil
+		return o.info(c), nil
 	case *explainCommand:
 		return o.explain(c), nil
 	case *planCommand:
@@ -296,8 +296,8 @@ type ShardInfo struct {
 	Owner    string        `json:"owner"` // session id
 	Epoch    int64         `json:"epoch"` // etcd revision of the ownership
 	Entries  uint64        `json:"entries"`
-	Hash     events.Hash   `json:"hash"`   // chain hash of the last entry
-	Digest   events.Hash   `json:"digest"` // of the state after it
+	Hash     events.Hash   `json:"hash"`            // chain hash of the last entry
+	Digest   events.Hash   `json:"digest,omitzero"` // of the state after it; for Verify only
 	Time     events.Millis `json:"time"`
 	Tasks    int           `json:"tasks"`
 	Live     int           `json:"live"` // not finished
@@ -307,12 +307,15 @@ type ShardInfo struct {
 	NodeName string        `json:"node_name,omitempty"`
 }
 
-func (o *owner) info() answer {
+func (o *owner) info(c *infoCommand) answer {
 	ready := 0
 	for _, n := range o.state.Backlog() {
 		ready += n
 	}
-	digest := stateDigest(o.state)
+	var digest events.Hash
+	if c.Digest {
+		digest = stateDigest(o.state)
+	}
 	var w wire.Writer
 	w.Array(10)
 	w.Text(o.ownership.Session.ID)

@@ -63,21 +63,5 @@ func (n *node) kill() error {
 func settle(ctx context.Context, nodes ...*node) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, errors.New("the nodes did not share the shards in time"))
 	defer cancel()
-	shards := nodes[0].link.Store.Cluster().Shards
-	share := (shards + len(nodes) - 1) / len(nodes)
-	for now, err := range nodes[0].link.Store.WatchMembers(ctx) {
-		if err != nil {
-			continue // it goes on by itself
-		}
-		even, owned := len(now.Owners) == shards, map[string]int{}
-		for _, o := range now.Owners {
-			owned[o.Node]++
-			_, alive := now.Nodes[o.Node]
-			even = even && alive && owned[o.Node] <= share
-		}
-		if even {
-			return nil
-		}
-	}
-	return context.Cause(ctx)
+	return nodes[0].link.AwaitEven(ctx, len(nodes))
 }

@@ -22,7 +22,7 @@ const (
 	submitters   = 256
 	loadInFlight = 64                     // of the load that delayed tasks and futures are measured beside or with
 	farAhead     = 24 * time.Hour         // when tasks that only wait are due
-	leadTime     = 5 * time.Second        // from the submit of the tasks that become due to the first of them
+	submitRate   = 2000                   // tasks a second that are surely submitted; decides when the first become due
 	scaleTTL     = 3 * time.Second        // of sessions in the take-over
 	pollEvery    = 5 * time.Millisecond   // of the membership, to see a session end
 	askAgain     = 10 * time.Millisecond  // after a shard did not accept
@@ -37,6 +37,14 @@ type ScaleConfig struct {
 	Duration time.Duration // of each timed part
 	Delayed  int           // tasks of 64-byte parameters that are held and taken over
 	Servers  []string      // command line of the process that runs Serve
+}
+
+// dueTasks is how many tasks become due.
+func (c ScaleConfig) dueTasks() int { return int(c.Duration.Seconds() * float64(c.DuePerS)) }
+
+// lead is the time from the submit of those tasks until the first of them is due.
+func (c ScaleConfig) lead() time.Duration {
+	return time.Second + time.Duration(c.dueTasks())*time.Second/submitRate
 }
 
 // ScaleResult is what the large cases came to.
@@ -121,7 +129,7 @@ func pickUp(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
 	r.LatenessP50Ms, r.LatenessP99Ms = quantile(times, 0.5), quantile(times, 0.99)
 	g, loaded := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		_, err := closedLoop(loaded, loadInFlight, leadTime+cfg.Duration, submitAndWait(n))
+		_, err := closedLoop(loaded, loadInFlight, cfg.lead()+cfg.Duration, submitAndWait(n))
 		return err
 	})
 	g.Go(func() error { return becomeDue(loaded, cfg, due, n) })
@@ -133,8 +141,7 @@ func pickUp(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
 
 // becomeDue submits tasks that become due one after the other, and waits until all of them have run.
 func becomeDue(ctx context.Context, cfg ScaleConfig, due *behaviors.Behavior[int64, behaviors.None], n *node) error {
-	begin := time.Now().Add(leadTime).Truncate(time.Millisecond)
-	count := int(cfg.Duration.Seconds() * float64(cfg.DuePerS))
+	begin, count := time.Now().Add(cfg.lead()).Truncate(time.Millisecond), cfg.dueTasks()
 	futures := make([]*behaviors.Future[behaviors.None], count)
 	err := inParallel(ctx, count, func(ctx context.Context, i int) (err error) {
 		at := begin.Add(time.Duration(i) * time.Second / time.Duration(cfg.DuePerS)).Truncate(time.Millisecond)
@@ -145,7 +152,7 @@ func becomeDue(ctx context.Context, cfg ScaleConfig, due *behaviors.Behavior[int
 		return err
 	}
 	if time.Now().After(begin) {
-		return fmt.Errorf("submitting %d tasks took longer than %s", count, leadTime)
+		return fmt.Errorf("submitting %d tasks took longer than %s", count, cfg.lead())
 	}
 	for _, f := range futures {
 		if _, err := f.Wait(ctx); err != nil {

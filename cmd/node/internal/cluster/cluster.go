@@ -45,6 +45,28 @@ func (l *Link) Close() error {
 	return errors.Join(append(errs, l.Store.Close())...)
 }
 
+// AwaitEven returns when every shard has a live owner and none of the nodes, whose number is given, has more than its
+// share, or when ctx ends, with its cause.
+func (l *Link) AwaitEven(ctx context.Context, nodes int) error {
+	shards := l.Store.Cluster().Shards
+	share := (shards + nodes - 1) / nodes
+	for now, err := range l.Store.WatchMembers(ctx) {
+		if err != nil {
+			continue // it goes on by itself
+		}
+		even, owned := len(now.Owners) == shards, map[string]int{}
+		for _, o := range now.Owners {
+			owned[o.Node]++
+			_, alive := now.Nodes[o.Node]
+			even = even && alive && owned[o.Node] <= share
+		}
+		if even {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
 // On links to servers of this process. shards counts only when it creates the cluster; 0 = 16.
 func On(ctx context.Context, servers *embedded.Servers, shards int, log *slog.Logger) (*Link, error) {
 	store, bus, err := servers.Connect(ctx, shards, log)

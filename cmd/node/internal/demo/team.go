@@ -84,30 +84,7 @@ func (t *team) settle(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	for now, err := range t.members[0].link.Store.WatchMembers(ctx) {
-		if err == nil && t.even(now) { // after an error it goes on by itself
-			return nil
-		}
-	}
-	return context.Cause(ctx)
-}
-
-// even reports whether every shard has a live owner and none has more than its share.
-func (t *team) even(now engine.Membership) bool {
-	shards, owned := t.members[0].link.Store.Cluster().Shards, map[string]int{}
-	for _, o := range now.Owners {
-		if _, alive := now.Nodes[o.Node]; !alive {
-			return false
-		}
-		owned[o.Node]++
-	}
-	share := (shards + len(t.members) - 1) / len(t.members)
-	for _, n := range owned {
-		if n > share {
-			return false
-		}
-	}
-	return len(now.Owners) == shards
+	return t.members[0].link.AwaitEven(ctx, len(t.members))
 }
 
 // close drains the nodes that live, and ends everything. The last one has nobody to hand its shards to.

@@ -1,0 +1,423 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/events"
+)
+
+// script is a behavior that runs a function of the test.
+type script struct {
+	id  string
+	run func(ctx context.Context, a Attempt) Outcome
+}
+
+func (s *script) ID() string                           { return s.id }
+func (s *script) Types() string                        { return "" }
+func (s *script) Policy() Policy                       { return Policy{} }
+func (s *script) Plan([]byte, time.Time) (Plan, error) { return Plan{}, nil }
+func (s *script) Run(ctx context.Context, a Attempt) Outcome {
+	return s.run(ctx, a)
+}
+
+// noStore is a store that nobody asks for anything but the cluster.
+type noStore struct{ Store }
+
+func (noStore) Cluster() Cluster { return Cluster{Shards: 4, Key: make([]byte, 32)} }
+
+// post is a node in a session whose shard 0 is owned by the test: what its attempts report lies in the inbox.
+type post struct {
+	*testing.T
+	*member
+	inbox   *inbox
+	started events.Ref
+}
+
+func newPost(t *testing.T, slots int, limits map[string]int, behaviors ...Behavior) *post {
+	t.Helper()
+	n, err := NewNode(NodeConfig{Store: noStore{}, Name: "post", Slots: slots, Limits: limits, Behaviors: behaviors})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &post{T: t, member: newMember(n), inbox: newInbox()}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.member.ctx, p.session = ctx, Session{ID: "n-1"}
+	for i := range p.parents {
+		p.parents[i] = ctx
+	}
+	p.renewed.Store(int64(time.Since(clockBase) + 24*time.Hour)) // young, whatever the time
+	p.router.serveHere(0, p.inbox)
+	t.Cleanup(func() {
+		cancel()
+		n.stopWorkers()
+	})
+	return p
+}
+
+// launch makes an attempt of the behavior, for which there must be a slot.
+func (p *post) launch(behavior string, policy Policy) events.Ref {
+	p.Helper()
+	if !p.exec.take(behavior) {
+		p.Fatalf("no slot for %s", behavior)
+	}
+	p.started++
+	p.exec.launch(p.member, 0, assignment{attemptName: attemptName{"a", p.started}, behavior: behavior, number: 1, policy: policy})
+	return p.started
+}
+
+// reported takes what attempts have reported, and acknowledges it.
+func (p *post) reported() (all []command) {
+	for again := true; again; {
+		again = false
+		m := p.inbox.take(&mail{})
+		for _, d := range m.lanes[laneWork] {
+			all = append(all, d.commands...)
+			d.reply(d.batch, make([]answer, len(d.commands)))
+			again = true
+		}
+	}
+	return all
+}
+
+// outcome is the one outcome that was reported.
+func (p *post) outcome() *completeCommand {
+	p.Helper()
+	all := p.reported()
+	if len(all) != 1 {
+		p.Fatalf("%d commands reported, want one outcome", len(all))
+	}
+	return all[0].(*completeCommand)
+}
+
+func (p *post) wantNothing(when string) {
+	p.Helper()
+	if all := p.reported(); len(all) != 0 {
+		p.Fatalf("%s %+v was reported", when, all[0])
+	}
+}
+
+func TestExecutor_NeverRunsMoreThanItsSlotsAndLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most [2]atomic.Int32
+		behavior := func(i int) Behavior {
+			return &script{fmt.Sprint("b", i), func(context.Context, Attempt) Outcome {
+				n := now[i].Add(1)
+				for m := most[i].Load(); n > m && !most[i].CompareAndSwap(m, n); m = most[i].Load() {
+				}
+				time.Sleep(time.Second) // of the bubble
+				now[i].Add(-1)
+				return Outcome{}
+			}}
+		}
+		p := newPost(t, 5, map[string]int{"b1": 2}, behavior(0), behavior(1))
+		made := 0
+		for range 50 {
+			for _, b := range []string{"b1", "b0"} {
+				for p.exec.free(b) {
+					p.launch(b, Policy{})
+					made++
+				}
+			}
+			synctest.Wait()
+			if total := now[0].Load() + now[1].Load(); total != 5 {
+				t.Fatalf("%d attempts run on 5 slots", total)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if most[0].Load() > 5 || most[1].Load() != 2 {
+			t.Errorf("at most %d and %d attempts ran at once, want 5 and 2", most[0].Load(), most[1].Load())
+		}
+		if got := len(p.reported()); got != made || made != 250 {
+			t.Errorf("%d outcomes of %d attempts, want 250", got, made)
+		}
+	})
+}
+
+func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { <-release; return Outcome{} }})
+		since := p.exec.slotsFreed()
+		p.launch("b", Policy{})
+		waiting := []*inbox{newInbox(), newInbox(), newInbox()}
+		for _, i := range waiting {
+			p.exec.awaitSlot(i, since)
+		}
+		rung := func(i *inbox) bool {
+			select {
+			case <-i.wake:
+				return true
+			default:
+				return false
+			}
+		}
+		synctest.Wait()
+		if slices.ContainsFunc(waiting, rung) {
+			t.Fatal("an owner was woken although no slot is free")
+		}
+		close(release)
+		synctest.Wait()
+		for n, i := range waiting {
+			if !rung(i) {
+				t.Errorf("owner %d was not woken", n)
+			}
+		}
+		late := newInbox()
+		p.exec.awaitSlot(late, since)
+		if !rung(late) {
+			t.Error("an owner that looked before the slot was freed and waits after it was not woken")
+		}
+	})
+}
+
+func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
+	p := newPost(t, 3, map[string]int{"limited": 1}, &script{id: "b"}, &script{id: "limited"})
+	slots, detail := p.exec.reserve(8)
+	if slots != 3 || p.exec.free("b") || p.exec.free("limited") || p.exec.unused() != 3 {
+		t.Fatalf("reserved %d of 3 slots, detail %v", slots, detail)
+	}
+	if again, _ := p.exec.reserve(1); again != 0 {
+		t.Errorf("%d slots were reserved twice", again)
+	}
+	i := newInbox()
+	p.exec.awaitSlot(i, p.exec.slotsFreed())
+	p.exec.unreserve(slots, detail, []assignment{{behavior: "limited"}})
+	if len(i.wake) == 0 {
+		t.Error("the owner that waits was not woken")
+	}
+	if !p.exec.free("b") || p.exec.free("limited") || p.exec.unused() != 2 {
+		t.Error("the assigned slot is not the one that is taken")
+	}
+}
+
+func TestExecutor_PanicAndGoexitAreFailedAttemptsWithTheirCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil,
+			&script{"panics", func(context.Context, Attempt) Outcome { panic("no such table") }},
+			&script{"exits", func(context.Context, Attempt) Outcome { runtime.Goexit(); return Outcome{} }},
+			&script{"works", func(context.Context, Attempt) Outcome { return Outcome{Result: []byte("1")} }})
+		for behavior, want := range map[string]string{"panics": "no such table", "exits": "ended its goroutine"} {
+			p.launch(behavior, Policy{})
+			synctest.Wait()
+			c := p.outcome()
+			if c.How != failed || c.Error.Code != events.CodePanic || !c.ByPolicy || !strings.Contains(c.Error.Message, want) {
+				t.Errorf("%s: %+v, %+v", behavior, c, c.Error)
+			}
+			if behavior == "panics" && !strings.Contains(c.Error.Message, "executor_test.go") {
+				t.Errorf("no stack in %q", c.Error.Message)
+			}
+		}
+		p.launch("works", Policy{}) // the slot is free again
+		synctest.Wait()
+		if c := p.outcome(); c.How != succeeded || string(c.Result) != string(events.JSON([]byte("1"))) {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestExecutor_TimeOutIsRecordedWhenTheFunctionReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, a Attempt) Outcome {
+			if want := time.Now().Add(time.Minute); !a.Deadline.Equal(want) {
+				t.Errorf("deadline %s, want %s", a.Deadline, want)
+			}
+			<-ctx.Done()
+			time.Sleep(3 * time.Second)
+			return Outcome{Err: &events.Error{Code: "x", Message: "gave up"}, Next: byPolicy}
+		}})
+		p.launch("b", Policy{Timeout: time.Minute})
+		time.Sleep(time.Minute + 2*time.Second)
+		p.wantNothing("before the function returned")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		c := p.outcome()
+		if c.How != failed || c.Error.Code != events.CodeTimeout || !strings.Contains(c.Error.Message, "gave up") || !c.ByPolicy {
+			t.Errorf("%+v, %+v", c, c.Error)
+		}
+	})
+}
+
+func TestExecutor_SuccessAfterItsTimeOutCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, _ Attempt) Outcome { <-ctx.Done(); return Outcome{} }})
+		p.launch("b", Policy{Timeout: time.Minute})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if c := p.outcome(); c.How != succeeded {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(t *testing.T) {
+	for name, end := range map[string]func(p *post, started events.Ref){
+		"timeout":   func(*post, events.Ref) { time.Sleep(time.Minute) },
+		"cancelled": func(p *post, started events.Ref) { p.exec.cancelAttempt(0, started, ErrCancelled) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { <-release; return Outcome{} }})
+				policy := Policy{}
+				if name == "timeout" {
+					policy.Timeout = time.Minute
+				}
+				end(p, p.launch("b", policy))
+				time.Sleep(overdue - time.Millisecond)
+				synctest.Wait()
+				p.wantNothing("before ten seconds were over")
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+				if c := p.outcome(); c.How != failed || name == "timeout" && c.Error.Code != events.CodeTimeout {
+					t.Errorf("%+v, %+v", c, c.Error)
+				}
+				if p.exec.free("b") {
+					t.Error("the slot is free while the function runs")
+				}
+				close(release)
+				synctest.Wait()
+				p.wantNothing("a second time")
+				if !p.exec.free("b") {
+					t.Error("the slot is not free after the function has returned")
+				}
+			})
+		})
+	}
+}
+
+func TestProgress_IsSentOnceASecondAndTheLastOneArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {
+			for i := range int64(25) {
+				a.Progress(i, 25, "note")
+				time.Sleep(100 * time.Millisecond)
+			}
+			time.Sleep(2 * time.Second)
+			a.Progress(99, 25, strings.Repeat("n", 1000))
+			return Outcome{}
+		}})
+		p.launch("b", Policy{})
+		var sent []int64
+		for range 60 {
+			synctest.Wait()
+			for _, c := range p.reported() {
+				if report, ok := c.(*progressCommand); ok {
+					sent = append(sent, report.Progress.Done)
+					if len(report.Progress.Note) > events.MaxNameBytes {
+						t.Errorf("note of %d bytes", len(report.Progress.Note))
+					}
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		// At a full second either the report of that moment is sent or the one before it.
+		if len(sent) != 5 || !slices.IsSorted(sent) || sent[0] != 0 || sent[3] != 24 || sent[4] != 99 {
+			t.Errorf("reports %v were sent, want the first, one a second, and the last before each pause", sent)
+		}
+	})
+}
+
+func TestProgress_NothingFollowsTheOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var report func(done, total int64, note string)
+		p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {
+			a.Progress(1, 2, "")
+			a.Progress(2, 2, "")
+			report = a.Progress
+			return Outcome{}
+		}})
+		p.launch("b", Policy{})
+		synctest.Wait()
+		all := p.reported()
+		if _, ok := all[len(all)-1].(*completeCommand); !ok {
+			t.Errorf("the last report is %T", all[len(all)-1])
+		}
+		report(3, 2, "")
+		time.Sleep(time.Minute)
+		p.wantNothing("after the outcome")
+	})
+}
+
+func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 2, nil, &script{"b", func(ctx context.Context, _ Attempt) Outcome {
+			<-ctx.Done()
+			return Outcome{Err: &events.Error{Code: "x"}, Next: byPolicy}
+		}})
+		p.launch("b", Policy{})
+		idle := p.exec.drain()
+		if p.exec.free("b") || p.exec.runs("b") || p.exec.take("b") || p.exec.unused() != 0 {
+			t.Error("a draining node takes on work")
+		}
+		if n, _ := p.exec.reserve(1); n != 0 {
+			t.Error("a draining node offers slots")
+		}
+		p.exec.cancelAll(p.member, errDraining)
+		synctest.Wait()
+		select {
+		case <-idle:
+			t.Error("drained before the outcome was answered")
+		default:
+		}
+		if c := p.outcome(); c.How != released {
+			t.Errorf("an attempt cut short by a drain ended as %+v", c)
+		}
+		synctest.Wait()
+		select {
+		case <-idle:
+		default:
+			t.Error("not drained")
+		}
+	})
+}
+
+func TestExecutor_FencedAttemptsReportNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, _ Attempt) Outcome { <-ctx.Done(); return Outcome{} }})
+		p.launch("b", Policy{})
+		p.exec.cancelAll(p.member, errFenced)
+		synctest.Wait()
+		p.wantNothing("by a fenced attempt")
+		if !p.exec.free("b") || len(p.exec.names(p.member, 0)) != 0 {
+			t.Error("a fenced attempt is remembered or keeps its slot")
+		}
+	})
+}
+
+func TestExecutor_WorkersAreReusedAndEndWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 4, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
+		for range 10 {
+			p.launch("b", Policy{})
+			synctest.Wait()
+		}
+		p.reported()
+		begin := time.Now()
+		p.exec.workers.Wait()
+		if took := time.Since(begin); took != idleWorker {
+			t.Errorf("the last worker ended after %s, want %s", took, idleWorker)
+		}
+	})
+}
+
+func TestOutcome_ResultBeyondTheLimitFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome {
+			return Outcome{Result: make([]byte, events.MaxPayloadBytes+1)}
+		}})
+		p.launch("b", Policy{})
+		synctest.Wait()
+		if c := p.outcome(); c.How != failed || c.Error.Code != events.CodeRejected || c.Result != nil || c.ByPolicy || c.Next != 0 {
+			t.Errorf("%+v, %+v", c, c.Error)
+		}
+	})
+}

@@ -1,0 +1,200 @@
+package main
+
+// mutation is one way to break the code, and the one test that is there to notice.
+type mutation struct {
+	name  string
+	file  string
+	edits []edit
+	pkg   string
+	test  string
+}
+
+// edit replaces a text that occurs once.
+type edit struct{ old, new string }
+
+const (
+	contract = "TestStore_KeepsTheContractInProcess/"
+	store    = "./etcdstore"
+	engine   = "./engine"
+)
+
+// mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
+var mutations = slicesOf(
+	commits, otherWrites, decisions, effects, assignments, losses, futures, times,
+)
+
+func slicesOf(groups ...[]mutation) (all []mutation) {
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+// The four compares of the commit hide each other easily: each has a case that the other three let pass.
+var commits = []mutation{
+	{"commit without the owner fence", "etcdstore/append.go", []edit{
+		{`			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),` + "\n", ""},
+	}, store, contract + "Append/AfterHandOverIsFenced"},
+	{"commit without the session fence", "etcdstore/append.go", []edit{
+		{`			clientv3.Compare(clientv3.CreateRevision(node), "=", o.Session.Revision),` + "\n", ""},
+	}, store, contract + "Append/AfterEndOfSessionIsFenced"},
+	{"commit without the predecessor", "etcdstore/append.go", []edit{
+		{`			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),` + "\n", ""},
+	}, store, contract + "Append/LateDuplicateAfterTrimIsRefused"},
+	{"commit without the compare of the next entry", "etcdstore/append.go", []edit{
+		{`			clientv3.Compare(clientv3.ModRevision(next), "=", 0),` + "\n", ""},
+	}, store, contract + "Append/SecondWriterOfANumberIsRefused"},
+	{"commit of the first entry without the snapshot pointer", "etcdstore/append.go", []edit{
+		{"		return s.keys.pointer(shard)\n", "		return s.keys.entry(shard, 0)\n"},
+	}, store, contract + "Append/LateFirstEntryAfterTrimIsRefused"},
+	{"commit decided by a plain read after a lost answer", "etcdstore/append.go", []edit{
+		{"	resp, err := s.transact(ctx,\n", "	resp, err := s.once(ctx,\n"},
+		{"	if err != nil {\n		return 0, err\n	}\n	if resp.Succeeded {", `	if err != nil {
+		seen, err := s.get(ctx, next)
+		if err != nil || len(seen.Kvs) == 0 {
+			return 0, fmt.Errorf("%w: entry is not there", engine.ErrFenced)
+		}
+		return seen.Kvs[0].ModRevision, nil
+	}
+	if resp.Succeeded {`},
+		{"// predecessor is the key", `func (s *Store) once(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	resp, err := s.client.Do(ctx, clientv3.OpTxn(compare, then, otherwise))
+	if err != nil {
+		return nil, err
+	}
+	return resp.Txn(), nil
+}
+
+// predecessor is the key`},
+	}, store, "TestAppend_IsCommittedOnceWhateverIsLost"},
+}
+
+var otherWrites = []mutation{
+	{"take without the revision of the owner key", "etcdstore/owners.go", []edit{
+		{`		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),` + "\n", ""},
+	}, store, contract + "Take/OnAnOldViewIsFenced"},
+	{"take by an ended session", "etcdstore/owners.go", []edit{
+		{`		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),` + "\n", ""},
+	}, store, contract + "Take/ByAnEndedSessionIsFenced"},
+	{"take from a living owner", "etcdstore/owners.go", []edit{
+		{`			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),` + "\n", ""},
+	}, store, contract + "Take/OfALivingOwnerIsFenced"},
+	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []edit{
+		{`			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),` + "\n", ""},
+	}, store, "TestAnswer_LateCopyDoesNotAnswerTheNextLetter"},
+	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []edit{
+		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
+	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},
+}
+
+var decisions = []mutation{
+	{"number decided twice by one owner", "engine/owner.go", []edit{
+		{"		if answers, done := o.decided(b.batch); done {\n", "		if answers, done := o.decided(b.batch); done && answers == nil {\n"},
+	}, engine, "TestNumbers_SameBatchByTwoWaysIsDecidedOnce"},
+	{"number forgotten with its owner", "engine/owner.go", []edit{
+		{"	row := o.state.Decided(lane)\n", "	row := (*projection.Decided)(nil)\n"},
+	}, engine, "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner"},
+	{"overtaken number decided late", "engine/owner.go", []edit{
+		{"	if b.number < row.Number {\n		return nil, true\n", "	if b.number < row.Number {\n		return nil, false\n"},
+	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
+	{"completion without the attempt", "engine/decide.go", []edit{
+		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
+	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
+	{"completion by attempt number and node", "engine/decide.go", []edit{ // attempt 1 of one life is not attempt 1 of another
+		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
+	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
+	{"completion without the node", "engine/decide.go", []edit{
+		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
+	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
+}
+
+const (
+	staleCompletion = "	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {" + answersStale
+	answersStale    = "\n		return answer{code: answerStale}\n	}\n	switch c.How {"
+)
+
+var effects = []mutation{
+	{"effects before the commit", "engine/owner.go", []edit{
+		{"	if len(o.entry.Entry.Events) > 0 {\n		if err := o.commit(ctx)", "	o.perform(in.lanes[laneQuery])\n	if len(o.entry.Entry.Events) > 0 {\n		if err := o.commit(ctx)"},
+		{"	o.perform(in.lanes[laneQuery])\n	o.spare = in\n", "	o.spare = in\n"},
+	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
+	{"answer without events before the entry in the making", "engine/owner.go", []edit{
+		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})\n", `		before := len(o.entry.Entry.Events)
+		answers := o.decideBatch(d, b.batch)
+		if len(o.entry.Entry.Events) == before {
+			b.reply(b.batch, answers)
+			continue
+		}
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+`},
+	}, engine, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
+	{"slots kept by an entry that was refused", "engine/owner.go", []edit{
+		{"		o.m.exec.release(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
+	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
+	{"function called without a look at the session", "engine/executor.go", []edit{
+		{"	if !a.m.mayStart() { //", "	if false { //"},
+	}, engine, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
+	{"outcome reported after the session", "engine/executor.go", []edit{
+		{" || a.m.ctx.Err() != nil { //", " { //"},
+	}, engine, "TestExecutor_ReportsNothingOfAnEndedSession"},
+	{"reads answered by an old session", "engine/member.go", []edit{
+		{"func (m *member) mayRead() bool { return m.mayStart() }", "func (m *member) mayRead() bool { return true }"},
+	}, engine, "TestOwner_WithAnOldSessionStartsAndShowsNothing"},
+}
+
+var assignments = []mutation{
+	{"offer answered from memory alone", "engine/assign.go", []edit{
+		{"		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})\n		o.entry.SetAnswers(encodeAnswers(answers))\n", ""},
+	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
+	{"no roll call", "engine/owner.go", []edit{
+		{"			answers[i] = o.rollCall(d, roll)\n", "			_ = roll\n"},
+	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
+	{"roll call that releases assignments under way", "engine/decide.go", []edit{
+		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
+	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
+	{"roll call that doubts the owner's own starts", "engine/decide.go", []edit{
+		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
+	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
+	{"cancel that is only a hint", "engine/decide.go", []edit{
+		{"t.Node != c.Node || t.Cancelled {\n			over", "t.Node != c.Node {\n			over"},
+	}, engine, "TestRollCall_RepeatsACancelThatCameTooEarly"},
+	{"offer answered before its attempts are known", "engine/offers.go", []edit{
+		{"		x.launch(m, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.launch(m, shard, given[i])\n		of.mu.Lock()\n	}\n"},
+	}, engine, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
+}
+
+var losses = []mutation{
+	{"loss declared from a view", "engine/placement.go", []edit{
+		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		if ctx.Err() == nil {", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		if ctx.Err() == nil {"},
+	}, engine, "TestLost_AbsenceFromAViewIsNoEvidence"},
+	{"loss declared from a view by a new owner", "engine/placement.go", []edit{
+		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
+	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
+	{"losses not reset by a success", "projection/shard.go", []edit{
+		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
+	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
+	{"retry after a cancel", "engine/decide.go", []edit{
+		{"	if cancelled && d.err == nil {\n", "	if cancelled && false {\n"},
+	}, engine, "TestCancel_NothingStartsAfterIt"},
+}
+
+var futures = []mutation{
+	{"future resolved by an earlier run", "engine/futures.go", []edit{
+		{" || o.life == f.life && o.run < f.run && o.status != 0):", "):"},
+		{"(o.run == f.run && !o.elided || o.status == 0):", "(o.run <= f.run && !o.elided || o.status == 0):"},
+	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
+	{"future resolved by an earlier life", "engine/futures.go", []edit{
+		{"(o.life < f.life || o.life == f.life && ", "(o.life == f.life && "},
+		{"case f.run != 0 && o.life == f.life && (o.run == f.run", "case f.run != 0 && (o.run == f.run"},
+	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
+}
+
+var times = []mutation{
+	{"forgetting by the local clock", "projection/shard.go", []edit{
+		{"	\"slices\"\n", "	\"slices\"\n	\"time\"\n"},
+		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
+	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
+	{"entry time that runs back", "engine/owner.go", []edit{
+		{"	now := max(o.m.now(), o.state.Time)\n", "	now := o.m.now()\n"},
+	}, engine, "TestTime_NeverRunsBackWithinAShard"},
+}
