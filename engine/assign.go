@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"taskledger/events"
@@ -118,8 +119,8 @@ func (o *owner) answerGiven(d *decider) {
 	o.offers = kept
 }
 
-// park keeps an offer until there is work for it. A later offer of the same sender closes it; one that was answered
-// already is answered again.
+// park keeps an offer until there is work for it. A later offer of the same sender closes it, and one without slots does
+// nothing else; one that was answered already is answered again.
 func (o *owner) park(b delivery) {
 	c, ok := b.commands[0].(*offerCommand)
 	if !ok || len(b.commands) != 1 {
@@ -132,23 +133,25 @@ func (o *owner) park(b delivery) {
 		}
 		return
 	}
-	offer := *c
-	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
-	fresh := &parkedOffer{delivery: b, offerCommand: &offer}
-	for i, p := range o.offers {
-		if p.sender != b.sender {
-			continue
-		}
-		if p.number < b.number {
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []answer{{}}})
-		} else if p.number > b.number {
+	at := slices.IndexFunc(o.offers, func(p *parkedOffer) bool { return p.sender == b.sender })
+	if at >= 0 {
+		switch p := o.offers[at]; {
+		case p.number > b.number:
 			return
+		case p.number < b.number:
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []answer{{}}})
 		}
-		o.offers[i] = fresh
-		b.reply(b.batch, nil)
+		o.offers = slices.Delete(o.offers, at, at+1)
+	}
+	if c.Slots == 0 { // it only closes the one before, whose own answer may have no way back: its letter is replaced
+		answers := []answer{{}}
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
+		o.remember(projection.SenderLane{Sender: b.sender, Lane: b.lane}, b.number, answers)
 		return
 	}
-	o.offers = append(o.offers, fresh)
+	offer := *c
+	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
+	o.offers = append(o.offers, &parkedOffer{delivery: b, offerCommand: &offer})
 	b.reply(b.batch, nil)
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 
@@ -206,45 +205,45 @@ func TestRollCall_AttemptOfAnotherLifeIsOver(t *testing.T) {
 	}
 }
 
-// An answer comes while the roll is called. Were the offer counted as answered and its attempt not yet known, the owner
-// would release an attempt that is about to begin.
+// An answer comes while the roll is called. Were the offer counted as answered and its attempts not yet known, the owner
+// would release attempts that are about to begin.
 func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
-	b := newBench(t, 1, &plain{id: benchBehavior, run: func(ctx context.Context, _ Attempt) Outcome {
+	const slots, rounds = 256, 20
+	b := newBench(t, slots, &plain{id: benchBehavior, run: func(ctx context.Context, _ Attempt) Outcome {
 		<-ctx.Done()
 		return Outcome{Err: &events.Error{Code: events.CodeFailed}}
 	}})
 	of, x := b.m.offers, b.m.exec
-	for round := range 300 {
-		slots, detail := x.reserve(1)
-		if slots != 1 {
-			t.Fatal("no slot is free")
+	freed := make(chan struct{}, slots)
+	x.freed = func() { freed <- struct{}{} }
+	for range rounds {
+		n, detail := x.reserve(slots)
+		if n != slots {
+			t.Fatalf("%d slots are free, want %d", n, slots)
 		}
 		of.mu.Lock()
-		of.send(b.m, 0, slots, detail)
+		of.send(b.m, 0, n, detail)
 		number := of.shards[0].number
 		of.mu.Unlock()
-		name := attemptName{"x", events.RefOf(uint64(round+1), 0)}
+		var w wire.Writer
+		w.Array(slots)
+		for i := range slots {
+			a := assignment{attemptName: attemptName{"x", events.RefOf(number, i)}, behavior: benchBehavior, number: 1}
+			a.encode(&w)
+		}
 		var calls sync.WaitGroup
 		calls.Go(func() {
-			for answered := false; !answered; {
-				up := of.rollCallsDue(func(int) bool { return true })[0]
-				answered = up >= number
-				if answered && !slices.Contains(x.names(b.m, 0), name) {
-					t.Errorf("offer %d is called answered, and its attempt is not known", number)
-				}
+			for of.rollCallsDue(func(int) bool { return true })[0] < number {
+			}
+			if known := len(x.names(b.m, 0)); known != slots {
+				t.Errorf("offer %d is called answered, and %d of its %d attempts are known", number, known, slots)
 			}
 		})
-		w := wire.Writer{}
-		w.Array(1)
-		given := assignment{attemptName: name, behavior: benchBehavior, number: 1}
-		given.encode(&w)
 		of.answered(0, number, []answer{{data: w.B}})
 		calls.Wait()
-		freed := make(chan struct{})
-		x.mu.Lock()
-		x.freed = func() { close(freed) }
-		x.mu.Unlock()
-		x.cancelAttempt(0, name.Started, errFenced)
-		await(t, freed, "the slot")
+		x.cancelAll(b.m, errFenced)
+		for range slots {
+			await(t, freed, "a slot")
+		}
 	}
 }

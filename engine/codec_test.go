@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,10 +152,13 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 }
 
 func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
+	one := slicesOf(&infoCommand{}, 1)
 	for name, b := range map[string]*batch{
-		"no sender":    {lane: laneSubmit, number: 1},
-		"number 0":     {sender: "c-1"},
-		"unknown lane": {sender: "c-1", lane: laneCount, number: 1},
+		"no sender":    {lane: laneSubmit, number: 1, commands: one},
+		"number 0":     {sender: "c-1", commands: one},
+		"unknown lane": {sender: "c-1", lane: laneCount, number: 1, commands: one},
+		"no command":   {sender: "c-1", number: 1},
+		"principal":    {sender: "c-1", number: 1, principal: strings.Repeat("p", events.MaxNameBytes+1), commands: one},
 		"too many":     {sender: "c-1", number: 1, commands: slicesOf(&infoCommand{}, maxBatchCommands+1)},
 	} {
 		if got, err := decodeBatch(b.encode()); err == nil {

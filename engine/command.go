@@ -294,7 +294,7 @@ func decodeBatch(data []byte) (*batch, error) {
 	lane := r.Uint()
 	b.lane, b.number, b.principal = uint8(lane), r.Uint(), r.Text()
 	n := r.Array()
-	if lane >= uint64(laneCount) || len(b.principal) > events.MaxNameBytes || b.number == 0 || b.sender == "" || n%2 != 0 || n > 2*maxBatchCommands {
+	if lane >= uint64(laneCount) || len(b.principal) > events.MaxNameBytes || b.number == 0 || b.sender == "" || n == 0 || n%2 != 0 || n > 2*maxBatchCommands {
 		r.Fail("batch %d of lane %d from %q with %d commands", b.number, lane, b.sender, n/2)
 		return nil, r.Err()
 	}

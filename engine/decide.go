@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -122,22 +121,23 @@ func joined(t *projection.Task) answer {
 	return a
 }
 
+// check returns an *InvalidError or a *LimitError.
 func (c *submitCommand) check() error {
 	if c.Task == events.Settings {
-		return errors.New("task id cluster/settings is reserved")
+		return &InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
 	}
 	if err := c.Task.Validate(); err != nil {
-		return err
+		return &InvalidError{Field: "id", Problem: err.Error()}
 	}
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
-		return err
+		return &InvalidError{Field: "behavior", Problem: err.Error()}
 	}
 	if !c.Policy.IsComplete() {
-		return errors.New("policy: a field is missing or out of range")
+		return &InvalidError{Field: "policy", Problem: "a field is missing or out of range"}
 	}
 	switch {
 	case len(c.Params) > events.MaxPayloadBytes+1:
-		return &LimitError{Field: "params", Limit: events.MaxPayloadBytes, Got: int64(len(c.Params)) - 1}
+		return &LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(c.Params)) - 1}
 	case len(c.RequestID) > events.MaxNameBytes:
 		return &LimitError{Field: "request id", Limit: events.MaxNameBytes, Got: int64(len(c.RequestID))}
 	case c.Priority < 0 || c.Priority > events.MaxPriority:

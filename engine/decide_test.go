@@ -11,181 +11,6 @@ import (
 	"taskledger/projection"
 )
 
-// checker is what testing.T and rapid.T share.
-type checker interface {
-	Helper()
-	Fatalf(format string, args ...any)
-	Errorf(format string, args ...any)
-}
-
-// ledger decides commands one entry each, and keeps what they led to.
-type ledger struct {
-	t        checker
-	state    *projection.Shard
-	builder  events.Builder
-	now      events.Millis
-	entries  []*events.Entry
-	log      []events.Event // of every entry, in order
-	outcomes []outcome
-}
-
-const ledgerStart events.Millis = 1_800_000_000_000
-
-func newLedger(t checker) *ledger {
-	return &ledger{t: t, state: projection.NewShard(0), now: ledgerStart}
-}
-
-// entry runs f with a decider and commits what it decided. It returns the kinds of the events.
-func (l *ledger) entry(f func(d *decider)) (kinds []string) {
-	l.t.Helper()
-	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
-	f(&decider{state: l.state, entry: &l.builder, now: l.now, note: func(t *projection.Task, ev *events.Event) {
-		if o, ok := outcomeOf(t, ev); ok {
-			l.outcomes = append(l.outcomes, o)
-		}
-	}})
-	if len(l.builder.Entry.Events) == 0 {
-		return nil
-	}
-	data, err := l.builder.Seal()
-	if err != nil {
-		l.t.Fatalf("seal: %v", err)
-	}
-	stored, err := events.Decode(data)
-	if err != nil {
-		l.t.Fatalf("decode: %v", err)
-	}
-	l.state.Seal(&l.builder.Entry)
-	l.entries = append(l.entries, stored)
-	l.log = append(l.log, stored.Events...)
-	for i := range stored.Events {
-		kinds = append(kinds, stored.Events[i].Kind().String())
-	}
-	return kinds
-}
-
-func (l *ledger) decide(c command) (a answer, kinds []string) {
-	l.t.Helper()
-	kinds = l.entry(func(d *decider) {
-		a = d.decide(c)
-		l.legal(d)
-	})
-	return a, kinds
-}
-
-// legal fails when the fold refused what was decided.
-func (l *ledger) legal(d *decider) {
-	l.t.Helper()
-	if d.err != nil {
-		l.t.Fatalf("decided what the fold refuses: %v", d.err)
-	}
-}
-
-// start starts the task, which must be ready, on a node.
-func (l *ledger) start(id events.TaskID, node string) {
-	l.t.Helper()
-	l.entry(func(d *decider) {
-		d.start(l.state.Task(id), node, 0, 9*time.Second)
-		l.legal(d)
-	})
-}
-
-func (l *ledger) lose(node string) []string {
-	l.t.Helper()
-	return l.entry(func(d *decider) {
-		if !d.lose(node) {
-			l.t.Fatalf("the entry is full")
-		}
-		l.legal(d)
-	})
-}
-
-const ledgerTask events.TaskID = "orders/purge"
-
-func (l *ledger) task() *projection.Task { return l.state.Task(ledgerTask) }
-
-// ask is a submit of the ledger's task.
-func (l *ledger) ask(p events.Policy) *submitCommand {
-	complete, err := p.Complete()
-	if err != nil {
-		l.t.Fatalf("policy: %v", err)
-	}
-	return &submitCommand{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
-}
-
-func (l *ledger) done(how completion) *completeCommand {
-	c := &completeCommand{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
-	if how == failed {
-		c.Error = &events.Error{Code: "x"}
-	}
-	return c
-}
-
-// situation is a state in which a task can be met.
-type situation string
-
-const (
-	atNothing      situation = "nothing"
-	atCreated      situation = "CREATED, due"
-	atDelayed      situation = "CREATED, due in a minute"
-	atRunning      situation = "RUNNING"
-	atRerun        situation = "RUNNING, to run again"
-	atCancelled    situation = "RUNNING, cancelled"
-	atWaiting      situation = "RUNNING, waiting"
-	atSuccess      situation = "SUCCESS, final"
-	atSuccessNext  situation = "SUCCESS, next run in a minute"
-	atFailure      situation = "FAILURE, final"
-	atFailureRetry situation = "FAILURE, retry in a minute"
-)
-
-var situations = []situation{atNothing, atCreated, atDelayed, atRunning, atRerun, atCancelled, atWaiting, atSuccess, atSuccessNext, atFailure, atFailureRetry}
-
-// ledgerAt is a ledger whose task is in the situation.
-func ledgerAt(t checker, at situation) *ledger {
-	t.Helper()
-	l := newLedger(t)
-	if at == atNothing {
-		return l
-	}
-	first := l.ask(events.Policy{})
-	if at == atDelayed {
-		first.NotBefore = l.now.Add(time.Minute)
-	}
-	l.decide(first)
-	if at == atCreated || at == atDelayed {
-		return l
-	}
-	l.start(ledgerTask, "n-1")
-	in := l.now.Add(time.Minute)
-	switch at {
-	case atRerun:
-		l.decide(l.merge("2"))
-	case atCancelled:
-		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
-	case atWaiting:
-		l.lose("n-1")
-	case atSuccess:
-		l.decide(l.done(succeeded))
-	case atSuccessNext:
-		c := l.done(succeeded)
-		c.Next = in
-		l.decide(c)
-	case atFailure:
-		l.decide(l.done(failed))
-	case atFailureRetry:
-		c := l.done(failed)
-		c.Next = in
-		l.decide(c)
-	}
-	return l
-}
-
-func (l *ledger) merge(params string) *mergeCommand {
-	c := &mergeCommand{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
-	c.Submit.Params = events.JSON([]byte(params))
-	return c
-}
-
 func TestSubmit_OnAnExistingTask(t *testing.T) {
 	now, later := 0*time.Second, time.Hour
 	for _, row := range []struct {
@@ -326,16 +151,16 @@ func TestMerge_OntoARunningTaskRunsOnceMoreWhateverHappensToTheAttempt(t *testin
 func TestOperate_OnEveryState(t *testing.T) {
 	const no = "refused"
 	table := map[operation]map[situation]string{
-		doCancel: {atCreated: "Failed", atDelayed: "Failed", atRunning: "CancelRequested", atRerun: "CancelRequested", atCancelled: "",
+		doCancel: {atRerunCancel: "", atCreated: "Failed", atDelayed: "Failed", atRunning: "CancelRequested", atRerun: "CancelRequested", atCancelled: "",
 			atWaiting: "Failed", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
-		doRunNow: {atCreated: "", atDelayed: "Rescheduled", atRunning: no, atRerun: no, atCancelled: no,
+		doRunNow: {atRerunCancel: no, atCreated: "", atDelayed: "Rescheduled", atRunning: no, atRerun: no, atCancelled: no,
 			atWaiting: "", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
-		doRetry: {atCreated: no, atDelayed: no, atRunning: no, atRerun: no, atCancelled: no,
+		doRetry: {atRerunCancel: no, atCreated: no, atDelayed: no, atRunning: no, atRerun: no, atCancelled: no,
 			atWaiting: no, atSuccess: "Rescheduled", atSuccessNext: "Rescheduled", atFailure: "Rescheduled", atFailureRetry: "Rescheduled"},
-		doSuspend: {atCreated: "Suspended", atDelayed: "Suspended", atRunning: "Suspended", atRerun: "Suspended", atCancelled: "Suspended",
+		doSuspend: {atRerunCancel: "Suspended", atCreated: "Suspended", atDelayed: "Suspended", atRunning: "Suspended", atRerun: "Suspended", atCancelled: "Suspended",
 			atWaiting: "Suspended", atSuccess: no, atSuccessNext: "Suspended", atFailure: no, atFailureRetry: "Suspended"},
 		doResume: {},
-		doDelete: {atCreated: "Deleted", atDelayed: "Deleted", atRunning: no, atRerun: no, atCancelled: no,
+		doDelete: {atRerunCancel: no, atCreated: "Deleted", atDelayed: "Deleted", atRunning: no, atRerun: no, atCancelled: no,
 			atWaiting: no, atSuccess: "Deleted", atSuccessNext: "Deleted", atFailure: "Deleted", atFailureRetry: "Deleted"},
 	}
 	for do := range operationCount {
@@ -392,6 +217,9 @@ func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
 		{atCancelled, failed, true, "Failed", projection.IsFailure},
 		{atCancelled, snoozed, false, "Snoozed Failed", projection.IsFailure},
 		{atCancelled, released, false, "Released Failed", projection.IsFailure},
+		{atRerunCancel, succeeded, false, "Succeeded", projection.IsSuccess},
+		{atRerunCancel, failed, true, "Failed", projection.IsFailure},
+		{atRerunCancel, snoozed, false, "Snoozed Failed", projection.IsFailure},
 	} {
 		l := ledgerAt(t, row.at)
 		c := l.done(row.how)
@@ -403,7 +231,7 @@ func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
 		if got := strings.Join(kinds, " "); a.code != answerOK || got != row.events || l.task().Phase() != row.phase {
 			t.Errorf("%s, completion %d: answer %+v, events %q, %s; want %q, %s", row.at, row.how, a, got, l.task().Phase(), row.events, row.phase)
 		}
-		if row.at == atCancelled && !l.task().Final() {
+		if cancelled := row.at == atCancelled || row.at == atRerunCancel; cancelled && !l.task().Final() {
 			t.Errorf("completion %d after a cancel: something starts again at %d", row.how, l.task().Due)
 		}
 		if row.at == atCancelled && row.phase == projection.IsFailure && l.task().Error.Code != events.CodeCancelled {
@@ -417,7 +245,7 @@ func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
 
 func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
 	for _, at := range situations {
-		if at == atRunning || at == atRerun || at == atCancelled {
+		if at == atRunning || at == atRerun || at == atCancelled || at == atRerunCancel {
 			continue
 		}
 		for how := succeeded; how <= released; how++ {
@@ -433,6 +261,19 @@ func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
 				t.Errorf("%s: progress answered %+v with events %v, want it refused", at, a, kinds)
 			}
 		}
+	}
+}
+
+func TestComplete_NamesTheAttemptByItsStarted(t *testing.T) {
+	l := ledgerAt(t, atRunning)
+	first := l.done(succeeded)
+	l.decide(l.done(released))
+	l.start(ledgerTask, first.Node)
+	if a, kinds := l.decide(first); a.code != answerStale || kinds != nil {
+		t.Errorf("the outcome of an earlier attempt on the same node: answer %+v with events %v, want it refused", a, kinds)
+	}
+	if a, kinds := l.decide(&progressCommand{Task: ledgerTask, Started: first.Started, Node: first.Node}); a.code != answerStale || kinds != nil {
+		t.Errorf("the progress of an earlier attempt on the same node: answer %+v with events %v, want it refused", a, kinds)
 	}
 }
 

@@ -37,6 +37,7 @@ type executor struct {
 	mu       sync.Mutex
 	slots    int
 	used     int // running or about to
+	starting int // of these, those about to: their Started is being committed
 	offered  int // reserved by standing offers
 	draining bool
 	limits   map[string]*slotLimit
@@ -44,7 +45,7 @@ type executor struct {
 	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
 	freeings uint64                  // how often slots became free
 	freed    func()                  // told when a slot is freed
-	idle     chan struct{}           // closed and renewed when the last attempt is gone
+	idle     chan struct{}           // closed, and nil again, when no attempt is left
 }
 
 type slotLimit struct{ max, used, offered int }
@@ -107,7 +108,7 @@ func (x *executor) freeLocked(behavior string) bool {
 	return l != nil && !x.draining && x.used+x.offered < x.slots && l.used+l.offered < l.max
 }
 
-// take takes a slot, which launch uses and release gives back.
+// take takes a slot, which launch uses and release gives back, or untake.
 func (x *executor) take(behavior string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -115,8 +116,18 @@ func (x *executor) take(behavior string) bool {
 		return false
 	}
 	x.used++
+	x.starting++
 	x.limits[behavior].used++
 	return true
+}
+
+// untake gives back a slot for which there was no launch.
+func (x *executor) untake(behavior string) {
+	x.mu.Lock()
+	x.starting--
+	x.tellIdleLocked()
+	x.mu.Unlock()
+	x.release(behavior)
 }
 
 // release gives a slot back and wakes every owner that waits for one: the shards' heads compete for it again.
@@ -160,6 +171,7 @@ func (x *executor) launch(m *member, shard int, as assignment) {
 		a.expectReturn(as.policy.Timeout + overdue)
 	}
 	x.mu.Lock()
+	x.starting--
 	x.attempts[attemptKey{shard, as.Started}] = a
 	x.mu.Unlock()
 	select {
@@ -320,7 +332,11 @@ func (x *executor) forget(a *attempt) {
 	if x.attempts[key] == a {
 		delete(x.attempts, key)
 	}
-	if len(x.attempts) == 0 && x.idle != nil {
+	x.tellIdleLocked()
+}
+
+func (x *executor) tellIdleLocked() {
+	if len(x.attempts) == 0 && x.starting == 0 && x.idle != nil {
 		close(x.idle)
 		x.idle = nil
 	}
@@ -379,10 +395,7 @@ func (x *executor) drain() <-chan struct{} {
 		x.idle = make(chan struct{})
 	}
 	idle := x.idle
-	if len(x.attempts) == 0 {
-		close(x.idle)
-		x.idle = nil
-	}
+	x.tellIdleLocked()
 	return idle
 }
 
@@ -432,6 +445,7 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 	}
 	for i := range given {
 		x.used++
+		x.starting++
 		x.limits[given[i].behavior].used++
 	}
 	woken := x.wakeLocked()

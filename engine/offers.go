@@ -14,8 +14,9 @@ import (
 const (
 	// reofferEvery is the shortest time that an offer stands before it is replaced by one of another size.
 	reofferEvery = 20 * time.Millisecond
-	// closedOffer is how long the answer to an offer may come after the answer to a later one.
-	closedOffer = time.Second
+	// closedOffer is how long the answer to an offer may come after the answer to a later one. Through the store it never
+	// comes: the later letter has replaced the earlier.
+	closedOffer = 100 * time.Millisecond
 	// rollCallEvery is how often a node tells the owners what it runs.
 	rollCallEvery = 2 * time.Second
 )
@@ -48,7 +49,7 @@ type openOffer struct {
 	*flight
 	slots  int
 	detail []offeredBehavior
-	closed time.Time // when a later one was answered; zero: none was
+	closed time.Time // when a later one was first answered or acknowledged; zero: not yet
 }
 
 func newOffers(n *Node) *offers {
@@ -75,6 +76,15 @@ func (s *shardOffers) last() *openOffer {
 		return &s.open[n-1]
 	}
 	return nil
+}
+
+// close marks the first n open offers, after which a later one has reached the owner, as closed.
+func (s *shardOffers) close(n int) {
+	for i := range s.open[:n] {
+		if s.open[i].closed.IsZero() {
+			s.open[i].closed = time.Now()
+		}
+	}
 }
 
 // answeredUpTo is the number up to which every offer is answered.
@@ -119,8 +129,9 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 		return
 	}
 	offer := s.open[at]
-	if answers == nil {
+	if answers == nil { // and the earlier ones are closed, if their answers have got lost
 		offer.patient, offer.sent = true, time.Now()
+		s.close(at)
 		of.mu.Unlock()
 		return
 	}
@@ -132,9 +143,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	x := of.n.exec
 	x.unreserve(offer.slots, offer.detail, given)
 	s.open = slices.Delete(s.open, at, at+1)
-	for i := range s.open[:at] {
-		s.open[i].closed = time.Now()
-	}
+	s.close(at)
 	s.rollCall = true
 	if len(given) > 0 {
 		s.want = min(2*len(given), max(x.unused()/2, 1))
@@ -237,22 +246,24 @@ func (of *offers) adjust(m *member, now time.Time) {
 	defer of.mu.Unlock()
 	fair := max(1, total/max(1, len(foreign))) // what all can have at once
 	base := max(1, fair/4)
-	short := m.exec.wanted() // somebody waits for slots that are offered elsewhere
+	short := m.exec.wanted()       // somebody waits for slots that are offered elsewhere
+	for shard := range of.shards { // first, lest a slot return to the shard that does without it
+		of.forget(&of.shards[shard], now)
+	}
 	for _, f := range foreign {
 		s := &of.shards[f.shard]
-		of.forget(s, now)
 		last := s.last()
 		want := max(base, min(s.want, fair), f.backlog)
 		switch {
-		case last == nil && of.closed:
+		case last != nil && now.Sub(last.sent) > last.patience():
+			of.repeat(last, now)
 		case !of.closed && last.takesMore(f.backlog, now):
 			if of.offer(m, f.shard, want) < min(want, f.backlog) {
 				short = true
 			}
-		case now.Sub(last.sent) > last.patience():
-			of.repeat(last, now)
 		}
 	}
+	of.tellNone()
 	of.short.Store(short)
 	if short && !of.closed {
 		of.reclaim(m, foreign, base, now)
@@ -264,7 +275,8 @@ func (o *openOffer) takesMore(backlog int, now time.Time) bool {
 	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && now.Sub(o.began) > reofferEvery
 }
 
-// forget gives up offers whose answer does not come although a later one was answered.
+// forget gives up offers that are closed and whose answer does not come. What they were given is then missing from the
+// roll call, and released.
 func (of *offers) forget(s *shardOffers, now time.Time) {
 	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
 		over := !o.closed.IsZero() && now.Sub(o.closed) > closedOffer

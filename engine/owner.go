@@ -218,7 +218,7 @@ func (o *owner) commit(ctx context.Context) error {
 // abandon gives back the slots that were taken for starts which will not happen.
 func (o *owner) abandon() {
 	for i := range o.turnOf.starts {
-		o.m.exec.release(o.turnOf.starts[i].behavior)
+		o.m.exec.untake(o.turnOf.starts[i].behavior)
 	}
 }
 

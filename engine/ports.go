@@ -76,18 +76,18 @@ type Session struct {
 
 // NodeInfo is the value of a node key, and what a member tells of itself.
 type NodeInfo struct {
-	ID        string   `json:"id" msgpack:"-"`
-	Name      string   `json:"name" msgpack:"name"`
-	Version   string   `json:"version" msgpack:"version"`
-	Address   string   `json:"address,omitempty" msgpack:"address"`
-	Behaviors []string `json:"behaviors" msgpack:"behaviors"` // that it runs
-	Types     string   `json:"types" msgpack:"types"`         // hash of their parameter and result types
-	Slots     int      `json:"slots" msgpack:"slots"`
-	Owner     bool     `json:"owner" msgpack:"owner"` // takes shards
-	Draining  bool     `json:"draining" msgpack:"draining"`
-	Joined    int64    `json:"joined_ms" msgpack:"joined"` // its wall clock when it joined, milliseconds
-	Load      []byte   `json:"-" msgpack:"load"`           // its last load message, kept here while it has no bus
-	Revision  int64    `json:"-" msgpack:"-"`              // create revision of the node key
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Version   string   `json:"version"`
+	Address   string   `json:"address,omitempty"`
+	Behaviors []string `json:"behaviors"` // that it runs
+	Types     string   `json:"types"`     // hash of their parameter and result types
+	Slots     int      `json:"slots"`
+	Owner     bool     `json:"owner"` // takes shards
+	Draining  bool     `json:"draining"`
+	Joined    int64    `json:"joined_ms"` // its wall clock when it joined, milliseconds
+	Load      []byte   `json:"-"`         // its last load message, kept here while it has no bus
+	Revision  int64    `json:"-"`         // create revision of the node key
 }
 
 // Sessions makes, renews and ends presences.

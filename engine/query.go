@@ -260,7 +260,7 @@ func (o *owner) list(c *listCommand) answer {
 	limit := min(max(c.Filter.Limit, 1), maxPage)
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
-		if t.ID <= c.After || !c.Filter.matches(t) {
+		if t.ID <= c.After || t.ID == events.Settings || !c.Filter.matches(t) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(page, t, byID)

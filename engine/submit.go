@@ -44,6 +44,9 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 		err = &InvalidError{Field: "behavior", Problem: err.Error()}
 		return failedFuture(o.ID, err), err
 	}
+	if err := checkParams(params); err != nil {
+		return failedFuture(o.ID, err), err
+	}
 	planned, err := c.planAway(ctx, &planCommand{Behavior: behavior, Params: params})
 	if err != nil {
 		return failedFuture(o.ID, err), err
@@ -93,14 +96,21 @@ func (c *Client) submit(ctx context.Context, behavior string, policy Policy, pla
 	return &Future{futures: c.futures, id: cmd.Task, joined: a.joined, life: a.life, run: a.run}, nil
 }
 
+func checkParams(params []byte) error {
+	if len(params) > events.MaxPayloadBytes {
+		return &LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(params))}
+	}
+	return nil
+}
+
 // request checks a submit and makes its command.
 func (c *Client) request(behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*submitCommand, error) {
 	complete, err := policy.Complete()
 	if err != nil {
 		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
 	}
-	if len(params) > events.MaxPayloadBytes {
-		return nil, &LimitError{Field: "params", Limit: events.MaxPayloadBytes, Got: int64(len(params))}
+	if err := checkParams(params); err != nil {
+		return nil, err
 	}
 	notBefore := plan.NotBefore
 	if !o.NotBefore.IsZero() {
@@ -123,14 +133,7 @@ func (c *Client) request(behavior string, policy Policy, plan Plan, params []byt
 	if cmd.Task == "" {
 		cmd.Task = c.ids.draw()
 	}
-	if err := cmd.check(); err != nil {
-		var limit *LimitError
-		if errors.As(err, &limit) {
-			return nil, limit
-		}
-		return nil, &InvalidError{Problem: err.Error()}
-	}
-	return cmd, nil
+	return cmd, cmd.check()
 }
 
 // combine is the second step of a submit that met an existing task.
@@ -151,7 +154,7 @@ func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte,
 		return answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
 	}
 	if len(merged) > events.MaxPayloadBytes {
-		return answer{}, &LimitError{Field: "merged params", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
+		return answer{}, &LimitError{Field: "merged parameters", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
 	}
 	second := &mergeCommand{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
 	second.Submit.Params = events.JSON(merged)

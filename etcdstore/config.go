@@ -18,6 +18,9 @@ const (
 	maxNameBytes   = 64
 )
 
+// ErrNoCluster reports that there is no cluster of the name in this etcd.
+var ErrNoCluster = errors.New("no such cluster")
+
 // Config says which etcd, and which cluster in it.
 type Config struct {
 	// Cluster is the prefix of all keys: 1 to 64 of [a-z0-9-]. Default "taskledger".
@@ -25,6 +28,8 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's.
 	Shards int
+	// Existing refuses to create the cluster: Open then wraps ErrNoCluster. For who only looks.
+	Existing bool
 	// Endpoints are host:port or URLs of etcd members. Required without Client.
 	Endpoints []string
 	// TLS secures the connections. Default none.

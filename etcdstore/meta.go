@@ -13,12 +13,15 @@ const keyBytes = 32
 
 // loadMeta reads the meta record, and creates it when the cluster is new. Of several nodes that do so at once one
 // wins, and the others take over what it wrote.
-func (s *Store) loadMeta(ctx context.Context, shards int) error {
+func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 	resp, err := s.get(ctx, s.keys.meta())
 	if err != nil {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	kvs := resp.Kvs
+	if len(kvs) == 0 && existing {
+		return ErrNoCluster
+	}
 	if len(kvs) == 0 {
 		fresh := newMeta(shards)
 		resp, err := s.transact(ctx,

@@ -41,18 +41,18 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		}
 		s.owned = true
 	}
-	if err := s.open(ctx, cfg.Shards); err != nil {
+	if err := s.open(ctx, cfg); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open cluster %q: %w", cfg.Cluster, err)
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, shards int) error {
+func (s *Store) open(ctx context.Context, cfg Config) error {
 	if err := s.checkServers(ctx); err != nil {
 		return err
 	}
-	return s.loadMeta(ctx, shards)
+	return s.loadMeta(ctx, cfg.Shards, cfg.Existing)
 }
 
 // connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out.

@@ -51,7 +51,7 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			"id with a space, by option":  {submit("x", engine.SubmitOptions{ID: "a b"}), "id", 0},
 			"reserved id":                 {submit("x", engine.SubmitOptions{ID: events.Settings}), "id", 0},
 			"parameters over the limit":   {submit(long, engine.SubmitOptions{ID: "x"}), "parameters", events.MaxPayloadBytes},
-			"raw parameters over":         {raw("by-id", `"`+long+`"`), "params", events.MaxPayloadBytes},
+			"raw parameters over":         {raw("by-id", `"`+long+`"`), "parameters", events.MaxPayloadBytes},
 			"negative priority":           {submit("x", engine.SubmitOptions{Priority: -1}), "priority", events.MaxPriority},
 			"absurd priority":             {submit("x", engine.SubmitOptions{Priority: 1 << 62}), "priority", events.MaxPriority},
 			"long request id":             {submit("x", engine.SubmitOptions{RequestID: long[:257]}), "request id", events.MaxNameBytes},
@@ -184,4 +184,18 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	probe(t, n)
 	close(end)
 	wantFailure(t, deaf.Attach(n, "x"), events.CodeTimeout)
+}
+
+func TestBadInput_StoredParametersThatDoNotFitFailAsRejected(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		newer := behaviors.Define[int, string]("work", nil)
+		older := behaviors.Define[string, string]("work", nil)
+		n := c.StartNode("a", nil, behaviors.Noop(), newer.Bind(func(context.Context, int) (string, error) { return "", nil }))
+		f, err := older.Submit(within(t, soon), n, "not a number")
+		ok(t, err)
+		if e := wantFailure(t, f, events.CodeRejected); e.Attempt != 1 {
+			t.Errorf("error %+v, want that of the first attempt: no retry can help", e)
+		}
+		probe(t, n)
+	})
 }

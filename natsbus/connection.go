@@ -64,12 +64,14 @@ func after(first, next nats.ConnHandler) nats.ConnHandler {
 
 func (b *Bus) connected(c *nats.Conn) {
 	b.unreachable.Store(false)
-	b.log.Info("bus connected", "server", c.ConnectedUrlRedacted())
+	b.log.Info("bus connected", "server", c.ConnectedAddr()) // the URL may hold a token
 	b.link.report(true)
 }
 
 func (b *Bus) disconnected(_ *nats.Conn, err error) {
-	b.log.Warn("bus connection lost, reconnecting", "err", err)
+	if err != nil { // nil: it is being closed
+		b.log.Warn("bus connection lost, reconnecting", "err", err)
+	}
 	b.link.report(false)
 }
 

@@ -11,6 +11,7 @@ import (
 )
 
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir, "--exec-allow", "sh", "--name", "a", "--ttl", "3s", "--limit", "exec=2")
 	for name, test := range map[string]func(*testing.T, string){

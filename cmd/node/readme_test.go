@@ -21,6 +21,7 @@ func snippets(t *testing.T, language string) (found []string) {
 }
 
 func TestReadme_GoIsThatOfTheExamples(t *testing.T) {
+	t.Parallel()
 	var examples string
 	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go"} {
 		text, err := os.ReadFile(path)
@@ -42,6 +43,7 @@ func TestReadme_GoIsThatOfTheExamples(t *testing.T) {
 
 // The commands of the quick start that follow the start of the node, in order, as they stand there.
 func TestReadme_QuickStartWorks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Symlink(binary, dir+"/taskledger"); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestServe_WithoutACommandListensOnLoopbackAndSaysWhere(t *testing.T) {
+	t.Parallel()
 	n := serve(t, t.TempDir())
 	var endpoints int
 	for _, line := range n.printed {
@@ -40,6 +41,7 @@ func typed(ctx context.Context, dir, line string) *exec.Cmd {
 }
 
 func TestServe_PrintedCommandsWorkAsPrinted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir, "--data", "my data", "--name", "a", "--ttl", "3s")
 	if len(n.commands) != 3 {
@@ -64,6 +66,7 @@ func TestServe_PrintedCommandsWorkAsPrinted(t *testing.T) {
 }
 
 func TestServe_ASecondProcessRunsWhatTheFirstOneDoesNot(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	serve(t, dir, "--slots", "0", "--ttl", "3s", "--name", "a")
 	must(t, dir, "submit", "noop", "--id", "waits")
@@ -82,6 +85,7 @@ func TestServe_ASecondProcessRunsWhatTheFirstOneDoesNot(t *testing.T) {
 }
 
 func TestServe_JoinsByAddresses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	serve(t, dir, "--name", "a", "--ttl", "3s")
 	text, err := os.ReadFile(filepath.Join(dir, "taskledger-data", "cluster.json"))
@@ -109,6 +113,7 @@ func TestServe_JoinsByAddresses(t *testing.T) {
 }
 
 func TestServe_StartedAgainOnItsDataKnowsItsTasks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := serve(t, dir)
 	must(t, dir, "submit", "noop", "--id", "kept", "--wait")
@@ -125,6 +130,7 @@ func TestServe_StartedAgainOnItsDataKnowsItsTasks(t *testing.T) {
 }
 
 func TestServe_TermDrainsAndReleasesWhatRuns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir, "--grace", "300ms")
 	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
@@ -142,6 +148,7 @@ func TestServe_TermDrainsAndReleasesWhatRuns(t *testing.T) {
 }
 
 func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir, "--grace", "1h")
 	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
@@ -164,6 +171,7 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 }
 
 func TestClient_WithoutARunningNodeSaysInOneLineWhatToStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, c := range []struct {
 		args []string
@@ -181,6 +189,7 @@ func TestClient_WithoutARunningNodeSaysInOneLineWhatToStart(t *testing.T) {
 }
 
 func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := serve(t, dir)
 	n.signal(syscall.SIGKILL)
@@ -196,6 +205,7 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 }
 
 func TestClient_UnreachableEtcdIsUnavailable(t *testing.T) {
+	t.Parallel()
 	r := run(t, t.TempDir(), "list", "--etcd", "127.0.0.1:1", "--timeout", "500ms")
 	if r.code != 4 || strings.Count(r.err, "\n") != 1 {
 		t.Errorf("code %d: %q", r.code, r.err)

@@ -31,6 +31,7 @@ func settingsFile(t *testing.T, text string) string {
 }
 
 func TestSettings_FlagWinsOverVariableOverFileOverDefault(t *testing.T) {
+	t.Parallel()
 	file := settingsFile(t, "data: from-file\nlimit:\n  exec: 2\n")
 	for _, c := range []struct {
 		env, args []string
@@ -49,6 +50,7 @@ func TestSettings_FlagWinsOverVariableOverFileOverDefault(t *testing.T) {
 }
 
 func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := settingsFile(t, "exec-allow: [sh, date]\nlimit: {exec: 3}\nttl: 3s\nname: from-file\nslots: 7\n")
 	cmd := command(t.Context(), dir, "--config", file)
@@ -67,6 +69,7 @@ func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 }
 
 func TestSettings_MistakesAreWrongUsage(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"an unknown name":        "slotz: 3\n",
 		"a value of wrong type":  "slots: many\n",

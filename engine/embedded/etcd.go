@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 const loopback = "127.0.0.1"
 
 // startEtcd returns when the member serves.
-func startEtcd(ctx context.Context, dir string, port int, log *slog.Logger) (*embed.Etcd, error) {
+func startEtcd(ctx context.Context, dir string, port int, log *zap.Logger) (*embed.Etcd, error) {
 	e, err := embedEtcd(etcdConfig(dir, port, log))
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func embedEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
 
 // etcdConfig describes a cluster of one. It has no listener for peers; the address advertised to them stands in the
 // data for ever and is never dialled, so a restart may choose other ports.
-func etcdConfig(dir string, port int, log *slog.Logger) *embed.Config {
+func etcdConfig(dir string, port int, log *zap.Logger) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Name = "embedded"
 	cfg.Dir = dir
@@ -82,6 +82,6 @@ func etcdConfig(dir string, port int, log *slog.Logger) *embed.Config {
 	cfg.EnableGRPCGateway = false
 	cfg.HostWhitelist = map[string]struct{}{loopback: {}, "localhost": {}}
 	cfg.CORS = map[string]struct{}{"http://" + loopback: {}}
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapInto(log))
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return cfg
 }

@@ -6,15 +6,16 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// zapInto returns a logger that passes on what etcd calls an error or worse. Where etcd gives up, in goroutines of its
+// zapInto returns a logger that passes on what etcd calls an error or worse; once it is closing, only what is worse. Where etcd gives up, in goroutines of its
 // own, the process panics with all that etcd says: by default it would name no file, or end without a word.
-func zapInto(log *slog.Logger) *zap.Logger {
-	return zap.New(errorCore{log}, zap.WithFatalHook(panicHook{}), zap.WithPanicHook(panicHook{}))
+func zapInto(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
+	return zap.New(errorCore{log, closing}, zap.WithFatalHook(panicHook{}), zap.WithPanicHook(panicHook{}))
 }
 
 // panicHook implements zapcore.CheckWriteHook.
@@ -26,14 +27,19 @@ func (panicHook) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 }
 
 // errorCore implements zapcore.Core.
-type errorCore struct{ log *slog.Logger }
+type errorCore struct {
+	log     *slog.Logger
+	closing *atomic.Bool // what etcd says while it is being closed is no error
+}
 
 // Enabled implements zapcore.LevelEnabler.
-func (c errorCore) Enabled(level zapcore.Level) bool { return level >= zapcore.ErrorLevel }
+func (c errorCore) Enabled(level zapcore.Level) bool {
+	return level > zapcore.ErrorLevel || level == zapcore.ErrorLevel && !c.closing.Load()
+}
 
 // With implements zapcore.Core.
 func (c errorCore) With(fields []zapcore.Field) zapcore.Core {
-	return errorCore{c.log.With(attributes(fields)...)}
+	return errorCore{c.log.With(attributes(fields)...), c.closing}
 }
 
 // Check implements zapcore.Core.

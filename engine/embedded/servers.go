@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -34,6 +35,7 @@ type Servers struct {
 	temporary bool
 	lock      *fileutil.LockedFile
 	etcd      *embed.Etcd
+	closing   atomic.Bool
 	client    *clientv3.Client
 	nats      *server.Server // nil without NATS
 	token     string
@@ -63,7 +65,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if err := s.occupy(); err != nil {
 		return err
 	}
-	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, cfg.Log); err != nil {
+	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, zapInto(cfg.Log, &s.closing)); err != nil {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)
@@ -133,6 +135,7 @@ func (s *Servers) Close() error { return s.close() }
 // stop undoes start, as far as it came. The lock goes last: whoever gets it finds nothing running.
 func (s *Servers) stop() error {
 	var errs []error
+	s.closing.Store(true)
 	if s.nats != nil {
 		s.nats.Shutdown()
 		s.nats.WaitForShutdown()

@@ -148,7 +148,7 @@ func goTest(ctx context.Context, pkg string, names []string, flags ...string) (s
 		slices.Sort(any)
 		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
 	}
-	args := append([]string{"test", "-v", "-vet=off", "-count=1", "-timeout=60s", "-run=" + strings.Join(patterns, "/")}, flags...)
+	args := append([]string{"test", "-v", "-vet=off", "-ldflags=-s -w", "-count=1", "-timeout=60s", "-run=" + strings.Join(patterns, "/")}, flags...)
 	out, err := exec.CommandContext(ctx, "go", append(args, pkg)...).CombinedOutput()
 	return string(out), err
 }

@@ -81,7 +81,7 @@ var otherWrites = []mutation{
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
 	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []edit{
 		{`			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),` + "\n", ""},
-	}, store, "TestAnswer_LateCopyDoesNotAnswerTheNextLetter"},
+	}, store, contract + "Answer/ToAReplacedLetterDoesNothing"},
 	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []edit{
 		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
 	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},

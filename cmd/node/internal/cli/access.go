@@ -78,8 +78,8 @@ func (c *access) given() (args []string) {
 	return args
 }
 
-// open links to the cluster that is meant.
-func (c *access) open(ctx context.Context, log *slog.Logger) (*cluster.Link, error) {
+// open links to the cluster that is meant; existing refuses to create it.
+func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cluster.Link, error) {
 	if len(c.addresses.Etcd) == 0 {
 		if len(c.addresses.NATS) > 0 {
 			return nil, &usageError{"--nats needs --etcd"}
@@ -87,7 +87,7 @@ func (c *access) open(ctx context.Context, log *slog.Logger) (*cluster.Link, err
 		return cluster.In(ctx, c.dir, log)
 	}
 	at := c.addresses
-	at.Log = log
+	at.Log, at.Existing = log, existing
 	var err error
 	if at.EtcdPassword, err = secret("TASKLEDGER_ETCD_PASSWORD", c.etcdPasswordFile); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ var errTimeout = fmt.Errorf("%w: no answer within --timeout", engine.ErrUnavaila
 
 // withClient runs fn with a client that leaves nothing behind.
 func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
-	link, err := a.access.open(ctx, discard)
+	link, err := a.access.open(ctx, discard, true)
 	if errors.Is(err, cluster.ErrNoNode) {
 		start := []string{"serve"}
 		return fmt.Errorf("%w; start one with: %s", err, a.command(append(start, a.access.given()...)...))

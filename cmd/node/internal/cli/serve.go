@@ -156,7 +156,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	}
 	if remote {
 		a.access.addresses.Shards = a.serve.shards
-		link, err := a.access.open(ctx, log)
+		link, err := a.access.open(ctx, log, false)
 		return link, nil, err
 	}
 	if a.serve.join != "" {

@@ -120,6 +120,7 @@ type Addresses struct {
 	EtcdUser, EtcdPassword string
 	NATSUser, NATSPassword string // besides what the URLs hold
 	NATSCreds              string // path of a credentials file
+	Existing               bool   // refuse to create the cluster
 	Log                    *slog.Logger
 }
 
@@ -138,7 +139,10 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 		return nil, err
 	}
 	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: a.Cluster, Shards: a.Shards, Endpoints: a.Etcd, TLS: etcdTLS,
-		Username: a.EtcdUser, Password: a.EtcdPassword, Log: a.Log})
+		Username: a.EtcdUser, Password: a.EtcdPassword, Existing: a.Existing, Log: a.Log})
+	if errors.Is(err, etcdstore.ErrNoCluster) {
+		err = fmt.Errorf("%w at %s: %w", ErrNoNode, strings.Join(a.Etcd, ", "), err)
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: etcd does not answer at %s: %w", engine.ErrUnavailable, strings.Join(a.Etcd, ", "), err)
 	}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"taskledger/events"
+)
+
+// A batch is decided as a whole, and on top of what is there. An entry that could not be stored would end the session
+// of every owner that decides it.
+func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
+	longID := func(i int) events.TaskID { return events.TaskID(fmt.Sprintf("%0128d", i)) }
+	text := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
+	request := text(events.MaxNameBytes)
+	kinds := map[string]func(l *ledger, i int) command{
+		"submits": func(l *ledger, i int) command {
+			c := l.ask(events.Policy{Timeout: time.Hour, LostDelay: time.Hour, Retain: 300 * 24 * time.Hour})
+			c.Task, c.Behavior, c.RequestID, c.Priority = longID(i), text(events.MaxBehaviorBytes), request, events.MaxPriority
+			return c
+		},
+		"refusals": func(l *ledger, i int) command {
+			c := l.ask(events.Policy{})
+			if c.Task = longID(i); i > 0 {
+				c.Task = events.TaskID(bytes.Repeat([]byte{0}, events.MaxIDBytes))
+			}
+			return c
+		},
+		"outcomes": func(l *ledger, i int) command {
+			c := l.ask(events.Policy{})
+			c.Task = longID(i)
+			l.decide(c)
+			l.start(c.Task, "n-1")
+			m := &mergeCommand{Submit: *c, Life: l.state.Task(c.Task).Created, Seq: l.state.Task(c.Task).Seq}
+			m.Submit.Params = events.JSON([]byte("2"))
+			l.decide(m)
+			return &completeCommand{Task: c.Task, Started: l.state.Task(c.Task).Started, Node: "n-1", How: failed, Error: &events.Error{Code: text(events.MaxNameBytes)}}
+		},
+		"pauses": func(_ *ledger, i int) command {
+			return &pauseCommand{fmt.Sprintf("%048d", i), true}
+		},
+	}
+	for name, commandOf := range kinds {
+		l := newLedger(t)
+		l.now += 1 << 40
+		var b []command
+		for n, size := 0, 0; n < maxBatchCommands && size < maxBatchBytes; n++ {
+			c := commandOf(l, n)
+			b = append(b, c)
+			size += c.size()
+		}
+		last := l.ask(events.Policy{})
+		last.Task, last.Params, last.RequestID = "last", bytes.Repeat([]byte{1}, events.MaxPayloadBytes+1), request
+		b[len(b)-1] = last
+		l.entry(func(d *decider) {
+			fill := l.ask(events.Policy{})
+			fill.Params = bytes.Repeat([]byte{1}, events.SealEntryBytes-2000)
+			d.decide(fill)
+			if d.full() {
+				t.Fatal("the entry is full before the batch")
+			}
+			d.origin = d.entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Principal: request})
+			var answers []answer
+			for _, c := range b {
+				answers = append(answers, d.decide(c))
+			}
+			d.entry.SetAnswers(encodeAnswers(answers))
+			l.legal(d)
+		})
+		data := l.entries[len(l.entries)-1]
+		if len(data.Origins) != 1 {
+			t.Errorf("%s: the entry has %d origins", name, len(data.Origins))
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// waiters are the futures of a client in a bubble of time; the test is the owner of their shard.
+type waiters struct {
+	*testing.T
+	*futures
+	inbox *inbox
+}
+
+func newWaiters(t *testing.T) *waiters {
+	r := newRouter("c-1", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
+	w := &waiters{T: t, futures: newFutures(r, nil, nil, slog.New(slog.DiscardHandler)), inbox: newInbox()}
+	r.serveHere(0, w.inbox)
+	return w
+}
+
+// future is the handle that a submit returned; run 0 is that of Attach.
+func (w *waiters) future(life events.Ref, run uint32) *Future {
+	return &Future{futures: w.futures, id: "a", life: life, run: run}
+}
+
+// questions takes what was asked and answers it.
+func (w *waiters) questions(a answer) (all []*awaitCommand) {
+	w.Helper()
+	for again := true; again; {
+		again = false
+		m := w.inbox.take(&mail{})
+		for _, d := range m.lanes[laneQuery] {
+			answers := make([]answer, len(d.commands))
+			for i, c := range d.commands {
+				all = append(all, c.(*awaitCommand))
+				answers[i] = a
+			}
+			d.reply(d.batch, answers)
+			again = true
+		}
+	}
+	return all
+}
+
+func (w *waiters) wantAsked(when string, n int, a answer) {
+	w.Helper()
+	if got := len(w.questions(a)); got != n {
+		w.Errorf("%s: %d questions, want %d", when, got, n)
+	}
+}
+
+// wantOpen and wantResolved check whether a future is resolved, and with what.
+func (w *waiters) wantOpen(when string, f *Future) {
+	w.Helper()
+	select {
+	case <-f.Done():
+		w.Errorf("%s: resolved with %s, %v", when, f.result, f.err)
+	default:
+	}
+}
+
+func (w *waiters) wantResolved(f *Future, text string, target error) {
+	w.Helper()
+	select {
+	case <-f.Done():
+		if got, err := f.Wait(w.Context()); string(got) != text || !errors.Is(err, target) {
+			w.Errorf("resolved with %q, %v; want %q, %v", got, err, text, target)
+		}
+	default:
+		w.Error("not resolved")
+	}
+}
+
+// ended is the SUCCESS of a run.
+func ended(life events.Ref, run uint32) outcome {
+	return outcome{task: "a", life: life, run: run, ref: life + events.Ref(run), status: projection.Success,
+		result: events.JSON([]byte(strconv.Itoa(int(run))))}
+}
+
+const lifeOne = events.Ref(1 << 20)
+
+func TestFutures_CostNothingUntilSomebodyWaits(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(lifeOne, 1)
+	w.wantAsked("nobody waits", 0, answer{})
+	if len(w.shards[0].waiting) != 0 || f.done != nil {
+		t.Error("a future that nobody waits for is registered")
+	}
+}
+
+func TestFutures_RegisteredBeforeAskedSoThatNoOutcomeIsMissed(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(lifeOne, 1)
+	f.Done()
+	w.tell(0, []outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
+	w.wantResolved(f, "1", nil)
+	w.wantAsked("the question that was under way", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantResolved(f, "1", nil)
+}
+
+func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(0, 0) // attached: which run, only the owner knows
+	w.wantOpen("at first", f)
+	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.wantOpen("by an outcome of who knows which run", f)
+	w.wantAsked("both questions", 2, answer{life: lifeOne, run: 2})
+	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.wantOpen("by the run before", f)
+	w.tell(0, []outcome{ended(lifeOne, 2)})
+	w.wantResolved(f, "2", nil)
+}
+
+func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
+	for name, later := range map[string]outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {task: "a", life: lifeOne, run: 1,
+		status: projection.Success, elided: true}} {
+		w := newWaiters(t)
+		f := w.future(lifeOne, 1)
+		f.Done()
+		w.wantAsked(name+": at first", 1, answer{life: lifeOne, run: 1})
+		w.tell(0, []outcome{later})
+		w.wantOpen(name+": by the outcome of another", f)
+		w.wantAsked(name+": after it", 1, outcomeAnswer(ended(lifeOne, 1)))
+		w.wantResolved(f, "1", nil)
+	}
+}
+
+func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(2*lifeOne, 3)
+	f.Done()
+	w.questions(answer{life: 2 * lifeOne, run: 3})
+	gone := outcome{task: "a", life: lifeOne, run: 2}
+	w.tell(0, []outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
+	w.wantOpen("by what came before", f)
+	w.wantAsked("what came before", 0, answer{})
+}
+
+func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(lifeOne, 1)
+	f.Done()
+	w.tell(0, []outcome{{task: "a", life: lifeOne, run: 1}}) // Deleted
+	w.wantResolved(f, "", ErrNotFound)
+	g := w.future(0, 0)
+	g.Done()
+	w.questions(answer{code: answerNotFound})
+	w.wantResolved(g, "", ErrNotFound)
+}
+
+func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
+	w := newWaiters(t)
+	w.serveHere(0, Head{})
+	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	f := w.future(lifeOne, 1)
+	w.wantResolved(f, "1", nil)
+	w.wantAsked("what is known here", 0, answer{})
+	g := w.future(lifeOne, 2)
+	w.wantOpen("by the run before", g)
+	w.wantAsked("about a run that the owner here will tell of", 0, answer{})
+	w.tellHere(0, []outcome{ended(lifeOne, 2)})
+	w.wantResolved(g, "2", nil)
+}
+
+func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
+	w := newWaiters(t)
+	w.serveHere(0, Head{})
+	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	for i := range maxRecent {
+		o := ended(lifeOne+events.Ref(i), 1)
+		o.task = events.TaskID("t" + strconv.Itoa(i))
+		w.tellHere(0, []outcome{o})
+	}
+	if got := len(w.shards[0].recent); got != maxRecent {
+		t.Errorf("%d outcomes are remembered, want %d", got, maxRecent)
+	}
+	f := w.future(lifeOne, 1)
+	w.wantOpen("at first", f)
+	w.wantAsked("about a forgotten outcome", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantResolved(f, "1", nil)
+}
+
+func TestFutures_OwnerThatLeftIsNotRelied(t *testing.T) {
+	w := newWaiters(t)
+	w.serveHere(0, Head{})
+	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	w.serveAway(0)
+	f := w.future(lifeOne, 1)
+	w.wantOpen("by the memory of an owner that has left", f)
+	w.wantAsked("the new owner", 1, outcomeAnswer(ended(lifeOne, 1)))
+	w.wantResolved(f, "1", nil)
+}
+
+func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiters(t)
+		f := w.future(lifeOne, 1)
+		calls := make(chan string, 10)
+		f.Then(func(result []byte, err error) { calls <- string(result) })
+		w.tell(0, []outcome{ended(lifeOne, 1)})
+		w.tell(0, []outcome{{task: "a", life: lifeOne, run: 1, status: projection.Failure, err: &events.Error{Code: "x"}}})
+		f.Close()
+		f.Then(func(result []byte, err error) { calls <- string(result) })
+		synctest.Wait()
+		if len(calls) != 2 || <-calls != "1" || <-calls != "1" {
+			t.Error("want two callbacks with the first result")
+		}
+		w.wantResolved(f, "1", nil)
+	})
+}
+
+func TestFutures_CloseStopsWatching(t *testing.T) {
+	w := newWaiters(t)
+	f, other := w.future(lifeOne, 1), w.future(lifeOne, 1)
+	f.Done()
+	other.Done()
+	f.Close()
+	w.wantResolved(f, "", ErrClosed)
+	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.wantResolved(f, "", ErrClosed)
+	w.wantResolved(other, "1", nil)
+	if len(w.shards[0].waiting) != 0 {
+		t.Error("futures stay registered")
+	}
+}
+
+func TestFutures_EndOfTheClientResolvesThemAndWaitsForCallbacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiters(t)
+		f := w.future(lifeOne, 1)
+		called := false
+		f.Then(func([]byte, error) {
+			time.Sleep(time.Minute)
+			called = true
+		})
+		w.close()
+		if !called {
+			t.Error("the callback is still running")
+		}
+		w.wantResolved(f, "", ErrClosed)
+	})
+}
+
+func TestFutures_SweepAsksAgainAtGrowingIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiters(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = w.sweep(ctx) }()
+		f := w.future(lifeOne, 1)
+		f.Done()
+		var at []int
+		begin := time.Now()
+		for range 300 {
+			synctest.Wait()
+			for range w.questions(answer{life: lifeOne, run: 1}) {
+				at = append(at, int(time.Since(begin).Seconds()))
+			}
+			time.Sleep(time.Second)
+		}
+		if len(at) < 6 || at[0] != 0 {
+			t.Fatalf("asked after %v seconds", at)
+		}
+		for i := 1; i < len(at); i++ {
+			gap, least := at[i]-at[i-1], min(5<<(i-1), 60)
+			if gap < least || gap > least+2 {
+				t.Errorf("asked after %v seconds: gap %d is %d, want about %d", at, i, gap, least)
+			}
+		}
+		w.missed()
+		synctest.Wait()
+		w.wantAsked("when news may have been missed", 1, outcomeAnswer(ended(lifeOne, 1)))
+		w.wantResolved(f, "1", nil)
+		cancel()
+	})
+}
+
+func TestFuture_OfARefusedSubmitHasItsError(t *testing.T) {
+	f := failedFuture("a", ErrUnavailable)
+	if _, err := f.Wait(t.Context()); !errors.Is(err, ErrUnavailable) || f.ID() != "a" {
+		t.Errorf("%v, id %q", err, f.ID())
+	}
+	got := make(chan error, 1)
+	f.Then(func(_ []byte, err error) { got <- err })
+	if err := <-got; !errors.Is(err, ErrUnavailable) {
+		t.Errorf("callback with %v", err)
+	}
+	f.Close()
+}
+
+func TestOutcome_FailureBecomesATaskError(t *testing.T) {
+	o := outcome{task: "a", attempt: 3, status: projection.Failure, err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
+		Properties: map[string]string{"k": "v"}}}
+	_, err := o.value()
+	var failure *TaskError
+	if !errors.As(err, &failure) || !errors.Is(err, ErrCancelled) || failure.Task != "a" || failure.Attempt != 3 || failure.Message != "m" ||
+		!failure.Retryable || failure.Properties["k"] != "v" {
+		t.Errorf("%+v", err)
+	}
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/events"
+)
+
+func TestIDSource_IdsFallIntoOnePreferredShardAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const shards = 16
+		prefer := []int{3, 7, 12}
+		s := newIDSource(shards)
+		s.setPreferred(prefer)
+		drawn := map[int]int{}
+		seen := map[events.TaskID]bool{}
+		for range 300 {
+			first := s.draw().Shard(shards)
+			for range 20 {
+				id := s.draw()
+				if err := id.Validate(); err != nil || len(id) != 26 || seen[id] {
+					t.Fatalf("id %q: %v, seen %t", id, err, seen[id])
+				}
+				seen[id] = true
+				if got := id.Shard(shards); got != first || !slices.Contains(prefer, got) {
+					t.Fatalf("an id of shard %d among those of shard %d, preferred are %v", got, first, prefer)
+				}
+			}
+			drawn[first]++
+			time.Sleep(stickiness + time.Millisecond)
+		}
+		for _, shard := range prefer {
+			if drawn[shard] != 100 {
+				t.Errorf("shard %d had %d of 300 turns, want 100", shard, drawn[shard])
+			}
+		}
+	})
+}
+
+func TestIDSource_WithoutShardsOfItsOwnTakesTurnsOverAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newIDSource(8)
+		drawn := map[int]int{}
+		for range 80 {
+			drawn[s.draw().Shard(8)]++
+			time.Sleep(stickiness + time.Millisecond)
+		}
+		for shard := range 8 {
+			if drawn[shard] != 10 {
+				t.Errorf("shard %d had %d of 80 turns, want 10", shard, drawn[shard])
+			}
+		}
+	})
+}
+
+func TestIDSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
+	s := newIDSource(16)
+	for shard := range 16 {
+		s.setPreferred([]int{shard})
+		for range 10 {
+			if got := s.draw().Shard(16); got != shard {
+				t.Fatalf("an id of shard %d, only shard %d is served here", got, shard)
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestInbox_WhatDoesNotFitGoesBackInFront(t *testing.T) {
+	in := newInbox()
+	put := func(numbers ...uint64) (all []delivery) {
+		for _, n := range numbers {
+			all = append(all, delivery{batch: &batch{number: n, lane: laneWork}})
+		}
+		return all
+	}
+	for _, d := range put(1, 2, 3) {
+		in.put(d)
+	}
+	in.lose("n-1")
+	first := in.take(&mail{})
+	in.put(put(4)[0])
+	in.putBack(laneWork, first.lanes[laneWork][1:])
+	again := in.take(&first)
+	var numbers []uint64
+	for _, d := range again.lanes[laneWork] {
+		numbers = append(numbers, d.number)
+	}
+	if !slices.Equal(numbers, []uint64{2, 3, 4}) || len(again.lost) != 0 {
+		t.Errorf("batches %v, lost %v; want 2, 3, 4 and none", numbers, again.lost)
+	}
+	select {
+	case <-in.wake:
+	default:
+		t.Error("the owner was not woken")
+	}
+}

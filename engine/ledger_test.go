@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// checker is what testing.T and rapid.T share.
+type checker interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// ledger decides commands one entry each, and keeps what they led to.
+type ledger struct {
+	t        checker
+	state    *projection.Shard
+	builder  events.Builder
+	now      events.Millis
+	entries  []*events.Entry
+	log      []events.Event // of every entry, in order
+	outcomes []outcome
+}
+
+const ledgerStart events.Millis = 1_800_000_000_000
+
+func newLedger(t checker) *ledger {
+	return &ledger{t: t, state: projection.NewShard(0), now: ledgerStart}
+}
+
+// entry runs f with a decider and commits what it decided. It returns the kinds of the events.
+func (l *ledger) entry(f func(d *decider)) (kinds []string) {
+	l.t.Helper()
+	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
+	f(&decider{state: l.state, entry: &l.builder, now: l.now, note: func(t *projection.Task, ev *events.Event) {
+		if o, ok := outcomeOf(t, ev); ok {
+			l.outcomes = append(l.outcomes, o)
+		}
+	}})
+	if len(l.builder.Entry.Events) == 0 {
+		return nil
+	}
+	data, err := l.builder.Seal()
+	if err != nil {
+		l.t.Fatalf("seal: %v", err)
+	}
+	stored, err := events.Decode(data)
+	if err != nil {
+		l.t.Fatalf("decode: %v", err)
+	}
+	l.state.Seal(&l.builder.Entry)
+	l.entries = append(l.entries, stored)
+	l.log = append(l.log, stored.Events...)
+	for i := range stored.Events {
+		kinds = append(kinds, stored.Events[i].Kind().String())
+	}
+	return kinds
+}
+
+func (l *ledger) decide(c command) (a answer, kinds []string) {
+	l.t.Helper()
+	kinds = l.entry(func(d *decider) {
+		a = d.decide(c)
+		l.legal(d)
+	})
+	return a, kinds
+}
+
+// legal fails when the fold refused what was decided.
+func (l *ledger) legal(d *decider) {
+	l.t.Helper()
+	if d.err != nil {
+		l.t.Fatalf("decided what the fold refuses: %v", d.err)
+	}
+}
+
+// start starts the task, which must be ready, on a node.
+func (l *ledger) start(id events.TaskID, node string) {
+	l.t.Helper()
+	l.entry(func(d *decider) {
+		d.start(l.state.Task(id), node, 0, 9*time.Second)
+		l.legal(d)
+	})
+}
+
+func (l *ledger) lose(node string) []string {
+	l.t.Helper()
+	return l.entry(func(d *decider) {
+		if !d.lose(node) {
+			l.t.Fatalf("the entry is full")
+		}
+		l.legal(d)
+	})
+}
+
+const ledgerTask events.TaskID = "orders/purge"
+
+func (l *ledger) task() *projection.Task { return l.state.Task(ledgerTask) }
+
+// ask is a submit of the ledger's task.
+func (l *ledger) ask(p events.Policy) *submitCommand {
+	complete, err := p.Complete()
+	if err != nil {
+		l.t.Fatalf("policy: %v", err)
+	}
+	return &submitCommand{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
+}
+
+func (l *ledger) done(how completion) *completeCommand {
+	c := &completeCommand{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
+	if how == failed {
+		c.Error = &events.Error{Code: "x"}
+	}
+	return c
+}
+
+// situation is a state in which a task can be met.
+type situation string
+
+const (
+	atNothing      situation = "nothing"
+	atCreated      situation = "CREATED, due"
+	atDelayed      situation = "CREATED, due in a minute"
+	atRunning      situation = "RUNNING"
+	atRerun        situation = "RUNNING, to run again"
+	atCancelled    situation = "RUNNING, cancelled"
+	atRerunCancel  situation = "RUNNING, to run again, cancelled"
+	atWaiting      situation = "RUNNING, waiting"
+	atSuccess      situation = "SUCCESS, final"
+	atSuccessNext  situation = "SUCCESS, next run in a minute"
+	atFailure      situation = "FAILURE, final"
+	atFailureRetry situation = "FAILURE, retry in a minute"
+)
+
+var situations = []situation{atNothing, atCreated, atDelayed, atRunning, atRerun, atCancelled, atRerunCancel, atWaiting,
+	atSuccess, atSuccessNext, atFailure, atFailureRetry}
+
+// ledgerAt is a ledger whose task is in the situation.
+func ledgerAt(t checker, at situation) *ledger {
+	t.Helper()
+	l := newLedger(t)
+	if at == atNothing {
+		return l
+	}
+	first := l.ask(events.Policy{})
+	if at == atDelayed {
+		first.NotBefore = l.now.Add(time.Minute)
+	}
+	l.decide(first)
+	if at == atCreated || at == atDelayed {
+		return l
+	}
+	l.start(ledgerTask, "n-1")
+	in := l.now.Add(time.Minute)
+	switch at {
+	case atRerun:
+		l.decide(l.merge("2"))
+	case atCancelled:
+		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
+	case atRerunCancel:
+		l.decide(l.merge("2"))
+		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
+	case atWaiting:
+		l.lose("n-1")
+	case atSuccess:
+		l.decide(l.done(succeeded))
+	case atSuccessNext:
+		c := l.done(succeeded)
+		c.Next = in
+		l.decide(c)
+	case atFailure:
+		l.decide(l.done(failed))
+	case atFailureRetry:
+		c := l.done(failed)
+		c.Next = in
+		l.decide(c)
+	}
+	return l
+}
+
+func (l *ledger) merge(params string) *mergeCommand {
+	c := &mergeCommand{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
+	c.Submit.Params = events.JSON([]byte(params))
+	return c
+}

@@ -1,0 +1,424 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/events"
+)
+
+// wayBus records what is published; nobody answers but the test.
+type wayBus struct {
+	Bus
+	mu   sync.Mutex
+	sent []Message
+	err  error
+}
+
+func (b *wayBus) Publish(subject, reply string, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return b.err
+	}
+	b.sent = append(b.sent, Message{Subject: subject, Reply: reply, Data: data})
+	return nil
+}
+
+// wayStore records what is posted.
+type wayStore struct {
+	Store
+	mu     sync.Mutex
+	posted []Letter
+}
+
+func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8, batch []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posted = append(s.posted, Letter{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
+	return nil
+}
+
+// ways is a router in a bubble of time, between a bus and a store that only record.
+type ways struct {
+	*testing.T
+	*router
+	bus    *wayBus
+	store  *wayStore
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+const wayShard = 2
+
+func newWays(t *testing.T, connected bool) *ways {
+	w := &ways{T: t, bus: &wayBus{}, store: &wayStore{}, ended: make(chan struct{})}
+	w.router = newRouter("c-1", "ada", 4, w.bus, w.store, slog.New(slog.DiscardHandler))
+	w.connected.Store(connected)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.cancel = cancel
+	var loops sync.WaitGroup
+	loops.Go(func() { _ = w.run(ctx) })
+	loops.Go(func() { _ = w.postLetters(ctx) })
+	go func() {
+		loops.Wait()
+		close(w.ended)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-w.ended
+	})
+	return w
+}
+
+// result is what a sender was told.
+type result struct {
+	answer
+	err error
+}
+
+// ask sends a command; what comes of it arrives on the channel.
+func (w *ways) ask(name string) chan result {
+	w.Helper()
+	got := make(chan result, 2)
+	if !w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, func(a answer, err error) { got <- result{a, err} }) {
+		w.Fatalf("%s was refused", name)
+	}
+	return got
+}
+
+// taken returns the batches that went each way since the last call.
+func (w *ways) taken() (bus, store []*batch) {
+	w.Helper()
+	synctest.Wait()
+	w.bus.mu.Lock()
+	defer w.bus.mu.Unlock()
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	for _, m := range w.bus.sent {
+		bus = append(bus, w.read(m.Data))
+		if want := fmt.Sprintf("node.c-1.%d.%d.%d", wayShard, laneSubmit, bus[len(bus)-1].number); m.Subject != shardSubject(wayShard) || m.Reply != want {
+			w.Errorf("sent on %s with reply %s, want %s", m.Subject, m.Reply, want)
+		}
+	}
+	for _, l := range w.store.posted {
+		store = append(store, w.read(l.Batch))
+		if l.Shard != wayShard || l.Sender != "c-1" || l.Lane != laneSubmit {
+			w.Errorf("posted as %+v", l)
+		}
+	}
+	w.bus.sent, w.store.posted = nil, nil
+	return bus, store
+}
+
+func (w *ways) read(data []byte) *batch {
+	w.Helper()
+	b, err := decodeBatch(data)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return b
+}
+
+// want checks how many batches went each way, and returns the last.
+func (w *ways) want(when string, bus, store int) *batch {
+	w.Helper()
+	b, s := w.taken()
+	if len(b) != bus || len(s) != store {
+		w.Fatalf("%s: %d batches over the bus, %d through the store; want %d, %d", when, len(b), len(s), bus, store)
+	}
+	if all := append(b, s...); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return nil
+}
+
+// reply answers a batch over the bus; nil acknowledges it.
+func (w *ways) reply(b *batch, answers []answer) {
+	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers)})
+	synctest.Wait()
+}
+
+func (w *ways) wantResult(c chan result, run uint32, err error) {
+	w.Helper()
+	synctest.Wait()
+	select {
+	case r := <-c:
+		if r.run != run || !errors.Is(r.err, err) {
+			w.Errorf("told run %d, %v; want %d, %v", r.run, r.err, run, err)
+		}
+	default:
+		w.Error("told nothing")
+	}
+}
+
+func (w *ways) wantSilence(c chan result) {
+	w.Helper()
+	synctest.Wait()
+	select {
+	case r := <-c:
+		w.Errorf("told %+v", r)
+	default:
+	}
+}
+
+// oneBatch checks that batches are copies of one another.
+func (w *ways) same(a, b *batch) {
+	w.Helper()
+	if a.number != b.number || !bytes.Equal(a.encode(), b.encode()) {
+		w.Errorf("batch %d was sent again as another, %d", a.number, b.number)
+	}
+}
+
+func TestRouter_OneBatchIsUnderWayInALaneAndTheRestFollowTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		one, two, three := w.ask("one"), w.ask("two"), w.ask("three")
+		first := w.want("three commands", 1, 0)
+		if first.number != 1 || len(first.commands) != 1 || first.principal != "ada" {
+			t.Errorf("first batch %+v", first)
+		}
+		w.reply(first, []answer{{run: 1}})
+		w.wantResult(one, 1, nil)
+		second := w.want("the first is answered", 1, 0)
+		if second.number != 2 || len(second.commands) != 2 {
+			t.Errorf("second batch %+v", second)
+		}
+		w.reply(second, []answer{{run: 2}, {run: 3}})
+		w.wantResult(two, 2, nil)
+		w.wantResult(three, 3, nil)
+		w.reply(second, []answer{{run: 9}, {run: 9}})
+		w.wantSilence(two)
+		w.want("nothing waits", 0, 0)
+	})
+}
+
+func TestRouter_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("one")
+		first := w.want("at once", 1, 0)
+		time.Sleep(busPatience - time.Millisecond)
+		w.want("before patience is over", 0, 0)
+		time.Sleep(busPatience / 4)
+		w.same(first, w.want("after 250 ms", 0, 1))
+		time.Sleep(resendEvery - busPatience)
+		w.want("while the letter lies there", 0, 0)
+		time.Sleep(busPatience + busPatience/4)
+		w.same(first, w.want("two seconds later", 1, 0))
+		w.reply(first, []answer{{run: 7}})
+		w.wantResult(got, 7, nil)
+		time.Sleep(time.Minute)
+		w.want("after the answer", 0, 0)
+	})
+}
+
+func TestRouter_AcknowledgedBatchIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		w.ask("one")
+		first := w.want("at once", 1, 0)
+		w.reply(first, nil)
+		time.Sleep(resendEvery - busPatience)
+		w.want("within two seconds", 0, 0)
+		time.Sleep(busPatience + busPatience/4)
+		w.same(first, w.want("after two seconds", 1, 0))
+	})
+}
+
+func TestRouter_WhenNobodyListensTheStoreIsNextAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		w.ask("one")
+		w.bus.mu.Lock()
+		reply := w.bus.sent[0].Reply
+		w.bus.mu.Unlock()
+		first := w.want("at once", 1, 0)
+		w.onMessage(Message{Subject: reply, NoResponders: true})
+		w.same(first, w.want("nobody listens", 0, 1))
+		for _, other := range []string{"node.c-1.2.0.9", "node.c-1.2.0", "node.c-1.9.0.1", "node.c-1.-1.0.1", "node.c-1.2.9.1", "node.c-1.x.0.1", ""} {
+			w.onMessage(Message{Subject: other, NoResponders: true})
+		}
+		w.want("news of other batches", 0, 0)
+		time.Sleep(resendEvery - busPatience)
+		w.want("while the letter lies there", 0, 0)
+	})
+}
+
+func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
+	for name, spoil := range map[string]func(w *ways){
+		"away":  func(w *ways) { w.connected.Store(false) },
+		"fails": func(w *ways) { w.bus.err = errors.New("no connection") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWays(t, true)
+				spoil(w)
+				got := w.ask("one")
+				first := w.want("at once", 0, 1)
+				w.receive(encodeAnswerMessage(wayShard, first, []answer{{run: 1}}))
+				w.wantResult(got, 1, nil)
+			})
+		})
+	}
+}
+
+func TestRouter_OwnerInThisProcessIsReachedByACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("one")
+		first := w.want("at once", 1, 0)
+		in := newInbox()
+		w.serveHere(wayShard, in)
+		m := in.take(&mail{})
+		if len(m.lanes[laneSubmit]) != 1 {
+			t.Fatal("what is under way was not sent to the new owner")
+		}
+		d := m.lanes[laneSubmit][0]
+		w.same(first, d.batch)
+		time.Sleep(time.Minute)
+		w.want("while the owner is here", 0, 0)
+		d.reply(d.batch, []answer{{run: 4}})
+		w.wantResult(got, 4, nil)
+		w.serveHere(wayShard, nil)
+		w.ask("two")
+		w.want("after the owner has left", 1, 0)
+	})
+}
+
+func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("one")
+		first := w.want("at once", 1, 0)
+		for _, b := range []*batch{{number: 0}, {number: 2}, {number: 1, lane: laneWork}} {
+			w.reply(b, []answer{{}})
+		}
+		w.reply(first, []answer{})
+		w.reply(first, []answer{{}, {}})
+		w.onMessage(Message{Data: []byte("garbled")})
+		w.onMessage(Message{Data: encodeAnswerMessage(200, first, []answer{{}})})
+		w.wantSilence(got)
+		w.reply(first, []answer{{run: 1}})
+		w.wantResult(got, 1, nil)
+	})
+}
+
+func TestRouter_AnswerThatDidNotFitIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("one")
+		w.reply(w.want("at once", 1, 0), []answer{{code: answerTryAgain}})
+		second := w.want("again", 1, 0)
+		if second.number != 2 {
+			t.Errorf("asked again under number %d, want a new one", second.number)
+		}
+		w.wantSilence(got)
+		w.reply(second, []answer{{run: 1}})
+		w.wantResult(got, 1, nil)
+	})
+}
+
+func TestRouter_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		one, two := w.ask("one"), w.ask("two")
+		time.Sleep(giveUp - time.Second)
+		w.wantSilence(one)
+		b, s := w.taken()
+		for _, again := range append(b, s...) {
+			w.same(b[0], again)
+		}
+		if len(b) < 100 || len(s) < 100 {
+			t.Errorf("%d times over the bus and %d through the store in half an hour", len(b), len(s))
+		}
+		time.Sleep(5 * time.Second)
+		w.wantResult(one, 0, ErrUnknown)
+		b, s = w.taken()
+		if all := append(b, s...); len(all) == 0 || all[len(all)-1].number != 2 {
+			t.Error("the next batch was not sent")
+		}
+		w.wantSilence(two)
+	})
+}
+
+func TestRouter_EndFailsWhoeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		sent, waiting := w.ask("sent"), w.ask("waiting")
+		w.cancel()
+		<-w.ended
+		w.wantResult(sent, 0, ErrUnknown)
+		w.wantResult(waiting, 0, ErrClosed)
+		if _, err := w.router.ask(t.Context(), wayShard, laneSubmit, &infoCommand{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("asked after the end: %v", err)
+		}
+	})
+}
+
+func TestAsk_ContextThatEndsTellsWhetherAnythingWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		for _, want := range []error{ErrUnknown, ErrUnavailable} { // the first is sent, the second waits behind it
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := w.router.ask(ctx, wayShard, laneSubmit, &getCommand{Task: "a"})
+			if !errors.Is(err, want) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			cancel()
+		}
+		b, _ := w.taken()
+		w.reply(b[0], []answer{{}})
+		w.want("what was withdrawn is not sent", 0, 0)
+	})
+}
+
+func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		for range maxWaiting + 1 { // one is under way
+			if !w.send(wayShard, laneSubmit, &infoCommand{}, nil) {
+				t.Fatal("refused below the limit")
+			}
+		}
+		var overload *OverloadError
+		if _, err := w.router.ask(t.Context(), wayShard, laneSubmit, &infoCommand{}); !errors.As(err, &overload) || overload.RetryAfter <= 0 {
+			t.Errorf("%v, want an OverloadError", err)
+		}
+		for range maxWaiting + 2 {
+			if !w.send(wayShard, laneWork, &infoCommand{}, nil) {
+				t.Fatal("an outcome was refused")
+			}
+		}
+	})
+}
+
+func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		for range maxBatchCommands + 2 {
+			w.send(wayShard, laneSubmit, &infoCommand{}, nil)
+		}
+		w.reply(w.want("first", 1, 0), make([]answer, 1))
+		second := w.want("second", 1, 0)
+		if len(second.commands) != maxBatchCommands {
+			t.Errorf("%d commands in a batch", len(second.commands))
+		}
+		w.reply(second, make([]answer, len(second.commands)))
+		third := w.want("third", 1, 0)
+		for range 4 {
+			w.send(wayShard, laneSubmit, &submitCommand{Task: "a", Behavior: "b", Params: make([]byte, maxBatchBytes/2)}, nil)
+		}
+		w.reply(third, make([]answer, len(third.commands)))
+		if fourth := w.want("large commands", 1, 0); len(fourth.commands) != 2 {
+			t.Errorf("%d commands of half the limit in a batch, want 2", len(fourth.commands))
+		}
+	})
+}

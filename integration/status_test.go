@@ -1,0 +1,63 @@
+package integration_test
+
+import (
+	"testing"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+)
+
+// stamps says which fields of a task are there.
+type stamps struct {
+	status                                projection.Status
+	schedule, started, recheck, lost      bool
+	onNode, result, failure, afterStarted bool
+}
+
+func stampsOf(t projection.Task) stamps {
+	return stamps{t.Status, t.ScheduleNotBefore() != 0, t.StartedAt != 0, t.RecheckNotBefore() != 0, t.LostNotBefore() != 0,
+		t.OnNode(), t.Result != nil, t.Error != nil, t.LostNotBefore() == 0 || t.LostNotBefore() >= t.StartedAt}
+}
+
+func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams,
+			AfterSuccess: func(p, _ string, now time.Time) time.Time {
+				if p == "recurring" {
+					return now.Add(time.Hour)
+				}
+				return time.Time{}
+			}})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("reader", nil)
+		see := func(params string, o engine.SubmitOptions, act func(r *run), status projection.Status, expect stamps) {
+			t.Helper()
+			w.submitWith(t, client, params, o)
+			if act != nil {
+				act(w.next(t))
+			}
+			expect.status, expect.afterStarted = status, true
+			task := awaitTask(t, client, idFromParams(params), "is "+status.String(), func(task projection.Task) bool {
+				return task.Status == status && task.OnNode() == expect.onNode
+			})
+			if got := stampsOf(task); got != expect {
+				t.Errorf("%s: %+v, want %+v", params, got, expect)
+			}
+		}
+		see("waiting", inAnHour(), nil, projection.Created, stamps{schedule: true})
+		see("running", engine.SubmitOptions{}, func(*run) {}, projection.Running, stamps{started: true, recheck: true, lost: true, onNode: true})
+		see("snoozed", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.Snooze(time.Hour)) }, projection.Running, stamps{started: true, recheck: true, lost: true})
+		see("succeeded", engine.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true})
+		see("recurring", engine.SubmitOptions{}, func(r *run) { r.succeed("done") }, projection.Success, stamps{started: true, result: true, schedule: true})
+		see("failed", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.Cancel(errNoLuck)) }, projection.Failure, stamps{started: true, failure: true})
+		see("retried", engine.SubmitOptions{}, func(r *run) { r.fail(behaviors.RetryAfter(time.Hour, errNoLuck)) }, projection.Failure, stamps{started: true, failure: true, schedule: true})
+		ok(t, n.Cancel(within(t, soon), "waiting", ""))
+		task := awaitTask(t, client, "waiting", "is cancelled", func(task projection.Task) bool { return task.Final() })
+		if got, want := stampsOf(task), (stamps{status: projection.Failure, failure: true, afterStarted: true}); got != want {
+			t.Errorf("cancelled: %+v, want %+v", got, want)
+		}
+	})
+}
