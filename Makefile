@@ -20,10 +20,11 @@ test:
 
 FUZZTIME ?= 20s
 FUZZ = -fuzztime $(FUZZTIME) -fuzzminimizetime 50x
-fuzz: # every fuzz target for FUZZTIME
-	go test ./internal/wire -run '^$$' -fuzz '^FuzzScan$$' $(FUZZ)
-	go test ./internal/wire -run '^$$' -fuzz '^FuzzReader$$' $(FUZZ)
-	go test ./events -run '^$$' -fuzz '^FuzzDecodeEntry$$' $(FUZZ)
+TARGETS = internal/wire:FuzzScan internal/wire:FuzzReader events:FuzzDecodeEntry engine:FuzzDecodeBatch engine:FuzzDecodeAnswers \
+	engine:FuzzDecodeOutcomes engine:FuzzDecodeAssignments engine:FuzzDecodeAnswerMessage \
+	natsbus:FuzzFrame_OpenNeverPanicsAndTakesNothingForged etcdstore:FuzzFormat_DecodersNeverPanic
+fuzz: # every target for FUZZTIME
+	@for t in $(TARGETS); do go test ./$${t%:*} -run '^$$' -fuzz "^$${t#*:}$$" $(FUZZ) || exit 1; done
 
 cover:
 	go test -coverprofile=cover.out ./...

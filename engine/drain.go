@@ -9,9 +9,7 @@ import (
 // return, shards handed over. ctx is the session's; its end cuts everything short.
 func (m *member) drain(ctx context.Context) {
 	m.draining.Store(true)
-	info := m.info()
-	info.Draining = true
-	if err := m.store.Update(ctx, m.session, info); err != nil {
+	if err := m.store.Update(ctx, m.session, m.key()); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
 	m.exec.drain()

@@ -111,7 +111,7 @@ func (w *worker) Run(_ context.Context, a engine.Attempt) engine.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempts[a.Task]++
-	if a.Number == 1 && strings.HasPrefix(string(a.Task), "retried") {
+	if w.attempts[a.Task] == 1 && strings.HasPrefix(string(a.Task), "retried") {
 		return engine.Outcome{Err: &events.Error{Code: "first", Retryable: true}, Next: time.Now()}
 	}
 	return engine.Outcome{Result: []byte(strconv.Quote(string(a.Task)))}

@@ -63,6 +63,7 @@ func (l *load) run(ctx context.Context) error {
 		case <-l.wake:
 		case <-regular.C:
 			force = true
+			l.checkClock(ctx)
 		}
 		pause := l.tell(ctx, force)
 		select {
@@ -91,8 +92,8 @@ func (l *load) tell(ctx context.Context, force bool) time.Duration {
 	if !changed {
 		return 0
 	}
-	info := m.info()
-	info.Draining, info.Load = m.draining.Load(), data
+	info := m.key()
+	info.Load = data
 	if err := m.store.Update(ctx, m.session, info); err != nil && ctx.Err() == nil {
 		m.log.WarnContext(ctx, "load is not told", "err", err)
 	}
@@ -191,6 +192,19 @@ func (l *load) backlogOf(shard int, behaviors map[string]Behavior) (n int) {
 	return n
 }
 
+// checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
+func (l *load) checkClock(ctx context.Context) {
+	m := l.m
+	off := l.clockOff()
+	if m.clockWrong.Swap(off) == off {
+		return
+	}
+	m.log.ErrorContext(ctx, "whether the clock is right has changed; a node with a wrong one owns no shards", "off", off)
+	if err := m.store.Update(ctx, m.session, m.key()); err != nil && ctx.Err() == nil {
+		m.clockWrong.Store(!off) // tried again at the next look
+	}
+}
+
 // clockOff reports that this node's clock is too far off the median of its peers'.
 func (l *load) clockOff() bool {
 	l.mu.Lock()
@@ -201,7 +215,7 @@ func (l *load) clockOff() bool {
 			drifts = append(drifts, p.drift)
 		}
 	}
-	if len(drifts) == 0 {
+	if len(drifts) < 2 { // of two nodes nobody can tell which one is wrong
 		return false
 	}
 	slices.Sort(drifts)

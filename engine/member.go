@@ -39,6 +39,8 @@ type member struct {
 	load     *load
 	draining atomic.Bool
 
+	clockWrong atomic.Bool // too far off the other nodes'
+
 	ctx     context.Context // of the session
 	end     context.CancelCauseFunc
 	tasks   sync.WaitGroup // spawned
@@ -115,6 +117,14 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 		return nil
 	}
 	return err
+}
+
+// key is what the node key says now.
+func (m *member) key() NodeInfo {
+	info := m.info()
+	info.Draining = m.draining.Load()
+	info.Owner = info.Owner && !m.clockWrong.Load()
+	return info
 }
 
 func (m *member) join(ctx context.Context) error {
