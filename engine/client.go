@@ -92,7 +92,6 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	g, serve := errgroup.WithContext(serve)
-	c.futures.ctx = serve
 	if c.cfg.Bus != nil {
 		if err := c.joinBus(serve); err != nil {
 			return err

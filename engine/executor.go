@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -411,6 +412,16 @@ func (x *executor) unused() int {
 
 // reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring.
 func (x *executor) reserve(n int) (int, []offeredBehavior) {
+	return x.reserveOf(n, func(*slotLimit) bool { return true })
+}
+
+// reserveIdle is reserve for a shard that needs nothing now: it leaves out the behaviors with a limit, whose few slots
+// must not stand idle.
+func (x *executor) reserveIdle(n int) (int, []offeredBehavior) {
+	return x.reserveOf(n, func(l *slotLimit) bool { return l.max >= x.slots })
+}
+
+func (x *executor) reserveOf(n int, may func(*slotLimit) bool) (int, []offeredBehavior) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n = min(n, x.slots-x.used-x.offered)
@@ -419,7 +430,7 @@ func (x *executor) reserve(n int) (int, []offeredBehavior) {
 	}
 	detail := make([]offeredBehavior, 0, len(x.limits))
 	for behavior, l := range x.limits {
-		if most := min(n, l.max-l.used-l.offered); most > 0 {
+		if most := min(n, l.max-l.used-l.offered); most > 0 && may(l) {
 			if l.max < x.slots {
 				l.offered += most
 			}
@@ -431,6 +442,24 @@ func (x *executor) reserve(n int) (int, []offeredBehavior) {
 	}
 	x.offered += n
 	return n, detail
+}
+
+// couldAdd reports whether there is a slot for a behavior that an offer leaves out.
+func (x *executor) couldAdd(detail []offeredBehavior) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for behavior, l := range x.limits {
+		offered := slices.ContainsFunc(detail, func(b offeredBehavior) bool { return b.Behavior == behavior })
+		if !offered && l.used+l.offered < l.max {
+			return true
+		}
+	}
+	return false
+}
+
+// limited reports whether an offer holds slots of a behavior with a limit.
+func (x *executor) limited(detail []offeredBehavior) bool {
+	return slices.ContainsFunc(detail, func(b offeredBehavior) bool { return x.limits[b.Behavior].max < x.slots })
 }
 
 // unreserve ends what reserve began: the slots of the assignments that it brought are taken, and the owners here that
@@ -458,10 +487,11 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 // wakeLocked counts that slots became free and returns the inboxes to ring.
 func (x *executor) wakeLocked() map[*inbox]struct{} {
 	x.freeings++
-	woken := x.waiting
-	if len(woken) > 0 {
-		x.waiting = map[*inbox]struct{}{}
+	if len(x.waiting) == 0 {
+		return nil
 	}
+	woken := x.waiting
+	x.waiting = map[*inbox]struct{}{}
 	return woken
 }
 

@@ -4,96 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
+	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
 )
-
-// errLost is what a sender sees of a lost request or reply: it says nothing about the outcome.
-var errLost = status.Error(codes.Unavailable, "reply lost")
-
-// flaky is a clientv3.KV that loses requests and replies of writing transactions at random, and delivers copies of them
-// seconds later, after whatever came in between.
-type flaky struct {
-	clientv3.KV
-	faulty atomic.Bool
-	late   sync.WaitGroup // copies under way
-
-	lost, effective atomic.Int64 // replies lost; late copies that changed something
-}
-
-func (f *flaky) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
-	if !f.faulty.Load() || !writing(op) {
-		return f.KV.Do(ctx, op)
-	}
-	switch p := rand.Float64(); {
-	case p < 0.05: // the request is lost
-		f.lost.Add(1)
-		return clientv3.OpResponse{}, errLost
-	case p < 0.10: // the reply is
-		_, _ = f.KV.Do(ctx, op)
-		f.lost.Add(1)
-		return clientv3.OpResponse{}, errLost
-	case p < 0.15: // the request is delivered late
-		f.deliverLate(op)
-		f.lost.Add(1)
-		return clientv3.OpResponse{}, errLost
-	case p < 0.20: // and twice
-		f.deliverLate(op)
-	}
-	return f.KV.Do(ctx, op)
-}
-
-// deliverLate applies a copy when much else has been applied. A copy that replaces an unknown write may have an effect
-// once; what is counted are the entries that appear so.
-func (f *flaky) deliverLate(op clientv3.Op) {
-	f.late.Add(1)
-	time.AfterFunc(rand.N(3*time.Second), func() {
-		defer f.late.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), soon)
-		defer cancel()
-		if resp, err := f.KV.Do(ctx, op); err == nil && resp.Txn().Succeeded {
-			f.effective.Add(1)
-		}
-	})
-}
-
-func writing(op clientv3.Op) bool {
-	_, then, otherwise := op.Txn()
-	for _, o := range append(then[:len(then):len(then)], otherwise...) {
-		if o.IsPut() || o.IsDelete() {
-			return true
-		}
-	}
-	return false
-}
-
-// flakyStore opens a store behind a flaky KV on the cluster's etcd.
-func flakyStore(t *testing.T, c *testcluster.Cluster) (*etcdstore.Store, *flaky) {
-	t.Helper()
-	client := clientv3.NewCtxClient(context.Background())
-	f := &flaky{KV: c.Etcd.KV}
-	client.KV, client.Lease, client.Watcher, client.Maintenance, client.Cluster = f, c.Etcd.Lease, c.Etcd.Watcher, c.Etcd.Maintenance, c.Etcd.Cluster
-	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: client, Shards: c.Shards()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	return store, f
-}
 
 // worker is a behavior that counts its attempts by task and returns the task's id.
 type worker struct {
@@ -163,7 +85,7 @@ type storm struct {
 	c      *testcluster.Cluster
 	w      *worker
 	mu     sync.Mutex
-	stores []*flaky
+	faults []*faultstore.Random
 	on     bool
 }
 
@@ -171,12 +93,18 @@ func newStorm(t *testing.T, c *testcluster.Cluster) *storm {
 	return &storm{T: t, c: c, w: &worker{attempts: map[events.TaskID]int{}}}
 }
 
+// store opens a store behind faults.
 func (s *storm) store() engine.Store {
-	store, f := flakyStore(s.T, s.c)
+	s.Helper()
+	client, faults := faultstore.NewRandom(s.c.Etcd)
+	store, err := etcdstore.Open(within(s.T), etcdstore.Config{Client: client, Shards: s.c.Shards()})
+	if err != nil {
+		s.Fatal(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.faulty.Store(s.on)
-	s.stores = append(s.stores, f)
+	faults.Switch(s.on)
+	s.faults = append(s.faults, faults)
 	return store
 }
 
@@ -195,23 +123,21 @@ func (s *storm) faulty(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on = on
-	for _, f := range s.stores {
-		f.faulty.Store(on)
+	for _, f := range s.faults {
+		f.Switch(on)
 	}
 }
 
-// settle waits for the copies that are still under way; none may have an effect any more when the test ends.
+// settle waits for the copies that are still under way, so that the cluster is verified after all of them.
 func (s *storm) settle() {
-	var lost, late int64
-	for _, f := range s.stores {
-		f.late.Wait()
-		lost += f.lost.Load()
-		late += f.effective.Load()
+	var lost int64
+	for _, f := range s.faults {
+		lost += f.Settle()
 	}
 	if lost == 0 {
-		s.Error("no write was lost: nothing was tested")
+		s.Error("no answer was lost: nothing was tested")
 	}
-	s.Logf("%d writes had no answer, %d were applied late", lost, late)
+	s.Logf("%d writes had no answer", lost)
 }
 
 // workloads are what a caller does with a task of its own, each with what must have become of it in the end.

@@ -90,9 +90,12 @@ func (f *Future) watchLocked() {
 		return
 	}
 	f.watched = true
-	go0 := f.futures.add(f)
-	if go0 != nil {
-		f.settleLocked(go0.value())
+	known, err := f.futures.add(f)
+	switch {
+	case err != nil:
+		f.settleLocked(nil, err)
+	case known != nil:
+		f.settleLocked(known.value())
 	}
 }
 

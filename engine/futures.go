@@ -28,7 +28,8 @@ type futures struct {
 	bus       Bus
 	store     Store
 	log       *slog.Logger
-	ctx       context.Context // of the client's Run
+	ctx       context.Context // ends with the client's Run
+	stop      context.CancelFunc
 	shards    []futureShard
 	resync    chan struct{} // news may have been missed: everybody asks
 	callbacks sync.WaitGroup
@@ -39,6 +40,7 @@ type futureShard struct {
 	mu         sync.Mutex
 	waiting    map[events.TaskID][]*Future
 	subscribed bool
+	closed     bool
 	follow     context.CancelFunc // of the journal's follower; nil when none runs
 
 	here   bool // the owner is in this process, and has told everything after from
@@ -56,6 +58,7 @@ type askState struct {
 
 func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
 	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1)}
+	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID][]*Future{}
 	}
@@ -68,16 +71,20 @@ func (fs *futures) shardOf(f *Future) (int, *futureShard) {
 }
 
 // add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
-// outcome between the two is not missed.
-func (fs *futures) add(f *Future) *outcome {
+// outcome between the two is not missed. After close it fails with ErrClosed: nobody would ever tell the future.
+func (fs *futures) add(f *Future) (known *outcome, err error) {
 	n, s := fs.shardOf(f)
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, ErrClosed
+	}
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
 		if o := s.recentLocked(f.id); o != nil && o.life == f.life && o.run == f.run && !o.elided {
 			found := *o
 			s.mu.Unlock()
-			return &found
+			return &found, nil
 		}
 	}
 	s.waiting[f.id] = append(s.waiting[f.id], f)
@@ -87,7 +94,7 @@ func (fs *futures) add(f *Future) *outcome {
 			covered = false
 		}
 	}
-	subscribe := !s.here && !s.subscribed && fs.bus != nil && fs.ctx != nil
+	subscribe := !s.here && !s.subscribed && fs.bus != nil
 	s.subscribed = s.subscribed || subscribe
 	s.mu.Unlock()
 	if subscribe {
@@ -96,7 +103,7 @@ func (fs *futures) add(f *Future) *outcome {
 	if !covered {
 		fs.ask(f)
 	}
-	return nil
+	return nil, nil
 }
 
 func (fs *futures) subscribe(shard int) {
@@ -216,7 +223,7 @@ func (fs *futures) serveHere(shard int, after Head) {
 func (fs *futures) serveAway(shard int) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
-	subscribe := !s.subscribed && len(s.waiting) > 0 && fs.bus != nil && fs.ctx != nil
+	subscribe := !s.subscribed && len(s.waiting) > 0 && fs.bus != nil
 	s.here, s.recent, s.oldest, s.index = false, nil, 0, nil
 	s.subscribed = s.subscribed || subscribe
 	s.mu.Unlock()
@@ -309,6 +316,7 @@ func (fs *futures) sweep(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			fs.stop()
 			fs.followers.Wait()
 			return nil
 		case <-fs.resync:
@@ -336,7 +344,7 @@ func (fs *futures) followJournal(shard int, from uint64) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.here || s.follow != nil || fs.store == nil || fs.ctx == nil || fs.ctx.Err() != nil || !fs.withoutBus(shard) || len(s.waiting) == 0 {
+	if s.here || s.follow != nil || fs.store == nil || fs.ctx.Err() != nil || !fs.withoutBus(shard) || len(s.waiting) == 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(fs.ctx)
@@ -391,7 +399,7 @@ func (fs *futures) close() {
 		for _, waiting := range s.waiting {
 			all = append(all, waiting...)
 		}
-		s.waiting = map[events.TaskID][]*Future{}
+		s.waiting, s.closed = map[events.TaskID][]*Future{}, true
 		s.mu.Unlock()
 		for _, f := range all {
 			f.resolve(nil, ErrClosed)

@@ -254,12 +254,17 @@ func (of *offers) adjust(m *member, now time.Time) {
 		s := &of.shards[f.shard]
 		last := s.last()
 		want := max(base, min(s.want, fair), f.backlog)
+		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors)
+		short = short || lacking
 		switch {
 		case last != nil && now.Sub(last.sent) > last.patience():
 			of.repeat(last, now)
-		case !of.closed && last.takesMore(f.backlog, now):
-			if of.offer(m, f.shard, want) < min(want, f.backlog) {
-				short = true
+		case of.closed:
+		case last.takesMore(f.backlog, now), lacking && last.old(now) && m.exec.couldAdd(last.detail):
+			offered := of.offer(m, f.shard, want, f.backlog)
+			short = short || offered < min(want, f.backlog)
+			if offered == 0 && lacking && last.slots > 0 { // the slots that it holds are needed for another behavior
+				of.replace(m, f.shard, 0)
 			}
 		}
 	}
@@ -272,8 +277,11 @@ func (of *offers) adjust(m *member, now time.Time) {
 
 // takesMore reports whether a shard can do with another offer than the one that stands, nil for none.
 func (o *openOffer) takesMore(backlog int, now time.Time) bool {
-	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && now.Sub(o.began) > reofferEvery
+	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && o.old(now)
 }
+
+// old reports whether an offer has stood long enough to be replaced.
+func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferEvery }
 
 // forget gives up offers that are closed and whose answer does not come. What they were given is then missing from the
 // roll call, and released.
@@ -294,7 +302,11 @@ func (of *offers) reclaim(m *member, foreign []foreignShard, base int, now time.
 	}
 	for _, f := range foreign {
 		s := &of.shards[f.shard]
-		if last := s.last(); last != nil && f.backlog == 0 && last.slots > base && now.Sub(last.began) > reofferEvery && len(s.open) == 1 {
+		last := s.last()
+		if last == nil || f.backlog > 0 || !last.old(now) || len(s.open) > 1 {
+			continue
+		}
+		if last.slots > base || m.exec.limited(last.detail) {
 			s.want = 0
 			of.replace(m, f.shard, base)
 		}
@@ -313,8 +325,12 @@ func (of *offers) repeat(last *openOffer, now time.Time) {
 }
 
 // offer reserves slots, as many as wanted and free, offers them and returns how many.
-func (of *offers) offer(m *member, shard, want int) int {
-	slots, detail := m.exec.reserve(want)
+func (of *offers) offer(m *member, shard, want, backlog int) int {
+	reserve := m.exec.reserve
+	if backlog == 0 {
+		reserve = m.exec.reserveIdle
+	}
+	slots, detail := reserve(want)
 	if slots > 0 {
 		of.send(m, shard, slots, detail)
 	}
@@ -325,7 +341,7 @@ func (of *offers) offer(m *member, shard, want int) int {
 func (of *offers) replace(m *member, shard, want int) {
 	slots, detail := 0, []offeredBehavior(nil)
 	if want > 0 {
-		slots, detail = m.exec.reserve(want)
+		slots, detail = m.exec.reserveIdle(want)
 	}
 	of.send(m, shard, slots, detail)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -104,6 +105,7 @@ func (o *owner) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-o.inbox.wake:
+			runtime.Gosched() // whoever is ready to run may have more for the same entry
 		case <-timer.C:
 		}
 		if err := o.takeTurn(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,6 +49,8 @@ type lane struct {
 	number  uint64 // last one used
 	waiting []call
 	flight  *flight
+
+	yielding bool // a sender is about to make a batch of what waits
 }
 
 // call is a command and who waits for its answer; nil for nobody.
@@ -88,7 +91,18 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 		return false
 	}
 	l.waiting = append(l.waiting, call{c, done})
-	f := r.nextFlight(l, shard, laneID)
+	if (laneID == laneSubmit || laneID == laneWork) && l.flight == nil && !l.yielding {
+		// The first command of a batch lets whoever is ready to run add to it: events per entry decide what a task costs.
+		l.yielding = true
+		l.mu.Unlock()
+		runtime.Gosched()
+		l.mu.Lock()
+		l.yielding = false
+	}
+	var f *flight
+	if !l.yielding {
+		f = r.nextFlight(l, shard, laneID)
+	}
 	l.mu.Unlock()
 	r.dispatch(f)
 	return true

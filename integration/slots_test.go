@@ -204,3 +204,25 @@ func TestList_LimitCountsMatchesOnly(t *testing.T) {
 		}
 	})
 }
+
+func TestLimits_SlotsOfferedForOneBehaviorGiveWayToAnother(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w, other := defineWork("work", nil), defineWork("other", nil)
+		owner := c.StartNode("owner", noSlots)
+		c.StartNode("worker", func(cfg *engine.NodeConfig) {
+			cfg.Slots, cfg.Limits, cfg.Owner = 2, map[string]int{"work": 1}, new(bool)
+		}, w.on("worker"), other.on("worker"))
+		for range 3 {
+			first, second := w.submit(t, owner, "1"), w.submit(t, owner, "2")
+			free := other.submit(t, owner, "3")
+			r := w.next(t)
+			other.next(t).succeed("done")
+			want(t, free, "done")
+			w.nothing(t)
+			r.succeed("done")
+			w.next(t).succeed("done")
+			want(t, first, "done")
+			want(t, second, "done")
+		}
+	})
+}
