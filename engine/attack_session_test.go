@@ -165,6 +165,7 @@ func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 	}
 	want(t, f, "1")
 	goOn()
+	testcluster.Await(t, "the node is back as a new one", func() bool { id := hung.SessionID(); return id != "" && id != session })
 }
 
 // writes is a store whose appends a test can spoil.

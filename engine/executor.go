@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -442,6 +443,23 @@ func (x *executor) reserveOf(n int, may func(*slotLimit) bool) (int, []offeredBe
 	}
 	x.offered += n
 	return n, detail
+}
+
+// startable returns the behaviors whose limit is not reached. The result must not be changed.
+func (x *executor) startable() map[string]Behavior {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := x.behaviors
+	for behavior, l := range x.limits {
+		if l.max >= x.slots || l.used < l.max {
+			continue
+		}
+		if len(all) == len(x.behaviors) {
+			all = maps.Clone(all)
+		}
+		delete(all, behavior)
+	}
+	return all
 }
 
 // couldAdd reports whether there is a slot for a behavior that an offer leaves out.

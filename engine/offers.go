@@ -240,7 +240,8 @@ func (of *offers) adjust(m *member, now time.Time) {
 	if !m.mayStart() {
 		return
 	}
-	foreign := m.foreignShards(now)
+	startable := m.exec.startable() // what waits for the end of others of its behavior is no backlog
+	foreign := m.foreignShards(startable, now)
 	total := m.exec.unused()
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -254,7 +255,7 @@ func (of *offers) adjust(m *member, now time.Time) {
 		s := &of.shards[f.shard]
 		last := s.last()
 		want := max(base, min(s.want, fair), f.backlog)
-		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors)
+		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors) && last.lacks(startable)
 		short = short || lacking
 		switch {
 		case last != nil && now.Sub(last.sent) > last.patience():
@@ -269,7 +270,7 @@ func (of *offers) adjust(m *member, now time.Time) {
 		}
 	}
 	of.tellNone()
-	of.short.Store(short)
+	of.short.Store(short || len(startable) < len(m.exec.behaviors))
 	if short && !of.closed {
 		of.reclaim(m, foreign, base, now)
 	}
@@ -278,6 +279,16 @@ func (of *offers) adjust(m *member, now time.Time) {
 // takesMore reports whether a shard can do with another offer than the one that stands, nil for none.
 func (o *openOffer) takesMore(backlog int, now time.Time) bool {
 	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && o.old(now)
+}
+
+// lacks reports whether an offer leaves out one of the behaviors.
+func (o *openOffer) lacks(behaviors map[string]Behavior) bool {
+	for behavior := range behaviors {
+		if !slices.ContainsFunc(o.detail, func(b offeredBehavior) bool { return b.Behavior == behavior }) {
+			return true
+		}
+	}
+	return false
 }
 
 // old reports whether an offer has stood long enough to be replaced.
@@ -356,9 +367,9 @@ func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	r.dispatch(f)
 }
 
-// foreignShards returns the shards that other live nodes serve: the longest backlog first, then a different one every
-// second.
-func (m *member) foreignShards(now time.Time) []foreignShard {
+// foreignShards returns the shards that other live nodes serve: the longest backlog of the behaviors first, then a
+// different one every second.
+func (m *member) foreignShards(behaviors map[string]Behavior, now time.Time) []foreignShard {
 	v := m.view.Load()
 	shards := m.cfgShards()
 	all := make([]foreignShard, 0, shards)
@@ -366,7 +377,7 @@ func (m *member) foreignShards(now time.Time) []foreignShard {
 		shard := (i + int(now.Unix())) % shards
 		owner := v.Owners[shard]
 		if _, alive := v.Nodes[owner.Node]; alive && owner.Node != m.session.ID {
-			all = append(all, foreignShard{shard, m.load.backlogOf(shard, m.exec.behaviors)})
+			all = append(all, foreignShard{shard, m.load.backlogOf(shard, behaviors)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b foreignShard) int { return cmp.Compare(b.backlog, a.backlog) })

@@ -22,7 +22,6 @@ type outcome struct {
 	ref      events.Ref // of the event that ended it
 	at       events.Millis
 	behavior string
-	node     string
 	attempt  uint32
 	status   projection.Status // Success or Failure; 0: the life was ended by Deleted
 	result   events.Payload

@@ -295,7 +295,10 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	p.m.router.serveHere(shard, own.inbox)
 	p.m.offers.ownerChanged(shard)
 	p.m.serveShard(serving, own)
-	return own.run(serving)
+	if err := own.run(serving); serving.Err() == nil {
+		return err
+	}
+	return nil // it was stopped; that a write of its then had no answer is no doubt about the session
 }
 
 // isGone reports whether a node's session has ended, by a linearizable read.

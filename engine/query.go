@@ -346,6 +346,9 @@ func decodeInfo(data []byte) (s ShardInfo, err error) {
 
 // giveTo hands the shard over to a node that asks for it.
 func (o *owner) giveTo(ctx context.Context, target string) answer {
+	if target == o.ownership.Session.ID {
+		return answer{} // the request was under way when its sender got the shard
+	}
 	if !o.m.wantsToGive(o.ownership.Shard, target) {
 		return refused(answerState, "the shard stays where it is")
 	}

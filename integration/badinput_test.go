@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,9 +140,9 @@ func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 				panic("out of order")
 			case "goexit":
 				runtime.Goexit()
-			case "nil map":
-				var m map[string]int
-				m["x"] = 1
+			case "bad index":
+				var none []int
+				return strconv.Itoa(none[len(how)]), nil
 			case "large result":
 				return strings.Repeat("x", 300<<10), nil
 			case "large error":
@@ -152,7 +153,7 @@ func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 			return "", errNoLuck
 		}))
 		client := c.StartClient("caller", nil)
-		for how, code := range map[string]string{"panic": events.CodePanic, "goexit": events.CodePanic, "nil map": events.CodePanic,
+		for how, code := range map[string]string{"panic": events.CodePanic, "goexit": events.CodePanic, "bad index": events.CodePanic,
 			"large result": events.CodeRejected, "large error": events.CodeFailed, "broken text": events.CodeFailed} {
 			f, err := bad.Submit(within(t, soon), client, how)
 			ok(t, err)

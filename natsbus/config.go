@@ -59,7 +59,7 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("both Conn and URLs or InProcess given: set one")
 	}
 	if c.Conn != nil && c.Conn.MaxPayload() == 0 { // the server's greeting tells it
-		return c, errors.New("Conn has never been connected")
+		return c, errors.New("the given Conn has never been connected")
 	}
 	return c, checkCluster(c.Cluster)
 }

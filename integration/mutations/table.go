@@ -129,7 +129,7 @@ var effects = []mutation{
 `},
 	}, engine, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
 	{"slots kept by an entry that was refused", "engine/owner.go", []edit{
-		{"		o.m.exec.release(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
+		{"		o.m.exec.untake(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
 	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
 	{"function called without a look at the session", "engine/executor.go", []edit{
 		{"	if !a.m.mayStart() { //", "	if false { //"},

@@ -147,19 +147,20 @@ func (c *Cluster) owners() (all []*Node) {
 // owned counts the shards that each session serves, by what the owners themselves say.
 func (c *Cluster) owned() map[string]int {
 	count := map[string]int{}
-	for _, n := range c.running() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		shards, err := n.Shards(ctx)
-		cancel()
-		if err != nil {
-			return nil
-		}
-		for _, s := range shards {
-			if s.Problem == "" {
-				count[s.Owner]++
-			}
-		}
+	running := c.running()
+	if len(running) == 0 {
 		return count
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	shards, err := running[0].Shards(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, s := range shards {
+		if s.Problem == "" {
+			count[s.Owner]++
+		}
 	}
 	return count
 }
