@@ -1,5 +1,5 @@
 # `make check` is what CI runs.
-.PHONY: check fmt vet staticcheck race test fuzz cover tidy
+.PHONY: check fmt vet staticcheck race test fuzz mutations cover tidy
 
 check: fmt vet staticcheck race
 
@@ -25,6 +25,9 @@ TARGETS = internal/wire:FuzzScan internal/wire:FuzzReader events:FuzzDecodeEntry
 	natsbus:FuzzFrame_OpenNeverPanicsAndTakesNothingForged etcdstore:FuzzFormat_DecodersNeverPanic
 fuzz: # every target for FUZZTIME
 	@for t in $(TARGETS); do go test ./$${t%:*} -run '^$$' -fuzz "^$${t#*:}$$" $(FUZZ) || exit 1; done
+
+mutations: # breaks the code in every way of the table and wants one test red each time; takes minutes
+	go run ./integration/mutations
 
 cover:
 	go test -coverprofile=cover.out ./...

@@ -94,6 +94,8 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	g, serve := errgroup.WithContext(serve)
 	if c.cfg.Bus != nil {
 		if err := c.joinBus(serve); err != nil {
+			c.router.failAll()
+			c.futures.close()
 			return err
 		}
 	}

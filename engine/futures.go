@@ -144,9 +144,10 @@ func (fs *futures) tell(shard int, outcomes []outcome) {
 	s := &fs.shards[shard]
 	for i := range outcomes {
 		o := &outcomes[i]
-		var resolve, ask []*Future
+		var few [3][2]*Future // nearly always one future waits for a task
+		resolve, ask := few[0][:0], few[1][:0]
 		s.mu.Lock()
-		for _, f := range slices.Clone(s.waiting[o.task]) {
+		for _, f := range append(few[2][:0], s.waiting[o.task]...) {
 			switch {
 			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
 			case f.run != 0 && o.life == f.life && (o.run == f.run && !o.elided || o.status == 0):

@@ -155,7 +155,7 @@ const maxPublicResult = 64 << 10
 // escaping; what users wrote does.
 func (o *outcome) cloudEvent(dst []byte, source string, shard int) []byte {
 	dst = append(dst, `{"specversion":"1.0","id":"`...)
-	dst = append(dst, events.Position{Shard: uint16(shard), Ref: o.ref}.String()...)
+	dst = events.Position{Shard: uint16(shard), Ref: o.ref}.Append(dst)
 	dst = append(dst, `","source":"`...)
 	dst = append(dst, source...)
 	dst = append(dst, `","type":"taskledger.task.completed","subject":"`...)

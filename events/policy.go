@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -53,50 +54,54 @@ func (p *Policy) IsComplete() bool {
 
 // Complete returns the policy with every default filled in, or an error that names the field out of range.
 func (p Policy) Complete() (Policy, error) {
-	if p.IsComplete() {
-		return p, nil
+	full := Policy{
+		Timeout:     orDefault(p.Timeout, 0),
+		MaxAttempts: cmp.Or(p.MaxAttempts, 25),
+		MaxLost:     cmp.Or(p.MaxLost, 5),
+		LostDelay:   orDefault(p.LostDelay, 0),
+		Backoff:     Backoff{orDefault(p.Backoff.Base, time.Second), orDefault(p.Backoff.Max, time.Hour)},
+		Existing:    p.Existing,
+		Priority:    p.Priority,
+		Retain:      orDefault(p.Retain, 24*time.Hour),
 	}
+	if full.IsComplete() {
+		return full, nil
+	}
+	return p, p.outOfRange()
+}
+
+// orDefault rounds up to whole milliseconds: a short time is not none.
+func orDefault(d, def time.Duration) time.Duration {
+	switch {
+	case d == 0:
+		return def
+	case d < 0:
+		return d
+	}
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+func (p *Policy) outOfRange() error {
 	for _, d := range []struct {
 		name string
-		at   *time.Duration
-		def  time.Duration
-	}{
-		{"timeout", &p.Timeout, 0},
-		{"lost delay", &p.LostDelay, 0},
-		{"backoff base", &p.Backoff.Base, time.Second},
-		{"backoff max", &p.Backoff.Max, time.Hour},
-		{"retain", &p.Retain, 24 * time.Hour},
-	} {
-		if *d.at < 0 || *d.at > maxDuration {
-			return p, fmt.Errorf("policy: %s %s, want 0 to %s", d.name, *d.at, maxDuration)
+		is   time.Duration
+	}{{"timeout", p.Timeout}, {"lost delay", p.LostDelay}, {"backoff base", p.Backoff.Base}, {"backoff max", p.Backoff.Max}, {"retain", p.Retain}} {
+		if d.is < 0 || d.is > maxDuration {
+			return fmt.Errorf("policy: %s %s, want 0 to %s", d.name, d.is, maxDuration)
 		}
-		if *d.at == 0 {
-			*d.at = d.def
-		}
-		*d.at = (*d.at + time.Millisecond - 1).Truncate(time.Millisecond) // a short time is not none
 	}
 	for _, n := range []struct {
 		name string
-		at   *int
-		def  int
-	}{
-		{"max attempts", &p.MaxAttempts, 25},
-		{"max lost", &p.MaxLost, 5},
-	} {
-		if *n.at < 0 || *n.at > maxCount {
-			return p, fmt.Errorf("policy: %s %d, want 0 to %d", n.name, *n.at, maxCount)
+		is   int
+	}{{"max attempts", p.MaxAttempts}, {"max lost", p.MaxLost}} {
+		if n.is < 0 || n.is > maxCount {
+			return fmt.Errorf("policy: %s %d, want 0 to %d", n.name, n.is, maxCount)
 		}
-		if *n.at == 0 {
-			*n.at = n.def
-		}
-	}
-	if p.Priority < 0 || p.Priority > MaxPriority {
-		return p, fmt.Errorf("policy: priority %d, want 0 to %d", p.Priority, MaxPriority)
 	}
 	if p.Existing > RunAgain {
-		return p, fmt.Errorf("policy: existing %d is unknown", p.Existing)
+		return fmt.Errorf("policy: existing %d is unknown", p.Existing)
 	}
-	return p, nil
+	return fmt.Errorf("policy: priority %d, want 0 to %d", p.Priority, MaxPriority)
 }
 
 // Delay returns the wait before the next attempt after the given number of failures of a run, at least 1; random is

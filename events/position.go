@@ -32,10 +32,13 @@ type Position struct {
 }
 
 // String returns "<shard>.<entry>.<index>".
-func (p Position) String() string {
-	b := strconv.AppendUint(make([]byte, 0, 40), uint64(p.Shard), 10)
-	b = strconv.AppendUint(append(b, '.'), p.Ref.Entry(), 10)
-	return string(strconv.AppendInt(append(b, '.'), int64(p.Ref.Index()), 10))
+func (p Position) String() string { return string(p.Append(nil)) }
+
+// Append appends String to dst.
+func (p Position) Append(dst []byte) []byte {
+	dst = strconv.AppendUint(dst, uint64(p.Shard), 10)
+	dst = strconv.AppendUint(append(dst, '.'), p.Ref.Entry(), 10)
+	return strconv.AppendInt(append(dst, '.'), int64(p.Ref.Index()), 10)
 }
 
 // MarshalText is String.
