@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/events"
-	"taskledger/projection"
 )
 
 const (
@@ -310,16 +309,9 @@ func (m *member) announce(shard int, outcomes []outcome) {
 	for i := range outcomes {
 		if o := &outcomes[i]; o.status != 0 {
 			text = o.cloudEvent(text[:0], source, shard)
-			m.router.hint("completed."+o.behavior+"."+publicStatus(o.status), "", text)
+			m.router.hint("completed."+o.behavior+"."+o.status.String(), "", text)
 		}
 	}
-}
-
-func publicStatus(s projection.Status) string {
-	if s == projection.Success {
-		return "success"
-	}
-	return "failure"
 }
 
 func (m *member) source() string { return "taskledger/" + m.store.Cluster().ID }

@@ -62,10 +62,10 @@ func TestNATS_PlainSubscriberSeesCompletions(t *testing.T) {
 	}
 	w.submit(t, n, "good")
 	w.next(t).succeed("fine")
-	wantCompletion(t, messages, "taskledger.completed.work.success", completion{Task: "good", Behavior: "work", Status: "SUCCESS", Run: 1, Attempt: 1, Result: "fine"})
+	wantCompletion(t, messages, "taskledger.completed.work.SUCCESS", completion{Task: "good", Behavior: "work", Status: "SUCCESS", Run: 1, Attempt: 1, Result: "fine"})
 	w.submit(t, n, "bad")
 	w.next(t).fail(behaviors.Cancel(behaviors.Code("broken", errNoLuck, nil)))
-	wantCompletion(t, messages, "taskledger.completed.work.failure", completion{Task: "bad", Behavior: "work", Status: "FAILURE", Run: 1, Attempt: 1,
+	wantCompletion(t, messages, "taskledger.completed.work.FAILURE", completion{Task: "bad", Behavior: "work", Status: "FAILURE", Run: 1, Attempt: 1,
 		Error: struct {
 			Code string `json:"code"`
 		}{"broken"}})

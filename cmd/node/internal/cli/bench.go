@@ -21,6 +21,7 @@ func (a *app) benchCommand() *cobra.Command {
 	var cfg bench.Config
 	var client string
 	var asJSON bool
+	var minRatio float64
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure tasks per second against plain etcd puts, in one run",
@@ -53,13 +54,20 @@ is that of both.`,
 			if err != nil {
 				return err
 			}
-			return a.printFields(r, asJSON)
+			if err := a.printFields(r, asJSON); err != nil {
+				return err
+			}
+			if r.Ratio < minRatio {
+				return fmt.Errorf("ratio %.2f is below the %.2f asked for", r.Ratio, minRatio)
+			}
+			return nil
 		},
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "tasks under way at any time")
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.AddCommand(a.scaleCommand(), a.benchServers())
 	return c
