@@ -32,7 +32,7 @@ type executor struct {
 	behaviors map[string]Behavior
 	now       func() time.Time
 	log       *slog.Logger
-	work      chan *attempt // to idle workers
+	work      chan struct{} // wakes an idle worker
 	quit      chan struct{} // closed when the node has stopped: idle workers end
 	workers   sync.WaitGroup
 
@@ -44,6 +44,8 @@ type executor struct {
 	draining bool
 	limits   map[string]*slotLimit
 	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
+	queue    []*attempt              // launched, and not taken by a worker yet
+	waking   bool                    // a worker is on its way to the queue
 	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
 	freeings uint64                  // how often slots became free
 	freed    func()                  // told when a slot is freed
@@ -78,7 +80,7 @@ var (
 )
 
 func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
-	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan *attempt), quit: make(chan struct{}), slots: max(slots, 0),
+	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}), slots: max(slots, 0),
 		limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}}
 	for id := range behaviors {
 		most := x.slots
@@ -175,29 +177,64 @@ func (x *executor) launch(m *member, shard int, as assignment) {
 	x.mu.Lock()
 	x.starting--
 	x.attempts[attemptKey{shard, as.Started}] = a
+	x.queue = append(x.queue, a)
+	wake := !x.waking
+	x.waking = true
 	x.mu.Unlock()
-	select {
-	case x.work <- a:
-	default:
-		x.workers.Go(func() { x.worker(a) })
+	if wake {
+		x.wakeWorker()
 	}
 }
 
-// worker makes attempts until none has come for a while.
-func (x *executor) worker(a *attempt) {
+// wakeWorker wakes an idle worker, or makes one.
+func (x *executor) wakeWorker() {
+	select {
+	case x.work <- struct{}{}:
+	default:
+		x.workers.Go(x.worker)
+	}
+}
+
+// worker makes attempts until none has come for a while. While attempts wait, one worker is on its way to them: so each
+// begins at once however long the others take, and many short ones need few workers.
+func (x *executor) worker() {
 	timer := time.NewTimer(idleWorker)
 	defer timer.Stop()
 	for {
-		x.execute(a)
+		for a := x.next(true); a != nil; a = x.next(false) {
+			x.execute(a)
+		}
 		timer.Reset(idleWorker)
 		select {
-		case a = <-x.work:
+		case <-x.work:
 		case <-timer.C:
 			return
 		case <-x.quit:
 			return
 		}
 	}
+}
+
+// next takes the first attempt that waits, nil for none; woken tells that this is the worker that was on its way.
+func (x *executor) next(woken bool) *attempt {
+	x.mu.Lock()
+	if woken {
+		x.waking = false
+	}
+	if len(x.queue) == 0 {
+		x.mu.Unlock()
+		return nil
+	}
+	a := x.queue[0]
+	x.queue[0] = nil
+	x.queue = x.queue[1:]
+	wake := len(x.queue) > 0 && !x.waking
+	x.waking = x.waking || wake
+	x.mu.Unlock()
+	if wake {
+		x.wakeWorker()
+	}
+	return a
 }
 
 // execute calls the function and reports the outcome. The deferred part runs for a panic and for runtime.Goexit alike.

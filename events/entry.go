@@ -74,9 +74,9 @@ type Builder struct {
 
 // Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add.
 func (b *Builder) Reset(head Entry) {
+	clear(b.Entry.Origins)
+	clear(b.Entry.Events)
 	head.Origins, head.Events = b.Entry.Origins[:0], b.Entry.Events[:0]
-	clear(head.Origins[:cap(head.Origins)])
-	clear(head.Events[:cap(head.Events)])
 	b.Entry = head
 	b.body.B, b.digests, b.origins = b.body.B[:0], b.digests[:0], 0
 }
