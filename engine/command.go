@@ -1,41 +1,12 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
 )
-
-// A lane is a stream of numbered batches from a sender to a shard, of which one is under way at a time.
-const (
-	laneSubmit uint8 = iota // what users and operators ask
-	laneWork                // what running attempts report; owners decide it first
-	laneQuery               // reads; batches here never cause events
-	laneOffer               // standing offers, which may wait in the owner
-	laneCount
-)
-
-// Limits of batches. An entry takes whole batches, as long as it is below events.SealEntryBytes: with a batch of
-// maxBatchBytes whose last command carries the largest payload it must stay below events.MaxEntryBytes.
-const (
-	maxBatchCommands = 2048
-	maxBatchBytes    = 192 << 10 // a batch takes no further command beyond it
-	maxAnswerBytes   = 512 << 10
-	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
-	commandBytes = 192
-)
-
-// batch is what travels to an owner: commands that are decided in one entry, in order.
-type batch struct {
-	sender    string
-	lane      uint8
-	number    uint64
-	principal string
-	commands  []command
-}
 
 // command is one request to a shard. The set is closed: pointers to the types below.
 type command interface {
@@ -263,52 +234,6 @@ func (c *completeCommand) size() int {
 		}
 	}
 	return n
-}
-
-func (b *batch) encode() []byte {
-	n := 64
-	for _, c := range b.commands {
-		n += c.size()
-	}
-	w := wire.Writer{B: make([]byte, 0, n)}
-	w.Array(5)
-	w.Text(b.sender)
-	w.Uint(uint64(b.lane))
-	w.Uint(b.number)
-	w.Text(b.principal)
-	w.Array(2 * len(b.commands))
-	for _, c := range b.commands {
-		w.Uint(c.op())
-		c.encode(&w)
-	}
-	return w.B
-}
-
-func decodeBatch(data []byte) (*batch, error) {
-	if err := wire.Scan(data); err != nil {
-		return nil, err
-	}
-	r := wire.NewReader(data)
-	r.ArrayOf(5)
-	b := &batch{sender: r.Text()}
-	lane := r.Uint()
-	b.lane, b.number, b.principal = uint8(lane), r.Uint(), r.Text()
-	n := r.Array()
-	if lane >= uint64(laneCount) || len(b.principal) > events.MaxNameBytes || b.number == 0 || b.sender == "" || n == 0 || n%2 != 0 || n > 2*maxBatchCommands {
-		r.Fail("batch %d of lane %d from %q with %d commands", b.number, lane, b.sender, n/2)
-		return nil, r.Err()
-	}
-	b.commands = make([]command, 0, n/2)
-	for range n / 2 {
-		op := r.Uint()
-		c := newCommand(op)
-		if c == nil {
-			return nil, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
-		}
-		c.decode(r)
-		b.commands = append(b.commands, c)
-	}
-	return b, r.Close()
 }
 
 func (c *submitCommand) encode(w *wire.Writer) {

@@ -131,10 +131,10 @@ var effects = []mutation{
 	{"slots kept by an entry that was refused", "engine/owner.go", []edit{
 		{"		o.m.exec.untake(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
 	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
-	{"function called without a look at the session", "engine/executor.go", []edit{
+	{"function called without a look at the session", "engine/attempt.go", []edit{
 		{"	if !a.m.mayStart() { //", "	if false { //"},
 	}, engine, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
-	{"outcome reported after the session", "engine/executor.go", []edit{
+	{"outcome reported after the session", "engine/attempt.go", []edit{
 		{" || a.m.ctx.Err() != nil { //", " { //"},
 	}, engine, "TestExecutor_ReportsNothingOfAnEndedSession"},
 	{"reads answered by an old session", "engine/member.go", []edit{

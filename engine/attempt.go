@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+)
+
+type attemptKey struct {
+	shard   int
+	started events.Ref
+}
+
+// attempt is one call of a behavior's function, and the way of its outcome to the owner.
+type attempt struct {
+	assignment
+	shard    int
+	m        *member
+	behavior Behavior
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	stop     context.CancelFunc // of the time-out; nil without one
+	reported atomic.Bool        // an outcome was chosen
+	done     atomic.Bool        // the function has returned
+	progress progressReporter
+}
+
+var (
+	errFenced   = errors.New("this node must no longer run the attempt")
+	errDraining = errors.New("this node is stopping")
+	errTimeout  = errors.New("the attempt exceeded its time-out")
+)
+
+// execute calls the function and reports the outcome. The deferred part runs for a panic and for runtime.Goexit alike.
+func (x *executor) execute(a *attempt) {
+	returned := false
+	var out Outcome
+	defer func() {
+		problem := recover()
+		a.done.Store(true)
+		if !returned {
+			out = crashed(problem)
+		}
+		a.report(out, a.ctx.Err() != nil)
+		a.cancel(nil)
+		if a.stop != nil {
+			a.stop()
+		}
+		x.release(a.assignment.behavior)
+	}()
+	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
+		a.cancel(errDraining)
+		out, returned = Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}}, true
+		return
+	}
+	params, err := a.parameters()
+	if err != nil {
+		out, returned = Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, true
+		return
+	}
+	deadline, _ := a.ctx.Deadline()
+	out = a.behavior.Run(a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
+		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
+		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
+		Log: slog.New(&attemptLog{a.m.log.Handler(), a}), Progress: a.reportProgress})
+	returned = true
+}
+
+func crashed(problem any) Outcome {
+	message := "the function ended its goroutine"
+	if problem != nil {
+		message = fmt.Sprintf("%v\n\n%s", problem, debug.Stack())
+	}
+	return Outcome{Err: &events.Error{Code: events.CodePanic, Message: message, Retryable: true}, Next: byPolicy}
+}
+
+// byPolicy marks a failure whose next attempt follows from the recorded policy.
+var byPolicy = time.Unix(1, 0)
+
+// parameters returns the JSON text, from the journal when the owner does not hold it.
+func (a *attempt) parameters() ([]byte, error) {
+	if a.paramsAt != 0 {
+		p, err := a.m.payloadAt(a.ctx, a.shard, a.paramsAt)
+		if err != nil {
+			return nil, err
+		}
+		a.params = p
+	}
+	return a.params.JSON()
+}
+
+// end ends the attempt's context and expects the function to return.
+func (a *attempt) end(cause error) {
+	a.cancel(cause)
+	if !errors.Is(cause, errFenced) {
+		a.expectReturn(overdue)
+	}
+}
+
+// expectReturn records the attempt as over when the function has not returned after the given time although its context
+// has ended. Its slot stays taken.
+func (a *attempt) expectReturn(within time.Duration) {
+	time.AfterFunc(within, func() {
+		if !a.done.Load() {
+			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
+				Next: byPolicy}, true)
+		}
+	})
+}
+
+// report sends the outcome to the owner, once. ended tells that the context was over when it was reached.
+func (a *attempt) report(out Outcome, ended bool) {
+	if !a.reported.CompareAndSwap(false, true) {
+		return
+	}
+	cause := context.Cause(a.ctx)
+	if errors.Is(cause, errFenced) || a.m.ctx.Err() != nil { // the session is over: its attempts are lost, whatever they say
+		a.m.exec.forget(a)
+		return
+	}
+	a.progress.stop()
+	c := &completeCommand{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
+	switch {
+	case ended && out.Err != nil && errors.Is(cause, errDraining):
+		if !a.done.Load() {
+			a.reported.Store(false) // only a function that has returned is released; the session's end does the rest
+			return
+		}
+		c.How = released
+	case out.Snooze > 0:
+		c.How, c.Wait = snoozed, out.Snooze
+	case out.Err != nil:
+		c.fail(out, ended && errors.Is(cause, errTimeout))
+	default:
+		c.succeed(out)
+	}
+	a.m.complete(a, c)
+}
+
+func (c *completeCommand) succeed(out Outcome) {
+	if len(out.Result) > events.MaxPayloadBytes {
+		c.How, c.Error = failed, &events.Error{Code: events.CodeRejected,
+			Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
+		return
+	}
+	c.How, c.Result, c.Next = succeeded, events.JSON(out.Result), events.MillisOf(out.Next)
+}
+
+func (c *completeCommand) fail(out Outcome, timedOut bool) {
+	e := out.Err.Fit()
+	if timedOut {
+		e = events.Error{Code: events.CodeTimeout, Message: errTimeout.Error() + ": " + e.Message, Retryable: true}.Fit()
+	}
+	c.How, c.Error = failed, &e
+	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
+		c.Next = events.MillisOf(out.Next)
+	}
+}
+
+// attemptLog adds to each record which attempt it is of; only then, since most attempts log nothing.
+type attemptLog struct {
+	slog.Handler
+	a *attempt
+}
+
+// Handle implements slog.Handler.
+func (h *attemptLog) Handle(ctx context.Context, r slog.Record) error {
+	r = r.Clone()
+	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.Uint64("attempt", uint64(h.a.number)))
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *attemptLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &attemptLog{h.Handler.WithAttrs(attrs), h.a}
+}
+
+// WithGroup implements slog.Handler.
+func (h *attemptLog) WithGroup(name string) slog.Handler {
+	return &attemptLog{h.Handler.WithGroup(name), h.a}
+}
