@@ -110,7 +110,7 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 
 // nextFlight makes a batch of what waits, if none is under way.
 func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
-	if l.flight != nil || len(l.waiting) == 0 {
+	if l.flight != nil || len(l.waiting) == 0 || r.closed.Load() {
 		return nil
 	}
 	n, size := 0, 0
@@ -469,12 +469,12 @@ type reply struct {
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
-	if r.closed.Load() {
-		return answer{}, ErrClosed
-	}
 	got := make(chan reply, 1)
 	if !r.send(shard, laneID, c, func(a answer, err error) { got <- reply{a, err} }) {
 		return answer{}, &OverloadError{Cause: fmt.Sprintf("%d commands wait for shard %d", maxWaiting, shard), RetryAfter: time.Second}
+	}
+	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
+		return answer{}, ErrClosed
 	}
 	select {
 	case g := <-got:

@@ -218,10 +218,10 @@ func (r *Reader) Bool() bool {
 }
 
 // Text reads a string.
-func (r *Reader) Text() string { return string(r.TextView()) }
+func (r *Reader) Text() string { return string(r.textView()) }
 
-// TextView is Text without a copy; it aliases the message.
-func (r *Reader) TextView() []byte {
+// textView is Text without a copy; it aliases the message.
+func (r *Reader) textView() []byte {
 	switch c := r.code("string"); {
 	case c&0xe0 == 0xa0:
 		return r.take(uint64(c&0x1f), "string")

@@ -278,7 +278,7 @@ func FuzzReader(f *testing.F) {
 			case 3:
 				r.Bool()
 			case 4:
-				total += len(r.TextView())
+				total += len(r.Text())
 			case 5:
 				total += len(r.View())
 			}
