@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
@@ -140,3 +143,38 @@ func TestOwner_WithoutTheCodeRetriesAndGivesUp(t *testing.T) {
 type crashing struct{ *job }
 
 func (*crashing) Run(context.Context, engine.Attempt) engine.Outcome { panic("no reason") }
+
+// An offer has reached the owner twice, as a letter and then over the bus. What fills it is told over the bus, and lost.
+// The letter is still there; sent again, it must bring the answer.
+func TestBus_AssignmentLostOnItComesThroughTheStore(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	j := newJob(engine.Policy{})
+	var posted, losing atomic.Bool
+	parked := make(chan struct{}, 1000)
+	c.StartNode("a", with(noSlots, (&wire{busAnswered: only(&losing, laneOffer, drop)}).through))
+	c.StartNode("b", with(noShards, (&wire{
+		busSent: func(lane string) fate {
+			if lane == laneOffer && !posted.Load() {
+				return drop
+			}
+			return pass
+		},
+		heard: func(lane string) fate {
+			if lane == laneOffer {
+				parked <- struct{}{}
+			}
+			return pass
+		}}).through), j)
+	testcluster.Await(t, "a letter", func() bool {
+		got, err := c.Etcd.Get(within(t), "taskledger/mailbox/0/", clientv3.WithPrefix())
+		return err == nil && len(got.Kvs) == 1 && len(got.Kvs[0].Value) > len("[1, nil]")
+	})
+	posted.Store(true)
+	testcluster.Await(t, "the acknowledgement over the bus", func() bool { return len(parked) > 0 })
+	losing.Store(true)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	want(t, f, "1")
+}

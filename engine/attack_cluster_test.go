@@ -205,7 +205,10 @@ type wire struct {
 	answered func(lane string) fate // of answers from the owner here, by bus and store
 	heard    func(lane string) fate // of answers that come for the sender here, by bus only
 	hinted   func(subject string) fate
-	cut      bool // the bus is not connected
+
+	busSent, busAnswered func(lane string) fate // of those, by bus only
+
+	cut bool // the bus is not connected
 
 	mu   sync.Mutex
 	held []func()
@@ -277,9 +280,9 @@ func (b *wiredBus) Publish(subject, reply string, data []byte) error {
 	case b.w.cut:
 		return errors.New("not connected")
 	case strings.HasPrefix(subject, "shard."):
-		return b.w.suffer(b.w.sent, lane(reply), deliver)
+		return b.w.suffer(b.w.sent, lane(reply), func() error { return b.w.suffer(b.w.busSent, lane(reply), deliver) })
 	case lane(subject) != "":
-		return b.w.suffer(b.w.answered, lane(subject), deliver)
+		return b.w.suffer(b.w.answered, lane(subject), func() error { return b.w.suffer(b.w.busAnswered, lane(subject), deliver) })
 	}
 	return b.w.suffer(b.w.hinted, subject, deliver)
 }

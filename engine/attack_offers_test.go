@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -246,4 +247,27 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 			await(t, freed, "a slot")
 		}
 	}
+}
+
+// The answer to an offer got lost, and a later offer has closed it. The roll call that tells the owner so must not wait
+// for something else to happen in the shard.
+func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
+	b := newBench(t, 8)
+	of := b.m.offers
+	of.mu.Lock()
+	of.send(b.m, 0, 0, nil)
+	of.send(b.m, 0, 0, nil)
+	of.mu.Unlock()
+	of.answered(0, 2, nil)
+	nobody := func(int) bool { return false }
+	if due := of.rollCallsDue(nobody); len(due) != 0 {
+		t.Fatalf("roll calls are due before the offer is given up: %v", due)
+	}
+	of.mu.Lock()
+	of.forget(&of.shards[0], time.Now().Add(2*closedOffer))
+	of.mu.Unlock()
+	if due := of.rollCallsDue(nobody); due[0] != 1 {
+		t.Errorf("roll calls due are %v, want one of shard 0 that counts offer 1 as answered", due)
+	}
+	await(t, of.calls, "a wake-up")
 }

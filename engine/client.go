@@ -102,8 +102,8 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	g.Go(func() error { return c.router.run(serve) })
 	g.Go(func() error { return c.futures.sweep(serve) })
 	if c.cfg.Store != nil {
-		for range 4 {
-			g.Go(func() error { return c.router.postLetters(serve) })
+		for postman := range postmen {
+			g.Go(func() error { return c.router.postLetters(serve, postman) })
 		}
 		g.Go(func() error { return c.router.readAnswers(serve) })
 	}
@@ -120,7 +120,7 @@ func (c *Client) joinBus(ctx context.Context) error {
 		return fmt.Errorf("subscribe to answers: %w", err)
 	}
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
-		c.router.connected.Store(connected)
+		c.router.busChanged(connected)
 		c.futures.missed()
 	})
 }

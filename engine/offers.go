@@ -17,6 +17,8 @@ const (
 	// closedOffer is how long the answer to an offer may come after the answer to a later one. Through the store it never
 	// comes: the later letter has replaced the earlier.
 	closedOffer = 100 * time.Millisecond
+	// repostEvery is how often an offer is posted again while there is no bus.
+	repostEvery = 10 * time.Second
 	// rollCallEvery is how often a node tells the owners what it runs.
 	rollCallEvery = 2 * time.Second
 )
@@ -26,8 +28,9 @@ const (
 // backlog, as far as known. It lives as long as the node: offer numbers outlast sessions, and a later offer closes the
 // earlier ones of its lane.
 type offers struct {
-	n    *Node
-	wake chan struct{}
+	n     *Node
+	wake  chan struct{}
+	calls chan struct{} // wakes who calls the roll
 
 	mu     sync.Mutex
 	shards []shardOffers
@@ -53,7 +56,7 @@ type openOffer struct {
 }
 
 func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards)}
+	return &offers{n: n, wake: make(chan struct{}, 1), calls: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards)}
 }
 
 func (of *offers) ring() {
@@ -61,6 +64,18 @@ func (of *offers) ring() {
 	case of.wake <- struct{}{}:
 	default:
 	}
+}
+
+// hasten sends what stands again at once, through the store: the bus has been lost, and answers with it.
+func (of *offers) hasten() {
+	of.mu.Lock()
+	for i := range of.shards {
+		if last := of.shards[i].last(); last != nil {
+			last.sent, last.patient = time.Time{}, false
+		}
+	}
+	of.mu.Unlock()
+	of.ring()
 }
 
 // slotFreed lets a freed slot be offered, if it is wanted.
@@ -258,7 +273,7 @@ func (of *offers) adjust(m *member, now time.Time) {
 		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors) && last.lacks(startable)
 		short = short || lacking
 		switch {
-		case last != nil && now.Sub(last.sent) > last.patience():
+		case last != nil && now.Sub(last.sent) > of.patience(last):
 			of.repeat(last, now)
 		case of.closed:
 		case last.takesMore(f.backlog, now), lacking && last.old(now) && m.exec.couldAdd(last.detail):
@@ -294,13 +309,18 @@ func (o *openOffer) lacks(behaviors map[string]Behavior) bool {
 // old reports whether an offer has stood long enough to be replaced.
 func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferEvery }
 
-// forget gives up offers that are closed and whose answer does not come. What they were given is then missing from the
-// roll call, and released.
+// forget gives up offers that are closed and whose answer does not come. What they were given is missing from the roll
+// call that follows, and released.
 func (of *offers) forget(s *shardOffers, now time.Time) {
 	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
 		over := !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
 		if over {
 			of.n.exec.unreserve(o.slots, o.detail, nil)
+			s.rollCall = true
+			select {
+			case of.calls <- struct{}{}:
+			default:
+			}
 		}
 		return over
 	})
@@ -322,6 +342,15 @@ func (of *offers) reclaim(m *member, foreign []foreignShard, base int, now time.
 			of.replace(m, f.shard, base)
 		}
 	}
+}
+
+// patience is how long an offer may stand before it is sent again. Without a bus its letter lies with the owner, and
+// what answers it cannot get lost.
+func (of *offers) patience(o *openOffer) time.Duration {
+	if o.patient && !of.n.router.connected.Load() {
+		return repostEvery
+	}
+	return o.flight.patience()
 }
 
 // repeat sends an unanswered offer again, by turns over the bus and through the store.
@@ -384,7 +413,7 @@ func (m *member) foreignShards(behaviors map[string]Behavior, now time.Time) []f
 	return all
 }
 
-// rollCalls tells the owners what this node runs, every two seconds and when a shard has a new owner.
+// rollCalls tells the owners what this node runs: every two seconds, and at once when an answer has got lost.
 func (m *member) rollCalls(ctx context.Context) error {
 	ticker := time.NewTicker(rollCallEvery)
 	defer ticker.Stop()
@@ -397,6 +426,7 @@ func (m *member) rollCalls(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		case <-m.offers.calls:
 		}
 	}
 }

@@ -24,6 +24,8 @@ const (
 	giveUp = 30 * time.Minute
 	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
 	maxWaiting = 50_000
+	// postmen is how many post letters side by side.
+	postmen = 4
 )
 
 // router takes commands to the owners of their shards and answers back: to an owner in this process by a call, else over
@@ -35,12 +37,12 @@ type router struct {
 	bus       Bus   // nil without
 	store     Store // nil without
 	log       *slog.Logger
-	lanes     [][laneCount]lane // by shard
-	owners    sync.Map          // shard -> *inbox of an owner in this process
-	connected atomic.Bool       // the bus
-	posts     chan *flight      // to be posted through the store
-	detoured  []atomic.Bool     // by shard: the last batch went through the store
-	offers    *offers           // takes what concerns laneOffer; nil in a client
+	lanes     [][laneCount]lane     // by shard
+	owners    sync.Map              // shard -> *inbox of an owner in this process
+	connected atomic.Bool           // the bus
+	posts     [postmen]chan *flight // to be posted through the store; those of a shard to one postman, in order
+	detoured  []atomic.Bool         // by shard: the last batch went through the store
+	offers    *offers               // takes what concerns laneOffer; nil in a client
 	closed    atomic.Bool
 }
 
@@ -76,9 +78,12 @@ func newFlight(shard int, b *batch, calls []call) *flight {
 }
 
 func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
-	return &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
-		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards),
-		posts: make(chan *flight, shards*int(laneCount))}
+	r := &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
+		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards)}
+	for i := range r.posts {
+		r.posts[i] = make(chan *flight, shards*int(laneCount))
+	}
+	return r
 }
 
 // send queues a command. done is called once, from a goroutine that must not be blocked. It returns false, and done is
@@ -160,14 +165,14 @@ func (r *router) replySubject(f *flight) string {
 	return string(strconv.AppendUint(append(b, '.'), f.batch.number, 10))
 }
 
-// post gives the flight to the goroutine that writes to the store.
+// post gives the flight to the postman of its shard.
 func (r *router) post(f *flight) {
 	if r.store == nil {
 		return
 	}
 	r.detoured[f.shard].Store(true)
 	select {
-	case r.posts <- f:
+	case r.posts[f.shard%postmen] <- f:
 	default: // the next round of resend tries again
 	}
 }
@@ -264,6 +269,28 @@ func (r *router) run(ctx context.Context) error {
 	}
 }
 
+// busChanged learns whether the bus is connected. When it is not, answers may have been lost with it: what is under way
+// is sent again through the store, without waiting for its turn.
+func (r *router) busChanged(connected bool) {
+	r.connected.Store(connected)
+	if connected {
+		return
+	}
+	for shard := range r.lanes {
+		for laneID := range r.lanes[shard] {
+			l := &r.lanes[shard][laneID]
+			l.mu.Lock()
+			if f := l.flight; f != nil {
+				f.sent, f.patient = time.Time{}, false
+			}
+			l.mu.Unlock()
+		}
+	}
+	if r.offers != nil {
+		r.offers.hasten()
+	}
+}
+
 func (r *router) resend(now time.Time) {
 	for shard := range r.lanes {
 		for laneID := range r.lanes[shard] {
@@ -338,13 +365,17 @@ func (r *router) failAll() {
 	}
 }
 
-// postLetters writes flights to the store until ctx ends. Several run side by side: a lane has at most one.
-func (r *router) postLetters(ctx context.Context) error {
+// postLetters writes the flights of one postman's shards to the store until ctx ends. One that was answered meanwhile is
+// left out: it would replace the letter of a later one.
+func (r *router) postLetters(ctx context.Context, postman int) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case f := <-r.posts:
+		case f := <-r.posts[postman]:
+			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f {
+				continue
+			}
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
@@ -386,22 +417,31 @@ func (r *router) onMessage(m Message) {
 	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(laneCount) {
 		return
 	}
-	if uint8(laneID) == laneOffer {
-		if r.offers != nil {
-			r.detour(r.offers.flightOf(shard, number))
+	f := r.flightOf(shard, uint8(laneID), number)
+	if f != nil && f.batch.lane != laneOffer {
+		l := &r.lanes[shard][laneID]
+		l.mu.Lock()
+		f.sent, f.patient = time.Now(), true
+		l.mu.Unlock()
+	}
+	r.detour(f)
+}
+
+// flightOf returns the flight of that number while it is under way.
+func (r *router) flightOf(shard int, laneID uint8, number uint64) *flight {
+	if laneID == laneOffer {
+		if r.offers == nil {
+			return nil
 		}
-		return
+		return r.offers.flightOf(shard, number)
 	}
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
-	f := l.flight
-	if f == nil || f.batch.number != number {
-		f = nil
-	} else {
-		f.sent, f.patient = time.Now(), true
+	defer l.mu.Unlock()
+	if f := l.flight; f != nil && f.batch.number == number {
+		return f
 	}
-	l.mu.Unlock()
-	r.detour(f)
+	return nil
 }
 
 // receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.

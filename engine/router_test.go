@@ -66,7 +66,7 @@ func newWays(t *testing.T, connected bool) *ways {
 	w.cancel = cancel
 	var loops sync.WaitGroup
 	loops.Go(func() { _ = w.run(ctx) })
-	loops.Go(func() { _ = w.postLetters(ctx) })
+	loops.Go(func() { _ = w.postLetters(ctx, wayShard%postmen) })
 	go func() {
 		loops.Wait()
 		close(w.ended)

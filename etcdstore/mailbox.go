@@ -31,7 +31,7 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 		return fmt.Errorf("%w: malformed sender or empty batch", engine.ErrRefused)
 	}
 	key, letter := s.keys.letter(shard, sender, lane), encodeMail(batch)
-	for {
+	for tried := false; ; tried = true {
 		resp, err := s.get(ctx, key)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 		var seen int64
 		value := encodeMail(nil) // a slot; see the package comment
 		if len(resp.Kvs) > 0 {
-			if bytes.Equal(resp.Kvs[0].Value, letter) {
+			if tried && bytes.Equal(resp.Kvs[0].Value, letter) {
 				return nil
 			}
 			seen, value = resp.Kvs[0].ModRevision, letter

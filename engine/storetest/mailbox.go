@@ -21,6 +21,17 @@ var mailboxes = map[string]func(*world){
 		w.post(0, "s1", 0, "replaced")
 		w.wantLetter(next(), "s1", 0, "replaced")
 	},
+	"Post/AgainIsYieldedAgain": func(w *world) {
+		w.post(0, "s1", 0, "batch")
+		next := pull(w, w.B.Letters(w.ctx, 0))
+		first := next()
+		w.post(0, "s1", 0, "batch")
+		again := next()
+		w.wantLetter(again, "s1", 0, "batch")
+		w.answer(first, "to the first")
+		w.answer(again, "to the second")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "to the second")
+	},
 	"Post/ReplacesTheLetterOfItsLaneOnly": func(w *world) {
 		w.post(0, "s1", 0, "old")
 		w.post(1, "s1", 0, "other shard")
