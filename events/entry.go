@@ -61,8 +61,8 @@ const entryVersion = 1
 //
 //	[kind, task, seq, prev, origin, request id, body]
 //
-// with the body of each kind as its encode method writes it. The digest of an event is SHA-256(SHA-256(header),
-// SHA-256(payload)), 32 zero bytes standing for the sum of no payload; the chain hash is SHA-256(prev, SHA-256(head), digests ...).
+// with the body of each kind as its encode method writes it. The digest of an event is SHA-256(header, SHA-256(payload)),
+// 32 zero bytes standing for the sum of no payload; the chain hash is SHA-256(prev, SHA-256(head), digests ...).
 // So an event can be shown without the others of its entry, and a payload erased without breaking the chain.
 type Builder struct {
 	Entry   Entry
@@ -120,7 +120,7 @@ func (b *Builder) Add(ev Event) *Event {
 	payload := ev.Body.payload()
 	b.body.Bytes(w.B)
 	b.body.Bytes(payload)
-	d := digest(w.B, payload)
+	d := digest(w, payload)
 	b.digests = append(b.digests, d[:]...)
 	return e
 }
@@ -204,13 +204,15 @@ func decode(data []byte) (*Entry, error) {
 	}
 	e.Events = make([]Event, n/2)
 	digests := make([]byte, 0, n/2*len(e.Hash))
+	var scratch wire.Writer
 	for i := range e.Events {
 		header, payload := r.View(), r.View()
 		if err := decodeEvent(&e.Events[i], header, payload, len(e.Origins)); err != nil {
 			return nil, fmt.Errorf("event %d of entry %d: %w", i, e.Number, err)
 		}
 		e.place(&e.Events[i], i)
-		d := digest(header, payload)
+		scratch.B = append(scratch.B[:0], header...)
+		d := digest(&scratch, payload)
 		digests = append(digests, d[:]...)
 	}
 	stored := r.View()
@@ -315,16 +317,14 @@ func (e *Entry) place(ev *Event, index int) {
 	}
 }
 
-// digest is the digest of an event, as Builder describes it.
-func digest(header []byte, payload Payload) Hash {
-	var sums [2 * sha256.Size]byte
-	h := sha256.Sum256(header)
-	copy(sums[:], h[:])
+// digest is the digest of an event, as Builder describes it. It appends to the header.
+func digest(header *wire.Writer, payload Payload) Hash {
+	var sum Hash
 	if payload != nil {
-		p := sha256.Sum256(payload)
-		copy(sums[sha256.Size:], p[:])
+		sum = sha256.Sum256(payload)
 	}
-	return sha256.Sum256(sums[:])
+	header.B = append(header.B, sum[:]...)
+	return sha256.Sum256(header.B)
 }
 
 // chain is the chain hash of an entry, as Builder describes it.

@@ -16,23 +16,35 @@ const Settings TaskID = "cluster/settings"
 
 // Validate returns an error that says which rule the id breaks.
 func (id TaskID) Validate() error {
-	affinity, name, slash := strings.Cut(string(id), "/")
-	switch {
-	case id == "":
+	if id == "" {
 		return fmt.Errorf("task id: empty")
-	case len(id) > MaxIDBytes:
-		return fmt.Errorf("task id: %d bytes exceed the limit of %d", len(id), MaxIDBytes)
-	case slash && (affinity == "" || name == ""):
-		return fmt.Errorf("task id %q: nothing on one side of the slash", id)
 	}
+	if len(id) > MaxIDBytes {
+		return fmt.Errorf("task id: %d bytes exceed the limit of %d", len(id), MaxIDBytes)
+	}
+	slash := -1
 	for i := range len(id) {
-		c := id[i]
-		if !isAlphanumeric(c) && !strings.ContainsRune("._:-", rune(c)) && (c != '/' || i != len(affinity)) {
+		switch c := id[i]; {
+		case inID[c]:
+		case c == '/' && slash < 0:
+			slash = i
+		default:
 			return fmt.Errorf("task id %q: byte %d is %q, want [A-Za-z0-9._:-] and at most one slash", id, i, c)
 		}
 	}
+	if slash == 0 || slash == len(id)-1 {
+		return fmt.Errorf("task id %q: nothing on one side of the slash", id)
+	}
 	return nil
 }
+
+// inID tells which bytes a task id may have besides its slash.
+var inID = func() (in [256]bool) {
+	for c := range in {
+		in[c] = isAlphanumeric(byte(c)) || strings.IndexByte("._:-", byte(c)) >= 0
+	}
+	return in
+}()
 
 // Affinity is the part before the slash, or the whole id.
 func (id TaskID) Affinity() string {
