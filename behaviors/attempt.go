@@ -9,10 +9,28 @@ import (
 
 type attemptKey struct{}
 
+// attemptContext is context.WithValue in one piece of memory.
+type attemptContext struct {
+	context.Context
+	attempt engine.Attempt
+}
+
+// Value implements context.Context.
+func (c *attemptContext) Value(key any) any {
+	if key == (attemptKey{}) {
+		return &c.attempt
+	}
+	return c.Context.Value(key)
+}
+
 // Attempt returns the run that ctx belongs to: id, number, deadline, fencing token, logger, progress. When ctx belongs to
 // none, as in a test that calls a handler, it returns false and an attempt whose logger and progress reporter do nothing.
 func Attempt(ctx context.Context) (engine.Attempt, bool) {
-	a, ok := ctx.Value(attemptKey{}).(engine.Attempt)
+	var a engine.Attempt
+	found, ok := ctx.Value(attemptKey{}).(*engine.Attempt)
+	if ok {
+		a = *found
+	}
 	if a.Log == nil {
 		a.Log = slog.New(slog.DiscardHandler)
 	}
@@ -23,5 +41,5 @@ func Attempt(ctx context.Context) (engine.Attempt, bool) {
 }
 
 func withAttempt(ctx context.Context, a engine.Attempt) context.Context {
-	return context.WithValue(ctx, attemptKey{}, a)
+	return &attemptContext{ctx, a}
 }

@@ -45,7 +45,7 @@ func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
 	if b.invalid != nil {
 		return engine.Plan{}, b.invalid
 	}
-	return safely("planning behavior "+b.id, func() (engine.Plan, error) {
+	return safely("planning behavior ", b.id, func() (engine.Plan, error) {
 		p, err := decodeParams[P](params)
 		if err != nil {
 			return engine.Plan{}, err
@@ -75,7 +75,7 @@ func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
 
 // Merge implements engine.Merger by the rule Merge.
 func (b *merging[P, R]) Merge(stored, requested []byte) ([]byte, error) {
-	return safely("merging behavior "+b.id, func() ([]byte, error) {
+	return safely("merging behavior ", b.id, func() ([]byte, error) {
 		s, err := decodeParams[P](stored)
 		if err != nil {
 			return nil, fmt.Errorf("stored parameters: %w", err)

@@ -15,7 +15,7 @@ func encode[T any](field string, v T) ([]byte, error) {
 	if isNone[T]() {
 		return nil, nil
 	}
-	raw, err := safely("encoding the "+field, func() ([]byte, error) { return json.Marshal(v) })
+	raw, err := safely("encoding the ", field, func() ([]byte, error) { return json.Marshal(v) })
 	if err != nil {
 		return nil, &engine.InvalidError{Field: field, Problem: err.Error()}
 	}

@@ -77,7 +77,7 @@ func (d decoded[R]) decode(raw []byte, err error) (r R, _ error) {
 	if err != nil {
 		return r, err
 	}
-	r, err = safely("decoding", func() (R, error) { return decode[R]("result", raw) })
+	r, err = safely("decoding", "", func() (R, error) { return decode[R]("result", raw) })
 	if err != nil {
 		return r, fmt.Errorf("task %s: %w", d.task.ID(), err)
 	}

@@ -78,7 +78,7 @@ func (p *promise[R]) run(fn func() (R, error)) {
 	var value R
 	err := errExited
 	defer func() { p.resolve(value, err) }()
-	value, err = safely("function of a future", fn)
+	value, err = safely("function of a future", "", fn)
 }
 
 func (p *promise[R]) Done() <-chan struct{} { return p.done }

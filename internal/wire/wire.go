@@ -98,8 +98,9 @@ func (w *Writer) BytesHead(n int) {
 // Reader reads what Writer wrote. After the first error every method returns zero values, so that a caller checks Err
 // or Close once, after its last read.
 type Reader struct {
-	b   []byte
-	err error
+	b    []byte
+	err  error
+	name string // the last one that Name returned
 }
 
 // NewReader reads b, which must stay unchanged while results of View are in use.
@@ -219,6 +220,14 @@ func (r *Reader) Bool() bool {
 
 // Text reads a string.
 func (r *Reader) Text() string { return string(r.textView()) }
+
+// Name is Text of what is likely to be the same as the Name read before: it then returns that string.
+func (r *Reader) Name() string {
+	if v := r.textView(); string(v) != r.name {
+		r.name = string(v)
+	}
+	return r.name
+}
 
 // textView is Text without a copy; it aliases the message.
 func (r *Reader) textView() []byte {
