@@ -157,7 +157,7 @@ func (a *assignment) encode(w *wire.Writer) {
 
 func (a *assignment) decode(r *wire.Reader) {
 	r.ArrayOf(9)
-	a.Task, a.Started, a.behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text()
+	a.Task, a.Started, a.behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name()
 	a.number, a.failures, a.lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
 	a.policy.Decode(r)
 	a.params, a.paramsAt = r.Bytes(), events.Ref(r.Uint())

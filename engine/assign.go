@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -169,19 +170,21 @@ func (o *owner) expand(answers []answer) []answer {
 }
 
 func (o *owner) assignments(names []attemptName) []answer {
-	w := wire.Writer{B: make([]byte, 0, 256*len(names))}
-	var current []*projection.Task
+	current := make([]*projection.Task, 0, len(names))
 	for _, n := range names {
 		if t := o.state.Task(n.Task); t != nil && t.OnNode() && t.Started == n.Started {
 			current = append(current, t)
 		}
 	}
+	w := scratch.Get().(*wire.Writer)
+	defer scratch.Put(w)
+	w.B = w.B[:0]
 	w.Array(len(current))
 	for _, t := range current {
 		a := assignmentOf(t)
-		a.encode(&w)
+		a.encode(w)
 	}
-	return []answer{{data: w.B}}
+	return []answer{{data: bytes.Clone(w.B)}}
 }
 
 func assignmentOf(t *projection.Task) assignment {

@@ -110,7 +110,7 @@ func (b *bench) takeOver() {
 	}
 	b.own = newOwner(b.m, Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, state, head, func() {})
 	b.m.futures.serveHere(0, head)
-	b.m.router.owners.Store(0, b.own.inbox)
+	b.m.router.serveHere(0, b.own.inbox)
 	b.m.place.owners[0] = b.own
 }
 

@@ -14,6 +14,7 @@ import (
 // roll lets a node call its roll and returns the attempts that the owner says are over.
 func (b *bench) roll(c *rollCallCommand) []attemptName {
 	b.Helper()
+	c.Epoch = b.own.ownership.Revision
 	a := b.ask(laneWork, c)
 	over, err := decodeNames(a.data)
 	if err != nil || a.code != answerOK {
@@ -161,6 +162,23 @@ func (b *bench) localStart() {
 	}
 }
 
+// The node called the roll, then served the shard itself for a while and started the task, then handed the shard over. The
+// roll call, sent again to the next owner, knows nothing of the attempt, which runs.
+func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.localStart()
+	late := &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}
+	b.takeOver()
+	b.own.ownership.Revision++
+	if a := b.ask(laneWork, late); a.code != answerStale {
+		t.Errorf("roll call is answered %+v, want stale", a)
+	}
+	if got := b.task(); !got.OnNode() {
+		t.Errorf("task is %s, want it running", got.Phase())
+	}
+}
+
 func TestRollCall_NamesWhatIsOver(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
@@ -235,6 +253,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 		var calls sync.WaitGroup
 		calls.Go(func() {
 			for of.rollCallsDue(func(int) bool { return true })[0] < number {
+				of.rollCalled(0, false)
 			}
 			if known := len(x.names(b.m, 0)); known != slots {
 				t.Errorf("offer %d is called answered, and %d of its %d attempts are known", number, known, slots)

@@ -30,6 +30,8 @@ type attempt struct {
 	reported atomic.Bool        // an outcome was chosen
 	done     atomic.Bool        // the function has returned
 	progress progressReporter
+	logs     attemptLog
+	log      slog.Logger // on logs
 }
 
 var (
@@ -66,10 +68,12 @@ func (x *executor) execute(a *attempt) {
 		return
 	}
 	deadline, _ := a.ctx.Deadline()
+	a.logs = attemptLog{a.m.log.Handler(), a}
+	a.log = *slog.New(&a.logs)
 	out = a.behavior.Run(a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
 		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
-		Log: slog.New(&attemptLog{a.m.log.Handler(), a}), Progress: a.reportProgress})
+		Log: &a.log, Progress: a.reportProgress})
 	returned = true
 }
 

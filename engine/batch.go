@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
+	"sync"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -36,11 +38,9 @@ type batch struct {
 }
 
 func (b *batch) encode() []byte {
-	n := 64
-	for _, c := range b.commands {
-		n += c.size()
-	}
-	w := wire.Writer{B: make([]byte, 0, n)}
+	w := scratch.Get().(*wire.Writer)
+	defer scratch.Put(w)
+	w.B = w.B[:0]
 	w.Array(5)
 	w.Text(b.sender)
 	w.Uint(uint64(b.lane))
@@ -49,10 +49,13 @@ func (b *batch) encode() []byte {
 	w.Array(2 * len(b.commands))
 	for _, c := range b.commands {
 		w.Uint(c.op())
-		c.encode(&w)
+		c.encode(w)
 	}
-	return w.B
+	return bytes.Clone(w.B)
 }
+
+// scratch holds writers for what is encoded first and copied in its size then.
+var scratch = sync.Pool{New: func() any { return new(wire.Writer) }}
 
 func decodeBatch(data []byte) (*batch, error) {
 	if err := wire.Scan(data); err != nil {

@@ -44,6 +44,7 @@ type Client struct {
 	running chan struct{}
 	ran     atomic.Bool
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
+	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
 }
 
 // NewClient checks the configuration. It starts nothing; call Run.
@@ -67,7 +68,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{})}
+	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), killed: context.Background()}
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
 	return c, nil
@@ -112,6 +113,7 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	stop()
 	err = errors.Join(err, g.Wait())
 	c.futures.close()
+	c.removeMail(ctx)
 	return err
 }
 

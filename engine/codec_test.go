@@ -89,7 +89,8 @@ func genCommand(t *rapid.T, op uint64) command {
 		}
 		return c
 	case *rollCallCommand:
-		return &rollCallCommand{genText.Draw(t, "node"), genAttempts.Draw(t, "attempts"), rapid.Uint64().Draw(t, "answered")}
+		return &rollCallCommand{genText.Draw(t, "node"), rapid.Int64().Draw(t, "epoch"), genAttempts.Draw(t, "attempts"), rapid.Uint64().Draw(t, "answered"),
+			genRef.Draw(t, "from"), genRef.Draw(t, "to")}
 	case *handOverCommand:
 		return &handOverCommand{genText.Draw(t, "node")}
 	case *getCommand:

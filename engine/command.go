@@ -110,11 +110,19 @@ type offeredBehavior struct {
 	Slots    int
 }
 
-// rollCallCommand lists the attempts of a node in a shard, running or with an unanswered outcome.
+// rollCallCommand lists the attempts of a node in a shard, running or with an unanswered outcome, that started in the
+// range from From to before To.
 type rollCallCommand struct {
 	Node     string
+	Epoch    int64 // of the owner that it is for: what the node started in its own shard under a later one is not listed
 	Attempts []attemptName
-	Answered uint64 // every offer up to this number is answered
+	Answered uint64     // every offer up to this number is answered
+	From, To events.Ref // To 0: without end
+}
+
+// covers reports whether an attempt that started there would be listed.
+func (c *rollCallCommand) covers(started events.Ref) bool {
+	return started >= c.From && (c.To == 0 || started < c.To)
 }
 
 // attemptName names an attempt: a task and the position of the Started.
@@ -289,7 +297,7 @@ func (c *completeCommand) encode(w *wire.Writer) {
 
 func (c *completeCommand) decode(r *wire.Reader) {
 	r.ArrayOf(10)
-	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text(), completion(r.Uint())
+	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name(), completion(r.Uint())
 	c.Result = r.Bytes()
 	if r.Array() > 0 {
 		c.Error = new(events.Error)
@@ -360,15 +368,19 @@ func (c *offerCommand) decode(r *wire.Reader) {
 }
 
 func (c *rollCallCommand) encode(w *wire.Writer) {
-	w.Array(3)
+	w.Array(6)
 	w.Text(c.Node)
+	w.Int(c.Epoch)
 	encodeAttempts(w, c.Attempts)
 	w.Uint(c.Answered)
+	w.Uint(uint64(c.From))
+	w.Uint(uint64(c.To))
 }
 
 func (c *rollCallCommand) decode(r *wire.Reader) {
-	r.ArrayOf(3)
-	c.Node, c.Attempts, c.Answered = r.Text(), decodeAttempts(r), r.Uint()
+	r.ArrayOf(6)
+	c.Node, c.Epoch, c.Attempts, c.Answered = r.Text(), r.Int(), decodeAttempts(r), r.Uint()
+	c.From, c.To = events.Ref(r.Uint()), events.Ref(r.Uint())
 }
 
 func encodeAttempts(w *wire.Writer, attempts []attemptName) {

@@ -35,7 +35,7 @@ func (d *decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 		return t
 	}
 	added := d.entry.Add(ev)
-	after, err := d.state.Apply(added)
+	after, err := d.state.Apply(t, added)
 	if err != nil {
 		d.err = err
 		return t
@@ -259,13 +259,16 @@ func (d *decider) full() bool { return d.entry.Size() >= events.SealEntryBytes }
 
 // runningOn returns the tasks on a node in the order they started.
 func (d *decider) runningOn(node string) []*projection.Task {
-	return slices.SortedFunc(d.state.Running(node), func(a, b *projection.Task) int { return cmp.Compare(a.Started, b.Started) })
+	return slices.SortedFunc(d.state.Running(node), byStart)
 }
+
+func byStart(a, b *projection.Task) int { return cmp.Compare(a.Started, b.Started) }
 
 // rollCall compares what a node runs with what the state says it runs. It releases the attempts that the node does not
 // know although their assignment must have reached it: those that answered an offer which the node counts as answered,
-// and those that an owner before this one started on its own node (began is the first entry of this ownership). What a
-// full entry leaves over is for the next roll call. It returns the node's attempts that are over or cancelled.
+// and those that an owner before this one started on its own node (began is the first entry of this ownership). Attempts
+// that the roll call does not cover are left alone, and what a full entry leaves over is for the next one. It returns the
+// node's attempts that are over or cancelled.
 func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
 	present := make(map[attemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
@@ -274,11 +277,17 @@ func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over 
 			over = append(over, a)
 		}
 	}
-	for _, t := range d.runningOn(c.Node) {
-		missing := !present[attemptName{t.ID, t.Started}]
+	var missing []*projection.Task
+	for t := range d.state.Running(c.Node) {
 		answered := t.Offer > 0 && t.Offer <= c.Answered
 		earlier := t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)
-		if missing && (answered || earlier) && !d.full() {
+		if (answered || earlier) && c.covers(t.Started) && !present[attemptName{t.ID, t.Started}] {
+			missing = append(missing, t)
+		}
+	}
+	slices.SortFunc(missing, byStart)
+	for _, t := range missing {
+		if !d.full() {
 			d.giveBack(t, &events.Released{Until: d.now})
 		}
 	}

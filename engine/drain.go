@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 )
+
+// lookEvery is how often a node that waits for answers looks whether anybody is there to give them.
+const lookEvery = 50 * time.Millisecond
 
 // drain leaves in order: no new attempts, a grace period for the running ones, the rest cancelled and Released as they
 // return, shards handed over. ctx is the session's; its end cuts everything short.
@@ -13,13 +17,50 @@ func (m *member) drain(ctx context.Context) {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
 	m.exec.drain()
-	waitFor(ctx, m.offers.withdraw(m), m.ttl)
+	m.waitForOwners(ctx, m.offers.withdraw(m))
+	told := m.callRolls(m.offers.lastRollCalls())
 	idle := m.exec.drain()
 	if !waitFor(ctx, idle, max(m.cfg.Grace, 0)) {
 		m.exec.cancelAll(m, errDraining)
 		waitFor(ctx, idle, overdue/2)
 	}
+	// What was given to an offer whose answer got lost is released by now. The end of the session would make it Lost.
+	m.waitForOwners(ctx, told)
 	m.place.giveAll(ctx)
+}
+
+// waitForOwners waits until answered is closed, for the TTL at most, and not in vain: the owners that have not answered
+// may have left as well, and nobody be there to take their shards.
+func (m *member) waitForOwners(ctx context.Context, answered <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, m.ttl)
+	defer cancel()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-answered:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if v := m.view.Load(); !slices.ContainsFunc(m.offers.unanswered(), v.willServe) {
+			return
+		}
+	}
+}
+
+// willServe reports whether a shard has an owner, or is going to.
+func (v *Membership) willServe(shard int) bool {
+	if _, present := v.Nodes[v.Owners[shard].Node]; present {
+		return true
+	}
+	for _, n := range v.Nodes {
+		if n.Owner && !n.Draining {
+			return true
+		}
+	}
+	return false
 }
 
 // waitFor reports whether done was closed within the time.

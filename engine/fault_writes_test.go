@@ -128,7 +128,8 @@ func (s *storm) faulty(on bool) {
 	}
 }
 
-// settle waits for the copies that are still under way, so that the cluster is verified after all of them.
+// settle waits for the copies that are still under way, so that the cluster is verified after all of them. What they have
+// put back into the mailbox is swept, and mail of the living with it, which must do no harm.
 func (s *storm) settle() {
 	var lost int64
 	for _, f := range s.faults {
@@ -138,6 +139,17 @@ func (s *storm) settle() {
 		s.Error("no answer was lost: nothing was tested")
 	}
 	s.Logf("%d writes had no answer", lost)
+	store, err := etcdstore.Open(within(s.T), etcdstore.Config{Client: s.c.Etcd})
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, now, err := store.SweepMail(within(s.T), 0)
+	if err == nil {
+		_, _, err = store.SweepMail(within(s.T), now)
+	}
+	if err != nil {
+		s.Errorf("sweep: %v", err)
+	}
 }
 
 // workloads are what a caller does with a task of its own, each with what must have become of it in the end.

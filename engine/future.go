@@ -12,6 +12,7 @@ import (
 // that will be retried does not resolve it. Methods may be called concurrently. A Future is never nil.
 type Future struct {
 	futures *futures // nil when the submit was refused
+	shard   int
 	id      events.TaskID
 	joined  bool
 	life    events.Ref // 0 = whichever there is
@@ -24,7 +25,10 @@ type Future struct {
 	err      error
 	done     chan struct{} // nil until somebody waits
 	then     []func([]byte, error)
-	asks     askState // guarded by the registry
+
+	// Guarded by the registry.
+	asks askState
+	next *Future // that waits for the same task
 }
 
 // failedFuture is the future of a submit that was refused, or whose outcome is unknown.

@@ -4,18 +4,21 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
+	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/events"
 )
 
 const (
-	// sweepEvery is how long a future waits for news before it asks again; doubled at each turn, up to sweepMost.
-	sweepEvery = 5 * time.Second
-	sweepMost  = time.Minute
+	// sweepEvery is the time between two looks at who should ask again.
+	sweepEvery = time.Second
+	// askAfter is how many sweeps a future waits for news before it asks again; doubled at each turn, up to askMost.
+	askAfter = 5
+	askMost  = 60
 	// maxRecent is how many outcomes of a shard owned here are remembered for futures that come a moment too late.
 	maxRecent = 1024
 )
@@ -32,13 +35,14 @@ type futures struct {
 	stop      context.CancelFunc
 	shards    []futureShard
 	resync    chan struct{} // news may have been missed: everybody asks
+	sweeps    atomic.Int64  // so far
 	callbacks sync.WaitGroup
 	followers sync.WaitGroup
 }
 
 type futureShard struct {
 	mu         sync.Mutex
-	waiting    map[events.TaskID][]*Future
+	waiting    map[events.TaskID]*Future // a list for each task
 	subscribed bool
 	closed     bool
 	follow     context.CancelFunc // of the journal's follower; nil when none runs
@@ -50,30 +54,22 @@ type futureShard struct {
 	index  map[events.TaskID]int // place in recent of a task's latest
 }
 
-// askState is when a future asks next.
-type askState struct {
-	next time.Time
-	wait time.Duration
-}
+// askState is when a future asks next, in sweeps.
+type askState struct{ next, wait int64 }
 
 func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
 	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1)}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
-		f.shards[i].waiting = map[events.TaskID][]*Future{}
+		f.shards[i].waiting = map[events.TaskID]*Future{}
 	}
 	return f
-}
-
-func (fs *futures) shardOf(f *Future) (int, *futureShard) {
-	n := f.id.Shard(len(fs.shards))
-	return n, &fs.shards[n]
 }
 
 // add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
 // outcome between the two is not missed. After close it fails with ErrClosed: nobody would ever tell the future.
 func (fs *futures) add(f *Future) (known *outcome, err error) {
-	n, s := fs.shardOf(f)
+	s := &fs.shards[f.shard]
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -87,8 +83,8 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 			return &found, nil
 		}
 	}
-	s.waiting[f.id] = append(s.waiting[f.id], f)
-	f.asks = askState{time.Now().Add(sweepEvery), sweepEvery}
+	s.waiting[f.id], f.next = f, s.waiting[f.id]
+	f.asks = askState{fs.sweeps.Load() + askAfter, askAfter}
 	if covered {
 		if o := s.recentLocked(f.id); o != nil && (o.life > f.life || o.run >= f.run || o.elided) {
 			covered = false
@@ -98,7 +94,7 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 	s.subscribed = s.subscribed || subscribe
 	s.mu.Unlock()
 	if subscribe {
-		fs.subscribe(n)
+		fs.subscribe(f.shard)
 	}
 	if !covered {
 		fs.ask(f)
@@ -123,48 +119,44 @@ func (fs *futures) subscribe(shard int) {
 func doneSubject(shard int) string { return "done." + strconv.Itoa(shard) }
 
 func (fs *futures) remove(f *Future) {
-	_, s := fs.shardOf(f)
+	s := &fs.shards[f.shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dropLocked(f)
 }
 
 func (s *futureShard) dropLocked(f *Future) {
-	rest := slices.DeleteFunc(s.waiting[f.id], func(g *Future) bool { return g == f })
-	if len(rest) == 0 {
-		delete(s.waiting, f.id)
+	first := s.waiting[f.id]
+	if first == f {
+		if f.next == nil {
+			delete(s.waiting, f.id)
+		} else {
+			s.waiting[f.id] = f.next
+		}
+		f.next = nil
 		return
 	}
-	s.waiting[f.id] = rest
-}
-
-// tell resolves the futures that the outcomes concern. An outcome of a later run or life tells a future that it missed
-// its own, and it asks.
-func (fs *futures) tell(shard int, outcomes []outcome) {
-	s := &fs.shards[shard]
-	for i := range outcomes {
-		o := &outcomes[i]
-		var few [3][2]*Future // nearly always one future waits for a task
-		resolve, ask := few[0][:0], few[1][:0]
-		s.mu.Lock()
-		for _, f := range append(few[2][:0], s.waiting[o.task]...) {
-			switch {
-			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
-			case f.run != 0 && o.life == f.life && (o.run == f.run && !o.elided || o.status == 0):
-				s.dropLocked(f)
-				resolve = append(resolve, f)
-			default:
-				ask = append(ask, f)
-			}
-		}
-		s.mu.Unlock()
-		for _, f := range resolve {
-			f.resolve(o.value())
-		}
-		for _, f := range ask {
-			fs.ask(f)
+	for g := first; g != nil; g = g.next {
+		if g.next == f {
+			g.next, f.next = f.next, nil
+			return
 		}
 	}
+}
+
+// told is a future and the outcome that resolves it; nil: it missed its own, and has to ask.
+type told struct {
+	future  *Future
+	outcome *outcome
+}
+
+// tell resolves the futures that the outcomes concern.
+func (fs *futures) tell(shard int, outcomes []outcome) {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	all := s.hearLocked(outcomes)
+	s.mu.Unlock()
+	fs.pass(all)
 }
 
 // tellHere is tell by the owner in this process, which also remembers the outcomes for futures that come a moment later.
@@ -173,35 +165,73 @@ func (fs *futures) tellHere(shard int, outcomes []outcome) {
 	s.mu.Lock()
 	if s.here {
 		for i := range outcomes {
-			s.rememberLocked(outcomes[i])
+			s.rememberLocked(&outcomes[i])
 		}
 	}
-	any := len(s.waiting) > 0
+	all := s.hearLocked(outcomes)
 	s.mu.Unlock()
-	if any {
-		fs.tell(shard, outcomes)
+	fs.pass(all)
+}
+
+// hearLocked takes out the futures that the outcomes resolve, and finds those that have to ask: an outcome of a later run
+// or life tells a future that it missed its own.
+func (s *futureShard) hearLocked(outcomes []outcome) (all []told) {
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		for f := s.waiting[o.task]; f != nil; {
+			next := f.next
+			switch {
+			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
+			case f.run != 0 && o.life == f.life && (o.run == f.run && !o.elided || o.status == 0):
+				s.dropLocked(f)
+				all = append(all, told{f, o})
+			default:
+				all = append(all, told{f, nil})
+			}
+			f = next
+		}
+	}
+	return all
+}
+
+func (fs *futures) pass(all []told) {
+	for _, t := range all {
+		if t.outcome == nil {
+			fs.ask(t.future)
+		} else {
+			t.future.resolve(t.outcome.value())
+		}
 	}
 }
 
-func (s *futureShard) rememberLocked(o outcome) {
-	if len(o.result) > maxInlineResult {
-		o.result, o.elided = nil, true
-	}
+func (s *futureShard) rememberLocked(o *outcome) {
 	if at, again := s.index[o.task]; again {
 		s.from = max(s.from, s.recent[at].ref+1) // an earlier outcome of the task is forgotten: it has to be asked for
-		s.recent[at] = o
+		s.recent[at] = o.inline()
 		return
 	}
 	if len(s.recent) < maxRecent {
 		s.index[o.task] = len(s.recent)
-		s.recent = append(s.recent, o)
+		s.recent = append(s.recent, o.inline())
 		return
 	}
 	old := &s.recent[s.oldest]
 	s.from = max(s.from, old.ref+1)
 	delete(s.index, old.task)
-	s.index[o.task], *old = s.oldest, o
+	s.index[o.task], *old = s.oldest, o.inline()
 	s.oldest = (s.oldest + 1) % maxRecent
+}
+
+// inline returns the outcome without a result that is large.
+func (o *outcome) inline() outcome {
+	small := *o
+	if len(o.result) > maxInlineResult {
+		small.result, small.elided = nil, true
+	}
+	return small
 }
 
 func (s *futureShard) recentLocked(id events.TaskID) *outcome {
@@ -244,21 +274,21 @@ func (fs *futures) missed() {
 
 // askAll lets every future of a shard ask now: news may have been missed.
 func (fs *futures) askAll(shard int) {
-	for _, f := range fs.due(shard, time.Now().Add(2*sweepMost)) {
+	for _, f := range fs.due(shard, math.MaxInt64) {
 		fs.ask(f)
 	}
 }
 
-// due returns the futures of a shard that should ask by the given time and puts off their next question.
-func (fs *futures) due(shard int, by time.Time) (all []*Future) {
+// due returns the futures of a shard that should ask by the given sweep and puts off their next question.
+func (fs *futures) due(shard int, sweep int64) (all []*Future) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, waiting := range s.waiting {
-		for _, f := range waiting {
-			if f.asks.next.Before(by) {
-				f.asks.wait = min(2*f.asks.wait, sweepMost)
-				f.asks.next = time.Now().Add(f.asks.wait)
+	for _, f := range s.waiting {
+		for ; f != nil; f = f.next {
+			if f.asks.next <= sweep {
+				f.asks.wait = min(2*f.asks.wait, askMost)
+				f.asks.next = fs.sweeps.Load() + f.asks.wait
 				all = append(all, f)
 			}
 		}
@@ -268,11 +298,11 @@ func (fs *futures) due(shard int, by time.Time) (all []*Future) {
 
 // ask asks the owner for the outcome. Questions that come together travel together.
 func (fs *futures) ask(f *Future) {
-	shard, s := fs.shardOf(f)
+	s := &fs.shards[f.shard]
 	s.mu.Lock()
 	question := &awaitCommand{f.id, f.life, f.run}
 	s.mu.Unlock()
-	fs.router.send(shard, laneQuery, question, func(a answer, err error) {
+	fs.router.send(f.shard, laneQuery, question, func(a answer, err error) {
 		if err != nil {
 			if fs.router.closed.Load() {
 				fs.remove(f)
@@ -280,12 +310,12 @@ func (fs *futures) ask(f *Future) {
 			}
 			return // the sweep asks again
 		}
-		fs.hear(shard, f, a)
+		fs.hear(f, a)
 	})
 }
 
 // hear takes the answer to a question: the outcome, or which run to wait for.
-func (fs *futures) hear(shard int, f *Future, a answer) {
+func (fs *futures) hear(f *Future, a answer) {
 	switch {
 	case a.code == answerNotFound:
 		fs.remove(f)
@@ -302,17 +332,17 @@ func (fs *futures) hear(shard int, f *Future, a answer) {
 		fs.remove(f)
 		f.resolve(outcomes[0].value())
 	default:
-		s := &fs.shards[shard]
+		s := &fs.shards[f.shard]
 		s.mu.Lock()
 		f.life, f.run = a.life, a.run
 		s.mu.Unlock()
-		fs.followJournal(shard, uint64(a.number)+1)
+		fs.followJournal(f.shard, uint64(a.number)+1)
 	}
 }
 
 // sweep lets futures ask whose patience is over, until ctx ends.
 func (fs *futures) sweep(ctx context.Context) error {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -324,9 +354,10 @@ func (fs *futures) sweep(ctx context.Context) error {
 			for shard := range fs.shards {
 				fs.askAll(shard)
 			}
-		case now := <-ticker.C:
+		case <-ticker.C:
+			sweep := fs.sweeps.Add(1)
 			for shard := range fs.shards {
-				for _, f := range fs.due(shard, now) {
+				for _, f := range fs.due(shard, sweep) {
 					fs.ask(f)
 				}
 				fs.endFollow(shard)
@@ -370,8 +401,11 @@ func (fs *futures) tellEntry(shard int, e *events.Entry) {
 		ev := &e.Events[i]
 		switch ev.Body.(type) {
 		case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
+			var concerned []*Future
 			s.mu.Lock()
-			concerned := slices.Clone(s.waiting[ev.Task])
+			for f := s.waiting[ev.Task]; f != nil; f = f.next {
+				concerned = append(concerned, f)
+			}
 			s.mu.Unlock()
 			for _, f := range concerned {
 				fs.ask(f)
@@ -397,10 +431,12 @@ func (fs *futures) close() {
 		s := &fs.shards[i]
 		s.mu.Lock()
 		var all []*Future
-		for _, waiting := range s.waiting {
-			all = append(all, waiting...)
+		for _, f := range s.waiting {
+			for ; f != nil; f = f.next {
+				all = append(all, f)
+			}
 		}
-		s.waiting, s.closed = map[events.TaskID][]*Future{}, true
+		s.waiting, s.closed = map[events.TaskID]*Future{}, true
 		s.mu.Unlock()
 		for _, f := range all {
 			f.resolve(nil, ErrClosed)

@@ -50,10 +50,10 @@ func (s *idSource) setPreferred(shards []int) {
 }
 
 // draw returns a task id of 128 random bits.
-func (s *idSource) draw() events.TaskID {
+func (s *idSource) draw(now time.Time) events.TaskID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := s.current()
+	want := s.current(now)
 	if n := len(s.spare[want]); n > 0 {
 		id := s.spare[want][n-1]
 		s.spare[want] = s.spare[want][:n-1]
@@ -79,8 +79,8 @@ func (s *idSource) preferred(shard int) bool {
 	return len(s.prefer) == 0 || slices.Contains(s.prefer, shard)
 }
 
-func (s *idSource) current() int {
-	if now := time.Now(); now.After(s.until) {
+func (s *idSource) current(now time.Time) int {
+	if now.After(s.until) {
 		s.at++
 		s.until = now.Add(stickiness)
 	}

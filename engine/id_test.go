@@ -18,9 +18,9 @@ func TestIDSource_IdsFallIntoOnePreferredShardAtATime(t *testing.T) {
 		drawn := map[int]int{}
 		seen := map[events.TaskID]bool{}
 		for range 300 {
-			first := s.draw().Shard(shards)
+			first := s.draw(time.Now()).Shard(shards)
 			for range 20 {
-				id := s.draw()
+				id := s.draw(time.Now())
 				if err := id.Validate(); err != nil || len(id) != 26 || seen[id] {
 					t.Fatalf("id %q: %v, seen %t", id, err, seen[id])
 				}
@@ -45,7 +45,7 @@ func TestIDSource_WithoutShardsOfItsOwnTakesTurnsOverAll(t *testing.T) {
 		s := newIDSource(8)
 		drawn := map[int]int{}
 		for range 80 {
-			drawn[s.draw().Shard(8)]++
+			drawn[s.draw(time.Now()).Shard(8)]++
 			time.Sleep(stickiness + time.Millisecond)
 		}
 		for shard := range 8 {
@@ -61,7 +61,7 @@ func TestIDSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
 	for shard := range 16 {
 		s.setPreferred([]int{shard})
 		for range 10 {
-			if got := s.draw().Shard(16); got != shard {
+			if got := s.draw(time.Now()).Shard(16); got != shard {
 				t.Fatalf("an id of shard %d, only shard %d is served here", got, shard)
 			}
 		}

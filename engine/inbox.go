@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"runtime"
+	"sync"
+)
 
 // delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once
 // and never blocks.
@@ -13,6 +16,7 @@ type delivery struct {
 type inbox struct {
 	mu    sync.Mutex
 	wake  chan struct{}
+	here  *lanesHere // of the router in this process; nil before it knows the owner
 	lanes [laneCount][]delivery
 	lost  []string // nodes seen to be gone
 }
@@ -47,10 +51,46 @@ func (i *inbox) ring() {
 	}
 }
 
+// from makes the owner take what waits in lanes of this process as well.
+func (i *inbox) from(here *lanesHere) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.here = here
+}
+
+// gather lets whoever is ready to run add to the next entry, as long as somebody does: events per entry decide what a
+// task costs.
+func (i *inbox) gather() {
+	for had := -1; ; {
+		runtime.Gosched()
+		has := i.size()
+		if has == had {
+			return
+		}
+		had = has
+	}
+}
+
+// size is the number of commands and batches that wait.
+func (i *inbox) size() (n int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for lane := range i.lanes {
+		n += len(i.lanes[lane])
+	}
+	if i.here != nil {
+		n += i.here.waiting()
+	}
+	return n
+}
+
 // take empties the inbox; reuse gives back the slices of an earlier call.
 func (i *inbox) take(reuse *mail) mail {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.here != nil {
+		i.lanes = i.here.depart(i.lanes)
+	}
 	m := mail{i.lanes, i.lost}
 	for lane := range i.lanes {
 		clear(reuse.lanes[lane])

@@ -82,7 +82,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offersLoop, m.rollCalls, m.serveBus} {
+		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.serveBus} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	select {
@@ -306,11 +306,18 @@ func (m *member) announce(shard int, outcomes []outcome) {
 	}
 	source := m.source()
 	var text []byte
+	var subject string
+	var last *outcome // that the subject is of
 	for i := range outcomes {
-		if o := &outcomes[i]; o.status != 0 {
-			text = o.cloudEvent(text[:0], source, shard)
-			m.router.hint("completed."+o.behavior+"."+o.status.String(), "", text)
+		o := &outcomes[i]
+		if o.status == 0 {
+			continue
 		}
+		if last == nil || o.behavior != last.behavior || o.status != last.status {
+			subject, last = "completed."+o.behavior+"."+o.status.String(), o
+		}
+		text = o.cloudEvent(text[:0], source, shard)
+		m.router.hint(subject, "", text)
 	}
 }
 

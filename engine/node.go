@@ -65,7 +65,6 @@ type Node struct {
 	ready  chan struct{}
 	once   sync.Once
 	kill   context.CancelCauseFunc
-	killed context.Context
 }
 
 // NewNode checks the configuration and every behavior; it starts nothing.

@@ -19,8 +19,6 @@ const (
 	closedOffer = 100 * time.Millisecond
 	// repostEvery is how often an offer is posted again while there is no bus.
 	repostEvery = 10 * time.Second
-	// rollCallEvery is how often a node tells the owners what it runs.
-	rollCallEvery = 2 * time.Second
 )
 
 // offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its
@@ -45,6 +43,7 @@ type shardOffers struct {
 	open     []openOffer
 	want     int  // slots to offer next
 	rollCall bool // the owner must be told what runs here, even if nothing does
+	calling  int  // roll calls that are not answered
 }
 
 // openOffer is an offer whose answer has not come.
@@ -222,10 +221,26 @@ func (of *offers) withdraw(m *member) <-chan struct{} {
 	return none
 }
 
-func (of *offers) tellNone() {
-	withSlots := func(o openOffer) bool { return o.slots > 0 }
+// unanswered returns the shards whose owners have not answered an offer with slots, or a roll call.
+func (of *offers) unanswered() (shards []int) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
 	for i := range of.shards {
-		if of.none == nil || slices.ContainsFunc(of.shards[i].open, withSlots) {
+		if s := &of.shards[i]; s.calling > 0 || s.reserves() {
+			shards = append(shards, i)
+		}
+	}
+	return shards
+}
+
+// reserves reports whether an offer with slots is open.
+func (s *shardOffers) reserves() bool {
+	return slices.ContainsFunc(s.open, func(o openOffer) bool { return o.slots > 0 })
+}
+
+func (of *offers) tellNone() {
+	for i := range of.shards {
+		if of.none == nil || of.shards[i].reserves() {
 			return
 		}
 	}
@@ -317,10 +332,7 @@ func (of *offers) forget(s *shardOffers, now time.Time) {
 		if over {
 			of.n.exec.unreserve(o.slots, o.detail, nil)
 			s.rollCall = true
-			select {
-			case of.calls <- struct{}{}:
-			default:
-			}
+			of.ringCalls()
 		}
 		return over
 	})
@@ -411,52 +423,4 @@ func (m *member) foreignShards(behaviors map[string]Behavior, now time.Time) []f
 	}
 	slices.SortStableFunc(all, func(a, b foreignShard) int { return cmp.Compare(b.backlog, a.backlog) })
 	return all
-}
-
-// rollCalls tells the owners what this node runs: every two seconds, and at once when an answer has got lost.
-func (m *member) rollCalls(ctx context.Context) error {
-	ticker := time.NewTicker(rollCallEvery)
-	defer ticker.Stop()
-	for {
-		// The answered offers are read before the attempts: what an offer brought up to then is among these.
-		for shard, answered := range m.offers.rollCallsDue(func(shard int) bool { return m.exec.busy(m, shard) }) {
-			m.callRoll(shard, &rollCallCommand{m.session.ID, m.exec.names(m, shard), answered})
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		case <-m.offers.calls:
-		}
-	}
-}
-
-// rollCallsDue returns the shards whose owners must hear of this node, and up to which number offers are answered.
-func (of *offers) rollCallsDue(busy func(shard int) bool) map[int]uint64 {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	due := map[int]uint64{}
-	for shard := range of.shards {
-		if s := &of.shards[shard]; s.rollCall || busy(shard) {
-			due[shard] = s.answeredUpTo()
-			s.rollCall = false
-		}
-	}
-	return due
-}
-
-func (m *member) callRoll(shard int, c *rollCallCommand) {
-	m.router.send(shard, laneWork, c, func(a answer, err error) {
-		if err != nil {
-			return
-		}
-		over, err := decodeNames(a.data)
-		if err != nil {
-			m.log.Warn("answer to a roll call cannot be read", "shard", shard, "err", err)
-			return
-		}
-		for _, name := range over {
-			m.exec.cancelAttempt(shard, name.Started, ErrCancelled)
-		}
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +104,7 @@ func (o *owner) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-o.inbox.wake:
-			runtime.Gosched() // whoever is ready to run may have more for the same entry
+			o.inbox.gather()
 		case <-timer.C:
 		}
 		if err := o.takeTurn(ctx); err != nil {
@@ -351,6 +350,9 @@ func (o *owner) remember(lane projection.SenderLane, number uint64, answers []an
 }
 
 func (o *owner) rollCall(d *decider, c *rollCallCommand) answer {
+	if c.Epoch != o.ownership.Revision {
+		return answer{code: answerStale}
+	}
 	over := d.rollCall(c, o.ownership.Session.ID, o.began)
 	if len(over) == 0 {
 		return answer{}

@@ -14,6 +14,7 @@ type Store interface {
 	Members
 	Owners
 	Mailbox
+	Sweeper
 	Cluster() Cluster
 }
 
@@ -171,6 +172,17 @@ type Mailbox interface {
 	// Answers yields the waiting answers to a sender and every later one until ctx ends; what the consumer has seen is
 	// removed from the store.
 	Answers(ctx context.Context, sender string) iter.Seq2[LetterAnswer, error]
+}
+
+// Sweeper removes mail that nobody reads any more.
+type Sweeper interface {
+	// SweepMail removes the letters and answers of all senders that were last written at a revision up to before, page by
+	// page, and returns how many, and the store's revision when it began. What is written again meanwhile stays; 0 removes
+	// nothing.
+	SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error)
+	// RemoveMail removes the letters of a sender and the answers to it. The sender must have ended for good. An error means
+	// that some mail may be left.
+	RemoveMail(ctx context.Context, sender string) error
 }
 
 // Message is what came over the bus.

@@ -42,6 +42,7 @@ type router struct {
 	connected atomic.Bool           // the bus
 	posts     [postmen]chan *flight // to be posted through the store; those of a shard to one postman, in order
 	detoured  []atomic.Bool         // by shard: the last batch went through the store
+	posted    atomic.Bool           // there may be mail in the store, from here or to here
 	offers    *offers               // takes what concerns laneOffer; nil in a client
 	closed    atomic.Bool
 }
@@ -96,8 +97,13 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 		return false
 	}
 	l.waiting = append(l.waiting, call{c, done})
+	if in := r.ownerHere(shard, laneID); in != nil {
+		l.mu.Unlock()
+		in.ring()
+		return true
+	}
 	if (laneID == laneSubmit || laneID == laneWork) && l.flight == nil && !l.yielding {
-		// The first command of a batch lets whoever is ready to run add to it: events per entry decide what a task costs.
+		// The first command of a batch lets whoever is ready to run add to it.
 		l.yielding = true
 		l.mu.Unlock()
 		runtime.Gosched()
@@ -203,7 +209,12 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		return
 	}
 	l.flight = nil
-	next := r.nextFlight(l, shard, laneID)
+	var next *flight
+	if in := r.ownerHere(shard, laneID); in == nil {
+		next = r.nextFlight(l, shard, laneID)
+	} else if len(l.waiting) > 0 {
+		in.ring()
+	}
 	l.mu.Unlock()
 	r.dispatch(next)
 	for i, c := range f.calls {
@@ -234,10 +245,59 @@ func (r *router) withdraw(shard int, laneID uint8, c command) bool {
 func (r *router) serveHere(shard int, in *inbox) {
 	if in == nil {
 		r.owners.Delete(shard)
+		for laneID := range r.lanes[shard] { // what the owner has not taken goes to the next one
+			l := &r.lanes[shard][laneID]
+			l.mu.Lock()
+			f := r.nextFlight(l, shard, uint8(laneID))
+			l.mu.Unlock()
+			r.dispatch(f)
+		}
 		return
 	}
+	in.from(&lanesHere{r, shard})
 	r.owners.Store(shard, in)
 	r.resendShard(shard)
+}
+
+// ownerHere returns the inbox of the owner in this process if it takes what waits in the lane by itself.
+func (r *router) ownerHere(shard int, laneID uint8) *inbox {
+	if laneID != laneSubmit && laneID != laneWork {
+		return nil
+	}
+	in, _ := r.owners.Load(shard)
+	here, _ := in.(*inbox)
+	return here
+}
+
+// lanesHere are the lanes of a shard whose owner is in this process. It takes what waits in them when its turn begins, so
+// that everything that has come until then shares an entry.
+type lanesHere struct {
+	r     *router
+	shard int
+}
+
+func (h *lanesHere) waiting() (n int) {
+	for _, laneID := range []uint8{laneSubmit, laneWork} {
+		l := &h.r.lanes[h.shard][laneID]
+		l.mu.Lock()
+		n += len(l.waiting)
+		l.mu.Unlock()
+	}
+	return n
+}
+
+// depart appends the next batches.
+func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
+	for _, laneID := range []uint8{laneSubmit, laneWork} {
+		l := &h.r.lanes[h.shard][laneID]
+		l.mu.Lock()
+		f := h.r.nextFlight(l, h.shard, laneID)
+		l.mu.Unlock()
+		if f != nil {
+			lanes[laneID] = append(lanes[laneID], delivery{f.batch, h.r.replyHere(h.shard)})
+		}
+	}
+	return lanes
 }
 
 // resendShard sends everything under way to a shard again: its owner has changed.
@@ -376,6 +436,7 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f {
 				continue
 			}
+			r.posted.Store(true)
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
@@ -501,23 +562,36 @@ func (r *router) hint(subject, reply string, data []byte) {
 	}
 }
 
+// asker waits for one answer at a time.
+type asker struct {
+	got  chan reply
+	done func(answer, error)
+}
+
 type reply struct {
 	a   answer
 	err error
 }
 
+// askers are those that wait for nothing, to be used again.
+var askers = sync.Pool{New: func() any {
+	got := make(chan reply, 1)
+	return &asker{got, func(a answer, err error) { got <- reply{a, err} }}
+}}
+
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
-	got := make(chan reply, 1)
-	if !r.send(shard, laneID, c, func(a answer, err error) { got <- reply{a, err} }) {
+	w := askers.Get().(*asker)
+	if !r.send(shard, laneID, c, w.done) {
 		return answer{}, &OverloadError{Cause: fmt.Sprintf("%d commands wait for shard %d", maxWaiting, shard), RetryAfter: time.Second}
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
 		return answer{}, ErrClosed
 	}
 	select {
-	case g := <-got:
+	case g := <-w.got:
+		askers.Put(w)
 		return g.a, g.err
 	case <-ctx.Done():
 		if r.withdraw(shard, laneID, c) {

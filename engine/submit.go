@@ -30,12 +30,13 @@ const maxDelay = 10 * 365 * 24 * time.Hour
 // was accepted: *InvalidError, *LimitError, *OverloadError, ErrUnavailable, ErrClosed, or what the behavior's plan
 // returned. ctx bounds the call, never the task.
 func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
-	plan, err := b.Plan(params, c.now())
+	now := c.now()
+	plan, err := b.Plan(params, now)
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
 	merge, _ := b.(Merger)
-	return c.submit(ctx, b.ID(), b.Policy(), plan, params, o, merge)
+	return c.submit(ctx, now, b.ID(), b.Policy(), plan, params, o, merge)
 }
 
 // SubmitRaw submits by name; a node that has the behavior plans it. ErrUnknownBehavior when no live node has.
@@ -55,7 +56,7 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 	if planned.merges {
 		merge = &remoteMerger{ctx, c, behavior}
 	}
-	return c.submit(ctx, behavior, planned.policy, planned.plan, params, o, merge)
+	return c.submit(ctx, c.now(), behavior, planned.policy, planned.plan, params, o, merge)
 }
 
 // remoteMerger combines parameters on a node that has the behavior.
@@ -70,8 +71,8 @@ func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 	return planned.merged, err
 }
 
-func (c *Client) submit(ctx context.Context, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge Merger) (*Future, error) {
-	cmd, err := c.request(behavior, policy, plan, params, o)
+func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge Merger) (*Future, error) {
+	cmd, err := c.request(now, behavior, policy, plan, params, o)
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
@@ -79,7 +80,8 @@ func (c *Client) submit(ctx context.Context, behavior string, policy Policy, pla
 	if err := c.awaitRun(ctx); err != nil {
 		return failedFuture(cmd.Task, err), err
 	}
-	a, err := c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
+	shard := cmd.Task.Shard(c.cfg.Shards)
+	a, err := c.router.ask(ctx, shard, laneSubmit, cmd)
 	for try := 0; err == nil && (a.code == answerMerge || a.code == answerChanged); try++ {
 		if try == mergeTries {
 			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
@@ -93,7 +95,7 @@ func (c *Client) submit(ctx context.Context, behavior string, policy Policy, pla
 	if err != nil {
 		return failedFuture(cmd.Task, err), err
 	}
-	return &Future{futures: c.futures, id: cmd.Task, joined: a.joined, life: a.life, run: a.run}, nil
+	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.joined, life: a.life, run: a.run}, nil
 }
 
 func checkParams(params []byte) error {
@@ -104,7 +106,7 @@ func checkParams(params []byte) error {
 }
 
 // request checks a submit and makes its command.
-func (c *Client) request(behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*submitCommand, error) {
+func (c *Client) request(now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*submitCommand, error) {
 	complete, err := policy.Complete()
 	if err != nil {
 		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
@@ -116,7 +118,7 @@ func (c *Client) request(behavior string, policy Policy, plan Plan, params []byt
 	if !o.NotBefore.IsZero() {
 		notBefore = o.NotBefore
 	}
-	if d := notBefore.Sub(c.now()); d > maxDelay {
+	if d := notBefore.Sub(now); d > maxDelay {
 		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
 	cmd := &submitCommand{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
@@ -131,7 +133,7 @@ func (c *Client) request(behavior string, policy Policy, plan Plan, params []byt
 		cmd.Task = o.ID
 	}
 	if cmd.Task == "" {
-		cmd.Task = c.ids.draw()
+		cmd.Task = c.ids.draw(now)
 	}
 	return cmd, cmd.check()
 }
@@ -167,7 +169,7 @@ func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
 	}
-	return &Future{futures: c.futures, id: id, joined: true}
+	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: true}
 }
 
 // planned is what a node with the code says of a raw submit.

@@ -30,11 +30,12 @@ type Config struct {
 	Shards int
 	// Existing refuses to create the cluster: Open then wraps ErrNoCluster. For who only looks.
 	Existing bool
-	// Endpoints are host:port or URLs of etcd members. Required without Client.
+	// Endpoints are host:port or URLs of etcd members. Required without Client. https:// means TLS with the system's
+	// authorities; either all of them are reached by TLS, or none.
 	Endpoints []string
-	// TLS secures the connections. Default none.
+	// TLS secures the connections, and http:// is an error then. Default: as the endpoints say.
 	TLS *tls.Config
-	// Username and Password authenticate to etcd. Default none.
+	// Username and Password authenticate to etcd; one without the other is an error. Default none.
 	Username, Password string
 	// Client is used instead of Endpoints, TLS, Username and Password. The caller closes it, after the Store.
 	Client *clientv3.Client
@@ -64,8 +65,31 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("request time-out %s: want at least 100ms", c.RequestTimeout)
 	case (c.Client == nil) == (len(c.Endpoints) == 0):
 		return c, errors.New("etcd: want either endpoints or a client")
+	case (c.Username == "") != (c.Password == ""):
+		return c, errors.New("etcd: want user and password, or neither")
 	}
-	return c, nil
+	return c, checkEndpoints(c.Endpoints, c.TLS != nil)
+}
+
+// checkEndpoints refuses what the client would take: it looks for TLS at the first endpoint alone, and would then send
+// passwords in the clear. No error shows an endpoint that may hold a password.
+func checkEndpoints(endpoints []string, withTLS bool) error {
+	secure := 0
+	for _, endpoint := range endpoints {
+		scheme, _, found := strings.Cut(endpoint, "://")
+		switch {
+		case strings.Contains(endpoint, "@"):
+			return errors.New("etcd: an endpoint holds a user: want Username and Password instead")
+		case withTLS && found && scheme == "http":
+			return fmt.Errorf("endpoint %s: want https:// with TLS", endpoint)
+		case withTLS || scheme == "https":
+			secure++
+		}
+	}
+	if secure != 0 && secure != len(endpoints) {
+		return fmt.Errorf("endpoints %s: want TLS at all or none", strings.Join(endpoints, ", "))
+	}
+	return nil
 }
 
 func validShards(n int) bool { return n >= 1 && n <= maxShards && n&(n-1) == 0 }

@@ -24,6 +24,9 @@
 //   - owner/<s> is replaced by compare and never deleted. Its mod revision is the epoch of the ownership.
 //   - The entries of a shard are numbered 1, 2, 3 ... without gaps; each is written once. A trim deletes from the front and
 //     never deletes the last one.
+//   - mailbox/ and answer/ hold nothing that lasts. Answering a letter deletes it, reading an answer deletes that, a sender
+//     that ends deletes all its mail, and a sweep deletes what was not written for long. A sender whose letter was swept
+//     posts it again.
 //   - node/ and owner/ are read and watched as one range: no other kind of key may sort between them.
 //
 // # Writes
@@ -32,5 +35,7 @@
 // transaction that is sent again, unchanged, until etcd gives a definite answer, and every write compares something that
 // its own success makes false for ever: the journal the entry before, the owner key and a letter the revision they
 // replace, an answer the revision of its letter. A mailbox key that is absent has no revision that could be replaced only
-// once; it is first created as an empty slot, a copy of which does no harm.
+// once; it is first created as an empty slot, a copy of which does no harm: it waits for the next letter, or for the sweep.
+// The one write without a compare deletes the mail of a sender that has ended: whenever a copy of it comes, nobody has
+// written there since but late copies.
 package etcdstore

@@ -23,11 +23,16 @@ func (k keys) entry(shard int, number uint64) string {
 }
 func (k keys) pointer(shard int) string { return fmt.Sprintf("%ssnapshot/%d", string(k), shard) }
 
-func (k keys) letters(shard int) string { return fmt.Sprintf("%smailbox/%d/", string(k), shard) }
-func (k keys) letter(shard int, sender string, lane uint8) string {
-	return fmt.Sprintf("%s%s/%d", k.letters(shard), sender, lane)
+func (k keys) mailbox() string          { return string(k) + "mailbox/" }
+func (k keys) letters(shard int) string { return fmt.Sprintf("%s%d/", k.mailbox(), shard) }
+func (k keys) lanes(shard int, sender string) string {
+	return k.letters(shard) + sender + "/"
 }
-func (k keys) answers(sender string) string { return string(k) + "answer/" + sender + "/" }
+func (k keys) letter(shard int, sender string, lane uint8) string {
+	return k.lanes(shard, sender) + strconv.Itoa(int(lane))
+}
+func (k keys) allAnswers() string           { return string(k) + "answer/" }
+func (k keys) answers(sender string) string { return k.allAnswers() + sender + "/" }
 func (k keys) answer(sender string, shard int, lane uint8) string {
 	return fmt.Sprintf("%s%d/%d", k.answers(sender), shard, lane)
 }

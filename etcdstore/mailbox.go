@@ -120,7 +120,7 @@ func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[engine.Let
 				return nil
 			}
 			wanted := yield(a, nil)
-			err = s.remove(ctx, kv)
+			_, err = s.remove(ctx, kv)
 			if !wanted {
 				return errStopped
 			}
@@ -145,12 +145,12 @@ func toAnswer(kv *mvccpb.KeyValue, prefix string) (a engine.LetterAnswer, err er
 	return engine.LetterAnswer{Shard: shard, Lane: lane, Answer: data}, err
 }
 
-// remove deletes the key unless it was written again since.
-func (s *Store) remove(ctx context.Context, kv *mvccpb.KeyValue) error {
-	_, err := s.transact(ctx,
+// remove deletes the key unless it was written again since. It reports false, too, when only an earlier copy was applied.
+func (s *Store) remove(ctx context.Context, kv *mvccpb.KeyValue) (bool, error) {
+	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),
 		},
 		[]clientv3.Op{clientv3.OpDelete(string(kv.Key))}, nil)
-	return err
+	return err == nil && resp.Succeeded, err
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 
 	"taskledger/engine"
 )
@@ -23,28 +21,32 @@ type Store struct {
 	meta    meta
 	timeout time.Duration
 	log     *slog.Logger
+	stream  atomic.Uint64 // that new watches join
 }
 
 var _ engine.Store = (*Store)(nil)
 
 // Open connects, refuses servers that are too old, and creates or reads the cluster's meta record. ctx bounds the
-// opening only. It starts no goroutine of its own.
+// opening only. It starts no goroutine of its own. The error wraps ErrDenied when etcd refuses the user, and
+// engine.ErrUnavailable when no member answers or TLS fails; it says why.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{client: cfg.Client, keys: keys(cfg.Cluster + "/"), timeout: cfg.RequestTimeout, log: cfg.Log}
+	var opening tries
 	if s.client == nil {
-		if s.client, err = connect(cfg); err != nil {
-			return nil, fmt.Errorf("connect to etcd: %w", err)
+		if s.client, err = connect(ctx, cfg, &opening); err != nil {
+			return nil, fmt.Errorf("connect to etcd: %w", opening.explain(err, cfg))
 		}
 		s.owned = true
 	}
 	if err := s.open(ctx, cfg); err != nil {
 		s.Close()
-		return nil, fmt.Errorf("open cluster %q: %w", cfg.Cluster, err)
+		return nil, fmt.Errorf("open cluster %q: %w", cfg.Cluster, opening.explain(err, cfg))
 	}
+	opening.end()
 	return s, nil
 }
 
@@ -53,25 +55,6 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 		return err
 	}
 	return s.loadMeta(ctx, cfg.Shards, cfg.Existing)
-}
-
-// connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out.
-func connect(cfg Config) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{
-		Endpoints:            cfg.Endpoints,
-		TLS:                  cfg.TLS,
-		Username:             cfg.Username,
-		Password:             cfg.Password,
-		DialTimeout:          5 * time.Second,
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		// gRPC's own schedule waits up to 2 minutes before it tries a member that was away.
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-			MinConnectTimeout: 5 * time.Second,
-		})},
-		Logger: zap.NewNop(),
-	})
 }
 
 // Close closes the connection unless it came with the Config. Calls under way then fail.

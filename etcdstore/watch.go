@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"taskledger/engine"
 )
@@ -44,11 +46,17 @@ func (s *Store) persist(ctx context.Context, what string, step func() error) err
 
 // watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be in the
 // future of the read that it continues by more than one. It returns the first error of each or of the watch.
+//
+// The client sends watches of equal metadata over one stream, with the log-in of the time when it was opened. Once etcd
+// has forgotten that, every new watch fails as long as an older one holds the stream. So they leave it after an error.
 func (s *Store) watch(ctx context.Context, first, end string, rev int64, each func(*clientv3.Event) error) error {
+	stream := s.stream.Load()
+	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(stream, 10))
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(rev)) {
 		if err := resp.Err(); err != nil {
+			s.stream.CompareAndSwap(stream, stream+1)
 			return fmt.Errorf("watch from revision %d: %w", rev, err)
 		}
 		for _, ev := range resp.Events {
@@ -79,9 +87,10 @@ func (s *Store) tail(ctx context.Context, prefix string, each func(*mvccpb.KeyVa
 
 // list calls each with what is stored under prefix, page by page. Nothing that was stored at the returned revision and
 // still is was missed.
-func (s *Store) list(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error) (rev int64, err error) {
+func (s *Store) list(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error, opts ...clientv3.OpOption) (rev int64, err error) {
+	opts = append(opts, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailPage))
 	for from := prefix; ; {
-		resp, err := s.get(ctx, from, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailPage))
+		resp, err := s.get(ctx, from, opts...)
 		if err != nil {
 			return 0, err
 		}

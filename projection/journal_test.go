@@ -57,7 +57,7 @@ func (j *journal) add(id events.TaskID, body events.Body) *projection.Task {
 
 func (j *journal) addEvent(ev events.Event) *projection.Task {
 	j.t.Helper()
-	t, err := j.state.Apply(j.entry.Add(ev))
+	t, err := j.state.Apply(j.state.Task(ev.Task), j.entry.Add(ev))
 	if err != nil {
 		j.t.Fatalf("%s of %s: %v", ev.Kind(), ev.Task, err)
 	}

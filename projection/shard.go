@@ -42,8 +42,8 @@ func NewShard(id int) *Shard {
 	return &Shard{
 		id:       uint16(id),
 		tasks:    map[events.TaskID]*Task{},
-		due:      queue{before: byDue},
-		finished: queue{before: byKeepUntil},
+		due:      queue{rank: rankDue, before: byCreation},
+		finished: queue{rank: rankKeepUntil, before: byOutcome},
 		ready:    map[string]*queue{},
 		running:  map[string]*queue{},
 		kinds:    map[kindKey]*Kind{},
@@ -67,7 +67,7 @@ func (s *Shard) Replay(e *events.Entry) error {
 		return fmt.Errorf("%w: entry %d of shard %d is of %d, the one before of %d", ErrChain, e.Number, s.id, e.Time, s.Time)
 	}
 	for i := range e.Events {
-		if _, err := s.Apply(&e.Events[i]); err != nil {
+		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {
 			return fmt.Errorf("entry %d of shard %d: %w", e.Number, s.id, err)
 		}
 	}
@@ -75,9 +75,9 @@ func (s *Shard) Replay(e *events.Entry) error {
 	return nil
 }
 
-// Apply folds one event, whose entry must be completed by Seal, and returns the task; nil after Deleted.
-func (s *Shard) Apply(ev *events.Event) (*Task, error) {
-	t := s.tasks[ev.Task]
+// Apply folds one event of t, what Task returns of the event's task, and returns the task as it is then; nil after
+// Deleted. The event's entry must be completed by Seal.
+func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if err := check(t, ev); err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (s *Shard) lift(t *Task) {
 	}
 	from := t.in
 	from.remove(t)
-	if from.len() == 0 && from.before == nil {
+	if from.len() == 0 && from.rank == nil {
 		delete(s.running, t.Node)
 	}
 }
@@ -308,7 +308,7 @@ func (s *Shard) kind(c *events.Created) *Kind {
 	if k == nil {
 		ready := s.ready[c.Behavior]
 		if ready == nil {
-			ready = &queue{before: byPriority}
+			ready = &queue{rank: rankPriority, before: byDue}
 			s.ready[c.Behavior] = ready
 		}
 		k = &Kind{c.Behavior, c.Policy, ready}

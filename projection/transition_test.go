@@ -156,7 +156,7 @@ func TestApply_IllegalTransitionsAreNamedAndLeaveNoTrace(t *testing.T) {
 func wantRefused(t *testing.T, j *journal, ev events.Event, from, to projection.Phase) {
 	t.Helper()
 	before, beforePlaces := viewAll(j.state), places(j.state)
-	got, err := j.state.Apply(&ev)
+	got, err := j.state.Apply(j.state.Task(ev.Task), &ev)
 	var refused *projection.TransitionError
 	switch {
 	case !errors.As(err, &refused):

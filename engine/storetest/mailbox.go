@@ -83,6 +83,7 @@ var mailboxes = map[string]func(*world){
 		old := pull(w, w.B.Letters(w.ctx, 0))()
 		w.post(0, "s1", 0, "new")
 		w.answer(old, "to the old")
+		w.post(0, last, 0, "marker") // comes in the place of a letter that is gone
 		next := pull(w, w.B.Letters(w.ctx, 0))
 		l := next()
 		w.wantLetter(l, "s1", 0, "new")

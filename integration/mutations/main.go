@@ -19,8 +19,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// atOnce is how many builds and tests run side by side: while one test waits, another is built.
+const atOnce = 2
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -39,21 +44,39 @@ func run(ctx context.Context, filter string) error {
 	}
 	defer os.RemoveAll(dir)
 	chosen := slices.DeleteFunc(slices.Clone(mutations), func(m mutation) bool { return !strings.Contains(m.name, filter) })
-	errs := []error{green(ctx, chosen)}
+	jobs := []func() error{func() error { return green(ctx, chosen) }}
 	for _, m := range chosen {
-		if ctx.Err() != nil {
-			break
-		}
-		began := time.Now()
-		err := m.kill(ctx, dir)
-		verdict := "red"
-		if err != nil {
-			verdict = "NOT RED"
-			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
-		}
-		fmt.Printf("%-8s %5.1fs  %-58s %s\n", verdict, time.Since(began).Seconds(), m.name, m.test)
+		jobs = append(jobs, func() error { return m.try(ctx, dir) })
 	}
-	return errors.Join(append(errs, ctx.Err())...)
+	return errors.Join(sideBySide(ctx, jobs), ctx.Err())
+}
+
+// sideBySide runs the jobs, in order, a few at a time, until ctx ends, and returns their errors.
+func sideBySide(ctx context.Context, jobs []func() error) error {
+	errs := make([]error, len(jobs))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range atOnce {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(jobs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				errs[i] = jobs[i]()
+			}
+		})
+	}
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+// try makes the mutation and prints whether its test is red.
+func (m *mutation) try(ctx context.Context, dir string) error {
+	began := time.Now()
+	err := m.kill(ctx, dir)
+	verdict := "red"
+	if err != nil {
+		verdict, err = "NOT RED", fmt.Errorf("%s: %w", m.name, err)
+	}
+	fmt.Printf("%-8s %5.1fs  %-58s %s\n", verdict, time.Since(began).Seconds(), m.name, m.test)
+	return err
 }
 
 // green runs the tests of all mutations on the code as it is.
@@ -96,6 +119,10 @@ func byDepth(names []string) map[string][]string {
 
 // kill runs the mutation's test on the mutated code, and returns an error unless the test fails.
 func (m *mutation) kill(ctx context.Context, dir string) error {
+	dir, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		return err
+	}
 	overlay, err := m.lay(dir)
 	if err != nil {
 		return err
@@ -112,7 +139,7 @@ func (m *mutation) kill(ctx context.Context, dir string) error {
 	return nil
 }
 
-// lay writes the mutated file and the description of the overlay, and returns the latter's path.
+// lay writes the mutated file and the description of the overlay into an empty directory, and returns the latter's path.
 func (m *mutation) lay(dir string) (string, error) {
 	text, err := os.ReadFile(m.file)
 	if err != nil {

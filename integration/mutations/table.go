@@ -85,6 +85,9 @@ var otherWrites = []mutation{
 	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []edit{
 		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
 	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},
+	{"mail swept without the revision that was old", "etcdstore/mailbox.go", []edit{
+		{`			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),` + "\n", ""},
+	}, store, "TestSweepMail_LetterWrittenMeanwhileStays"},
 }
 
 var decisions = []mutation{
@@ -152,6 +155,12 @@ var assignments = []mutation{
 	{"roll call that releases assignments under way", "engine/decide.go", []edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
 	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
+	{"roll call that releases what another part lists", "engine/decide.go", []edit{
+		{" && c.covers(t.Started) && ", " && "},
+	}, engine, "TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne"},
+	{"drain that does not wait for its roll call", "engine/drain.go", []edit{
+		{"	m.waitForOwners(ctx, told)\n", "	_ = told\n"},
+	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
 	{"roll call that doubts the owner's own starts", "engine/decide.go", []edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
 	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},

@@ -29,6 +29,7 @@ type Options struct {
 	NoNATS bool          // no member ever has a bus
 	Shards int           // default 8
 	TTL    time.Duration // of sessions; default 3s
+	Etcd   *EtcdMembers  // reached over the network, by every member with a client of its own; default: one in this process
 }
 
 // Cluster is etcd, NATS, and the nodes and clients that a test starts on them, all in this process. When the test ends,
@@ -36,7 +37,7 @@ type Options struct {
 // the test's goroutine, unless they say otherwise.
 type Cluster struct {
 	NATS *NATS            // nil without
-	Etcd *clientv3.Client // needs no connection
+	Etcd *clientv3.Client // needs no connection unless Options name an etcd
 
 	t       testing.TB
 	options Options
@@ -58,7 +59,11 @@ func New(t testing.TB, o Options) *Cluster {
 		o.TTL = defaultTTL
 	}
 	c := &Cluster{t: t, options: o, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	_, c.Etcd = StartEtcd(t)
+	if o.Etcd != nil {
+		c.Etcd = o.Etcd.client()
+	} else {
+		_, c.Etcd = StartEtcd(t)
+	}
 	if !o.NoNATS {
 		c.NATS = StartNATS(t)
 	}
@@ -78,7 +83,11 @@ func (c *Cluster) connect(name string) (*etcdstore.Store, *natsbus.Bus, *slog.Lo
 	log := c.log.With("member", name)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: c.Etcd, Shards: c.options.Shards, Log: log})
+	cfg := etcdstore.Config{Client: c.Etcd, Shards: c.options.Shards, Log: log}
+	if c.options.Etcd != nil {
+		cfg.Client, cfg.Endpoints = nil, c.options.Etcd.Endpoints
+	}
+	store, err := etcdstore.Open(ctx, cfg)
 	if err != nil {
 		c.t.Fatalf("open the store of %s: %v", name, err)
 	}

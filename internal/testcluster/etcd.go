@@ -18,7 +18,18 @@ const startTimeout = 30 * time.Second
 // that needs no connection.
 func StartEtcd(t testing.TB) (endpoint string, client *clientv3.Client) {
 	t.Helper()
-	e, err := embed.StartEtcd(etcdConfig(t.TempDir()))
+	e := startEtcd(t, func(*embed.Config) {})
+	client = v3client.New(e.Server)
+	t.Cleanup(func() { client.Close() })
+	return e.Clients[0].Addr().String(), client
+}
+
+// startEtcd starts a member that lives as long as the test, and waits until it serves.
+func startEtcd(t testing.TB, configure func(*embed.Config)) *embed.Etcd {
+	t.Helper()
+	cfg := etcdConfig(t.TempDir())
+	configure(cfg)
+	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		t.Fatalf("start etcd: %v", err)
 	}
@@ -30,18 +41,16 @@ func StartEtcd(t testing.TB) (endpoint string, client *clientv3.Client) {
 	case <-time.After(startTimeout):
 		t.Fatalf("etcd not ready after %s", startTimeout)
 	}
-	client = v3client.New(e.Server)
-	t.Cleanup(func() { client.Close() })
-	return e.Clients[0].Addr().String(), client
+	return e
 }
 
 // etcdConfig trades durability, which no test of one process can see, for speed.
 func etcdConfig(dir string) *embed.Config {
-	loopback := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	loopback := func() []url.URL { return []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}} }
 	cfg := embed.NewConfig()
 	cfg.Dir = dir
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = loopback, loopback
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = loopback, loopback
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = loopback(), loopback()
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = loopback(), loopback()
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.TickMs, cfg.ElectionMs = 10, 100 // milliseconds; it has nobody to hear from
 	cfg.UnsafeNoFsync = true

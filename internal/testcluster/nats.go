@@ -1,6 +1,7 @@
 package testcluster
 
 import (
+	"crypto/tls"
 	"net"
 	"strconv"
 	"testing"
@@ -14,8 +15,12 @@ const startWithin = 10 * time.Second
 
 // NATS is a NATS server on a loopback port of its own, which it keeps when it is started again.
 type NATS struct {
-	URL   string // stays the same
-	Token string // asked of clients from the next Start on; "" = none
+	URL string // stays the same
+
+	// What clients are asked for from the next Start on; the zero values ask for nothing.
+	Token          string
+	User, Password string
+	TLS            *tls.Config
 
 	t      testing.TB
 	port   int
@@ -41,6 +46,11 @@ func (n *NATS) Start() {
 		Host:            "127.0.0.1",
 		Port:            n.port,
 		Authorization:   n.Token,
+		Username:        n.User,
+		Password:        n.Password,
+		TLS:             n.TLS != nil,
+		TLSVerify:       n.TLS != nil && n.TLS.ClientAuth == tls.RequireAndVerifyClientCert,
+		TLSConfig:       n.TLS,
 		NoLog:           true,
 		NoSigs:          true,
 		NoSystemAccount: true,
@@ -54,6 +64,14 @@ func (n *NATS) Start() {
 		n.t.Fatalf("NATS server on port %d not ready after %s", n.port, startWithin)
 	}
 	n.server = s
+}
+
+// Secure starts the server again, with what its clients are to be asked for.
+func (n *NATS) Secure(config *tls.Config, user, password string) {
+	n.t.Helper()
+	n.Stop()
+	n.TLS, n.User, n.Password = config, user, password
+	n.Start()
 }
 
 // Stop cuts all connections and waits until the server is gone. A stopped server stays so.

@@ -73,16 +73,38 @@ func (c *Cluster) verifier() (asker *engine.Client, served bool) {
 	return asker, served
 }
 
-// checkNothingLeft asserts that members which left in order have ended their sessions.
+// emptySlot is the value of a mailbox key without a letter, as package etcdstore specifies it.
+const emptySlot = "\x92\x01\xc0"
+
+// Letters is the number of letters that lie in the mailbox of a shard.
+func (c *Cluster) Letters(shard int) (n int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	keys, err := c.Etcd.Get(ctx, fmt.Sprintf("%smailbox/%d/", prefix, shard), clientv3.WithPrefix())
+	if err != nil {
+		c.t.Fatalf("look for letters: %v", err)
+	}
+	for _, kv := range keys.Kvs {
+		if string(kv.Value) != emptySlot {
+			n++
+		}
+	}
+	return n
+}
+
+// checkNothingLeft asserts that members which left in order have ended their sessions and removed their mail.
 func (c *Cluster) checkNothingLeft() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	keys, err := c.Etcd.Get(ctx, prefix+"node/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		c.t.Errorf("look for keys left behind: %v", err)
-		return
-	}
-	for _, kv := range keys.Kvs {
-		c.t.Errorf("key %s is left behind", kv.Key)
+	for _, kind := range []string{"node/", "mailbox/", "answer/"} {
+		keys, err := c.Etcd.Get(ctx, prefix+kind, clientv3.WithPrefix())
+		if err != nil {
+			c.t.Errorf("look for keys left behind: %v", err)
+			return
+		}
+		for _, kv := range keys.Kvs {
+			c.t.Errorf("key %s is left behind: %.100q", kv.Key, kv.Value)
+		}
 	}
 }

@@ -1,0 +1,125 @@
+package storetest
+
+import (
+	"errors"
+
+	"taskledger/engine"
+)
+
+var sweeps = map[string]func(*world){
+	"SweepMail/RemovesWhatWasNotWrittenSince": func(w *world) {
+		w.post(0, "s1", 0, "letter")
+		w.exchange(1, "s2", 3, "answer")
+		before := w.sweep(0, 0)
+		w.sweep(before, 2)
+		w.wantNoLetters()
+		w.wantNoAnswer("s2")
+	},
+	"SweepMail/LeavesWhatWasWrittenLater": func(w *world) {
+		w.post(0, "s1", 0, "old")
+		w.post(0, "s1", 1, "old")
+		before := w.sweep(0, 0)
+		w.post(0, "s1", 0, "later")
+		w.exchange(0, "s2", 0, "later")
+		w.sweep(before, 1)
+		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "later")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s2"))(), 0, 0, "later")
+	},
+	"SweepMail/NothingWrittenBeforeNothing": func(w *world) {
+		w.post(0, "s1", 0, "letter")
+		w.sweep(0, 0)
+		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "letter")
+	},
+	"SweepMail/TouchesMailAlone": func(w *world) {
+		o := w.own(w.A)
+		one := w.append(w.A, o, engine.Head{}, "one")
+		w.sweep(w.sweep(0, 0), 0)
+		w.append(w.A, o, one, "two")
+		if got := w.journal(1); len(got) != 2 {
+			w.Errorf("journal is %q", got)
+		}
+	},
+	"SweepMail/RemovesManyPages": func(w *world) {
+		const n = 100
+		for lane := range uint8(n) {
+			w.post(1, "s1", lane, "letter")
+		}
+		w.sweep(w.sweep(0, 0), n)
+	},
+	"SweepMail/SweptLetterCanBePostedAgain": func(w *world) {
+		w.post(0, "s1", 0, "letter")
+		letters := pull(w, w.B.Letters(w.ctx, 0))
+		old := letters()
+		w.sweep(w.sweep(0, 0), 1)
+		w.post(0, "s1", 0, "letter")
+		w.answer(old, "to the swept one")
+		w.answer(letters(), "to the new one")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "to the new one")
+	},
+	"RemoveMail/RemovesLettersAndAnswersOfOneSender": func(w *world) {
+		for _, sender := range []string{"s", "s1"} {
+			for shard := range w.A.Cluster().Shards {
+				w.post(shard, sender, 3, "letter")
+			}
+			w.exchange(0, sender, 0, "answer")
+		}
+		if err := w.A.RemoveMail(w.ctx, "s"); err != nil {
+			w.Fatal(err)
+		}
+		w.wantNoAnswer("s")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "answer")
+		for shard := range w.A.Cluster().Shards {
+			w.wantLetter(pull(w, w.B.Letters(w.ctx, shard))(), "s1", 3, "letter")
+		}
+	},
+	"RemoveMail/LateAnswerToARemovedLetterDoesNothing": func(w *world) {
+		w.post(0, "s1", 0, "question")
+		l := pull(w, w.B.Letters(w.ctx, 0))()
+		if err := w.A.RemoveMail(w.ctx, "s1"); err != nil {
+			w.Fatal(err)
+		}
+		w.answer(l, "late")
+		w.wantNoAnswer("s1")
+	},
+	"RemoveMail/OfNoSenderIsRefused": func(w *world) {
+		w.post(0, "s1", 0, "letter")
+		for _, sender := range []string{"", "s1/0", "s 1"} {
+			if err := w.A.RemoveMail(w.ctx, sender); !errors.Is(err, engine.ErrRefused) {
+				w.Errorf("sender %q: %v, want %v", sender, err, engine.ErrRefused)
+			}
+		}
+		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "letter")
+	},
+}
+
+// sweep sweeps mail and returns the present revision.
+func (w *world) sweep(before int64, want int) int64 {
+	w.Helper()
+	swept, revision, err := w.A.SweepMail(w.ctx, before)
+	if err != nil || swept != want || revision < before || revision == 0 {
+		w.Fatalf("sweep up to revision %d: %d removed at revision %d, %v; want %d", before, swept, revision, err, want)
+	}
+	return revision
+}
+
+// wantNoAnswer asserts that no answer waits for a sender: the next one, of the highest lane, comes first.
+func (w *world) wantNoAnswer(sender string) {
+	w.Helper()
+	w.exchange(1, sender, 255, "marker")
+	w.wantAnswer(pull(w, w.A.Answers(w.ctx, sender))(), 1, 255, "marker")
+}
+
+// exchange posts a letter and answers it.
+func (w *world) exchange(shard int, sender string, lane uint8, answer string) {
+	w.Helper()
+	w.post(shard, sender, lane, "question")
+	for l, err := range w.B.Letters(w.ctx, shard) {
+		if err != nil {
+			w.Fatal(err)
+		}
+		if l.Sender == sender && l.Lane == lane {
+			w.answer(l, answer)
+			return
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// sweepMailEvery is the time between two sweeps of mail that others have left behind. Senders give up after as long: what
+	// they still want answered they have posted again since, or will.
+	sweepMailEvery = giveUp
+	// removeMailWithin bounds how long a client that leaves removes its mail. What it cannot remove is swept.
+	removeMailWithin = time.Second
+)
+
+// sweepMail removes the mail of senders that are gone, as long as this node owns shard 0: letters and answers that were
+// not written during the last period.
+func (m *member) sweepMail(ctx context.Context) error {
+	timer := time.NewTimer(sweepMailEvery)
+	defer timer.Stop()
+	var noted int64
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		noted = m.sweepOnce(ctx, noted)
+		timer.Reset(sweepMailEvery)
+	}
+}
+
+// sweepOnce removes mail last written at a revision up to noted and returns what to note for the next time; 0 = nothing.
+func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
+	if m.view.Load().Owners[0].Node != m.session.ID {
+		return 0
+	}
+	swept, revision, err := m.store.SweepMail(ctx, noted)
+	if swept > 0 {
+		m.log.InfoContext(ctx, "mail of senders that are gone is removed", "keys", swept)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			m.log.WarnContext(ctx, "mail of senders that are gone will be swept again", "err", err)
+		}
+		return noted
+	}
+	return revision
+}
+
+// removeMail removes what the client has left in the store, as it ends for good.
+func (c *Client) removeMail(ctx context.Context) {
+	if c.cfg.Store == nil || !c.router.posted.Load() || c.killed.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+	defer cancel()
+	if err := c.cfg.Store.RemoveMail(ctx, c.router.sender); err != nil {
+		c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "err", err)
+	}
+}

@@ -1,0 +1,127 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"taskledger/engine"
+)
+
+// tryPause is the time between two tries.
+const tryPause = 50 * time.Millisecond
+
+// ErrDenied reports that etcd does not know the user, or does not let it use the cluster's keys.
+var ErrDenied = errors.New("etcd denies access")
+
+// connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out. With
+// a user it logs in, which ctx bounds.
+func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, error) {
+	living, end := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, end)
+	client, err := clientv3.New(clientv3.Config{
+		Context:              living,
+		Endpoints:            cfg.Endpoints,
+		TLS:                  cfg.TLS,
+		Username:             cfg.Username,
+		Password:             cfg.Password,
+		DialTimeout:          5 * time.Second,
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		// gRPC's own schedule waits up to 2 minutes before it tries a member that was away.
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+				MinConnectTimeout: 5 * time.Second,
+			}),
+			grpc.WithChainUnaryInterceptor(tries.intercept),
+		},
+		Logger: zap.NewNop(),
+	})
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		end() // which closes the client
+		return nil, err
+	}
+	return client, nil
+}
+
+// tries makes the single tries of requests while a store is opened. The client alone would wait for a connection until
+// the request times out, and then tell nothing but that.
+type tries struct {
+	ended atomic.Bool
+	last  atomic.Pointer[error] // why the last one that met no server did not
+}
+
+// errTLS ends a request for good.
+type errTLS struct{ error }
+
+// intercept implements grpc.UnaryClientInterceptor. Nothing that Open sends does harm when it is sent again.
+func (t *tries) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if t.ended.Load() { // certificates may be mended while requests wait
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	opts = append(opts, grpc.WaitForReady(false))
+	for {
+		err := invoke(ctx, method, req, reply, conn, opts...)
+		if status.Code(err) != codes.Unavailable {
+			return err
+		}
+		reason := errors.New(status.Convert(err).Message())
+		t.last.Store(&reason)
+		if strings.Contains(reason.Error(), "tls: ") {
+			return errTLS{reason}
+		}
+		select {
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		case <-time.After(tryPause):
+		}
+	}
+}
+
+// end lets the client do as it likes.
+func (t *tries) end() { t.ended.Store(true) }
+
+// explain adds to why a store could not be opened what the client does not tell.
+func (t *tries) explain(err error, cfg Config) error {
+	user := "a client without user"
+	if cfg.Username != "" {
+		user = fmt.Sprintf("user %q", cfg.Username)
+	}
+	for _, denied := range []error{rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrPermissionDenied} {
+		if errors.Is(err, denied) {
+			return fmt.Errorf("%w to %s: %w", ErrDenied, user, err)
+		}
+	}
+	if _, ok := errors.AsType[errTLS](err); ok {
+		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+	}
+	if !timedOut(err) {
+		return err
+	}
+	if last := t.last.Load(); last != nil {
+		return fmt.Errorf("%w: %w: %w", engine.ErrUnavailable, err, *last)
+	}
+	return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+}
+
+// timedOut knows the ways in which the client tells so.
+func timedOut(err error) bool {
+	code := status.Code(err)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		code == codes.DeadlineExceeded || code == codes.Canceled
+}

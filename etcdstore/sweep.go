@@ -1,0 +1,65 @@
+package etcdstore
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// removeRanges is how many ranges one request deletes: etcd takes 128 operations by default.
+const removeRanges = 100
+
+// SweepMail is described in engine.Sweeper. It counts what it knows to have removed itself.
+func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error) {
+	now, err := s.get(ctx, s.keys.meta(), clientv3.WithKeysOnly())
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the present revision: %w", err)
+	}
+	if before <= 0 {
+		return 0, now.Header.Revision, nil
+	}
+	for _, prefix := range []string{s.keys.mailbox(), s.keys.allAnswers()} {
+		_, err := s.list(ctx, prefix, func(kv *mvccpb.KeyValue) error {
+			if kv.ModRevision > before {
+				return nil
+			}
+			removed, err := s.remove(ctx, kv)
+			if removed {
+				swept++
+			}
+			return err
+		}, clientv3.WithKeysOnly())
+		if err != nil {
+			return swept, 0, fmt.Errorf("sweep %s: %w", prefix, err)
+		}
+	}
+	return swept, now.Header.Revision, nil
+}
+
+// RemoveMail is described in engine.Sweeper. The letters go first: without its letter an answer cannot be put any more.
+func (s *Store) RemoveMail(ctx context.Context, sender string) error {
+	if !validSender(sender) {
+		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, engine.ErrRefused)
+	}
+	var ranges []string
+	for shard := range s.meta.shards {
+		ranges = append(ranges, s.keys.lanes(shard, sender))
+	}
+	ranges = append(ranges, s.keys.answers(sender))
+	for len(ranges) > 0 {
+		n := min(len(ranges), removeRanges)
+		var deletes []clientv3.Op
+		for _, prefix := range ranges[:n] {
+			deletes = append(deletes, clientv3.OpDelete(prefix, clientv3.WithPrefix()))
+		}
+		if _, err := s.transact(ctx, nil, deletes, nil); err != nil {
+			return fmt.Errorf("remove mail of %q: %w", sender, err)
+		}
+		ranges = ranges[n:]
+	}
+	return nil
+}
