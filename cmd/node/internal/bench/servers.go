@@ -19,43 +19,54 @@ import (
 
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
 )
 
 var discard = slog.New(slog.DiscardHandler)
 
-// servers is the etcd and NATS under measurement: in this process, or in a child that ends with it.
+// servers is the NATS and etcd under measurement: NATS in this process, etcd too or in a child that ends with it.
 type servers struct {
-	embedded *embedded.Servers // nil: a child
-	child    *child
-	raw      *clientv3.Client // of the kind that the engine uses
+	embedded *embedded.Servers // beside a child its etcd is idle
+	child    *child            // nil: etcd is in this process
+	raw      *clientv3.Client  // of the kind that the engine uses
 }
 
-// startServers starts servers in this process, or in a process of their own when self is not empty.
-func startServers(ctx context.Context, self []string) (*servers, error) {
+// startServers starts servers in this process, and etcd in a process of its own when self is not empty.
+func startServers(ctx context.Context, self []string) (s *servers, err error) {
+	s = &servers{}
+	if s.embedded, err = embedded.StartServers(ctx, embedded.ServersConfig{Log: discard}); err != nil {
+		return nil, err
+	}
 	if len(self) == 0 {
-		in, err := embedded.StartServers(ctx, embedded.ServersConfig{Log: discard})
-		if err != nil {
-			return nil, err
-		}
-		return &servers{embedded: in, raw: in.EtcdClient()}, nil
+		s.raw = s.embedded.EtcdClient()
+		return s, nil
 	}
-	c, err := startChild(self)
+	if s.child, err = startChild(self); err != nil {
+		return nil, errors.Join(fmt.Errorf("start etcd in a process of its own: %w", err), s.embedded.Close())
+	}
+	s.raw, err = clientv3.New(clientv3.Config{Endpoints: []string{s.child.Etcd}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
-		return nil, fmt.Errorf("start servers in a process of their own: %w", err)
+		return nil, errors.Join(err, s.child.close(), s.embedded.Close())
 	}
-	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Etcd}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
-	if err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return &servers{child: c, raw: raw}, nil
+	return s, nil
 }
 
 // link opens one more store and bus.
 func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
-	if s.embedded != nil {
-		return cluster.On(ctx, s.embedded, 0, discard)
+	if s.child == nil {
+		return cluster.On(ctx, s.embedded, "", 0, discard)
 	}
-	return cluster.At(ctx, cluster.Addresses{Etcd: []string{s.child.Etcd}, NATS: []string{s.child.NATS}, Log: discard})
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: []string{s.child.Etcd}, Log: discard})
+	if err != nil {
+		return nil, err
+	}
+	bus, err := natsbus.Open(natsbus.Config{URLs: []string{s.embedded.NATSURL()}, InProcess: s.embedded.NATSInProcess(),
+		Key: store.Cluster().Key, Log: discard})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &cluster.Link{Store: store, Bus: bus}, nil
 }
 
 // applied is how many requests that write etcd has applied so far.
@@ -82,10 +93,10 @@ func (s *servers) cpu() (time.Duration, error) {
 }
 
 func (s *servers) close() error {
-	if s.embedded != nil {
+	if s.child == nil {
 		return s.embedded.Close()
 	}
-	return errors.Join(s.raw.Close(), s.child.close())
+	return errors.Join(s.raw.Close(), s.child.close(), s.embedded.Close())
 }
 
 func processCPU() (time.Duration, error) {
@@ -97,9 +108,9 @@ func processCPU() (time.Duration, error) {
 }
 
 // greeting is what a child says first.
-type greeting struct{ Etcd, NATS string }
+type greeting struct{ Etcd string }
 
-// child is servers in a process of their own. They end when its standard input does, so they never outlive this process.
+// child is etcd in a process of its own. It ends when its standard input does, so it never outlives this process.
 type child struct {
 	greeting
 	process *exec.Cmd
@@ -136,11 +147,11 @@ func startChild(self []string) (*child, error) {
 // cpu asks the child for its processor time.
 func (c *child) cpu() (time.Duration, error) {
 	if _, err := io.WriteString(c.in, "cpu\n"); err != nil {
-		return 0, fmt.Errorf("ask the servers for their processor time: %w", err)
+		return 0, fmt.Errorf("ask etcd for its processor time: %w", err)
 	}
 	line, err := c.out.ReadString('\n')
 	if err != nil {
-		return 0, fmt.Errorf("ask the servers for their processor time: %w", err)
+		return 0, fmt.Errorf("ask etcd for its processor time: %w", err)
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 	return time.Duration(n), err
@@ -148,15 +159,15 @@ func (c *child) cpu() (time.Duration, error) {
 
 func (c *child) close() error { return errors.Join(c.in.Close(), c.process.Wait()) }
 
-// Serve is the child: it runs servers on temporary data, greets with their addresses, answers every line of in with the
+// Serve is the child: it runs etcd on temporary data, greets with its address, answers every line of in with the
 // processor time used so far in nanoseconds, and ends with in.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
-	s, err := embedded.StartServers(context.WithoutCancel(ctx), embedded.ServersConfig{Log: discard})
+	s, err := embedded.StartServers(context.WithoutCancel(ctx), embedded.ServersConfig{NoNATS: true, Log: discard})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := json.NewEncoder(out).Encode(greeting{s.EtcdEndpoint(), s.NATSURL()}); err != nil {
+	if err := json.NewEncoder(out).Encode(greeting{s.EtcdEndpoint()}); err != nil {
 		return err
 	}
 	for lines := bufio.NewScanner(in); lines.Scan(); {

@@ -29,8 +29,8 @@ func (a *app) benchCommand() *cobra.Command {
 A's futures resolve. Windows of that alternate with windows of the baseline: single puts of 256 bytes by 64 writers,
 through the same kind of client. Compare ratios: the speed of a shared machine changes from minute to minute.
 
-With --client inproc etcd runs in this process. With grpc etcd and NATS run in a process of their own, and processor time
-is that of both.`,
+NATS runs in this process. So does etcd with --client inproc; with grpc it runs in a process of its own, and processor
+time is that of both.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"a thousand callers, for half a minute", []string{"bench", "--in-flight", "1000", "--duration", "30s"}},
