@@ -41,6 +41,7 @@ const (
 const (
 	laneSubmit = "0"
 	laneWork   = "1"
+	laneQuery  = "2"
 	laneOffer  = "3"
 )
 

@@ -34,8 +34,10 @@ type placement struct {
 	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
 	order    [][]string        // by shard: session ids, best first
 	members  int64             // revision of the view that order was computed from
-	asking   bool
 	leaving  bool
+
+	asked int                // the shard that is being asked for
+	given context.CancelFunc // ends the wait for the answer; nil: none is asked for
 }
 
 func newPlacement(m *member) *placement {
@@ -151,6 +153,9 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
 		own.stop() // somebody else has it, and this node did not notice for want of work
 	}
+	if p.given != nil && p.asked == shard && key.Node == p.m.session.ID {
+		p.given() // the answer is late, or lost
+	}
 	if p.busy[shard] || p.broken[shard] != "" {
 		return
 	}
@@ -169,9 +174,10 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && !p.asking && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime:
-		p.asking = true
-		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, shard) })
+	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime:
+		wait, given := context.WithCancel(ctx)
+		p.asked, p.given = shard, given
+		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
 	}
 	if alive {
 		delete(p.unserved, shard)
@@ -326,39 +332,44 @@ func (p *placement) preferOwn() {
 
 var errStays = errors.New("the owner keeps the shard")
 
-// askFor asks the owner of a shard that belongs here to hand it over, having read its journal, so that nobody waits.
-func (p *placement) askFor(ctx context.Context, shard int) error {
-	defer func() {
-		p.mu.Lock()
-		p.asking = false
-		p.mu.Unlock()
-	}()
+// askFor asks the owner of a shard that belongs here to hand it over, having read its journal, so that nobody waits. The
+// owner key alone tells whether it did; it waits for the answer until wait ends.
+func (p *placement) askFor(ctx, wait context.Context, shard int) error {
+	defer p.askNoMore(shard)
 	have := &loaded{state: projection.NewShard(shard)}
 	var err error
 	if have.head, err = p.replay(ctx, shard, have.state, have.head); err != nil {
 		return err
 	}
-	ask, cancel := context.WithTimeout(ctx, p.m.ttl)
-	a, err := p.m.router.ask(ask, shard, laneQuery, &handOverCommand{p.m.session.ID})
+	wait, cancel := context.WithTimeout(wait, p.m.ttl)
+	a, err := p.m.router.ask(wait, shard, laneQuery, &handOverCommand{p.m.session.ID})
 	cancel()
 	if err == nil {
 		err = a.err("")
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errStays, err)
-	}
-	v, err := p.m.look(ctx)
-	if err != nil {
-		return err
+	v, unread := p.m.look(ctx)
+	if unread != nil {
+		return fmt.Errorf("%w: %w", errStays, unread)
 	}
 	key := v.Owners[shard]
-	if key.Node != p.m.session.ID {
+	switch {
+	case key.Node != p.m.session.ID && err != nil:
+		return fmt.Errorf("%w: %w", errStays, err)
+	case key.Node != p.m.session.ID:
 		return errStays
 	}
-	p.mu.Lock()
-	p.asking = false
-	p.mu.Unlock()
+	p.askNoMore(shard)
 	return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, have)
+}
+
+// askNoMore allows to ask for another shard, unless one is asked for already.
+func (p *placement) askNoMore(shard int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given != nil && p.asked == shard {
+		p.given()
+		p.given = nil
+	}
 }
 
 // wantsToGive reports whether a shard served here belongs to the node that asks for it.

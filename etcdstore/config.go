@@ -35,7 +35,8 @@ type Config struct {
 	Endpoints []string
 	// TLS secures the connections, and http:// is an error then. Default: as the endpoints say.
 	TLS *tls.Config
-	// Username and Password authenticate to etcd; one without the other is an error. Default none.
+	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read
+	// and write the keys that start with Cluster and a slash, nothing else. Default none.
 	Username, Password string
 	// Client is used instead of Endpoints, TLS, Username and Password. The caller closes it, after the Store.
 	Client *clientv3.Client

@@ -50,10 +50,13 @@ func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, e
 		Logger: zap.NewNop(),
 	})
 	if !stop() {
-		err = ctx.Err()
+		if err == nil {
+			_ = client.Close() // tells that its context ended
+		}
+		return nil, ctx.Err()
 	}
 	if err != nil {
-		end() // which closes the client
+		end()
 		return nil, err
 	}
 	return client, nil

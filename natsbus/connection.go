@@ -80,6 +80,9 @@ func (b *Bus) gone(*nats.Conn) { b.link.report(false) }
 
 // retried logs the first failure of an outage as a warning: attempts go on for ever, every second or two.
 func (b *Bus) retried(err error) {
+	if b.ctx.Err() != nil {
+		return // the bus is being closed
+	}
 	level := slog.LevelDebug
 	if !errors.Is(err, errLater) && b.unreachable.CompareAndSwap(false, true) {
 		level = slog.LevelWarn

@@ -17,11 +17,12 @@ import (
 
 // Config configures the process. The zero value works.
 type Config struct {
-	Dir    string            // data; default: a temporary directory that Close removes
-	Node   engine.NodeConfig // Store, Bus and SessionFile are set by StartWith
-	NoNATS bool              // etcd only
-	Shards int               // of a cluster that is created; default 16
-	Log    *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: discard
+	Dir     string            // data; default: a temporary directory that Close removes
+	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith
+	NoNATS  bool              // etcd only
+	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
+	Shards  int               // of a cluster that is created; default 16
+	Log     *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: discard
 }
 
 // Node is an engine.Node whose servers live in this process.
@@ -61,7 +62,7 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, cfg Config) (err error) {
-	if n.store, n.bus, err = n.Connect(ctx, cfg.Shards, cfg.Log); err != nil {
+	if n.store, n.bus, err = n.Connect(ctx, cfg.Cluster, cfg.Shards, cfg.Log); err != nil {
 		return err
 	}
 	cfg.Node.Store = n.store
@@ -88,17 +89,19 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	}
 }
 
-// Connect opens a store and a bus (nil without NATS) on the servers, for one more node or client in this process. The
-// caller closes them before the servers.
-func (s *Servers) Connect(ctx context.Context, shards int, log *slog.Logger) (*etcdstore.Store, *natsbus.Bus, error) {
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: s.EtcdClient(), Shards: shards, Log: log})
+// Connect opens a store and a bus (nil without NATS) of the named cluster ("" = "taskledger") on the servers, for one more
+// node or client in this process. shards counts only when that creates the cluster; 0 = 16. The caller closes both before
+// the servers.
+func (s *Servers) Connect(ctx context.Context, cluster string, shards int, log *slog.Logger) (*etcdstore.Store, *natsbus.Bus, error) {
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: cluster, Client: s.EtcdClient(), Shards: shards, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.nats == nil {
 		return store, nil, nil
 	}
-	bus, err := natsbus.Open(natsbus.Config{URLs: []string{s.NATSURL()}, InProcess: s.NATSInProcess(), Key: store.Cluster().Key, Log: log})
+	bus, err := natsbus.Open(natsbus.Config{Cluster: cluster, Key: store.Cluster().Key, URLs: []string{s.NATSURL()},
+		InProcess: s.NATSInProcess(), Log: log})
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}

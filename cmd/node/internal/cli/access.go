@@ -16,6 +16,7 @@ import (
 
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
+	"taskledger/etcdstore"
 )
 
 const (
@@ -45,7 +46,7 @@ func (c *access) flags() *pflag.FlagSet {
 	f.StringVar(&c.dir, "data", defaultDir, "directory of the node to ask, or of the data to serve")
 	f.StringSliceVar(&at.Etcd, "etcd", nil, "endpoints of etcd `host:port,...`, instead of --data")
 	f.StringSliceVar(&at.NATS, "nats", nil, "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
-	f.StringVar(&at.Cluster, "cluster", "", "name of the cluster in that etcd and NATS (default taskledger)")
+	f.StringVar(&at.Cluster, "cluster", "", "`name` of the cluster in etcd and NATS, which can hold several (default taskledger)")
 	f.StringVar(&at.EtcdTLS.CA, "etcd-ca", "", "PEM `file` of the authorities that etcd's certificate is checked against")
 	f.StringVar(&at.EtcdTLS.Cert, "etcd-cert", "", "PEM `file` of the certificate to show to etcd")
 	f.StringVar(&at.EtcdTLS.Key, "etcd-key", "", "PEM `file` of its key")
@@ -62,18 +63,25 @@ func (c *access) flags() *pflag.FlagSet {
 	return f
 }
 
-// given returns the flags that a further command needs to reach the same cluster.
-func (c *access) given() (args []string) {
+// given returns the flags that a further command needs to reach the same cluster, without passwords. It names the
+// directory, if there is one, in the flag dir: data or join.
+func (c *access) given(dir string) (args []string) {
+	if len(c.addresses.Etcd) == 0 && (dir == "join" || c.dir != defaultDir) {
+		args = append(args, "--"+dir, c.dir)
+	}
 	c.set.VisitAll(func(f *pflag.Flag) {
-		switch {
-		case !f.Changed, f.Name == "timeout", f.Name == "data" && (c.dir == defaultDir || len(c.addresses.Etcd) > 0):
-			return
-		}
 		value := f.Value.String()
-		if slice, ok := f.Value.(pflag.SliceValue); ok {
-			value = strings.Join(slice.GetSlice(), ",")
+		switch f.Name {
+		case "timeout", "data":
+			return
+		case "etcd":
+			value = strings.Join(c.addresses.Etcd, ",")
+		case "nats":
+			value = strings.Join(cluster.Bare(c.addresses.NATS), ",")
 		}
-		args = append(args, "--"+f.Name, value)
+		if f.Changed {
+			args = append(args, "--"+f.Name, value)
+		}
 	})
 	return args
 }
@@ -84,7 +92,7 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cl
 		if len(c.addresses.NATS) > 0 {
 			return nil, &usageError{"--nats needs --etcd"}
 		}
-		return cluster.In(ctx, c.dir, log)
+		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, Existing: existing, Log: log})
 	}
 	at := c.addresses
 	at.Log, at.Existing = log, existing
@@ -137,10 +145,14 @@ var errTimeout = fmt.Errorf("%w: no answer within --timeout", engine.ErrUnavaila
 
 // withClient runs fn with a client that leaves nothing behind.
 func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
-	link, err := a.access.open(ctx, discard, true)
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	link, err := a.access.open(ctx, log, true)
 	if errors.Is(err, cluster.ErrNoNode) {
-		start := []string{"serve"}
-		return fmt.Errorf("%w; start one with: %s", err, a.command(append(start, a.access.given()...)...))
+		dir := "data"
+		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
+			dir = "join"
+		}
+		return fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given(dir)...)...))
 	}
 	if err != nil {
 		return err

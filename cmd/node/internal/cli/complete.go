@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -44,7 +45,9 @@ func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) [
 	if a.settings.apply(cmd.Flags()) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	_ = a.withClient(ctx, func(client Client) error { // without a cluster there is nothing to offer
+	quiet := *a
+	quiet.Err = io.Discard
+	_ = quiet.withClient(ctx, func(client Client) error { // without a cluster there is nothing to offer
 		found = words(ctx, client)
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
 )
 
 // What the program ends with; scripts rely on it.
@@ -30,7 +31,8 @@ func codeOf(err error) int {
 	case errors.Is(err, engine.ErrNotFound):
 		return exitNotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
-		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse):
+		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
+		errors.Is(err, etcdstore.ErrDenied):
 		return exitRefused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded):

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,9 +162,10 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	}
 	if a.serve.join != "" {
 		a.access.dir = a.serve.join
-		link, err := cluster.In(ctx, a.serve.join, log)
+		link, err := cluster.In(ctx, a.serve.join,
+			cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Log: log})
 		if errors.Is(err, cluster.ErrNoNode) {
-			err = fmt.Errorf("%w; start one with: %s", err, a.command("serve", "--data", a.serve.join))
+			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
 		return link, nil, err
 	}
@@ -172,7 +174,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	if err != nil {
 		return nil, nil, err
 	}
-	link, err := cluster.On(ctx, servers, a.serve.shards, log)
+	link, err := cluster.On(ctx, servers, a.access.addresses.Cluster, a.serve.shards, log)
 	return link, servers, err
 }
 
@@ -221,14 +223,7 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))
 	}
-	where := a.access.given()
-	if a.serve.join != "" {
-		where = []string{"--data", a.serve.join}
-	}
-	join := append([]string{"serve"}, where...)
-	if len(a.access.addresses.Etcd) == 0 {
-		join = []string{"serve", "--join", a.access.dir}
-	}
+	where := a.access.given("data")
 	if servers != nil {
 		fmt.Fprintf(&b, "  data  %s\n", servers.Dir())
 	}
@@ -239,6 +234,6 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 	if name == next {
 		next = "c"
 	}
-	fmt.Fprintf(&b, "  %s\n\n", a.command(append(join, "--name", next)...))
+	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), []string{"--name", next})...))
 	fmt.Fprint(a.Out, b.String())
 }

@@ -67,20 +67,21 @@ func (l *Link) AwaitEven(ctx context.Context, nodes int) error {
 	return context.Cause(ctx)
 }
 
-// On links to servers of this process. shards counts only when it creates the cluster; 0 = 16.
-func On(ctx context.Context, servers *embedded.Servers, shards int, log *slog.Logger) (*Link, error) {
-	store, bus, err := servers.Connect(ctx, shards, log)
+// On links to servers of this process. shards counts only when it creates the named cluster ("" = "taskledger"); 0 = 16.
+func On(ctx context.Context, servers *embedded.Servers, name string, shards int, log *slog.Logger) (*Link, error) {
+	store, bus, err := servers.Connect(ctx, name, shards, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: bare([]string{servers.NATSURL()})}, nil
+	return &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: Bare([]string{servers.NATSURL()})}, nil
 }
 
 // probeWithin bounds the look whether anybody listens where a directory says.
 const probeWithin = time.Second
 
-// In links to the node that runs on dir. It wraps ErrNoNode when none does.
-func In(ctx context.Context, dir string, log *slog.Logger) (*Link, error) {
+// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, Existing and Log count. It
+// wraps ErrNoNode when no node runs there.
+func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	found, err := embedded.ReadAdvertised(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w on %s", ErrNoNode, dir)
@@ -90,7 +91,7 @@ func In(ctx context.Context, dir string, log *slog.Logger) (*Link, error) {
 			return nil, fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 		}
 	}
-	a := Addresses{Etcd: found.Etcd, Log: log}
+	a = Addresses{Cluster: a.Cluster, Shards: a.Shards, Existing: a.Existing, Log: a.Log, Etcd: found.Etcd}
 	if found.NATS != "" {
 		a.NATS = []string{found.NATS}
 	}
@@ -124,7 +125,9 @@ type Addresses struct {
 	Log                    *slog.Logger
 }
 
-// At links to the servers at the addresses. It wraps engine.ErrUnavailable when etcd does not answer.
+// At links to the servers at the addresses. It wraps engine.ErrUnavailable when etcd cannot be reached, and
+// etcdstore.ErrDenied when it refuses the user. Connections without TLS to other machines are logged as warnings. NATS is
+// connected, and its refusals logged, while the link is used.
 func At(ctx context.Context, a Addresses) (*Link, error) {
 	etcdTLS, err := a.EtcdTLS.config()
 	if err != nil {
@@ -138,18 +141,18 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.warnPlain(ctx)
 	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: a.Cluster, Shards: a.Shards, Endpoints: a.Etcd, TLS: etcdTLS,
 		Username: a.EtcdUser, Password: a.EtcdPassword, Existing: a.Existing, Log: a.Log})
-	if errors.Is(err, etcdstore.ErrNoCluster) {
-		err = fmt.Errorf("%w at %s: %w", ErrNoNode, strings.Join(a.Etcd, ", "), err)
+	switch {
+	case errors.Is(err, etcdstore.ErrNoCluster):
+		return nil, fmt.Errorf("%w at %s: %w", ErrNoNode, strings.Join(a.Etcd, ", "), err)
+	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, etcdstore.ErrDenied):
+		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(a.Etcd, ", "), err)
+	case err != nil:
+		return nil, err // of a: endpoints in it may hold a password
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: etcd does not answer at %s: %w", engine.ErrUnavailable, strings.Join(a.Etcd, ", "), err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	link := &Link{Store: store, Etcd: a.Etcd, NATS: bare(urls)}
+	link := &Link{Store: store, Etcd: a.Etcd, NATS: Bare(urls)}
 	if len(urls) == 0 {
 		return link, nil
 	}
@@ -163,6 +166,9 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 
 // withUser puts user and password into every URL that has none.
 func withUser(raw []string, user, password string) (urls []string, err error) {
+	if user != "" && password == "" {
+		return nil, &engine.InvalidError{Field: "nats-user", Problem: "want a password, too"}
+	}
 	for _, text := range raw {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" {
@@ -176,8 +182,8 @@ func withUser(raw []string, user, password string) (urls []string, err error) {
 	return urls, nil
 }
 
-// bare returns the URLs without what only members may see.
-func bare(raw []string) (urls []string) {
+// Bare returns the URLs without what only members may see.
+func Bare(raw []string) (urls []string) {
 	for _, text := range raw {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			u.User = nil

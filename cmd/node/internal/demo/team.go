@@ -53,7 +53,7 @@ func startTeam(ctx context.Context, log *slog.Logger, behavior func(name string)
 }
 
 func (t *team) add(ctx context.Context, name string, b engine.Behavior) error {
-	link, err := cluster.On(ctx, t.servers, 0, t.log)
+	link, err := cluster.On(ctx, t.servers, "", 0, t.log)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,43 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/internal/testcluster"
+)
+
+func TestAt_WarnsOfConnectionsToOtherMachinesWithoutTLS(t *testing.T) {
+	t.Parallel()
+	ca := cluster.TLS{CA: testcluster.NewAuthority(t).File}
+	ended, end := context.WithCancel(t.Context())
+	end() // nobody is to be asked
+	for name, c := range map[string]struct {
+		at   cluster.Addresses
+		want []string
+	}{
+		"loopback":       {cluster.Addresses{Etcd: []string{"127.0.0.1:1", "localhost:1", "[::1]:1"}, NATS: []string{"nats://localhost:1"}}, nil},
+		"TLS":            {cluster.Addresses{Etcd: []string{"192.0.2.1:1"}, NATS: []string{"nats://192.0.2.2:1"}, EtcdTLS: ca, NATSTLS: ca}, nil},
+		"TLS by address": {cluster.Addresses{Etcd: []string{"https://192.0.2.1:1"}, NATS: []string{"tls://192.0.2.2:1"}}, nil},
+		"none": {cluster.Addresses{Etcd: []string{"192.0.2.1:1", "http://etcd.test:1"}, NATS: []string{"nats://u:hunter2@[2001:db8::1]:1"}},
+			[]string{"server=etcd host=192.0.2.1\n", "server=etcd host=etcd.test\n", "server=nats host=2001:db8::1\n"}},
+	} {
+		var log bytes.Buffer
+		c.at.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if link, err := cluster.At(ended, c.at); err == nil {
+			t.Errorf("%s: linked without servers: %v", name, link.Close())
+		}
+		if n := strings.Count(log.String(), "without TLS"); n != len(c.want) {
+			t.Errorf("%s: %d warnings, want %d: %s", name, n, len(c.want), log.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: no %q in %s", name, want, log.String())
+			}
+		}
+	}
+}
