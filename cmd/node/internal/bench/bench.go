@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -132,11 +132,11 @@ func (m *measurement) measure(ctx context.Context, duration time.Duration) error
 		return err
 	}
 	for range pairs {
-		debug.FreeOSMemory() // neither window pays for the other's garbage
+		runtime.GC() // neither window pays for the other's garbage
 		if err := m.engineWindow(ctx, length); err != nil {
 			return err
 		}
-		debug.FreeOSMemory()
+		runtime.GC()
 		w, err := closedLoop(ctx, putWriters, length, m.put)
 		if err != nil {
 			return err
