@@ -56,9 +56,9 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 				t.Errorf("%s: swept up to %v, want %v", what, got, before)
 			}
 		}
-		time.Sleep(sweepMailEvery - 1)
+		time.Sleep(sweepMailEvery - time.Nanosecond)
 		want("before the first period has ended")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want("the first period only notes", 0)
 		s.is(200, nil)
 		time.Sleep(sweepMailEvery)
