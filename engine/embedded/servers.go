@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -62,7 +63,7 @@ func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 }
 
 func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
-	if err := s.occupy(); err != nil {
+	if err := s.occupy(ctx); err != nil {
 		return err
 	}
 	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, zapInto(cfg.Log, &s.closing)); err != nil {
@@ -82,7 +83,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 }
 
 // occupy makes the directory and locks it. What a killed process advertised there is void.
-func (s *Servers) occupy() (err error) {
+func (s *Servers) occupy(ctx context.Context) (err error) {
 	if s.temporary {
 		s.dir, err = os.MkdirTemp("", "taskledger-")
 	} else {
@@ -91,14 +92,35 @@ func (s *Servers) occupy() (err error) {
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	s.lock, err = fileutil.TryLockFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fileutil.ErrLocked) {
+	if s.lock, err = lock(ctx, filepath.Join(s.dir, "lock")); errors.Is(err, fileutil.ErrLocked) {
 		return fmt.Errorf("%s: %w", s.dir, ErrDirInUse)
 	}
 	if err != nil {
 		return fmt.Errorf("lock directory: %w", err)
 	}
 	return withdraw(s.dir)
+}
+
+const (
+	// lockWithin is how long a lock may be held by nobody: a process that this one starts shares its locks until it has
+	// replaced its memory, also those that were closed meanwhile.
+	lockWithin = time.Second
+	lockPause  = 10 * time.Millisecond
+)
+
+// lock locks a file, or returns fileutil.ErrLocked when it stays locked.
+func lock(ctx context.Context, path string) (*fileutil.LockedFile, error) {
+	for end := time.Now().Add(lockWithin); ; {
+		file, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if !errors.Is(err, fileutil.ErrLocked) || time.Now().After(end) {
+			return file, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lockPause):
+		}
+	}
 }
 
 // Dir is where the data lies.

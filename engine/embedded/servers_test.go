@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
@@ -326,5 +327,20 @@ func TestServers_DamagedDataEndsTheStartNamingTheDir(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), dir) {
 			t.Errorf("start on damaged %s: %v\n%s", c.file, err, out)
 		}
+	}
+}
+
+// A process that starts another one shares its locks with it for a moment. Such a lock may outlive the servers that held it.
+func TestServers_LockThatOutlivesThemIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	held, err := fileutil.LockFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan error, 1)
+	time.AfterFunc(50*time.Millisecond, func() { released <- held.Close() })
+	start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+	if err := <-released; err != nil {
+		t.Fatal(err)
 	}
 }
