@@ -156,6 +156,19 @@ func (o *owner) park(b delivery) {
 	b.reply(b.batch, nil)
 }
 
+// closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are given.
+// Late copies are known by the number.
+func (o *owner) closeOffers(sender string, number uint64) {
+	o.offers = slices.DeleteFunc(o.offers, func(p *parkedOffer) bool { return p.sender == sender && p.number <= number })
+	lane := projection.SenderLane{Sender: sender, Lane: laneOffer}
+	if last, ok := o.seen[lane]; ok && last.number >= number {
+		return
+	}
+	if row := o.state.Decided(lane); row == nil || row.Number < number {
+		o.remember(lane, number, nil)
+	}
+}
+
 // expand turns recorded names of attempts into assignments, as far as the attempts are still current.
 func (o *owner) expand(answers []answer) []answer {
 	if len(answers) != 1 {

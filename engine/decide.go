@@ -269,7 +269,7 @@ func byStart(a, b *projection.Task) int { return cmp.Compare(a.Started, b.Starte
 // and those that an owner before this one started on its own node (began is the first entry of this ownership). Attempts
 // that the roll call does not cover are left alone, and what a full entry leaves over is for the next one. It returns the
 // node's attempts that are over or cancelled.
-func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
+func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName, all bool) {
 	present := make(map[attemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
 		present[a] = true
@@ -287,11 +287,12 @@ func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over 
 	}
 	slices.SortFunc(missing, byStart)
 	for _, t := range missing {
-		if !d.full() {
-			d.giveBack(t, &events.Released{Until: d.now})
+		if d.full() {
+			return over, false
 		}
+		d.giveBack(t, &events.Released{Until: d.now})
 	}
-	return over
+	return over, true
 }
 
 func (d *decider) progress(c *progressCommand) answer {

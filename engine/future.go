@@ -81,10 +81,10 @@ func (f *Future) Then(fn func(result []byte, err error)) {
 
 // Close stops watching; the task goes on.
 func (f *Future) Close() {
+	f.resolve(nil, ErrClosed) // first: from now on it is not added
 	if f.futures != nil {
 		f.futures.remove(f)
 	}
-	f.resolve(nil, ErrClosed)
 }
 
 // watchLocked begins to watch, once. The lock order is future before registry; the registry never calls a future with

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"runtime"
 	"sync"
+	"time"
 )
 
 // delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once
@@ -58,13 +58,19 @@ func (i *inbox) from(here *lanesHere) {
 	i.here = here
 }
 
-// gather lets whoever is ready to run add to the next entry, as long as somebody does: events per entry decide what a
-// task costs.
+// gather lets whoever is ready to run add to the next entry, as long as somebody does and for yieldMost: events per entry
+// decide what a task costs.
 func (i *inbox) gather() {
-	for had := -1; ; {
-		runtime.Gosched()
+	i.mu.Lock()
+	here := i.here
+	i.mu.Unlock()
+	if here == nil {
+		return
+	}
+	began := time.Now()
+	for had := -1; here.r.yield(); {
 		has := i.size()
-		if has == had {
+		if has == had || time.Since(began) > yieldMost {
 			return
 		}
 		had = has

@@ -37,6 +37,7 @@ type member struct {
 	place    *placement
 	load     *load
 	draining atomic.Bool
+	over     atomic.Bool // its attempts are given up
 
 	clockWrong atomic.Bool // too far off the other nodes'
 
@@ -91,7 +92,7 @@ func (m *member) run(ctx context.Context) error {
 		m.drain(session)
 	}
 	cause := context.Cause(base)
-	m.exec.cancelAll(m, errFenced)
+	m.giveUpAttempts()
 	end(errStopped)
 	if err := g.Wait(); err != nil && cause == nil {
 		cause = err
@@ -206,11 +207,17 @@ func (m *member) watchFence(ctx context.Context) error {
 		}
 		left := m.expiry() - m.age()
 		if left <= 0 {
-			m.exec.cancelAll(m, errFenced)
+			m.giveUpAttempts()
 			return errExpired
 		}
 		timer.Reset(left)
 	}
+}
+
+// giveUpAttempts cancels and forgets the attempts of the session. Nobody may take them for missing: functions may go on.
+func (m *member) giveUpAttempts() {
+	m.over.Store(true)
+	m.exec.cancelAll(m, errFenced)
 }
 
 // watchMembers keeps the view of who is there.

@@ -322,7 +322,7 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	d.origin = o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal})
 	for i, c := range b.commands {
 		if roll, ok := c.(*rollCallCommand); ok {
-			answers[i] = o.rollCall(d, roll)
+			answers[i] = o.rollCall(d, b.sender, roll)
 			continue
 		}
 		answers[i] = d.decide(c)
@@ -349,11 +349,15 @@ func (o *owner) remember(lane projection.SenderLane, number uint64, answers []an
 	o.seen[lane] = answered{number, answers}
 }
 
-func (o *owner) rollCall(d *decider, c *rollCallCommand) answer {
+func (o *owner) rollCall(d *decider, sender string, c *rollCallCommand) answer {
 	if c.Epoch != o.ownership.Revision {
 		return answer{code: answerStale}
 	}
-	over := d.rollCall(c, o.ownership.Session.ID, o.began)
+	o.closeOffers(sender, c.Answered)
+	over, all := d.rollCall(c, o.ownership.Session.ID, o.began)
+	if !all {
+		return answer{code: answerTryAgain}
+	}
 	if len(over) == 0 {
 		return answer{}
 	}

@@ -96,15 +96,20 @@ func (m *member) callRolls(answered map[int]uint64) <-chan struct{} {
 
 func (m *member) callRoll(shard int, answered uint64, finish func()) {
 	epoch := m.view.Load().Owners[shard].Revision // read before the attempts: see rollCallCommand
-	parts := partsOfRollCall(rollCallCommand{Node: m.session.ID, Epoch: epoch, Answered: answered}, m.exec.names(m, shard))
+	attempts := m.exec.names(m, shard)
+	if m.over.Load() { // attempts are forgotten although they may still run
+		m.offers.rollCalled(shard, true)
+		finish()
+		return
+	}
+	parts := partsOfRollCall(rollCallCommand{Node: m.session.ID, Epoch: epoch, Answered: answered}, attempts)
 	var stale atomic.Bool
 	var left atomic.Int64
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
 		m.router.send(shard, laneWork, c, func(a answer, err error) {
 			switch {
-			case err != nil:
-			case a.code == answerStale:
+			case err != nil, a.code == answerStale:
 				stale.Store(true)
 			default:
 				m.cancelOver(shard, a)

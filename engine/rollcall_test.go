@@ -89,7 +89,7 @@ func TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
 		missing := attempts[i]
 		for _, c := range partsOfRollCall(rollCallCommand{Node: farID, Answered: 1}, slices.Delete(attempts, i, i+1)) {
 			var over []attemptName
-			kinds := l.entry(func(d *decider) { over = d.rollCall(c, selfID, 1) })
+			kinds := l.entry(func(d *decider) { over, _ = d.rollCall(c, selfID, 1) })
 			var want []string
 			if c.covers(missing.Started) {
 				want = []string{"Released"}
@@ -141,4 +141,52 @@ func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 	if due := of.rollCallsDue(func(int) bool { return false }); len(due) != 1 {
 		t.Errorf("roll calls due are %v, want one", due)
 	}
+}
+
+// An entry takes no more releases. Nobody would call again for the rest, so the command itself comes again.
+func TestRollCall_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
+	l := newLedger(t)
+	const n = 4000
+	for first := 0; first < n; first += 500 {
+		l.entry(func(d *decider) {
+			for i := range 500 {
+				c := submitOf(Policy{})
+				c.Task = events.TaskID(fmt.Sprintf("%0*d", events.MaxIDBytes, first+i))
+				d.submit(c)
+				d.start(d.state.Task(c.Task), farID, 1, time.Second)
+			}
+		})
+	}
+	for calls := 1; ; calls++ {
+		var all bool
+		l.entry(func(d *decider) { _, all = d.rollCall(&rollCallCommand{Node: farID, Answered: 1}, selfID, 1) })
+		if all {
+			if calls < 2 {
+				t.Error("all were released by one entry: the test shows nothing")
+			}
+			break
+		}
+	}
+	for task := range l.state.Running(farID) {
+		t.Fatalf("task %s still runs", task.ID)
+	}
+}
+
+// The node has given an offer up whose copy, or whose parking, is still with the owner. Filled, it would bring an attempt
+// that the node drops and nobody asks for.
+func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
+	b := newBench(t, -1)
+	parked, late := b.offer(), b.offer()
+	b.deliver(parked)
+	b.turn()
+	b.deliver(b.next(parked.batch.sender, laneWork,
+		&rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision, Answered: late.batch.number}))
+	b.turn()
+	b.deliver(late)
+	b.turn()
+	b.submit(Policy{})
+	if got := b.task(); got.OnNode() {
+		t.Errorf("task answers offer %d, which its node has given up", got.Offer)
+	}
+	b.assign()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ const (
 // the bus, else through the store. Commands of a lane that gather while a batch is under way become the next batch. A
 // batch is sent again, the same bytes under the same number, until it is answered.
 type router struct {
+	yielder
 	sender    string // random, kept for the life of the node or client
 	principal string
 	bus       Bus   // nil without
@@ -106,7 +106,7 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 		// The first command of a batch lets whoever is ready to run add to it.
 		l.yielding = true
 		l.mu.Unlock()
-		runtime.Gosched()
+		r.yield()
 		l.mu.Lock()
 		l.yielding = false
 	}
@@ -221,6 +221,9 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		switch {
 		case answers[i].code == answerTryAgain:
 			r.send(shard, laneID, c.command, c.done)
+			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.done != nil { // as in ask
+				c.done(answer{}, ErrClosed)
+			}
 		case c.done != nil:
 			c.done(answers[i], nil)
 		}
