@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// yieldMost is how long letting others run may take.
-	yieldMost = time.Millisecond
-	// yieldPause is how long nobody yields after it has taken longer.
-	yieldPause = 5 * time.Second
+	// yieldMost is how long letting others run may take, which is half a time slice.
+	yieldMost = 5 * time.Millisecond
+	// yieldShare bounds the time spent in yields that take longer to one part in so many.
+	yieldShare = 20
 )
 
 // yielder lets whoever is ready to run go first. Where many goroutines compute, that waits for a time slice of each of
@@ -24,8 +24,9 @@ func (y *yielder) yield() bool {
 		return false
 	}
 	runtime.Gosched()
-	if now := time.Since(clockBase); now-began > yieldMost {
-		y.not.Store(int64(now + yieldPause))
+	now := time.Since(clockBase)
+	if took := now - began; took > yieldMost {
+		y.not.Store(int64(now + yieldShare*took))
 	}
 	return true
 }
