@@ -133,7 +133,6 @@ func TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost(t *testing.T) {
 	losing.Store(true)
 	j.submit(t, a, "x")
 	awaitTask(t, a.Client, "x", "is given to b", isRunning)
-	losing.Store(false)
 	holding.Store(true)
 	session := b.SessionID()
 	stopped := make(chan struct{})

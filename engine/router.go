@@ -42,7 +42,6 @@ type router struct {
 	connected atomic.Bool           // the bus
 	posts     [postmen]chan *flight // to be posted through the store; those of a shard to one postman, in order
 	detoured  []atomic.Bool         // by shard: the last batch went through the store
-	posted    atomic.Bool           // there may be mail in the store, from here or to here
 	offers    *offers               // takes what concerns laneOffer; nil in a client
 	closed    atomic.Bool
 }
@@ -439,7 +438,6 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f {
 				continue
 			}
-			r.posted.Store(true)
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()

@@ -50,7 +50,7 @@ func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 
 // removeMail removes what the client has left in the store, as it ends for good.
 func (c *Client) removeMail(ctx context.Context) {
-	if c.cfg.Store == nil || !c.router.posted.Load() || c.killed.Err() != nil {
+	if c.cfg.Store == nil || c.killed.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
