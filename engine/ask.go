@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"taskledger/events"
+)
+
+// asker waits for one answer at a time.
+type asker struct {
+	got  chan reply
+	done func(answer, error)
+}
+
+type reply struct {
+	a   answer
+	err error
+}
+
+// askers are those that wait for nothing, to be used again.
+var askers = sync.Pool{New: func() any {
+	got := make(chan reply, 1)
+	return &asker{got, func(a answer, err error) { got <- reply{a, err} }}
+}}
+
+// ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
+// wraps ErrUnavailable; after that it wraps ErrUnknown.
+func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
+	w := askers.Get().(*asker)
+	if !r.send(shard, laneID, c, w.done) {
+		return answer{}, &OverloadError{Cause: fmt.Sprintf("%d commands wait for shard %d", maxWaiting, shard), RetryAfter: time.Second}
+	}
+	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
+		return answer{}, ErrClosed
+	}
+	select {
+	case g := <-w.got:
+		askers.Put(w)
+		return g.a, g.err
+	case <-ctx.Done():
+		if r.withdraw(shard, laneID, c) {
+			return answer{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+		}
+		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+	}
+}
+
+// askTask is ask for a task's shard.
+func (r *router) askTask(ctx context.Context, id events.TaskID, laneID uint8, c command) (answer, error) {
+	return r.ask(ctx, id.Shard(len(r.lanes)), laneID, c)
+}
