@@ -26,12 +26,13 @@ const maxPage = 1000
 
 // ClientConfig configures a process that submits and waits but owns no shard and runs nothing.
 type ClientConfig struct {
-	Bus    Bus          // required unless Store is given
-	Store  Store        // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
-	Shards int          // of the cluster; required without Store, else read from it
-	Name   string       // principal of what it asks, at most 256 bytes; default "client"
-	Log    *slog.Logger // default: discard
-	Now    func() time.Time
+	Bus     Bus           // required unless Store is given
+	Store   Store         // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
+	Archive ArchiveReader // what was trimmed from the store; nil: it is gone
+	Shards  int           // of the cluster; required without Store, else read from it
+	Name    string        // principal of what it asks, at most 256 bytes; default "client"
+	Log     *slog.Logger  // default: discard
+	Now     func() time.Time
 }
 
 // Client submits tasks and follows them. Its methods may be called concurrently. Calls made before Run wait for it, or

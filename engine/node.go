@@ -43,6 +43,13 @@ type NodeConfig struct {
 	Limits map[string]int // attempts at once per behavior; a behavior without one is limited by Slots
 	Owner  *bool          // takes shards; default true
 
+	// Archive keeps what is trimmed from the journals, which is all but what the snapshots of the shards do not cover.
+	// nil: the journals are kept whole.
+	Archive Archive
+	// Drop lets the journals be trimmed without an archive. What happened before the kept snapshots is then forgotten:
+	// no history, and no verification from the beginning. Not together with Archive.
+	Drop bool
+
 	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
 	Grace time.Duration // running attempts get at a drain. Default 30s; negative: none
 
@@ -91,7 +98,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 			return nil, &InvalidError{Field: "limits", Problem: fmt.Sprintf("%s: %d; want a behavior of the node and 0 or more", id, n)}
 		}
 	}
-	client, err := NewClient(ClientConfig{Bus: cfg.Bus, Store: cfg.Store, Name: cfg.Name, Log: cfg.Log, Now: cfg.Now})
+	client, err := NewClient(ClientConfig{Bus: cfg.Bus, Store: cfg.Store, Archive: cfg.reader(), Name: cfg.Name, Log: cfg.Log, Now: cfg.Now})
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +130,20 @@ func checkBehavior(b Behavior) error {
 	return nil
 }
 
+// reader is the archive for reading; nil without one.
+func (c *NodeConfig) reader() ArchiveReader {
+	if c.Archive == nil {
+		return nil
+	}
+	return c.Archive
+}
+
 func (c *NodeConfig) complete() error {
 	if c.Store == nil {
 		return &InvalidError{Field: "store", Problem: "missing"}
+	}
+	if c.Archive != nil && c.Drop {
+		return &InvalidError{Field: "drop", Problem: "given together with archive"}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()

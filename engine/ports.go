@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"taskledger/events"
 )
 
 // Store is what a node needs of etcd; etcdstore implements it, and engine/storetest holds any implementation to it.
@@ -36,8 +38,10 @@ var (
 	ErrRefused = errors.New("write refused")
 	// ErrSessionEnded reports that the lease or the node key of a session is gone for ever.
 	ErrSessionEnded = errors.New("session has ended")
-	// ErrTrimmed reports that the journal no longer holds the entry asked for.
+	// ErrTrimmed reports that what was asked for is no longer held: an entry, or a part of a snapshot.
 	ErrTrimmed = errors.New("entry was trimmed")
+	// ErrFull reports that the store takes no more writes until space is made. Whether the write was made is unknown.
+	ErrFull = errors.New("store is full")
 )
 
 // Head names the entry after which a writer appends: the last one it has folded. Both fields are 0 before the first.
@@ -183,6 +187,106 @@ type Sweeper interface {
 	// RemoveMail removes the letters of a sender and the answers to it. The sender must have ended for good. An error means
 	// that some mail may be left.
 	RemoveMail(ctx context.Context, sender string) error
+}
+
+// Snapshot names a stored state of a shard: the fold of its journal up to Entry, taken by the owner of Epoch.
+type Snapshot struct {
+	Entry uint64      `json:"entry"`
+	Epoch int64       `json:"epoch"` // etcd revision of the ownership that it was taken under
+	Parts int         `json:"parts"`
+	Bytes int64       `json:"bytes"` // of all parts
+	Hash  events.Hash `json:"hash"`  // SHA-256 of the SHA-256 sums of the parts, in order
+}
+
+// SnapshotPointer names the snapshots of a shard that are kept, newest first, at most two.
+type SnapshotPointer struct {
+	Revision int64 // mod revision of the pointer; 0 = no snapshot was ever taken
+	Kept     []Snapshot
+}
+
+// Snapshots keeps states of the shards, two of each. Every write is fenced by the ownership and resolves unknown outcomes
+// itself.
+type Snapshots interface {
+	// PutPart stores part number part, from 0, of the snapshot of an entry. Only Publish makes it count. It wraps ErrFenced,
+	// ErrRefused, or, when ctx ended while the store was full, ErrFull.
+	PutPart(ctx context.Context, o Ownership, entry uint64, part int, data []byte) error
+	// Publish makes s the newest snapshot and seen's newest the older one, and removes the parts of all others. It wraps
+	// ErrFenced when the ownership is gone or the pointer is not the one seen.
+	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
+	// Pointer reads the pointer linearizably. A pointer that cannot be read wraps events.ErrDamaged.
+	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
+	// Parts yields the parts in order, unchecked. A missing one yields ErrTrimmed and ends it.
+	Parts(ctx context.Context, shard int, s Snapshot) iter.Seq2[[]byte, error]
+}
+
+// Trimmer removes entries that snapshots cover.
+type Trimmer interface {
+	// First returns the number of the first entry that the journal holds; 0 = none.
+	First(ctx context.Context, shard int) (uint64, error)
+	// Trim removes the entries from first up to, but not, until, in pieces, each fenced by the ownership and compared with
+	// the pointer p. It wraps ErrRefused unless p keeps two snapshots of which the older covers until, and ErrFenced when the
+	// ownership is gone or the pointer has changed. What an error leaves is trimmed by the next call.
+	Trim(ctx context.Context, o Ownership, p SnapshotPointer, first, until uint64) error
+}
+
+// Usage is how full the store is.
+type Usage struct {
+	InUse    int64 `json:"in_use"` // bytes that hold something; the worst of all members
+	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the worst of all members
+	Quota    int64 `json:"quota"`  // of the file, above which the store takes no writes
+	Revision int64 `json:"revision"`
+	Full     bool  `json:"full"` // the alarm is raised: the store takes no writes that need space
+}
+
+// Housekeeping keeps the store from filling up.
+type Housekeeping interface {
+	Usage(ctx context.Context) (Usage, error)
+	// Compact forgets replaced and removed values of before the revision. One that was compacted already is no error.
+	Compact(ctx context.Context, revision int64) error
+	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait meanwhile, for seconds. It wraps
+	// ErrRefused where the store is not the process's own.
+	Defragment(ctx context.Context) error
+}
+
+// ArchiveHead is the end of a shard's archive. The zero value is the end of an empty one.
+type ArchiveHead struct {
+	Entry    uint64 // the last one archived
+	Sequence uint64 // where the archive keeps the segment that ends with it
+}
+
+// MaxSegmentBytes bounds the entries packed into one segment of the archive, so that it fits a message of 1 MiB.
+const MaxSegmentBytes = 896 << 10
+
+// ErrConflict reports that a shard's archive does not continue as its writer supposed.
+var ErrConflict = errors.New("archive continues otherwise")
+
+// Archiver appends entries to the archive, where they stay when the journal is trimmed; natsbus implements it.
+type Archiver interface {
+	// Head reads the end of a shard's archive.
+	Head(ctx context.Context, shard int) (ArchiveHead, error)
+	// Archive appends consecutive entries as one segment, at most MaxSegmentBytes unless it is a single entry, and returns
+	// when they are acknowledged as durable. Sending them again, after an error of unknown outcome, stores them once. It
+	// wraps ErrConflict when something else follows after.
+	Archive(ctx context.Context, shard int, after ArchiveHead, entries []Record) (ArchiveHead, error)
+	// Confirm reads the segment at head back and compares it with entries. It wraps ErrConflict when they differ.
+	Confirm(ctx context.Context, shard int, head ArchiveHead, entries []Record) error
+	// Settled is how long after its acknowledgement a segment may count as durable.
+	Settled() time.Duration
+}
+
+// ArchiveReader reads what was archived; natsbus implements it.
+type ArchiveReader interface {
+	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
+	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.
+	ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+	// FindArchived yields, newest first, the archived entries that may hold events of the task.
+	FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[Record, error]
+}
+
+// Archive is both.
+type Archive interface {
+	Archiver
+	ArchiveReader
 }
 
 // Message is what came over the bus.
