@@ -83,3 +83,40 @@ func decodeBatch(data []byte) (*batch, error) {
 	}
 	return b, r.Close()
 }
+
+// encodeAnswerMessage writes what goes back to the sender of a batch; nil answers acknowledge that it has come.
+func encodeAnswerMessage(shard int, b *batch, answers []answer) []byte {
+	var body []byte
+	if answers != nil {
+		body = encodeAnswers(answers)
+	}
+	w := wire.Writer{B: make([]byte, 0, len(body)+32)}
+	w.Array(4)
+	w.Uint(uint64(shard))
+	w.Uint(uint64(b.lane))
+	w.Uint(b.number)
+	w.Bytes(body)
+	return w.B
+}
+
+func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, err error) {
+	if err := wire.Scan(data); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	r := wire.NewReader(data)
+	r.ArrayOf(4)
+	shard64, lane64 := r.Uint(), r.Uint()
+	number = r.Uint()
+	body := r.View()
+	if shard64 >= maxShards || lane64 >= uint64(laneCount) {
+		r.Fail("answer from shard %d, lane %d", shard64, lane64)
+	}
+	shard, laneID = int(shard64), uint8(lane64)
+	if err := r.Close(); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	if body != nil {
+		answers, err = decodeAnswers(body)
+	}
+	return shard, laneID, number, answers, err
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -304,5 +305,20 @@ func TestOutcome_FailureBecomesATaskError(t *testing.T) {
 	if !errors.As(err, &failure) || !errors.Is(err, ErrCancelled) || failure.Task != "a" || failure.Attempt != 3 || failure.Message != "m" ||
 		!failure.Retryable || failure.Properties["k"] != "v" {
 		t.Errorf("%+v", err)
+	}
+}
+
+func TestFutures_ClosedBesideAFirstLookLeavesNothingRegistered(t *testing.T) {
+	w := newWaiters(t)
+	for range 2000 {
+		f := w.future(lifeOne, 1)
+		var both sync.WaitGroup
+		both.Go(f.Close)
+		both.Go(func() { f.Done() })
+		both.Wait()
+		w.wantResolved(f, "", ErrClosed)
+	}
+	if n := len(w.shards[0].waiting); n != 0 {
+		t.Errorf("%d closed futures are registered", n)
 	}
 }

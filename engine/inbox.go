@@ -116,3 +116,34 @@ func (i *inbox) putBack(lane uint8, rest []delivery) {
 	i.mu.Unlock()
 	i.ring()
 }
+
+// lanesHere are the lanes of a shard whose owner is in this process. It takes what waits in them when its turn begins, so
+// that everything that has come until then shares an entry.
+type lanesHere struct {
+	r     *router
+	shard int
+}
+
+func (h *lanesHere) waiting() (n int) {
+	for _, laneID := range []uint8{laneSubmit, laneWork} {
+		l := &h.r.lanes[h.shard][laneID]
+		l.mu.Lock()
+		n += len(l.waiting)
+		l.mu.Unlock()
+	}
+	return n
+}
+
+// depart appends the next batches.
+func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
+	for _, laneID := range []uint8{laneSubmit, laneWork} {
+		l := &h.r.lanes[h.shard][laneID]
+		l.mu.Lock()
+		f := h.r.nextFlight(l, h.shard, laneID)
+		l.mu.Unlock()
+		if f != nil {
+			lanes[laneID] = append(lanes[laneID], delivery{f.batch, h.r.replyHere(h.shard)})
+		}
+	}
+	return lanes
+}

@@ -190,3 +190,23 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 	}
 	b.assign()
 }
+
+func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
+	w := newWaiters(t)
+	m := &member{Node: &Node{Client: &Client{router: w.router}, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}}
+	m.view.Store(&Membership{Owners: map[int]Owner{0: {Revision: 1}}})
+	rolls := func() int {
+		m.offers.shards[0].calling = 1
+		m.callRoll(0, 7, func() {})
+		mail := w.inbox.take(&mail{})
+		return len(mail.lanes[laneWork])
+	}
+	m.over.Store(true)
+	if n := rolls(); n != 0 || !m.offers.shards[0].rollCall {
+		t.Errorf("%d roll calls without the attempts that were forgotten; to be repeated: %t", n, m.offers.shards[0].rollCall)
+	}
+	m.over.Store(false)
+	if n := rolls(); n != 1 {
+		t.Errorf("%d roll calls of a living session, want 1", n)
+	}
+}

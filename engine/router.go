@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"taskledger/internal/wire"
 )
 
 const (
@@ -269,37 +267,6 @@ func (r *router) ownerHere(shard int, laneID uint8) *inbox {
 	return here
 }
 
-// lanesHere are the lanes of a shard whose owner is in this process. It takes what waits in them when its turn begins, so
-// that everything that has come until then shares an entry.
-type lanesHere struct {
-	r     *router
-	shard int
-}
-
-func (h *lanesHere) waiting() (n int) {
-	for _, laneID := range []uint8{laneSubmit, laneWork} {
-		l := &h.r.lanes[h.shard][laneID]
-		l.mu.Lock()
-		n += len(l.waiting)
-		l.mu.Unlock()
-	}
-	return n
-}
-
-// depart appends the next batches.
-func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
-	for _, laneID := range []uint8{laneSubmit, laneWork} {
-		l := &h.r.lanes[h.shard][laneID]
-		l.mu.Lock()
-		f := h.r.nextFlight(l, h.shard, laneID)
-		l.mu.Unlock()
-		if f != nil {
-			lanes[laneID] = append(lanes[laneID], delivery{f.batch, h.r.replyHere(h.shard)})
-		}
-	}
-	return lanes
-}
-
 // resendShard sends everything under way to a shard again: its owner has changed.
 func (r *router) resendShard(shard int) {
 	for laneID := range r.lanes[shard] {
@@ -513,42 +480,6 @@ func (r *router) receive(data []byte) (shard int, ok bool) {
 	}
 	r.answered(shard, laneID, number, answers)
 	return shard, true
-}
-
-func encodeAnswerMessage(shard int, b *batch, answers []answer) []byte {
-	var body []byte
-	if answers != nil {
-		body = encodeAnswers(answers)
-	}
-	w := wire.Writer{B: make([]byte, 0, len(body)+32)}
-	w.Array(4)
-	w.Uint(uint64(shard))
-	w.Uint(uint64(b.lane))
-	w.Uint(b.number)
-	w.Bytes(body)
-	return w.B
-}
-
-func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, err error) {
-	if err := wire.Scan(data); err != nil {
-		return 0, 0, 0, nil, err
-	}
-	r := wire.NewReader(data)
-	r.ArrayOf(4)
-	shard64, lane64 := r.Uint(), r.Uint()
-	number = r.Uint()
-	body := r.View()
-	if shard64 >= maxShards || lane64 >= uint64(laneCount) {
-		r.Fail("answer from shard %d, lane %d", shard64, lane64)
-	}
-	shard, laneID = int(shard64), uint8(lane64)
-	if err := r.Close(); err != nil {
-		return 0, 0, 0, nil, err
-	}
-	if body != nil {
-		answers, err = decodeAnswers(body)
-	}
-	return shard, laneID, number, answers, err
 }
 
 // hint publishes what nobody depends on: whoever misses it finds out by other means.

@@ -422,3 +422,18 @@ func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 		}
 	})
 }
+
+func TestRouter_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		w.ask("a")
+		first := w.want("at once", 1, 0)
+		if !w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, func(answer, error) { w.failAll() }) {
+			t.Fatal("b was refused")
+		}
+		again := w.ask("c")
+		w.reply(first, []answer{{run: 1}})
+		w.reply(w.want("after the answer", 1, 0), []answer{{run: 1}, {code: answerTryAgain}})
+		w.wantResult(again, 0, ErrClosed)
+	})
+}
