@@ -77,7 +77,7 @@ func expected(body events.Body) ([]any, events.Payload) {
 		p := b.Policy
 		return []any{b.Behavior, b.Priority, int64(b.NotBefore), []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost,
 			p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), uint8(p.Existing), p.Priority,
-			p.Retain.Milliseconds()}}, b.Params
+			p.Retain.Milliseconds(), p.RetainCount}}, b.Params
 	case *events.Started:
 		return []any{b.Node, b.Attempt, b.Offer, int64(b.Lease)}, nil
 	case *events.Progressed:

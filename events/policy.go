@@ -20,6 +20,7 @@ type Policy struct {
 	Existing    Existing      // what a submit does that meets a final record
 	Priority    int64         // higher first; 0 to 9,223,371; default 0
 	Retain      time.Duration // of a finished task in memory; default 24h
+	RetainCount int           // finished tasks of the behavior that a shard keeps in memory; default 10,000
 }
 
 // Backoff is exponential with full jitter: before retry k the wait is random between 0 and min(Max, Base*2^(k-1)).
@@ -34,7 +35,7 @@ const (
 	RunAgain                       // a new run with a fresh budget
 )
 
-// maxCount bounds the attempts and losses that a policy can allow.
+// maxCount bounds the attempts, losses and finished tasks that a policy can allow.
 const maxCount = 1_000_000
 
 // maxDuration keeps every point in time that a policy can lead to far from overflow.
@@ -49,7 +50,7 @@ func (p *Policy) IsComplete() bool {
 		}
 	}
 	return p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= maxCount &&
-		p.MaxLost > 0 && p.MaxLost <= maxCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
+		p.MaxLost > 0 && p.MaxLost <= maxCount && p.RetainCount > 0 && p.RetainCount <= maxCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
 }
 
 // Complete returns the policy with every default filled in, or an error that names the field out of range.
@@ -63,6 +64,7 @@ func (p Policy) Complete() (Policy, error) {
 		Existing:    p.Existing,
 		Priority:    p.Priority,
 		Retain:      orDefault(p.Retain, 24*time.Hour),
+		RetainCount: cmp.Or(p.RetainCount, 10_000),
 	}
 	if full.IsComplete() {
 		return full, nil
@@ -93,7 +95,7 @@ func (p *Policy) outOfRange() error {
 	for _, n := range []struct {
 		name string
 		is   int
-	}{{"max attempts", p.MaxAttempts}, {"max lost", p.MaxLost}} {
+	}{{"max attempts", p.MaxAttempts}, {"max lost", p.MaxLost}, {"retain count", p.RetainCount}} {
 		if n.is < 0 || n.is > maxCount {
 			return fmt.Errorf("policy: %s %d, want 0 to %d", n.name, n.is, maxCount)
 		}
@@ -116,16 +118,16 @@ func (b Backoff) Delay(failures int, random float64) time.Duration {
 
 // Encode writes the policy as an array of integers, times in milliseconds.
 func (p *Policy) Encode(w *wire.Writer) {
-	w.Array(9)
+	w.Array(10)
 	for _, v := range [...]int64{p.Timeout.Milliseconds(), int64(p.MaxAttempts), int64(p.MaxLost), p.LostDelay.Milliseconds(),
-		p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), int64(p.Existing), p.Priority, p.Retain.Milliseconds()} {
+		p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), int64(p.Existing), p.Priority, p.Retain.Milliseconds(), int64(p.RetainCount)} {
 		w.Int(v)
 	}
 }
 
 // Decode reads what Encode wrote.
 func (p *Policy) Decode(r *wire.Reader) {
-	r.ArrayOf(9)
+	r.ArrayOf(10)
 	millis := func() time.Duration {
 		v := r.Int()
 		if v < 0 || v > maxDuration.Milliseconds() {
@@ -135,5 +137,5 @@ func (p *Policy) Decode(r *wire.Reader) {
 	}
 	p.Timeout, p.MaxAttempts, p.MaxLost, p.LostDelay = millis(), int(r.Int()), int(r.Int()), millis()
 	p.Backoff.Base, p.Backoff.Max = millis(), millis()
-	p.Existing, p.Priority, p.Retain = Existing(upTo(r, math.MaxUint8)), r.Int(), millis()
+	p.Existing, p.Priority, p.Retain, p.RetainCount = Existing(upTo(r, math.MaxUint8)), r.Int(), millis(), int(r.Int())
 }

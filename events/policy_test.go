@@ -22,13 +22,14 @@ func drawPolicy(t *rapid.T) events.Policy {
 		Timeout: times("timeout"), MaxAttempts: count.Draw(t, "attempts"), MaxLost: count.Draw(t, "lost"), LostDelay: times("delay"),
 		Backoff:  events.Backoff{Base: times("base"), Max: times("max")},
 		Existing: rapid.SampledFrom([]events.Existing{events.ReturnRecorded, events.RunAgain}).Draw(t, "existing"),
-		Priority: rapid.Int64Range(0, events.MaxPriority).Draw(t, "priority"), Retain: times("retain"),
+		Priority: rapid.Int64Range(0, events.MaxPriority).Draw(t, "priority"), Retain: times("retain"), RetainCount: count.Draw(t, "retain count"),
 	}
 }
 
 func TestPolicy_CompleteFillsInTheDefaults(t *testing.T) {
 	got, err := events.Policy{}.Complete()
-	want := events.Policy{MaxAttempts: 25, MaxLost: 5, Backoff: events.Backoff{Base: time.Second, Max: time.Hour}, Retain: 24 * time.Hour}
+	want := events.Policy{MaxAttempts: 25, MaxLost: 5, Backoff: events.Backoff{Base: time.Second, Max: time.Hour}, Retain: 24 * time.Hour,
+		RetainCount: 10_000}
 	if err != nil || got != want {
 		t.Errorf("Complete = %+v, %v; want %+v", got, err, want)
 	}
@@ -46,6 +47,7 @@ func TestPolicy_CompleteNamesTheFieldOutOfRange(t *testing.T) {
 		"retain":       {Retain: math.MinInt64},
 		"max attempts": {MaxAttempts: -1},
 		"max lost":     {MaxLost: 1_000_001},
+		"retain count": {RetainCount: 1_000_001},
 		"priority -1":  {Priority: -1},
 		"priority 9":   {Priority: events.MaxPriority + 1},
 		"existing 2":   {Existing: events.RunAgain + 1},
@@ -55,7 +57,7 @@ func TestPolicy_CompleteNamesTheFieldOutOfRange(t *testing.T) {
 		}
 	}
 	limits := events.Policy{Timeout: tenYears, LostDelay: tenYears, Backoff: events.Backoff{Base: tenYears, Max: tenYears}, Retain: tenYears,
-		MaxAttempts: 1_000_000, MaxLost: 1_000_000, Priority: events.MaxPriority, Existing: events.RunAgain}
+		MaxAttempts: 1_000_000, MaxLost: 1_000_000, RetainCount: 1_000_000, Priority: events.MaxPriority, Existing: events.RunAgain}
 	if got, err := limits.Complete(); err != nil || got != limits {
 		t.Errorf("every field at its limit: %+v, %v", got, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"taskledger/behaviors"
@@ -14,33 +13,10 @@ import (
 	"taskledger/projection"
 )
 
-// evict submits so many tasks of the affinity that the shard forgets those that finished before.
-func evict(t *testing.T, to behaviors.Submitter, affinity string) {
-	t.Helper()
-	ctx := within(t, 2*soon)
-	noop := behaviors.Noop()
-	var all sync.WaitGroup
-	room := make(chan struct{}, 2000)
-	for i := range projection.MaxFinished + 1 {
-		room <- struct{}{}
-		all.Go(func() {
-			defer func() { <-room }()
-			f, err := noop.SubmitWith(ctx, to, behaviors.None{}, engine.SubmitOptions{ID: events.TaskID(fmt.Sprintf("%s/filler-%d", affinity, i))})
-			if err == nil {
-				_, err = f.Wait(ctx)
-			}
-			if err != nil {
-				t.Errorf("filler %d: %v", i, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
 func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-		a := c.StartNode("a", nil, w.on("a"), behaviors.Noop())
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{RetainCount: 2}})
+		a := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		good, bad := w.submit(t, client, "same/good"), w.submit(t, client, "same/bad")
 		later, laterBad := w.submit(t, client, "same/good"), w.submit(t, client, "same/bad")
@@ -55,7 +31,11 @@ func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *t
 		for _, id := range []events.TaskID{"same/good", "same/bad"} {
 			awaitTask(t, client, id, "has ended", func(task projection.Task) bool { return task.Final() })
 		}
-		evict(t, client, "same")
+		for i := range 2 { // of which the shard keeps no more
+			f := w.submit(t, client, fmt.Sprint("same/later-", i))
+			w.next(t).succeed("later")
+			want(t, f, "later")
+		}
 		if _, err := client.Get(within(t, soon), "same/good"); !errors.Is(err, engine.ErrNotFound) {
 			t.Fatalf("get: %v, want ErrNotFound: the task should have been forgotten", err)
 		}

@@ -3,6 +3,7 @@ package projection_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,34 +39,92 @@ func TestRetention_ByAgeInclusively(t *testing.T) {
 	}
 }
 
-func TestRetention_ByCountTheFirstToExpireGoes(t *testing.T) {
+// kept are those of the given tasks that the shard still has.
+func (j *journal) kept(ids ...events.TaskID) (kept []events.TaskID) {
+	for _, id := range ids {
+		if j.state.Task(id) != nil {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+func TestRetention_ByCountOfABehaviorTheFirstToExpireGoes(t *testing.T) {
 	j := newJournal(t)
-	j.finish("long", 48*time.Hour, nil)
-	j.finish("short", time.Hour, nil)
-	for i := range projection.MaxFinished - 2 {
-		if i%1000 == 999 {
-			j.seal(time.Millisecond)
-		}
-		j.finish(events.TaskID(fmt.Sprint("t", i)), 24*time.Hour, nil)
+	finish := func(id events.TaskID, behavior string, retain time.Duration, count int) {
+		c := j.created()
+		c.Behavior, c.Policy.Retain, c.Policy.RetainCount = behavior, retain, count
+		j.add(id, c)
+		j.add(id, j.started(id))
+		j.add(id, &events.Succeeded{Run: 1})
 	}
+	want := func(when string, want ...events.TaskID) {
+		t.Helper()
+		j.seal(0)
+		if got := j.kept("a", "b", "c", "d", "e", "o", "live"); !slices.Equal(got, want) {
+			t.Errorf("%s: kept %v, want %v", when, got, want)
+		}
+	}
+	finish("o", "other", time.Second, 2)
+	finish("a", "work", 3*time.Hour, 2)
+	finish("b", "work", 1*time.Hour, 2)
 	j.add("live", j.created())
-	j.seal(time.Millisecond)
-	if got := j.state.Finished(); got != projection.MaxFinished {
-		t.Fatalf("%d finished, want %d", got, projection.MaxFinished)
+	want("two of two", "a", "b", "o", "live")
+	finish("c", "work", 2*time.Hour, 2)
+	want("three of two", "a", "c", "o", "live")
+	finish("d", "work", 4*time.Hour, 3)
+	want("the first says two", "a", "d", "o", "live")
+	finish("e", "work", 5*time.Hour, 1)
+	want("the first, then the next says how many", "d", "e", "o", "live")
+	finish("a", "work", 6*time.Hour, 9)
+	want("the first says three", "a", "d", "e", "o", "live")
+	j.add("d", &events.Deleted{})
+	want("the first was deleted, and the next says one", "a", "o", "live")
+}
+
+func TestRetention_ByCountOfTheShardTheFirstToExpireGoes(t *testing.T) {
+	j := newJournal(t)
+	finish := func(i int, behavior string, retain time.Duration) {
+		c := &events.Created{Behavior: behavior, NotBefore: j.now, Policy: policy(t, events.Policy{Retain: retain, RetainCount: 1_000_000})}
+		id := events.TaskID(fmt.Sprint("t", i))
+		j.add(id, c)
+		j.add(id, &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
 	}
-	j.finish("one", 24*time.Hour, nil)
-	j.finish("two", 24*time.Hour, nil)
+	for i := range projection.MaxFinished {
+		if i%1000 == 999 {
+			j.seal(0)
+		}
+		finish(i, fmt.Sprint("b", i%7), 24*time.Hour+time.Duration(i/2)*time.Millisecond)
+	}
+	finish(projection.MaxFinished, "late", time.Hour)
+	finish(projection.MaxFinished+1, "late", 48*time.Hour)
 	j.seal(0)
-	if j.state.Task("short") != nil || j.state.Task("t0") != nil {
-		t.Error("what expires first was kept")
+	if got := j.kept("t0", "t1", "t2", "t100000", "t100001"); !slices.Equal(got, []events.TaskID{"t1", "t2", "t100001"}) || j.state.Finished() != projection.MaxFinished {
+		t.Errorf("%d are kept, of the first and last %v", j.state.Finished(), got)
 	}
-	for _, id := range []events.TaskID{"long", "t1", "one", "two", "live"} {
-		if j.state.Task(id) == nil {
-			t.Errorf("%s was forgotten", id)
+}
+
+// Behaviors and policies come and go for years; what nobody has must not stay.
+func TestMemory_KindsWithoutTasksGo(t *testing.T) {
+	j := newJournal(t)
+	j.add("stays", j.created())
+	for i := range 10_000 {
+		c := j.created()
+		c.Behavior, c.Policy.MaxAttempts = fmt.Sprint("b", i%5000), i+1
+		id := events.TaskID(fmt.Sprint("t", i%10))
+		j.add(id, c)
+		j.add(id, &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
+		j.add(id, &events.Deleted{})
+		if i%1000 == 999 {
+			j.seal(0)
+		}
+		if kinds, groups := j.state.Kinds(); kinds > 200 || groups > 200 {
+			t.Fatalf("%d kinds and %d groups of one live task", kinds, groups)
 		}
 	}
-	if got := j.state.Finished(); got != projection.MaxFinished {
-		t.Errorf("%d finished, want %d", got, projection.MaxFinished)
+	j.seal(0)
+	if got := j.state.Ready("work"); got == nil || got.ID != "stays" {
+		t.Errorf("%v is ready, want the one that stays", got)
 	}
 }
 
@@ -146,20 +205,8 @@ func TestSenders_RememberedForAnHourAfterLastUse(t *testing.T) {
 // A shard may hold a million of these.
 func TestMemory_DelayedTaskCostsAtMost512Bytes(t *testing.T) {
 	const count = 50_000
-	j := newJournal(t)
-	params := events.JSON([]byte(`"` + strings.Repeat("p", 62) + `"`))
-	p := policy(t, events.Policy{})
 	before := liveHeap()
-	for i := range count {
-		if i%1000 == 999 {
-			j.entries = nil
-			j.seal(0)
-		}
-		j.add(events.TaskID(fmt.Sprintf("%026d", i)), &events.Created{Behavior: "work", Policy: p, NotBefore: j.now.Add(time.Hour + time.Duration(i)*time.Millisecond),
-			Params: append(events.Payload(nil), params...)})
-	}
-	j.entries = nil
-	j.seal(0)
+	j := delayed(t, count)
 	j.entries, j.entry = nil, events.Builder{}
 	each := float64(liveHeap()-before) / count
 	t.Logf("%.0f bytes of live heap for each task", each)

@@ -1,9 +1,11 @@
 package projection_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +63,8 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 	}
 	switch kind {
 	case events.KindCreated:
-		p := policy(t, events.Policy{Retain: time.Duration(rapid.IntRange(1, 10_000).Draw(t, "retain")) * time.Millisecond})
+		p := policy(t, events.Policy{Retain: time.Duration(rapid.IntRange(1, 10_000).Draw(t, "retain")) * time.Millisecond,
+			RetainCount: rapid.IntRange(1, 4).Draw(t, "count")})
 		return &events.Created{Behavior: rapid.SampledFrom([]string{"work", "purge"}).Draw(t, "behavior"), Policy: p,
 			Priority: rapid.Int64Range(0, 2).Draw(t, "priority"), NotBefore: later, Params: payload}
 	case events.KindStarted:
@@ -69,7 +72,8 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 	case events.KindSucceeded:
 		return &events.Succeeded{Result: payload, Next: nextRun, Run: task.Runs + 1}
 	case events.KindFailed:
-		return &events.Failed{Error: events.Error{Code: "x"}, Next: nextRun, Run: run(nextRun)}
+		failure := events.Error{Code: "x", Message: "y", Retryable: nextRun != 0, Properties: map[string]string{"bucket": "b-1", "user": "ada"}}
+		return &events.Failed{Error: failure, Next: nextRun, Run: run(nextRun)}
 	case events.KindSnoozed:
 		return &events.Snoozed{Until: later}
 	case events.KindLost:
@@ -84,7 +88,7 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 	case events.KindMerged:
 		return &events.Merged{Params: payload}
 	case events.KindProgressed:
-		return &events.Progressed{Done: 1}
+		return &events.Progressed{Done: 1, Total: 2, Note: "half"}
 	case events.KindSuspended:
 		return &events.Suspended{}
 	case events.KindResumed:
@@ -97,10 +101,21 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 
 // expired are the tasks that the seal of an entry at the given time must forget.
 func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
-	gone := map[events.TaskID]bool{}
+	until := func(t *projection.Task) events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if t.Final() && t.EndedAt.Add(t.Kind.Policy.Retain) < at {
-			gone[t.ID] = true
+		if t.Final() {
+			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
+		}
+	}
+	gone := map[events.TaskID]bool{}
+	for _, tasks := range finished {
+		slices.SortFunc(tasks, func(a, b *projection.Task) int {
+			return cmp.Or(cmp.Compare(until(a), until(b)), cmp.Compare(a.Outcome, b.Outcome))
+		})
+		for len(tasks) > 0 && (until(tasks[0]) < at || len(tasks) > tasks[0].Kind.Policy.RetainCount) {
+			gone[tasks[0].ID] = true
+			tasks = tasks[1:]
 		}
 	}
 	return gone

@@ -12,7 +12,7 @@ type SenderLane struct {
 	Lane   uint8
 }
 
-// Decided is what a shard remembers of a sender's lane: the highest number decided, and its answers.
+// Decided is what a shard remembers of a sender's lane: the highest number decided, and its answers. It is never changed.
 type Decided struct {
 	SenderLane
 	Number  uint64
@@ -48,13 +48,25 @@ func (s *senders) get(l SenderLane) *Decided {
 func (s *senders) record(o *events.Origin, at events.Millis) {
 	key := SenderLane{o.Sender, o.Lane}
 	e := s.byLane[key]
+	d := &Decided{key, o.Number, o.Answers, at}
 	if e == nil {
-		e = s.order.PushBack(&Decided{SenderLane: key})
-		s.byLane[key] = e
+		s.add(d)
+		return
 	}
-	d := e.Value.(*Decided)
-	d.Number, d.Answers, d.LastUse = o.Number, o.Answers, at
+	e.Value = d
 	s.order.MoveToBack(e)
+}
+
+// add remembers a further lane.
+func (s *senders) add(d *Decided) { s.byLane[d.SenderLane] = s.order.PushBack(d) }
+
+// all returns what is remembered, the least recently used first.
+func (s *senders) all() []*Decided {
+	all := make([]*Decided, 0, s.order.Len())
+	for e := s.order.Front(); e != nil; e = e.Next() {
+		all = append(all, e.Value.(*Decided))
+	}
+	return all
 }
 
 func (s *senders) expire(now events.Millis) {

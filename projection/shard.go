@@ -10,9 +10,6 @@ import (
 	"taskledger/events"
 )
 
-// MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
-const MaxFinished = 10_000
-
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
 //
 // Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
@@ -22,32 +19,30 @@ type Shard struct {
 	Hash   events.Hash   // of that entry
 	Time   events.Millis // of that entry
 
-	id       uint16
-	tasks    map[events.TaskID]*Task
-	due      queue
-	finished queue
-	ready    map[string]*queue
-	running  map[string]*queue
-	kinds    map[kindKey]*Kind
-	senders  senders
-}
-
-type kindKey struct {
-	behavior string
-	policy   events.Policy
+	id        uint16
+	tasks     map[events.TaskID]*Task
+	rows      []*Task // every task, those first that a snapshot under way has not written
+	bytes     int64   // of all tasks
+	due       queue
+	running   map[string]*queue
+	kinds     map[kindKey]*Kind
+	idle      int               // kinds without tasks
+	groups    map[string]*group // by behavior
+	retention retention
+	senders   senders
+	snapshot  *Snapshot // under way; nil = none
 }
 
 // NewShard returns the state before the first entry.
 func NewShard(id int) *Shard {
 	return &Shard{
-		id:       uint16(id),
-		tasks:    map[events.TaskID]*Task{},
-		due:      queue{rank: rankDue, before: byCreation},
-		finished: queue{rank: rankKeepUntil, before: byOutcome},
-		ready:    map[string]*queue{},
-		running:  map[string]*queue{},
-		kinds:    map[kindKey]*Kind{},
-		senders:  newSenders(),
+		id:      uint16(id),
+		tasks:   map[events.TaskID]*Task{},
+		due:     queue{rank: rankDue, before: byCreation},
+		running: map[string]*queue{},
+		kinds:   map[kindKey]*Kind{},
+		groups:  map[string]*group{},
+		senders: newSenders(),
 	}
 }
 
@@ -82,10 +77,13 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		return nil, err
 	}
 	if c, ok := ev.Body.(*events.Created); ok {
-		t = &Task{ID: ev.Task, Kind: s.kind(c), Status: Created, Priority: c.Priority, Params: c.Params,
+		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy}), Status: Created, Priority: c.Priority, Params: c.Params,
 			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
-		s.tasks[ev.Task] = t
+		s.tasks[t.ID] = t
+		s.enlist(t)
 	} else {
+		s.keepImage(t)
+		s.bytes -= t.bytes()
 		s.lift(t)
 		t.fold(ev)
 	}
@@ -94,9 +92,13 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		t.Requests = append(t.Requests[max(0, len(t.Requests)-MaxRequests+1):len(t.Requests):len(t.Requests)], ev.RequestID)
 	}
 	if ev.Kind() == events.KindDeleted {
-		delete(s.tasks, t.ID)
+		s.delist(t)
 		return nil, nil
 	}
+	if t.Final() {
+		t.close()
+	}
+	s.bytes += t.bytes()
 	s.place(t, ev.At)
 	return t, nil
 }
@@ -109,9 +111,8 @@ func (s *Shard) Seal(e *events.Entry) {
 		s.senders.record(&e.Origins[i], e.Time)
 	}
 	s.senders.expire(e.Time)
-	for t := s.finished.first(); t != nil && (t.keepUntil() < e.Time || s.finished.len() > MaxFinished); t = s.finished.first() {
-		s.finished.remove(t)
-		delete(s.tasks, t.ID)
+	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.Finished() > MaxFinished); t = s.nextExpiring() {
+		s.forget(t)
 	}
 }
 
@@ -260,7 +261,10 @@ func (s *Shard) lift(t *Task) {
 	}
 	from := t.in
 	from.remove(t)
-	if from.len() == 0 && from.rank == nil {
+	switch {
+	case from == &t.Kind.group.finished:
+		s.retention.add(t.Kind.group, -1)
+	case from.rank == nil && from.len() == 0:
 		delete(s.running, t.Node)
 	}
 }
@@ -271,21 +275,21 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
 	case t.Final():
-		if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
-			t.endRun()
-		}
-		t.elide()
-		s.finished.add(t)
+		t.Kind.group.finished.add(t)
+		s.retention.add(t.Kind.group, 1)
 	case t.Suspended:
 	case t.Due <= now:
-		t.Kind.ready.add(t)
+		t.Kind.group.ready.add(t)
 	default:
 		s.due.add(t)
 	}
 }
 
-// elide leaves to the journal what a finished task need not hold in memory.
-func (t *Task) elide() {
+// close leaves to the journal what a finished task need not hold in memory.
+func (t *Task) close() {
+	if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
+		t.endRun()
+	}
 	t.ParamsElided = t.ParamsElided || t.Params != nil
 	t.Params = nil
 	if len(t.Result) > MaxKeptResult {
@@ -302,19 +306,30 @@ func (s *Shard) runningOn(node string) *queue {
 	return q
 }
 
-func (s *Shard) kind(c *events.Created) *Kind {
-	key := kindKey{c.Behavior, c.Policy}
-	k := s.kinds[key]
-	if k == nil {
-		ready := s.ready[c.Behavior]
-		if ready == nil {
-			ready = &queue{rank: rankPriority, before: byDue}
-			s.ready[c.Behavior] = ready
-		}
-		k = &Kind{c.Behavior, c.Policy, ready}
-		s.kinds[key] = k
+// enlist gives a task its row, and delist takes a task without queue out of the shard.
+func (s *Shard) enlist(t *Task) {
+	t.row = int32(len(s.rows))
+	s.rows = append(s.rows, t)
+	s.join(t.Kind)
+}
+
+func (s *Shard) delist(t *Task) {
+	delete(s.tasks, t.ID)
+	last := len(s.rows) - 1
+	s.swap(int(t.row), last)
+	s.rows[last] = nil
+	s.rows = s.rows[:last]
+	if cap(s.rows) > 1024 && last < cap(s.rows)/4 {
+		s.rows = append(make([]*Task, 0, 2*last), s.rows...)
 	}
-	return k
+	s.leave(t.Kind)
+}
+
+// swap swaps two rows.
+func (s *Shard) swap(i, j int) {
+	a, b := s.rows[i], s.rows[j]
+	s.rows[i], s.rows[j] = b, a
+	a.row, b.row = int32(j), int32(i)
 }
 
 // Task returns a task, nil if there is none. It is the shard's own: read only, until the next Apply.
@@ -322,8 +337,11 @@ func (s *Shard) Task(id events.TaskID) *Task { return s.tasks[id] }
 
 // Len is the number of tasks, Finished of those that are final, Live of the others.
 func (s *Shard) Len() int      { return len(s.tasks) }
-func (s *Shard) Finished() int { return s.finished.len() }
-func (s *Shard) Live() int     { return len(s.tasks) - s.finished.len() }
+func (s *Shard) Finished() int { return s.retention.count }
+func (s *Shard) Live() int     { return len(s.tasks) - s.retention.count }
+
+// LiveBytes is about how much memory the tasks take: their parameters, results, ids and texts, and a fixed amount each.
+func (s *Shard) LiveBytes() int64 { return s.bytes }
 
 // Tasks yields every task, in no order.
 func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }
@@ -341,14 +359,14 @@ func (s *Shard) NextDue() events.Millis {
 func (s *Shard) Ripen(now events.Millis) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
 		s.due.remove(t)
-		t.Kind.ready.add(t)
+		t.Kind.group.ready.add(t)
 	}
 }
 
 // Ready returns the first ready task of a behavior, nil if there is none.
 func (s *Shard) Ready(behavior string) *Task {
-	if q := s.ready[behavior]; q != nil {
-		return q.first()
+	if g := s.groups[behavior]; g != nil {
+		return g.ready.first()
 	}
 	return nil
 }
@@ -356,8 +374,8 @@ func (s *Shard) Ready(behavior string) *Task {
 // Backlog yields each behavior with ready tasks and their number.
 func (s *Shard) Backlog() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
-		for behavior, q := range s.ready {
-			if q.len() > 0 && !yield(behavior, q.len()) {
+		for behavior, g := range s.groups {
+			if n := g.ready.len(); n > 0 && !yield(behavior, n) {
 				return
 			}
 		}

@@ -93,8 +93,30 @@ type Task struct {
 	Progress *events.Progressed
 	Requests []string // ids of the requests that made or changed it, the latest MaxRequests
 
-	in *queue // the one queue it is in, if any
-	at int32  // its place there
+	in  *queue // the one queue it is in, if any
+	at  int32  // its place there
+	row int32  // its place in Shard.rows
+}
+
+// taskBytes is what a task takes in memory besides its texts and payloads, rounded up.
+const taskBytes = 400
+
+// bytes is what the task adds to LiveBytes.
+func (t *Task) bytes() int64 {
+	n := taskBytes + len(t.ID) + len(t.Params) + len(t.Result)
+	for _, id := range t.Requests {
+		n += len(id)
+	}
+	if t.Progress != nil {
+		n += len(t.Progress.Note)
+	}
+	if t.Error != nil {
+		n += len(t.Error.Code) + len(t.Error.Message)
+		for name, value := range t.Error.Properties {
+			n += len(name) + len(value)
+		}
+	}
+	return int64(n)
 }
 
 // MaxRequests is how many request ids a task remembers.
@@ -102,13 +124,6 @@ const MaxRequests = 16
 
 // MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
 const MaxKeptResult = 1 << 10
-
-// Kind is what tasks of one behavior and policy share, and where those of them that are ready queue up.
-type Kind struct {
-	Behavior string
-	Policy   events.Policy
-	ready    *queue // shared by all kinds of the behavior
-}
 
 // Final reports that the task has ended and will not run again unless somebody asks.
 func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.Due == 0 }

@@ -2,6 +2,7 @@ package projection_test
 
 import (
 	"slices"
+	"strings"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -55,6 +56,9 @@ func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 	if s.Finished() != m.finished || s.Live() != s.Len()-m.finished {
 		t.Errorf("%d finished, %d live of %d; want %d finished", s.Finished(), s.Live(), s.Len(), m.finished)
 	}
+	if s.LiveBytes() != m.bytes {
+		t.Errorf("%d live bytes, want %d", s.LiveBytes(), m.bytes)
+	}
 	if s.NextDue() != m.nextDue {
 		t.Errorf("next due at %d, want %d", s.NextDue(), m.nextDue)
 	}
@@ -93,6 +97,7 @@ func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 // model is where the tasks of a shard belong by their own fields, found by looking at each of them.
 type model struct {
 	finished int
+	bytes    int64
 	nextDue  events.Millis
 	ready    map[string][]*projection.Task // best first
 	running  map[string]map[*projection.Task]bool
@@ -101,6 +106,7 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
+		m.bytes += bytesOf(t)
 		switch {
 		case t.Node != "":
 			if m.running[t.Node] == nil {
@@ -128,4 +134,19 @@ func modelOf(s *projection.Shard, now events.Millis) model {
 		})
 	}
 	return m
+}
+
+// bytesOf is what the task adds to LiveBytes.
+func bytesOf(t *projection.Task) int64 {
+	n := 400 + len(t.ID) + len(t.Params) + len(t.Result) + len(strings.Join(t.Requests, ""))
+	if t.Error != nil {
+		n += len(t.Error.Code) + len(t.Error.Message)
+		for name, value := range t.Error.Properties {
+			n += len(name + value)
+		}
+	}
+	if t.Progress != nil {
+		n += len(t.Progress.Note)
+	}
+	return int64(n)
 }

@@ -1,0 +1,88 @@
+package projection
+
+import "taskledger/events"
+
+// Kind is what tasks of one behavior and policy share.
+type Kind struct {
+	Behavior string
+	Policy   events.Policy
+	group    *group
+	tasks    int // of this kind
+}
+
+type kindKey struct {
+	behavior string
+	policy   events.Policy
+}
+
+// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have finished.
+type group struct {
+	kinds    int // of the behavior
+	ready    queue
+	finished queue
+
+	// Owned by retention.
+	changed bool
+	at      int           // its place in the order of groups; -1 = none
+	expires events.Millis // of the finished task that gave it this place, when it may be forgotten
+	outcome events.Ref    // of that task
+}
+
+// kind returns the kind of a behavior and policy.
+func (s *Shard) kind(key kindKey) *Kind {
+	k := s.kinds[key]
+	if k == nil {
+		k = &Kind{Behavior: key.behavior, Policy: key.policy, group: s.group(key.behavior)}
+		k.group.kinds++
+		s.kinds[key] = k
+		s.idle++
+	}
+	return k
+}
+
+func (s *Shard) group(behavior string) *group {
+	g := s.groups[behavior]
+	if g == nil {
+		g = &group{at: -1,
+			ready:    queue{rank: rankPriority, before: byDue},
+			finished: queue{rank: rankKeepUntil, before: byOutcome}}
+		s.groups[behavior] = g
+	}
+	return g
+}
+
+// join counts a task of a kind, and leave one less. Kinds and groups without tasks go when they are many: a lone task that
+// comes and goes does not make them anew each time.
+func (s *Shard) join(k *Kind) {
+	if k.tasks == 0 {
+		s.idle--
+	}
+	k.tasks++
+}
+
+func (s *Shard) leave(k *Kind) {
+	k.tasks--
+	if k.tasks > 0 {
+		return
+	}
+	s.idle++
+	if s.idle > maxIdle && s.idle > len(s.kinds)/2 {
+		s.dropIdle()
+	}
+}
+
+// maxIdle is how many kinds without tasks a shard may keep in any case.
+const maxIdle = 64
+
+func (s *Shard) dropIdle() {
+	s.idle = 0
+	for key, k := range s.kinds {
+		if k.tasks > 0 {
+			continue
+		}
+		delete(s.kinds, key)
+		if k.group.kinds--; k.group.kinds == 0 {
+			delete(s.groups, k.Behavior)
+		}
+	}
+}

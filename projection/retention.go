@@ -1,0 +1,99 @@
+package projection
+
+import "container/heap"
+
+// MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
+const MaxFinished = 100_000
+
+// retention finds the finished task that is forgotten next. A group keeps as many as the policy of the one says that
+// expires first; beyond that, this one goes.
+type retention struct {
+	count   int      // finished tasks of all groups
+	order   groups   // those with finished tasks
+	changed []*group // those whose finished tasks have changed since order was made
+}
+
+// groups is a heap of groups: first the one whose finished task expires first.
+type groups []*group
+
+func (g groups) Len() int { return len(g) }
+
+func (g groups) Less(i, j int) bool {
+	if g[i].expires != g[j].expires {
+		return g[i].expires < g[j].expires
+	}
+	return g[i].outcome < g[j].outcome
+}
+
+func (g groups) Swap(i, j int) {
+	g[i], g[j] = g[j], g[i]
+	g[i].at, g[j].at = i, j
+}
+
+// Push and Pop are for container/heap.
+func (g *groups) Push(x any) {
+	added := x.(*group)
+	added.at = len(*g)
+	*g = append(*g, added)
+}
+
+func (g *groups) Pop() any {
+	last := len(*g) - 1
+	gone := (*g)[last]
+	(*g)[last], gone.at = nil, -1
+	*g = (*g)[:last]
+	return gone
+}
+
+// add counts n finished tasks more in a group.
+func (r *retention) add(g *group, n int) {
+	r.count += n
+	if !g.changed {
+		g.changed = true
+		r.changed = append(r.changed, g)
+	}
+}
+
+// reorder gives a group its place in the order.
+func (r *retention) reorder(g *group) {
+	g.changed = false
+	first := g.finished.first()
+	if first == nil {
+		if g.at >= 0 {
+			heap.Remove(&r.order, g.at)
+		}
+		return
+	}
+	g.expires, g.outcome = first.keepUntil(), first.Outcome
+	if g.at >= 0 {
+		heap.Fix(&r.order, g.at)
+	} else {
+		heap.Push(&r.order, g)
+	}
+}
+
+// nextExpiring forgets what a group has more than it keeps, and returns the finished task that expires first, nil if
+// there is none.
+func (s *Shard) nextExpiring() *Task {
+	r := &s.retention
+	for _, g := range r.changed {
+		for t := g.finished.first(); t != nil && g.finished.len() > t.Kind.Policy.RetainCount; t = g.finished.first() {
+			s.forget(t)
+		}
+		r.reorder(g)
+	}
+	clear(r.changed)
+	r.changed = r.changed[:0]
+	if len(r.order) == 0 {
+		return nil
+	}
+	return r.order[0].finished.first()
+}
+
+// forget removes a finished task.
+func (s *Shard) forget(t *Task) {
+	s.keepImage(t)
+	s.bytes -= t.bytes()
+	s.lift(t)
+	s.delist(t)
+}

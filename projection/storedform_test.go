@@ -1,0 +1,284 @@
+package projection_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+var update = flag.Bool("update", false, "write golden files that are missing; existing ones are never changed")
+
+// sampleShard has a task of every phase, with every field set, and two senders. A golden file pins it: it never changes.
+func sampleShard(t tb) *projection.Shard {
+	j := newJournal(t)
+	full := policy(t, events.Policy{Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
+		Backoff: events.Backoff{Base: 2 * time.Second, Max: 10 * time.Minute}, Existing: events.RunAgain, Priority: 42,
+		Retain: 48 * time.Hour, RetainCount: 500})
+	j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Lane: 2, Number: 5, Principal: "ada", Answers: []byte{1, 2, 3}})
+	for _, id := range []events.TaskID{"waits", "runs", "is/lost", "will/retry", "succeeded", "failed"} {
+		created := j.next(id, &events.Created{Behavior: "purge-table", Policy: full, Priority: 100, NotBefore: j.now, Params: events.JSON([]byte(`{"a":1}`))})
+		created.RequestID = "req-" + string(id)
+		j.addEvent(created)
+		if id != "waits" {
+			started := j.started(id)
+			started.Offer = 77
+			j.add(id, started)
+		}
+	}
+	j.seal(time.Second)
+	j.entry.AddOrigin(events.Origin{Sender: "n-0a1b", Number: 900, Principal: "grace"})
+	j.add("runs", &events.Progressed{Done: 250, Total: -1, Note: "listing"})
+	j.add("runs", &events.CancelRequested{Reason: "by request"})
+	j.add("runs", &events.Merged{Params: events.JSON([]byte(`{"a":2}`))})
+	j.add("waits", &events.Suspended{})
+	j.add("is/lost", &events.Lost{Until: j.now.Add(time.Minute)})
+	failure := events.Error{Code: "forbidden", Message: "no access", Retryable: true, Properties: map[string]string{"user": "ada", "bucket": "b-1"}}
+	j.add("will/retry", &events.Failed{Error: failure, Next: j.now.Add(time.Hour)})
+	j.add("succeeded", &events.Succeeded{Result: events.JSON([]byte(`{"files":3}`)), Run: 1})
+	j.add("failed", &events.Failed{Error: failure, Run: 1})
+	c := j.created()
+	c.NotBefore = j.now.Add(time.Hour)
+	j.add("later", c)
+	j.seal(0)
+	return j.state
+}
+
+// pinned compares got with a golden file; -update adds files and never changes one.
+func pinned(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	want, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && *update:
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case err != nil:
+		t.Fatalf("%v; -update writes it", err)
+	case !bytes.Equal(got, want):
+		t.Errorf("%s holds\n%s\nthis version writes\n%s\nThe stored form must not change.", path, want, got)
+	}
+}
+
+func TestGolden_SnapshotIsStoredAsEver(t *testing.T) {
+	s := sampleShard(t)
+	parts := write(s)
+	if len(parts) != 1 {
+		t.Fatalf("%d parts, want 1", len(parts))
+	}
+	var lines bytes.Buffer
+	for b := parts[0]; len(b) > 0; b = b[min(32, len(b)):] {
+		fmt.Fprintf(&lines, "%x\n", b[:min(32, len(b))])
+	}
+	pinned(t, "snapshot.golden", lines.Bytes())
+	pinned(t, "snapshot.txt", []byte(render(generic(t, parts[0]))))
+
+	text, err := os.ReadFile(filepath.Join("testdata", "snapshot.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := hex.DecodeString(strings.ReplaceAll(string(text), "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, whole(restore(t, [][]byte{stored}), s.Time), whole(s, s.Time), "snapshot.golden is read as another state")
+}
+
+// render is what another library reads, each kind, task and sender on a line.
+func render(top []any) string {
+	var b strings.Builder
+	for _, value := range top {
+		rows, isArray := value.([]any)
+		if !isArray {
+			fmt.Fprintln(&b, readable(value))
+		}
+		for _, row := range rows {
+			fmt.Fprintln(&b, "   ", readable(row))
+		}
+	}
+	return b.String()
+}
+
+func readable(v any) string {
+	switch v := v.(type) {
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = readable(v[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case []byte:
+		return fmt.Sprintf("0x%x", v)
+	case nil:
+		return "nil"
+	case string:
+		return fmt.Sprintf("%q", v)
+	}
+	return fmt.Sprint(v)
+}
+
+// generic decodes msgpack without knowing what it holds.
+func generic(t tb, b []byte) []any {
+	t.Helper()
+	var v []any
+	if err := msgpack.Unmarshal(b, &v); err != nil {
+		t.Fatalf("another library cannot read the part: %v", err)
+	}
+	return v
+}
+
+// resummed replaces what stands for the sum of a part by the sum of what is before.
+func resummed(b []byte) []byte {
+	if len(b) < 5 {
+		return b
+	}
+	content := bytes.Clone(b[:len(b)-5])
+	sum := crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli))
+	return append(content, 0xce, byte(sum>>24), byte(sum>>16), byte(sum>>8), byte(sum))
+}
+
+// The places of values in a part, as Snapshot describes it.
+const (
+	inVersion, inShard, inEntry, inHash, inTime, inTaskCount, inSenderCount, inPart = 0, 1, 2, 3, 4, 5, 6, 7
+	inKinds, inTasks, inSenders                                                     = 8, 9, 10
+)
+
+func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
+	t.Parallel()
+	part := write(sampleShard(t))[0]
+	task := func(top []any, id string) []any {
+		for _, row := range top[inTasks].([]any) {
+			if row.([]any)[0] == id {
+				return row.([]any)
+			}
+		}
+		t.Fatalf("no task %s", id)
+		return nil
+	}
+	rows := func(top []any, of int) []any { return top[of].([]any) }
+	for name, change := range map[string]func(top []any){
+		"another version":              func(top []any) { top[inVersion] = 2 },
+		"a shard beyond 16 bits":       func(top []any) { top[inShard] = 1<<16 | shard },
+		"a part in the middle":         func(top []any) { top[inPart] = 1 },
+		"a short hash":                 func(top []any) { top[inHash] = []byte{1, 2} },
+		"a long hash":                  func(top []any) { top[inHash] = make([]byte, 33) },
+		"fewer tasks than counted":     func(top []any) { top[inTaskCount] = 8 },
+		"more tasks than counted":      func(top []any) { top[inTaskCount] = 6 },
+		"a count beyond all measure":   func(top []any) { top[inTaskCount] = uint64(1 << 63) },
+		"fewer senders than counted":   func(top []any) { top[inSenderCount] = 3 },
+		"more senders than counted":    func(top []any) { top[inSenderCount] = 1 },
+		"an entry before its tasks":    func(top []any) { top[inEntry] = 1 },
+		"a kind without a behavior":    func(top []any) { rows(top, inKinds)[0].([]any)[0] = "" },
+		"a kind with a strange policy": func(top []any) { rows(top, inKinds)[0].([]any)[1].([]any)[9] = 1_000_001 },
+		"a kind that no task has": func(top []any) {
+			top[inKinds] = append(rows(top, inKinds), []any{"idle", rows(top, inKinds)[0].([]any)[1]})
+		},
+		"a task of an unknown kind":      func(top []any) { task(top, "waits")[1] = 2 },
+		"a task without an id":           func(top []any) { task(top, "waits")[0] = "" },
+		"a task twice":                   func(top []any) { task(top, "waits")[0] = "runs" },
+		"a task of no status":            func(top []any) { task(top, "runs")[2] = 0 },
+		"a task of an unknown status":    func(top []any) { task(top, "runs")[2] = 5 },
+		"an unknown flag":                func(top []any) { task(top, "runs")[3] = 64 },
+		"a sequence of 0":                func(top []any) { task(top, "runs")[5] = 0 },
+		"no beginning":                   func(top []any) { task(top, "waits")[6] = 0 },
+		"parameters from the future":     func(top []any) { task(top, "waits")[11] = uint64(1 << 62) },
+		"too many requests":              func(top []any) { task(top, "waits")[12] = make([]any, 17) },
+		"CREATED with a run":             func(top []any) { task(top, "waits")[13] = task(top, "runs")[13] },
+		"CREATED without a time":         func(top []any) { task(top, "waits")[9] = 0 },
+		"CREATED and cancelled":          func(top []any) { task(top, "waits")[3] = 2 },
+		"RUNNING without a run":          func(top []any) { task(top, "runs")[13] = []any{} },
+		"RUNNING with a cut run":         func(top []any) { task(top, "runs")[13] = task(top, "runs")[13].([]any)[:13] },
+		"RUNNING without an attempt":     func(top []any) { task(top, "runs")[13].([]any)[0] = 0 },
+		"RUNNING on a node and due":      func(top []any) { task(top, "runs")[9] = 1 },
+		"RUNNING nowhere and never":      func(top []any) { task(top, "is/lost")[9] = 0 },
+		"RUNNING with a result":          func(top []any) { task(top, "runs")[13].([]any)[11] = []byte{1} },
+		"RUNNING with an error":          func(top []any) { task(top, "runs")[13].([]any)[12] = task(top, "failed")[13].([]any)[12] },
+		"a run promised and over":        func(top []any) { task(top, "runs")[3] = 4 | 8 },
+		"two errors":                     func(top []any) { task(top, "failed")[13].([]any)[12] = make([]any, 2) },
+		"FAILURE without an error":       func(top []any) { task(top, "failed")[13].([]any)[12] = []any{} },
+		"SUCCESS without an outcome":     func(top []any) { task(top, "succeeded")[13].([]any)[9] = 0 },
+		"SUCCESS on a node":              func(top []any) { task(top, "succeeded")[13].([]any)[4] = "n-1" },
+		"a finished task with a run":     func(top []any) { task(top, "failed")[3] = 16 },
+		"a finished task's parameters":   func(top []any) { task(top, "failed")[10] = []byte{1, '1'} },
+		"a finished task's large result": func(top []any) { task(top, "succeeded")[13].([]any)[11] = make([]byte, projection.MaxKeptResult+1) },
+		"half a progress":                func(top []any) { task(top, "runs")[13].([]any)[13] = []any{1} },
+		"a count beyond 32 bits":         func(top []any) { task(top, "runs")[13].([]any)[2] = uint64(1 << 32) },
+		"a sender twice":                 func(top []any) { copy(rows(top, inSenders)[1].([]any), rows(top, inSenders)[0].([]any)) },
+		"a lane beyond 8 bits":           func(top []any) { rows(top, inSenders)[0].([]any)[1] = 256 },
+		"a text for a number":            func(top []any) { top[inTime] = "noon" },
+	} {
+		top := generic(t, part)
+		change(top)
+		var b bytes.Buffer
+		enc := msgpack.NewEncoder(&b)
+		enc.UseCompactInts(true)
+		if err := enc.Encode(top); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := restored([][]byte{resummed(b.Bytes())}); !errors.Is(err, projection.ErrSnapshot) {
+			t.Errorf("%s: %v, want ErrSnapshot", name, err)
+		}
+	}
+	same := generic(t, part)
+	var b bytes.Buffer
+	enc := msgpack.NewEncoder(&b)
+	enc.UseCompactInts(true)
+	if err := enc.Encode(same); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restored([][]byte{resummed(b.Bytes())}); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+	for _, b := range [][]byte{nil, {}, {0x90}, resummed(make([]byte, 5)), resummed(make([]byte, 2<<20))} {
+		if _, err := restored([][]byte{b}); !errors.Is(err, projection.ErrSnapshot) {
+			t.Errorf("%d bytes of nothing: %v, want ErrSnapshot", len(b), err)
+		}
+	}
+}
+
+// FuzzRestorer restores any bytes with the right sum: nothing may panic, and what is restored can be stored and restored.
+func FuzzRestorer(f *testing.F) {
+	for _, parts := range [][][]byte{write(sampleShard(f)), write(projection.NewShard(shard)), write(delayed(f, 3).state)} {
+		f.Add(parts[0], []byte(nil))
+		f.Add(parts[0], parts[0])
+	}
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		r := projection.NewRestorer(shard)
+		for _, part := range [][]byte{first, second} {
+			if part == nil {
+				continue
+			}
+			if err := r.Add(resummed(part)); err != nil && !errors.Is(err, projection.ErrSnapshot) {
+				t.Fatalf("%v does not wrap ErrSnapshot", err)
+			}
+		}
+		s, err := r.Done()
+		if err != nil {
+			if !errors.Is(err, projection.ErrSnapshot) {
+				t.Fatalf("%v does not wrap ErrSnapshot", err)
+			}
+			return
+		}
+		again := restore(t, write(s))
+		wantSame(t, whole(again, s.Time), whole(s, s.Time), "restored again")
+		s.Ripen(s.Time + 1_000_000)
+		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + 1_000_000})
+	})
+}
