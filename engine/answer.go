@@ -32,6 +32,7 @@ const (
 	answerInvalid       // field and problem: text
 	answerOverload      // text, and milliseconds in number
 	answerTryAgain      // did not fit into the answer
+	answerNotKept       // it is no longer known
 	answerCodeCount int = iota
 )
 
@@ -50,6 +51,8 @@ func (a answer) err(task events.TaskID) error {
 		return nil
 	case answerNotFound:
 		return fmt.Errorf("task %s: %w", task, ErrNotFound)
+	case answerNotKept:
+		return fmt.Errorf("task %s: %w", task, ErrNotKept)
 	case answerState:
 		return &StateError{Task: task, Problem: a.text}
 	case answerInvalid:

@@ -108,7 +108,7 @@ func (b *bench) takeOver() {
 		}
 		head = Head{uint64(i + 1), int64(i + 1)}
 	}
-	b.own = newOwner(b.m, Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, state, head, func() {})
+	b.own = newOwner(b.m, Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, &loaded{state: state, head: head}, func() {})
 	b.m.futures.serveHere(0, head)
 	b.m.router.serveHere(0, b.own.inbox)
 	b.m.place.owners[0] = b.own

@@ -20,9 +20,12 @@ type decider struct {
 	state  *projection.Shard
 	entry  *events.Builder
 	now    events.Millis
-	origin int                                        // of the batch being decided; 0 = the owner itself
-	note   func(t *projection.Task, ev *events.Event) // told of every event and the task after it
-	err    error                                      // of the first event that the fold refused: a bug; nothing of the entry may be used
+	origin int    // of the batch being decided; 0 = the owner itself
+	brake  string // why no task is created; "" = tasks are
+
+	liveLimit int64                                      // bytes of live tasks; 0 = any
+	note      func(t *projection.Task, ev *events.Event) // told of every event and the task after it
+	err       error                                      // of the first event that the fold refused: a bug; nothing of the entry may be used
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it.
@@ -75,10 +78,12 @@ func (d *decider) submit(c *submitCommand) answer {
 	}
 	t := d.state.Task(c.Task)
 	switch {
+	case t == nil && d.brake != "":
+		return overload("%s", d.brake)
 	case t == nil && d.state.Live() >= maxLiveTasks:
-		a := refused(answerOverload, "shard holds %d unfinished tasks", maxLiveTasks)
-		a.number = 1000
-		return a
+		return overload("shard holds %d unfinished tasks", maxLiveTasks)
+	case t == nil && d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
+		return overload("tasks of the shard take %d bytes, the store has room for %d", d.state.LiveBytes(), d.liveLimit)
 	case t == nil:
 		t = d.emit(c.Task, nil, c.RequestID, &events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
 			NotBefore: max(c.NotBefore, d.now), Params: c.Params})
@@ -96,6 +101,13 @@ func (d *decider) submit(c *submitCommand) answer {
 		return answer{code: answerMerge, joined: true}
 	}
 	return d.join(t, c)
+}
+
+// overload refuses a submit for now.
+func overload(format string, args ...any) answer {
+	a := refused(answerOverload, format, args...)
+	a.number = 1000
+	return a
 }
 
 // join lets a submit share an existing task with its stored parameters.

@@ -13,6 +13,8 @@ var (
 	ErrUnknownBehavior = errors.New("unknown behavior")
 	// ErrNotFound reports that there is no such task, or no longer.
 	ErrNotFound = errors.New("no such task")
+	// ErrNotKept reports that the task has ended and been forgotten, and that nothing keeps what was trimmed from the journal.
+	ErrNotKept = errors.New("outcome is no longer kept")
 	// ErrClosed reports that the client or node has stopped, or was never run.
 	ErrClosed = errors.New("client is closed")
 	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,140 +10,182 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/projection"
 )
 
-// History yields the events of the present life of a task, in order, from the journal. It needs a Store; ErrNotFound.
+// askOwnersFor is how long a question waits for an owner where it can be answered without one.
+const askOwnersFor = 3 * time.Second
+
+// records returns what the client can read of all that ever happened.
+func (c *Client) records() (records, error) {
+	if c.cfg.Store == nil {
+		return records{}, fmt.Errorf("%w: the client has no store", ErrUnavailable)
+	}
+	return records{c.cfg.Store, c.cfg.Archive}, nil
+}
+
+// History yields the events of the present life of a task, in order; of its last life when it was deleted or forgotten.
+// They come from the journal, and from the archive where that was trimmed. It needs a Store. After what is still held of a
+// life it yields ErrTrimmed when the beginning is not; ErrNotFound when nothing is.
 func (c *Client) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
-		all, err := c.history(ctx, id)
+		all, err := c.life(ctx, id, 0)
 		for _, ev := range all {
 			if !yield(ev, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(events.Event{}, err)
+			yield(events.Event{}, fmt.Errorf("history of %s: %w", id, err))
 		}
 	}
 }
 
-// history follows the links from the last event back to Created.
-func (c *Client) history(ctx context.Context, id events.TaskID) (all []events.Event, err error) {
-	if c.cfg.Store == nil {
-		return nil, fmt.Errorf("history: %w: the client has no store", ErrUnavailable)
+// life returns the events up to a time, oldest first, of the life that the task was in, or had last, at that time; 0 = now.
+func (c *Client) life(ctx context.Context, id events.TaskID, until events.Millis) ([]events.Event, error) {
+	if err := id.Validate(); err != nil {
+		return nil, &InvalidError{Field: "id", Problem: err.Error()}
 	}
-	t, err := c.Get(ctx, id)
+	r, err := c.records()
 	if err != nil {
 		return nil, err
 	}
 	shard := id.Shard(c.cfg.Shards)
-	var entry *events.Entry
-	for ref := t.Last; ref != 0; ref = all[len(all)-1].Prev {
-		if entry == nil || entry.Number != ref.Entry() {
-			rec, err := c.cfg.Store.Entry(ctx, shard, ref.Entry())
-			if err == nil {
-				entry, err = events.Decode(rec.Data)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("history of %s: %w", id, err)
-			}
-		}
-		if ref.Index() >= len(entry.Events) || entry.Events[ref.Index()].Task != id {
-			return nil, fmt.Errorf("history of %s: %w: position %s is not its event", id, events.ErrDamaged,
-				events.Position{Shard: uint16(shard), Ref: ref})
-		}
-		all = append(all, entry.Events[ref.Index()])
-	}
-	slices.Reverse(all)
-	return all, nil
-}
-
-// Verification is what Verify found out about a shard.
-type Verification struct {
-	Shard    int         `json:"shard"`
-	Entries  uint64      `json:"entries"` // that were read and applied
-	Events   uint64      `json:"events"`
-	Tasks    int         `json:"tasks"`
-	Hash     events.Hash `json:"hash"`
-	Compared bool        `json:"compared"`          // the owner answered, and its state was compared with the fold
-	Problem  string      `json:"problem,omitempty"` // the damage; "" = none
-}
-
-// Verify reads the whole journal, shard by shard, and checks that it has no gaps, that every entry continues the hash
-// chain, that every transition is legal, and that the owner's state equals the fold. progress, if not nil, is told of
-// every entry. A problem is part of the result, not an error; errors mean that the check could not be made.
-func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint64)) ([]Verification, error) {
-	if c.cfg.Store == nil {
-		return nil, fmt.Errorf("verify: %w: the client has no store", ErrUnavailable)
-	}
-	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-	served, err := c.shards(ask, true)
-	cancel()
+	last, err := c.lastEvent(ctx, r, shard, id, until)
 	if err != nil {
 		return nil, err
 	}
-	var all []Verification
-	for shard := range c.cfg.Shards {
-		v, err := c.verifyShard(ctx, &served[shard], progress)
+	all, err := r.back(ctx, shard, id, last)
+	slices.Reverse(all)
+	if i := slices.IndexFunc(all, func(ev events.Event) bool { return until != 0 && ev.At > until }); i >= 0 {
+		all = all[:i]
+	}
+	return all, err
+}
+
+// lastEvent asks the owner, and searches when that does not know the life or does not answer.
+func (c *Client) lastEvent(ctx context.Context, r records, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	t, err := c.Get(ask, id)
+	cancel()
+	switch {
+	case ctx.Err() != nil:
+		return 0, err
+	case err == nil && (until == 0 || t.CreatedAt <= until):
+		return t.Last, nil
+	}
+	return r.last(ctx, shard, id, until)
+}
+
+// first returns the number of the first entry that the store holds, 1 when it holds none.
+func (r records) first(ctx context.Context, shard int) (uint64, error) {
+	first, err := r.store.First(ctx, shard)
+	return max(first, 1), err
+}
+
+// last finds the last event of the task up to a time, 0 = of all: in what the store holds, then in the archive, newest
+// first. It wraps ErrNotFound.
+func (r records) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
+	first, err := r.first(ctx, shard)
+	if err != nil {
+		return 0, err
+	}
+	for rec, err := range r.Read(ctx, shard, first) {
+		if err != nil {
+			return 0, err
+		}
+		if ref, err := lastIn(rec, id, until); err != nil {
+			return 0, err
+		} else if ref != 0 {
+			last = ref
+		}
+	}
+	if last != 0 {
+		return last, nil
+	}
+	if r.archive == nil && first > 1 {
+		return 0, fmt.Errorf("%w in the entries from %d on; those before were dropped", ErrNotFound, first)
+	}
+	if r.archive == nil {
+		return 0, ErrNotFound
+	}
+	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
+		if err != nil {
+			return 0, err
+		}
+		if ref, err := lastIn(rec, id, until); err != nil || ref != 0 {
+			return ref, err
+		}
+	}
+	return 0, ErrNotFound
+}
+
+// lastIn finds the last event of the task in an entry, up to a time; 0 = none.
+func lastIn(rec Record, id events.TaskID, until events.Millis) (events.Ref, error) {
+	if !bytes.Contains(rec.Data, []byte(id)) {
+		return 0, nil
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return 0, err
+	}
+	if until != 0 && e.Time > until {
+		return 0, nil
+	}
+	for i, ev := range slices.Backward(e.Events) {
+		if ev.Task == id {
+			return events.RefOf(e.Number, i), nil
+		}
+	}
+	return 0, nil
+}
+
+// back returns the events of a life from the one at ref back to its first, newest first: from the store, and from where
+// that was trimmed on from the archive, each segment of which is read once.
+func (r records) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
+	for ref != 0 {
+		rec, err := r.store.Entry(ctx, shard, ref.Entry())
+		if errors.Is(err, ErrTrimmed) && r.archive != nil {
+			break
+		}
+		if err == nil {
+			all, ref, err = appendLinked(all, rec, id, ref)
+		}
 		if err != nil {
 			return all, err
 		}
-		all = append(all, v)
 	}
-	return all, nil
+	if ref == 0 {
+		return all, nil
+	}
+	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
+		if err == nil && rec.Number != ref.Entry() {
+			continue
+		}
+		if err == nil {
+			all, ref, err = appendLinked(all, rec, id, ref)
+		}
+		if err != nil || ref == 0 {
+			return all, err
+		}
+	}
+	return all, fmt.Errorf("%w: event %s is neither in the journal nor in the archive", ErrTrimmed,
+		events.Position{Shard: uint16(shard), Ref: ref})
 }
 
-// askOwnersFor is how long a question waits for an owner where it can be answered without one.
-const askOwnersFor = 3 * time.Second
-
-func (c *Client) verifyShard(ctx context.Context, served *ShardInfo, progress func(int, uint64)) (v Verification, err error) {
-	shard := served.Shard
-	v.Shard = shard
-	state := projection.NewShard(shard)
-	compare := func() {
-		if served.Problem == "" && served.Entries == state.Number {
-			v.Compared = true
-			if served.Hash != state.Hash || served.Digest != stateDigest(state) {
-				v.Problem = fmt.Sprintf("entry %d: the owner's state differs from the fold of the journal", state.Number)
-			}
-		}
-	}
-	compare()
-	for rec, err := range c.cfg.Store.Read(ctx, shard, 1) {
-		if errors.Is(err, ErrTrimmed) {
-			v.Problem = err.Error()
-			return v, nil
-		}
-		if err != nil {
-			return v, fmt.Errorf("verify shard %d: %w", shard, err)
-		}
-		n, problem := replayOne(state, rec)
-		if problem != "" {
-			v.Problem = problem
-			return v, nil
-		}
-		v.Events += uint64(n)
-		v.Entries, v.Hash = state.Number, state.Hash
-		v.Tasks = state.Len()
-		compare()
-		if progress != nil {
-			progress(shard, state.Number)
-		}
-	}
-	return v, nil
-}
-
-func replayOne(state *projection.Shard, rec Record) (count int, problem string) {
+// appendLinked appends the events of a task that an entry holds, from the one at ref back along their links, and returns
+// where these lead.
+func appendLinked(all []events.Event, rec Record, id events.TaskID, ref events.Ref) ([]events.Event, events.Ref, error) {
 	e, err := events.Decode(rec.Data)
-	if err == nil && e.Number != rec.Number {
-		err = fmt.Errorf("%w: entry %d is stored as entry %d", events.ErrDamaged, e.Number, rec.Number)
-	}
-	if err == nil {
-		err = state.Replay(e)
-	}
 	if err != nil {
-		return 0, fmt.Sprintf("entry %d: %v", rec.Number, err)
+		return all, ref, err
 	}
-	return len(e.Events), ""
+	for ref.Entry() == e.Number && ref != 0 {
+		if ref.Index() >= len(e.Events) || e.Events[ref.Index()].Task != id || e.Events[ref.Index()].Prev >= ref {
+			return all, ref, fmt.Errorf("%w: position %s is not its event", events.ErrDamaged,
+				events.Position{Shard: e.Shard, Ref: ref})
+		}
+		all = append(all, e.Events[ref.Index()])
+		ref = e.Events[ref.Index()].Prev
+	}
+	return all, ref, nil
 }

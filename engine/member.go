@@ -34,6 +34,8 @@ type member struct {
 	began    time.Time
 	view     atomic.Pointer[Membership]
 	settings atomic.Pointer[settings]
+	usage    atomic.Pointer[Usage]  // of the store
+	brake    atomic.Pointer[string] // why no task is accepted; "" = tasks are
 	place    *placement
 	load     *load
 	draining atomic.Bool
@@ -55,6 +57,8 @@ func newMember(n *Node) *member {
 	m := &member{Node: n, log: n.cfg.Log, ttl: n.cfg.TTL, store: n.cfg.Store, bus: n.cfg.Bus}
 	m.settings.Store(&settings{})
 	m.view.Store(&Membership{})
+	m.usage.Store(&Usage{Quota: presumedQuota})
+	m.brake.Store(new(string))
 	m.place = newPlacement(m)
 	m.load = newLoad(m)
 	return m
@@ -83,7 +87,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.serveBus} {
+		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	select {

@@ -35,6 +35,13 @@ type owner struct {
 	turnOf  turn
 	blocked bool // a ready task waits for a slot of this node
 
+	snapshot  *projection.Snapshot // being taken; nil = none
+	covered   uint64               // entry of the last one begun
+	tail      int64                // bytes of the entries after it
+	covers    int64                // bytes of the tail that it is to cover, while it is being taken
+	snapshots *snapshots
+	trims     *trims
+
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
 	backlog  atomic.Pointer[map[string]int] // ready tasks by behavior
@@ -86,10 +93,11 @@ type nodeAttempt struct {
 	attemptName
 }
 
-func newOwner(m *member, o Ownership, state *projection.Shard, head Head, stop func()) *owner {
-	own := &owner{m: m, ownership: o, began: head.Number + 1, state: state, head: head, inbox: newInbox(),
-		stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+func newOwner(m *member, o Ownership, have *loaded, stop func()) *owner {
+	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
+		inbox: newInbox(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
+	own.snapshots, own.trims = newSnapshots(own, have.pointer), newTrims(own)
 	own.publishView()
 	return own
 }
@@ -109,6 +117,9 @@ func (o *owner) run(ctx context.Context) error {
 		}
 		if err := o.takeTurn(ctx); err != nil {
 			return err
+		}
+		if o.takeSnapshot() {
+			o.inbox.ring()
 		}
 		if wait, ok := o.untilDue(); ok {
 			timer.Reset(wait)
@@ -162,7 +173,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
-	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note}
+	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit()}
 
 	for _, node := range in.lost {
 		if !d.lose(node) {
@@ -200,10 +211,8 @@ func (o *owner) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
-	defer cancel()
 	o.deciding.Store(0)
-	revision, err := o.m.store.Append(ctx, o.ownership, o.head, data)
+	revision, err := o.append(ctx, data)
 	if err != nil {
 		return fmt.Errorf("append entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, err)
 	}
@@ -213,7 +222,22 @@ func (o *owner) commit(ctx context.Context) error {
 	o.stats.entries.Add(1)
 	o.stats.events.Add(int64(len(o.entry.Entry.Events)))
 	o.stats.bytes.Add(int64(len(data)))
+	o.tail += int64(len(data))
 	return nil
+}
+
+// append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
+// no space: what runs can be completed once there is some.
+func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
+	for {
+		one, cancel := context.WithTimeout(ctx, o.m.ttl)
+		revision, err := o.m.store.Append(one, o.ownership, o.head, data)
+		cancel()
+		if !errors.Is(err, ErrFull) || ctx.Err() != nil {
+			return revision, err
+		}
+		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
+	}
 }
 
 // abandon gives back the slots that were taken for starts which will not happen.

@@ -237,44 +237,17 @@ func isTransition(err error) bool {
 	return errors.As(err, &t)
 }
 
-// replay reads the journal behind the given state up to its end.
-func (p *placement) replay(ctx context.Context, shard int, state *projection.Shard, head Head) (Head, error) {
-	for rec, err := range p.m.store.Read(ctx, shard, head.Number+1) {
-		if err != nil {
-			return head, fmt.Errorf("read journal of shard %d: %w", shard, err)
-		}
-		e, err := events.Decode(rec.Data)
-		if err == nil {
-			err = state.Replay(e)
-		}
-		if err != nil {
-			return head, fmt.Errorf("replay entry %d of shard %d: %w", rec.Number, shard, err)
-		}
-		head = rec.Head
-	}
-	return head, nil
-}
-
-// loaded is a state read before the shard was this node's.
-type loaded struct {
-	state *projection.Shard
-	head  Head
-}
-
 // serve reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
 // the session ends or the shard is lost.
 func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
 	shard := ownership.Shard
-	if have == nil {
-		have = &loaded{state: projection.NewShard(shard)}
-	}
-	head, err := p.replay(ctx, shard, have.state, have.head)
+	have, err := p.catchUp(ctx, shard, have)
 	if err != nil {
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	own := newOwner(p.m, ownership, have.state, head, stop)
+	own := newOwner(p.m, ownership, have, stop)
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
 			return err
@@ -285,7 +258,7 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	p.mu.Lock()
 	p.owners[shard] = own
 	p.mu.Unlock()
-	p.m.log.InfoContext(ctx, "shard is served", "shard", shard, "entries", head.Number, "tasks", have.state.Len(), "live", have.state.Live())
+	p.m.log.InfoContext(ctx, "shard is served", "shard", shard, "entries", have.head.Number, "tasks", have.state.Len(), "live", have.state.Live())
 	defer func() {
 		p.mu.Lock()
 		delete(p.owners, shard)
@@ -297,14 +270,31 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 		p.m.router.resendShard(shard)
 	}()
 	p.preferOwn()
-	p.m.futures.serveHere(shard, head)
+	p.m.futures.serveHere(shard, have.head)
 	p.m.router.serveHere(shard, own.inbox)
 	p.m.offers.ownerChanged(shard)
 	p.m.serveShard(serving, own)
+	p.m.spawn(func(context.Context) { own.snapshots.run(serving) })
+	p.m.spawn(func(context.Context) { own.trims.run(serving) })
 	if err := own.run(serving); serving.Err() == nil {
 		return err
 	}
 	return nil // it was stopped; that a write of its then had no answer is no doubt about the session
+}
+
+// catchUp reads what is still unread of a shard that is this node's now: all, or what came after an earlier load.
+func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*loaded, error) {
+	if have == nil {
+		return p.m.loadShard(ctx, shard)
+	}
+	err := p.m.replay(ctx, shard, have)
+	if errors.Is(err, ErrTrimmed) { // snapshots went past it
+		return p.m.loadShard(ctx, shard)
+	}
+	if err == nil {
+		have.pointer, err = p.m.store.Pointer(ctx, shard)
+	}
+	return have, err
 }
 
 // isGone reports whether a node's session has ended, by a linearizable read.
@@ -336,9 +326,8 @@ var errStays = errors.New("the owner keeps the shard")
 // owner key alone tells whether it did; it waits for the answer until wait ends.
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
-	have := &loaded{state: projection.NewShard(shard)}
-	var err error
-	if have.head, err = p.replay(ctx, shard, have.state, have.head); err != nil {
+	have, err := p.m.loadShard(ctx, shard)
+	if err != nil {
 		return err
 	}
 	wait, cancel := context.WithTimeout(wait, p.m.ttl)

@@ -17,6 +17,9 @@ type Store interface {
 	Owners
 	Mailbox
 	Sweeper
+	Snapshots
+	Trimmer
+	Housekeeping
 	Cluster() Cluster
 }
 
@@ -207,11 +210,14 @@ type SnapshotPointer struct {
 // Snapshots keeps states of the shards, two of each. Every write is fenced by the ownership and resolves unknown outcomes
 // itself.
 type Snapshots interface {
-	// PutPart stores part number part, from 0, of the snapshot of an entry. Only Publish makes it count. It wraps ErrFenced,
-	// ErrRefused, or, when ctx ended while the store was full, ErrFull.
+	// PutPart stores part number part of the snapshot of an entry; parts are put in order, from 0. Only Publish makes them
+	// count. The bytes must never be changed. It wraps ErrFenced, ErrRefused, also when this ownership stored the part with
+	// other bytes, or, when ctx ended while the store was full, ErrFull.
 	PutPart(ctx context.Context, o Ownership, entry uint64, part int, data []byte) error
 	// Publish makes s the newest snapshot and seen's newest the older one, and removes the parts of all others. It wraps
-	// ErrFenced when the ownership is gone or the pointer is not the one seen.
+	// ErrFenced when the ownership is gone or the pointer is not the one seen, and ErrRefused when s is not newer than seen's
+	// newest, not of the ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out
+	// of seen.
 	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
 	// Pointer reads the pointer linearizably. A pointer that cannot be read wraps events.ErrDamaged.
 	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
@@ -224,14 +230,15 @@ type Trimmer interface {
 	// First returns the number of the first entry that the journal holds; 0 = none.
 	First(ctx context.Context, shard int) (uint64, error)
 	// Trim removes the entries from first up to, but not, until, in pieces, each fenced by the ownership and compared with
-	// the pointer p. It wraps ErrRefused unless p keeps two snapshots of which the older covers until, and ErrFenced when the
-	// ownership is gone or the pointer has changed. What an error leaves is trimmed by the next call.
+	// the pointer p. It wraps ErrRefused unless p keeps two snapshots of which the older covers until, or when the journal
+	// holds an entry before first, and ErrFenced when the ownership is gone or the pointer has changed. What an error leaves
+	// is trimmed by the next call.
 	Trim(ctx context.Context, o Ownership, p SnapshotPointer, first, until uint64) error
 }
 
 // Usage is how full the store is.
 type Usage struct {
-	InUse    int64 `json:"in_use"` // bytes that hold something; the worst of all members
+	InUse    int64 `json:"in_use"` // bytes that hold something, as of the last writes; the worst of all members
 	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the worst of all members
 	Quota    int64 `json:"quota"`  // of the file, above which the store takes no writes
 	Revision int64 `json:"revision"`
@@ -241,7 +248,8 @@ type Usage struct {
 // Housekeeping keeps the store from filling up.
 type Housekeeping interface {
 	Usage(ctx context.Context) (Usage, error)
-	// Compact forgets replaced and removed values of before the revision. One that was compacted already is no error.
+	// Compact forgets replaced and removed values of before the revision. One that was compacted already is no error. It
+	// wraps ErrRefused when the store must compact itself because the caller may not.
 	Compact(ctx context.Context, revision int64) error
 	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait meanwhile, for seconds. It wraps
 	// ErrRefused where the store is not the process's own.

@@ -119,7 +119,7 @@ func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err
 
 // payloadAt reads the parameters or the result that an event carries.
 func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (events.Payload, error) {
-	ev, err := eventAt(ctx, m.store, shard, ref)
+	ev, err := eventAt(ctx, m.records(), shard, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (even
 	return nil, fmt.Errorf("event %s is %s and carries no payload", ev.Position, ev.Kind())
 }
 
-// eventAt reads one event from the journal.
-func eventAt(ctx context.Context, j Journal, shard int, ref events.Ref) (*events.Event, error) {
+// eventAt reads one event.
+func eventAt(ctx context.Context, j records, shard int, ref events.Ref) (*events.Event, error) {
 	rec, err := j.Entry(ctx, shard, ref.Entry())
 	if err != nil {
 		return nil, fmt.Errorf("read event %s: %w", events.Position{Shard: uint16(shard), Ref: ref}, err)
@@ -192,7 +192,10 @@ func outcomeAnswer(o outcome) answer {
 func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) answer {
 	attempt := t.Attempt
 	for ref := t.Last; ref != 0; {
-		ev, err := eventAt(ctx, o.m.store, o.ownership.Shard, ref)
+		ev, err := eventAt(ctx, o.m.records(), o.ownership.Shard, ref)
+		if errors.Is(err, ErrTrimmed) {
+			return answer{code: answerNotKept}
+		}
 		if err != nil {
 			return refused(answerInvalid, "%v", err)
 		}
@@ -211,9 +214,9 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 // searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run.
 func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 	var attempt uint32
-	for rec, err := range o.m.store.Read(ctx, o.ownership.Shard, c.Life.Entry()) {
+	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
 		if errors.Is(err, ErrTrimmed) {
-			return answer{code: answerNotFound}
+			return answer{code: answerNotKept}
 		}
 		if err != nil {
 			return answer{code: answerTryAgain}
@@ -302,7 +305,11 @@ type ShardInfo struct {
 	Tasks    int           `json:"tasks"`
 	Live     int           `json:"live"` // not finished
 	Ready    int           `json:"ready"`
-	Refused  int64         `json:"refused"` // late or foreign outcomes that this owner refused
+	Refused  int64         `json:"refused"`            // late or foreign outcomes that this owner refused
+	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
+	First    uint64        `json:"first"`              // entry that the journal in the store begins with; 0 = not known, nothing was trimmed by this owner
+	Archived uint64        `json:"archived"`           // last entry in the archive; 0 = none, as far as known
+	Degraded string        `json:"degraded,omitempty"` // what works no more, and the remedy
 	Problem  string        `json:"problem,omitempty"`
 	NodeName string        `json:"node_name,omitempty"`
 }
@@ -317,7 +324,7 @@ func (o *owner) info(c *infoCommand) answer {
 		digest = stateDigest(o.state)
 	}
 	var w wire.Writer
-	w.Array(10)
+	w.Array(14)
 	w.Text(o.ownership.Session.ID)
 	w.Int(o.ownership.Revision)
 	w.Uint(o.head.Number)
@@ -328,7 +335,23 @@ func (o *owner) info(c *infoCommand) answer {
 	w.Int(int64(o.state.Live()))
 	w.Int(int64(ready))
 	w.Int(o.stats.refused.Load())
+	var snapshot uint64
+	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
+		snapshot = kept[0].Entry
+	}
+	w.Uint(snapshot)
+	w.Uint(o.trims.first.Load())
+	w.Uint(o.trims.archived.Load())
+	w.Text(o.degraded())
 	return answer{data: w.B}
+}
+
+// degraded says what works no more; "" = everything does.
+func (o *owner) degraded() string {
+	if problem := o.trims.problem.Load(); problem != nil {
+		return cmp.Or(*o.m.brake.Load(), "not trimmed: "+*problem)
+	}
+	return *o.m.brake.Load()
 }
 
 func decodeInfo(data []byte) (s ShardInfo, err error) {
@@ -336,11 +359,12 @@ func decodeInfo(data []byte) (s ShardInfo, err error) {
 		return s, err
 	}
 	r := wire.NewReader(data)
-	r.ArrayOf(10)
+	r.ArrayOf(14)
 	s.Owner, s.Epoch, s.Entries = r.Text(), r.Int(), r.Uint()
 	copy(s.Hash[:], r.View())
 	copy(s.Digest[:], r.View())
 	s.Time, s.Tasks, s.Live, s.Ready, s.Refused = events.Millis(r.Int()), int(r.Int()), int(r.Int()), int(r.Int()), r.Int()
+	s.Snapshot, s.First, s.Archived, s.Degraded = r.Uint(), r.Uint(), r.Uint(), r.Text()
 	return s, r.Close()
 }
 

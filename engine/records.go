@@ -9,9 +9,11 @@ import (
 
 // records is a shard's whole journal: what the archive holds of it, then what the store does.
 type records struct {
-	store   Journal
+	store   Store
 	archive ArchiveReader // nil: what was trimmed is gone
 }
+
+func (m *member) records() records { return records{m.store, m.cfg.reader()} }
 
 // Read is Journal.Read, from the archive where the journal was trimmed.
 func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error] {

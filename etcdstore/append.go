@@ -21,8 +21,8 @@ func (s *Store) Append(ctx context.Context, o engine.Ownership, after engine.Hea
 }
 
 func (s *Store) append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
-	if o.Revision <= 0 || o.Session.Revision <= 0 {
-		return 0, fmt.Errorf("%w: not an ownership", engine.ErrFenced) // revision 0 would compare equal to absence
+	if err := checkOwnership(o); err != nil {
+		return 0, err
 	}
 	if (after.Number == 0) != (after.Revision == 0) {
 		return 0, fmt.Errorf("%w: entry %d cannot have revision %d", engine.ErrRefused, after.Number, after.Revision)
@@ -79,19 +79,16 @@ func verdict(o engine.Ownership, after engine.Head, entry []byte, found evidence
 		return 0, fmt.Errorf("%w: the entry was written by another", engine.ErrFenced)
 	}
 	if found.pointer != nil {
-		covered, err := decodePointer(found.pointer.Value)
+		kept, err := decodePointer(found.pointer.Value)
 		if err != nil {
 			return 0, fmt.Errorf("%w: read snapshot pointer: %w", engine.ErrMoved, err)
 		}
-		if covered > after.Number {
-			return 0, fmt.Errorf("%w: a snapshot covers entry %d", engine.ErrMoved, covered)
+		if covered := oldest(kept).Entry; covered > after.Number { // entries before it may have been trimmed
+			return 0, fmt.Errorf("%w: snapshots cover entry %d", engine.ErrMoved, covered)
 		}
 	}
-	switch {
-	case found.owner == nil || found.owner.ModRevision != o.Revision:
-		return 0, fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
-	case found.node == nil || found.node.CreateRevision != o.Session.Revision:
-		return 0, fmt.Errorf("%w: session %s is gone", engine.ErrFenced, o.Session.ID)
+	if err := fenced(o, found.owner, found.node); err != nil {
+		return 0, err
 	}
 	return 0, fmt.Errorf("%w: entry %d is not the one of revision %d", engine.ErrRefused, after.Number, after.Revision)
 }

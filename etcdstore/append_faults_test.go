@@ -59,11 +59,12 @@ func TestAppend_LateDuplicateAfterTrimIsRefused(t *testing.T) {
 	one := f.append(o, engine.Head{}, "one")
 	f.faults.Next(doubled)
 	two := f.append(o, one, "two")
-	f.append(o, two, "three")
-	f.snapshot(0, 3)
-	f.trim(0, 3)
+	three := f.append(o, two, "three")
+	f.append(o, three, "four")
+	f.snapshot(o, 3, "a")
+	f.must(f.faulty.Trim(f.ctx, o, f.snapshot(o, 4, "b"), 1, 3))
 	f.release()
-	f.wantEntries(0, "three")
+	f.wantEntries(0, "three", "four")
 }
 
 func TestAppend_LateDuplicateAfterHandOverBackAndForthIsRefused(t *testing.T) {

@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -36,12 +37,19 @@ type Config struct {
 	// TLS secures the connections, and http:// is an error then. Default: as the endpoints say.
 	TLS *tls.Config
 	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read
-	// and write the keys that start with Cluster and a slash, nothing else. Default none.
+	// and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd must do it by
+	// itself otherwise. Default none.
 	Username, Password string
 	// Client is used instead of Endpoints, TLS, Username and Password. The caller closes it, after the Store.
 	Client *clientv3.Client
 	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
 	RequestTimeout time.Duration
+	// Quota is that of etcd's file, in bytes, where the members do not tell theirs: those before 3.6, and those without
+	// any. Default 2 GiB, as etcd's own; a negative one is an error.
+	Quota int64
+	// Defragment defragments the one member of an etcd that runs in this process, and returns when it is done. It must
+	// go over a connection, which the client of such an etcd does not have. Default: Store.Defragment is refused.
+	Defragment func(ctx context.Context) error
 	// Log receives what is worth an operator's attention. Default: nothing is logged.
 	Log *slog.Logger
 }
@@ -54,6 +62,9 @@ func (c Config) complete() (Config, error) {
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 2 * time.Second
 	}
+	if c.Quota == 0 {
+		c.Quota = defaultQuota
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -64,6 +75,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("%d shards: want a power of two from 1 to %d", c.Shards, maxShards)
 	case c.RequestTimeout < 100*time.Millisecond:
 		return c, fmt.Errorf("request time-out %s: want at least 100ms", c.RequestTimeout)
+	case c.Quota < 0:
+		return c, fmt.Errorf("etcd quota %d: want at least 0", c.Quota)
 	case (c.Client == nil) == (len(c.Endpoints) == 0):
 		return c, errors.New("etcd: want either endpoints or a client")
 	case (c.Username == "") != (c.Password == ""):

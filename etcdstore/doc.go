@@ -1,4 +1,5 @@
-// Package etcdstore keeps a cluster in etcd: journals, sessions, ownership and the mailbox. It implements engine.Store.
+// Package etcdstore keeps a cluster in etcd: journals, snapshots, sessions, ownership and the mailbox. It implements
+// engine.Store.
 //
 // # Format
 //
@@ -10,20 +11,25 @@
 //	node/<id>                        [1, name, version, address, [behavior ...], types, slots, owner, draining, joined, load]
 //	owner/<s>                        [1, session id]
 //	journal/<s>/<entry>              an entry as package events seals it; <entry> is 16 hexadecimal digits
-//	snapshot/<s>                     [1, [[entry, owner revision, parts] ...]], newest first: the pointer
+//	snapshot/<s>                     [1, [[entry, epoch, parts, bytes, hash] ...]], newest first: the pointer
+//	snapshot/<s>/<entry>-<epoch>/<p> a part of a snapshot, bytes as given; <epoch> is decimal, <p> 8 hexadecimal digits from 0
 //	mailbox/<s>/<sender>/<lane>      [1, batch]; a nil batch is an empty slot, not a letter
 //	answer/<sender>/<s>/<lane>       [1, answer]
 //
 // Values other than entries are msgpack arrays that begin with their version. Within a version elements are only ever
 // appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
-// strings; cluster key, load, batch and answer are binary strings; joined counts milliseconds since 1970 UTC.
+// strings; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC.
 //
 //   - meta is created once, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are 16 random characters of [a-z2-7], drawn anew for
 //     every session and never used again, so an absent node is absent for ever.
 //   - owner/<s> is replaced by compare and never deleted. Its mod revision is the epoch of the ownership.
 //   - The entries of a shard are numbered 1, 2, 3 ... without gaps; each is written once. A trim deletes from the front and
-//     never deletes the last one.
+//     never deletes the last one, nor any from the older snapshot's on.
+//   - A snapshot is of the state after its entry; the epoch is that of the owner that took it. Each of its parts is written
+//     once; bytes is their length together, hash the SHA-256 of their SHA-256 sums in order. The pointer names one or two
+//     snapshots, each by exactly these five elements, and is never deleted. Replacing it deletes all parts that do not
+//     belong to those it names.
 //   - mailbox/ and answer/ hold nothing that lasts. Answering a letter deletes it, reading an answer deletes that, a sender
 //     that ends deletes all its mail, and a sweep deletes what was not written for long. A sender whose letter was swept
 //     posts it again.
@@ -34,8 +40,13 @@
 // A write whose answer was lost may still be applied, seconds later and after anything else. So every write is a
 // transaction that is sent again, unchanged, until etcd gives a definite answer, and every write compares something that
 // its own success makes false for ever: the journal the entry before, the owner key and a letter the revision they
-// replace, an answer the revision of its letter. A mailbox key that is absent has no revision that could be replaced only
-// once; it is first created as an empty slot, a copy of which does no harm: it waits for the next letter, or for the sweep.
-// The one write without a compare deletes the mail of a sender that has ended: whenever a copy of it comes, nobody has
-// written there since but late copies.
+// replace, a snapshot pointer too, an answer the revision of its letter. A mailbox key that is absent has no revision that
+// could be replaced only once; it is first created as an empty slot, a copy of which does no harm: it waits for the next
+// letter, or for the sweep. A part compares that its key is absent. A copy that comes when the part was removed again
+// makes it anew, as long as the epoch lasts: no pointer names it, and the next one to be written removes it. A trim
+// only deletes numbers that are never written again. The one write without a compare deletes the mail of a sender that
+// has ended: whenever a copy of it comes, nobody has written there since but late copies.
+//
+// A full etcd refuses every transaction that could put something, even one whose compares are false. It takes trims and
+// renewals.
 package etcdstore

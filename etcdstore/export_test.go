@@ -7,11 +7,15 @@ type Keys struct{ k keys }
 
 func KeysOf(cluster string) Keys { return Keys{keys(cluster + "/")} }
 
-func (k Keys) Meta() string                                  { return k.k.meta() }
-func (k Keys) Node(id string) string                         { return k.k.node(id) }
-func (k Keys) Owner(shard int) string                        { return k.k.owner(shard) }
-func (k Keys) Entry(shard int, number uint64) string         { return k.k.entry(shard, number) }
-func (k Keys) Pointer(shard int) string                      { return k.k.pointer(shard) }
+func (k Keys) Meta() string                          { return k.k.meta() }
+func (k Keys) Node(id string) string                 { return k.k.node(id) }
+func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }
+func (k Keys) Entry(shard int, number uint64) string { return k.k.entry(shard, number) }
+func (k Keys) Pointer(shard int) string              { return k.k.pointer(shard) }
+func (k Keys) Parts(shard int) string                { return k.k.parts(shard) }
+func (k Keys) Part(shard int, s engine.Snapshot, part int) string {
+	return k.k.part(shard, s.Entry, s.Epoch, part)
+}
 func (k Keys) Letter(shard int, from string, l uint8) string { return k.k.letter(shard, from, l) }
 func (k Keys) Answer(to string, shard int, l uint8) string   { return k.k.answer(to, shard, l) }
 
@@ -26,9 +30,12 @@ func EncodeNode(n engine.NodeInfo) []byte          { return encodeNode(n) }
 func DecodeNode(b []byte) (engine.NodeInfo, error) { return decodeNode(b) }
 func EncodeOwner(session string) []byte            { return encodeOwner(session) }
 func DecodeOwner(b []byte) (string, error)         { return decodeOwner(b) }
-func DecodePointer(b []byte) (uint64, error)       { return decodePointer(b) }
-func EncodeMail(data []byte) []byte                { return encodeMail(data) }
-func DecodeMail(b []byte) ([]byte, error)          { return decodeMail(b) }
+func EncodePointer(k []engine.Snapshot) []byte     { return encodePointer(k) }
+func DecodePointer(b []byte) ([]engine.Snapshot, error) {
+	return decodePointer(b)
+}
+func EncodeMail(data []byte) []byte       { return encodeMail(data) }
+func DecodeMail(b []byte) ([]byte, error) { return decodeMail(b) }
 
 // CheckVersion is the floor of server versions.
 func CheckVersion(version string) error { return checkVersion(version) }

@@ -2,16 +2,17 @@ package etcdstore_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
-	"taskledger/internal/wire"
 )
 
 const cluster = "test"
@@ -33,6 +34,11 @@ func newFixture(t *testing.T) *fixture {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	t.Cleanup(cancel)
 	endpoint, raw := testcluster.StartEtcd(t)
+	return fixtureOn(t, ctx, endpoint, raw)
+}
+
+func fixtureOn(t *testing.T, ctx context.Context, endpoint string, raw *clientv3.Client) *fixture {
+	t.Helper()
 	client := dial(t, endpoint)
 	f := &fixture{T: t, ctx: ctx, keys: etcdstore.KeysOf(cluster), raw: raw, client: client, faults: faultstore.Install(client)}
 	f.faulty = openStore(t, etcdstore.Config{Cluster: cluster, Client: client})
@@ -42,7 +48,7 @@ func newFixture(t *testing.T) *fixture {
 
 func dial(t *testing.T, endpoint string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,29 +96,39 @@ func (f *fixture) append(o engine.Ownership, after engine.Head, entry string) en
 	return engine.Head{Number: after.Number + 1, Revision: rev}
 }
 
-// snapshot and trim do to shard 0 what bounds the journal.
-func (f *fixture) snapshot(shard int, entry uint64) {
+// snapshot puts the parts of a snapshot through the faulty store and publishes it as the newest.
+func (f *fixture) snapshot(o engine.Ownership, entry uint64, parts ...string) engine.SnapshotPointer {
 	f.Helper()
-	_, err := f.raw.Put(f.ctx, f.keys.Pointer(shard), string(pointer(entry)))
+	seen, err := f.sound.Pointer(f.ctx, o.Shard)
 	f.must(err)
+	s := f.put(o, entry, parts...)
+	p, err := f.faulty.Publish(f.ctx, o, seen, s)
+	f.must(err)
+	return p
 }
 
-func (f *fixture) trim(shard int, below uint64) {
+func (f *fixture) put(o engine.Ownership, entry uint64, parts ...string) engine.Snapshot {
 	f.Helper()
-	_, err := f.raw.Delete(f.ctx, f.keys.Entry(shard, 0), clientv3.WithRange(f.keys.Entry(shard, below)))
-	f.must(err)
+	s := engine.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}
+	for i, part := range parts {
+		f.must(f.faulty.PutPart(f.ctx, o, entry, i, []byte(part)))
+		s.Bytes += int64(len(part))
+	}
+	return s
 }
 
-func pointer(entry uint64) []byte {
-	var w wire.Writer
-	w.Array(2)
-	w.Uint(1)
-	w.Array(1)
-	w.Array(3)
-	w.Uint(entry)
-	w.Int(77)
-	w.Uint(1)
-	return w.B
+// wantParts asserts what is stored of all snapshots of shard 0, in the order of the keys.
+func (f *fixture) wantParts(want ...string) {
+	f.Helper()
+	resp, err := f.raw.Get(f.ctx, f.keys.Parts(0), clientv3.WithPrefix())
+	f.must(err)
+	var got []string
+	for _, kv := range resp.Kvs {
+		got = append(got, string(kv.Value))
+	}
+	if !slices.Equal(got, want) {
+		f.Errorf("stored parts are %q, want %q", got, want)
+	}
 }
 
 // release delivers the late copies and ends the test if one had an effect: what follows might wait for what it undid.

@@ -12,6 +12,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/events"
 	"taskledger/internal/wire"
 )
 
@@ -43,7 +44,7 @@ func wantValue(t *testing.T, name string, got []byte) {
 func TestFormat_KeysAreWhatTheyWere(t *testing.T) {
 	k := etcdstore.KeysOf("cluster-1")
 	got := strings.Join([]string{k.Meta(), k.Node("abcdefghijklmnop"), k.Owner(12), k.Entry(12, 0xabcdef), k.Pointer(12),
-		k.Letter(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
+		k.Part(12, engine.Snapshot{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Letter(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
 	if want := string(golden(t, "keys.txt")); got != want {
 		t.Errorf("keys are\n%s\nstored ones are\n%s", got, want)
 	}
@@ -68,8 +69,17 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		t.Errorf("owner is %q, %v", got, err)
 	}
 
-	if got, err := etcdstore.DecodePointer(goldenValue(t, "pointer")); got != 4711 || err != nil {
-		t.Errorf("pointer covers %d, %v", got, err)
+	for name, kept := range map[string][]engine.Snapshot{
+		"pointer": {
+			{Entry: 4711, Epoch: 1234, Parts: 300, Bytes: 19_000_000, Hash: events.Hash{0: 0xab, 31: 0xcd}},
+			{Entry: 4000, Epoch: 1234, Parts: 1, Bytes: 70},
+		},
+		"pointer-one": {{Entry: 1, Epoch: 7, Parts: 1, Bytes: 0}},
+	} {
+		wantValue(t, name, etcdstore.EncodePointer(kept))
+		if got, err := etcdstore.DecodePointer(goldenValue(t, name)); !reflect.DeepEqual(got, kept) || err != nil {
+			t.Errorf("%s names %+v, %v", name, got, err)
+		}
 	}
 
 	for name, data := range map[string][]byte{"mail": []byte("batch"), "slot": nil} {
@@ -77,6 +87,30 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		if got, err := etcdstore.DecodeMail(goldenValue(t, name)); !bytes.Equal(got, data) || (got == nil) != (data == nil) || err != nil {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
+	}
+}
+
+func TestFormat_PointerThatMakesNoSenseIsRefused(t *testing.T) {
+	sound := engine.Snapshot{Entry: 9, Epoch: 7, Parts: 3, Bytes: 100}
+	for name, kept := range map[string][]engine.Snapshot{
+		"none":          {},
+		"three":         {{Entry: 11, Epoch: 7, Parts: 1}, {Entry: 10, Epoch: 7, Parts: 1}, sound},
+		"no entry":      {{Epoch: 7, Parts: 1}},
+		"no epoch":      {{Entry: 9, Parts: 1}},
+		"no parts":      {{Entry: 9, Epoch: 7}},
+		"parts":         {{Entry: 9, Epoch: 7, Parts: 1<<20 + 1}},
+		"bytes":         {{Entry: 9, Epoch: 7, Parts: 1, Bytes: -1}},
+		"twice":         {sound, sound},
+		"oldest first":  {{Entry: 8, Epoch: 7, Parts: 1}, sound},
+		"earlier epoch": {{Entry: 10, Epoch: 6, Parts: 1}, sound},
+	} {
+		if got, err := etcdstore.DecodePointer(etcdstore.EncodePointer(kept)); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: pointer names %+v, %v, want %v", name, got, err, wire.ErrMalformed)
+		}
+	}
+	sameEntry := []engine.Snapshot{{Entry: 9, Epoch: 8, Parts: 1}, sound}
+	if _, err := etcdstore.DecodePointer(etcdstore.EncodePointer(sameEntry)); err != nil {
+		t.Errorf("one entry in two epochs: %v", err)
 	}
 }
 
@@ -96,7 +130,7 @@ func TestFormat_LaterVersionsAreRefused(t *testing.T) {
 }
 
 func FuzzFormat_DecodersNeverPanic(f *testing.F) {
-	for _, name := range []string{"meta", "node", "owner", "pointer", "mail", "slot"} {
+	for _, name := range []string{"meta", "node", "owner", "pointer", "pointer-one", "mail", "slot"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
 		if err != nil {
 			f.Fatal(err)

@@ -21,7 +21,12 @@ func (k keys) journal(shard int) string { return fmt.Sprintf("%sjournal/%d/", st
 func (k keys) entry(shard int, number uint64) string {
 	return fmt.Sprintf("%s%016x", k.journal(shard), number)
 }
+
 func (k keys) pointer(shard int) string { return fmt.Sprintf("%ssnapshot/%d", string(k), shard) }
+func (k keys) parts(shard int) string   { return k.pointer(shard) + "/" }
+func (k keys) part(shard int, entry uint64, epoch int64, part int) string {
+	return fmt.Sprintf("%s%016x-%d/%08x", k.parts(shard), entry, epoch, part)
+}
 
 func (k keys) mailbox() string          { return string(k) + "mailbox/" }
 func (k keys) letters(shard int) string { return fmt.Sprintf("%s%d/", k.mailbox(), shard) }

@@ -40,7 +40,7 @@ func TestStore_KeepsTheContractWithTLSAndAPassword(t *testing.T) {
 	e := startSecure(t, ca, testcluster.Security{})
 	permitConform(e)
 	cfg := etcdstore.Config{Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password}
-	conform(t, e.Root, cfg, cfg)
+	conform(t, cfg, cfg)
 }
 
 func TestStore_KeepsTheContractWithAClientCertificateForAUser(t *testing.T) {
@@ -49,12 +49,12 @@ func TestStore_KeepsTheContractWithAClientCertificateForAUser(t *testing.T) {
 	e := startSecure(t, ca, testcluster.Security{ClientCerts: true})
 	permitConform(e)
 	cfg := etcdstore.Config{Endpoints: []string{e.Endpoint}, TLS: ca.Client(ca.Issue(user))}
-	conform(t, e.Root, cfg, cfg)
+	conform(t, cfg, cfg)
 }
 
 // permitConform lets the user use the clusters of conform.
 func permitConform(e *testcluster.SecureEtcd) {
-	for n := range 100 {
+	for n := range 200 {
 		e.Permit(user, fmt.Sprint("c", n+1))
 	}
 }
@@ -199,4 +199,17 @@ func (b brokenWatches) Handle(_ context.Context, r slog.Record) error {
 		b <- struct{}{}
 	}
 	return nil
+}
+
+func TestCompact_WithoutPermissionIsRefused(t *testing.T) {
+	t.Parallel()
+	ca := testcluster.NewAuthority(t)
+	e := startSecure(t, ca, testcluster.Security{})
+	s := openStore(t, etcdstore.Config{Cluster: cluster, Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password})
+	if err := s.Compact(t.Context(), 1); !errors.Is(err, engine.ErrRefused) {
+		t.Errorf("compact: %v, want %v", err, engine.ErrRefused)
+	}
+	if u, err := s.Usage(t.Context()); err != nil || u.InUse == 0 {
+		t.Errorf("usage is %+v, %v", u, err)
+	}
 }

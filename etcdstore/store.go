@@ -20,8 +20,12 @@ type Store struct {
 	keys    keys
 	meta    meta
 	timeout time.Duration
+	quota   int64 // where etcd does not tell its own
 	log     *slog.Logger
-	stream  atomic.Uint64 // that new watches join
+
+	defragment func(context.Context) error // nil = refused
+
+	stream atomic.Uint64 // that new watches join
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -34,7 +38,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: cfg.Client, keys: keys(cfg.Cluster + "/"), timeout: cfg.RequestTimeout, log: cfg.Log}
+	s := &Store{client: cfg.Client, keys: keys(cfg.Cluster + "/"), timeout: cfg.RequestTimeout, quota: cfg.Quota,
+		log: cfg.Log, defragment: cfg.Defragment}
 	var opening tries
 	if s.client == nil {
 		if s.client, err = connect(ctx, cfg, &opening); err != nil {

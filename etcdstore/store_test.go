@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"taskledger/engine/storetest"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
@@ -16,37 +14,23 @@ import (
 func TestStore_KeepsTheContractInProcess(t *testing.T) {
 	t.Parallel()
 	_, client := testcluster.StartEtcd(t)
-	conform(t, client, etcdstore.Config{Client: client}, etcdstore.Config{Client: client})
+	conform(t, etcdstore.Config{Client: client}, etcdstore.Config{Client: client})
 }
 
 func TestStore_KeepsTheContractOverTheNetwork(t *testing.T) {
 	t.Parallel()
-	endpoint, client := testcluster.StartEtcd(t)
+	endpoint, _ := testcluster.StartEtcd(t)
 	cfg := etcdstore.Config{Endpoints: []string{endpoint}}
-	conform(t, client, cfg, cfg)
+	conform(t, cfg, cfg)
 }
 
-func conform(t *testing.T, raw *clientv3.Client, a, b etcdstore.Config) {
+func conform(t *testing.T, a, b etcdstore.Config) {
 	var clusters atomic.Int32
 	storetest.Run(t, func(t *testing.T) storetest.Fixture {
 		name := fmt.Sprint("c", clusters.Add(1))
 		a, b := a, b
 		a.Cluster, b.Cluster = name, name
-		keys := etcdstore.KeysOf(name)
-		return storetest.Fixture{
-			A: openStore(t, a),
-			B: openStore(t, b),
-			Snapshot: func(shard int, entry uint64) {
-				if _, err := raw.Put(t.Context(), keys.Pointer(shard), string(pointer(entry))); err != nil {
-					t.Fatal(err)
-				}
-			},
-			Trim: func(shard int, below uint64) {
-				if _, err := raw.Delete(t.Context(), keys.Entry(shard, 0), clientv3.WithRange(keys.Entry(shard, below))); err != nil {
-					t.Fatal(err)
-				}
-			},
-		}
+		return storetest.Fixture{A: openStore(t, a), B: openStore(t, b)}
 	})
 }
 
@@ -82,6 +66,7 @@ func TestOpen_RefusesAConfigurationOutOfRange(t *testing.T) {
 		"-1 shards":          {Endpoints: endpoints, Shards: -1},
 		"request time-out":   {Endpoints: endpoints, RequestTimeout: 1},
 		"endpoints or a cli": {},
+		"quota -1":           {Endpoints: endpoints, Quota: -1},
 	} {
 		_, err := etcdstore.Open(t.Context(), cfg)
 		wantError(t, err, want)

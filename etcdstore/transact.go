@@ -26,7 +26,7 @@ var errClosed = errors.New("etcd client is closed")
 
 // transact sends the transaction, the same each time, until its outcome is known. It fails with engine.ErrRefused when
 // etcd refused the only copy, with engine.ErrSessionEnded when the lease that a put names is gone, and otherwise only
-// when ctx or the client ended while the outcome was unknown.
+// when ctx or the client ended while the outcome was unknown: with engine.ErrFull when etcd last said so.
 func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	op := clientv3.OpTxn(compare, then, otherwise)
 	var resp clientv3.OpResponse
@@ -43,8 +43,12 @@ func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, othe
 // resend calls send, bounded by the request time-out, until the outcome of the write is known.
 func (s *Store) resend(ctx context.Context, send func(context.Context) error) error {
 	pause := minPause
+	full := false // said the last answer; that ctx has ended is none
 	for unknown := false; ; unknown = true {
 		err := s.bounded(ctx, send)
+		if ctx.Err() == nil {
+			full = errors.Is(err, rpctypes.ErrNoSpace)
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -55,7 +59,11 @@ func (s *Store) resend(ctx context.Context, send func(context.Context) error) er
 			return fmt.Errorf("%w: %w", engine.ErrRefused, err)
 		}
 		if ended := s.wait(ctx, pause); ended != nil {
-			return fmt.Errorf("outcome unknown: %w; last answer: %w", ended, err)
+			err = fmt.Errorf("outcome unknown: %w; last answer: %w", ended, err)
+			if full {
+				err = fmt.Errorf("%w: %w", engine.ErrFull, err)
+			}
+			return err
 		}
 		if !unknown {
 			s.log.WarnContext(ctx, "etcd gave no definite answer, sending again", "err", err)

@@ -111,19 +111,65 @@ func decodeOwner(b []byte) (session string, err error) {
 	return session, r.Err()
 }
 
-// decodePointer returns the number of the entry that the newest snapshot covers.
-func decodePointer(b []byte) (entry uint64, err error) {
+// encodePointer makes the value of a snapshot pointer.
+func encodePointer(kept []engine.Snapshot) []byte {
+	w := record(1)
+	w.Array(len(kept))
+	for _, s := range kept {
+		w.Array(5)
+		w.Uint(s.Entry)
+		w.Int(s.Epoch)
+		w.Uint(uint64(s.Parts))
+		w.Int(s.Bytes)
+		w.Bytes(s.Hash[:])
+	}
+	return w.B
+}
+
+// decodePointer returns the snapshots that are kept, newest first: one or two.
+func decodePointer(b []byte) (kept []engine.Snapshot, err error) {
 	r, err := fields(b, 1)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if kept := r.Array(); r.Err() == nil && kept == 0 {
-		return 0, fmt.Errorf("%w: snapshot pointer to nothing", wire.ErrMalformed)
+	for range r.Array() {
+		var s engine.Snapshot
+		r.ArrayOf(5)
+		s.Entry, s.Epoch = r.Uint(), r.Int()
+		s.Parts, s.Bytes = int(r.Uint()), r.Int()
+		if n := copy(s.Hash[:], r.View()); n != len(s.Hash) {
+			r.Fail("hash of %d bytes", n)
+		}
+		kept = append(kept, s)
 	}
-	r.Array()
-	entry = r.Uint()
-	return entry, r.Err()
+	if r.Err() != nil {
+		return nil, r.Err()
+	}
+	if err := checkKept(kept); err != nil {
+		return nil, fmt.Errorf("%w: %w", wire.ErrMalformed, err)
+	}
+	return kept, nil
 }
+
+// checkKept returns an error unless these can be the snapshots that a pointer names.
+func checkKept(kept []engine.Snapshot) error {
+	if n := len(kept); n < 1 || n > 2 {
+		return fmt.Errorf("pointer to %d snapshots", n)
+	}
+	for _, s := range kept {
+		if s.Entry == 0 || s.Epoch <= 0 || s.Parts < 1 || s.Parts > maxParts || s.Bytes < 0 {
+			return fmt.Errorf("snapshot of entry %d in epoch %d, %d parts, %d bytes", s.Entry, s.Epoch, s.Parts, s.Bytes)
+		}
+	}
+	newest, older := kept[0], oldest(kept)
+	if newest.Entry < older.Entry || newest.Epoch < older.Epoch || len(kept) == 2 && newest.Entry == older.Entry && newest.Epoch == older.Epoch {
+		return fmt.Errorf("snapshot of entry %d in epoch %d is not newer than %d in %d", newest.Entry, newest.Epoch, older.Entry, older.Epoch)
+	}
+	return nil
+}
+
+// oldest returns the snapshot from whose entry on the journal is complete.
+func oldest(kept []engine.Snapshot) engine.Snapshot { return kept[len(kept)-1] }
 
 // encodeMail makes the value of a letter or an answer.
 func encodeMail(data []byte) []byte {

@@ -52,36 +52,17 @@ func checkVersion(version string) error {
 
 // checkServers refuses the cluster when any member that answers is too old, or none answers.
 func (s *Store) checkServers(ctx context.Context) error {
-	endpoints := s.client.Endpoints()
-	if len(endpoints) == 0 {
-		endpoints = []string{"in-process"}
-	}
-	var errs []error
-	for _, endpoint := range endpoints {
-		version, err := s.serverVersion(ctx, endpoint)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("ask %s for its version: %w", endpoint, err))
-			continue
-		}
-		if err := checkVersion(version); err != nil {
-			return fmt.Errorf("endpoint %s: %w", endpoint, err)
+	answers, silent := s.askMembers(ctx)
+	for _, a := range answers {
+		if err := checkVersion(a.status.Version); err != nil {
+			return fmt.Errorf("endpoint %s: %w", a.endpoint, err)
 		}
 	}
-	if len(errs) == len(endpoints) {
-		return errors.Join(errs...)
+	if len(answers) == 0 {
+		return errors.Join(silent...)
 	}
-	for _, err := range errs {
+	for _, err := range silent {
 		s.log.WarnContext(ctx, "etcd member does not answer", "err", err)
 	}
 	return nil
-}
-
-func (s *Store) serverVersion(ctx context.Context, endpoint string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	status, err := s.client.Status(ctx, endpoint)
-	if err != nil {
-		return "", err
-	}
-	return status.Version, nil
 }

@@ -1,6 +1,7 @@
-// Package natsbus carries the cluster's hints and requests over NATS core. It implements engine.Bus.
+// Package natsbus carries the cluster's hints and requests over NATS core, and keeps its archive in JetStream. It
+// implements engine.Bus and engine.Archive.
 //
-// Nothing here is truth: delivery is at most once and unordered across publishers, and every message may be lost,
+// Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be lost,
 // delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive travels
 // through the store, and receivers judge a message by its numbers, not by its coming.
 //
@@ -15,13 +16,14 @@
 //	done.<n>                        the outcomes that one entry of shard n committed, for waiting futures
 //	settings                        cluster-wide settings have changed
 //	completed.<behavior>.<status>   public: one message per outcome
+//	archive.<n>                     stored: the archive of shard n
 //
 // A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard or
 // a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches and answers to 512 KiB.
 //
 // # Internal messages
 //
-// Everything but completed.> is authenticated with the cluster key, since a NATS account is often shared. The payload is
+// Everything but completed.> and archive.> is authenticated with the cluster key, since a NATS account is often shared. The payload is
 //
 //	1 byte   version, 1
 //	32 bytes HMAC-SHA-256 over version, subject, reply subject and body; both subjects as they stand on the wire, each
@@ -44,4 +46,34 @@
 // future would see, without frame and without authentication. Subscribe with any NATS client, for example to
 // taskledger.completed.*.FAILURE. Delivery is at most once to whoever listens at that moment; an outcome may be published
 // again, with the same CloudEvents id. Results up to 64 KiB stand in the message, larger ones are read by position.
+//
+// # The archive
+//
+// One stream per cluster, its name in capitals and _ARCHIVE, holds what was trimmed from the journals, for ever: files,
+// compressed with S2, no limits, no age, nothing can be removed but the whole stream. It is made with the first segment;
+// one that exists is used if it never loses what it acknowledged. It has one subject per shard, since every subject costs
+// the server memory for ever. All requests go to the leader of the stream.
+//
+// A message is a segment: consecutive entries of one shard. It is published with the sequence of the shard's last message
+// as a condition (Nats-Expected-Last-Subject-Sequence), so that what is sent twice, or by a former owner, is stored once
+// or not at all. It never changes. Its headers are
+//
+//	Taskledger-First   number of its first entry, decimal
+//	Taskledger-Last    number of its last entry
+//	Taskledger-Tasks   which tasks may have events in it: a Bloom filter in base64, with padding; 8 KiB at most
+//
+// and its body is the msgpack array
+//
+//	[1, shard, [[number, etcd revision, entry] ...]]
+//
+// where entry is the binary string that stood in the journal. The filter of m bytes has bit i in byte i/8, of value
+// 1<<(i%8). A task has 7 bits: (a + k*b mod 2^64) mod 8m for k = 0 to 6, where a and b are the first and the second 8
+// bytes of the SHA-256 of its id, big endian. m is 10 bits per task, rounded up, and 6,144 at most: one in a hundred
+// tasks that are not inside looks as if it were, more of a segment of more than 4,900 tasks. A segment whose filter is
+// missing or empty may hold every task.
+//
+// Segments carry no MAC. Entries are chained by their hashes, and whoever reads them checks that; the revisions and what
+// stands around the entries are believed. Who may publish on archive.> can spoil the archive but not forge it unnoticed.
+// A node needs the rights to publish there and on $JS.API.>, and to subscribe to its _INBOX.>; a leaf node between it and
+// the stream's servers needs a max_payload of 2 MiB, since requested messages come back in base64.
 package natsbus

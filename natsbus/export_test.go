@@ -1,5 +1,12 @@
 package natsbus
 
+import (
+	"github.com/nats-io/nats.go"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
 // Seal frames body for tests of the frame's format.
 func Seal(key []byte, subject, reply string, body []byte) []byte {
 	return append([]byte(nil), newFramer(key).seal(subject, reply, body).buf...)
@@ -22,3 +29,14 @@ func Sealer(key []byte) func(subject, reply string, body []byte) int {
 
 // PendingMessages is the bound of a subscription's queue.
 const PendingMessages = pendingMessages
+
+// NewFilter returns the stored form of the filter of tasks.
+func NewFilter(tasks map[events.TaskID]struct{}) string { return newFilter(tasks).String() }
+
+// ParseFilter returns what a stored filter tells.
+func ParseFilter(text string) func(events.TaskID) bool { return parseFilter(text).mayHold }
+
+// DecodeSegment reads a message that was stored as a segment.
+func DecodeSegment(shard int, header nats.Header, data []byte) ([]engine.Record, error) {
+	return decodeSegment(shard, &stored{sequence: 1, header: header, data: data})
+}

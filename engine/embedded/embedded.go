@@ -18,7 +18,8 @@ import (
 // Config configures the process. The zero value works.
 type Config struct {
 	Dir     string            // data; default: a temporary directory that Close removes
-	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith
+	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it, Drop or Keep is set
+	Keep    bool              // no archive unless Node.Archive is set: without Node.Drop the journals are kept whole
 	NoNATS  bool              // etcd only
 	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
 	Shards  int               // of a cluster that is created; default 16
@@ -68,6 +69,11 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	cfg.Node.Store = n.store
 	if n.bus != nil {
 		cfg.Node.Bus = n.bus
+		if cfg.Node.Archive == nil && !cfg.Node.Drop && !cfg.Keep {
+			if cfg.Node.Archive, err = n.bus.Archive(ArchiveConfig()); err != nil {
+				return err
+			}
+		}
 	}
 	if cfg.Dir != "" {
 		cfg.Node.SessionFile = filepath.Join(cfg.Dir, "session.json")
@@ -93,7 +99,8 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 // node or client in this process. shards counts only when that creates the cluster; 0 = 16. The caller closes both before
 // the servers.
 func (s *Servers) Connect(ctx context.Context, cluster string, shards int, log *slog.Logger) (*etcdstore.Store, *natsbus.Bus, error) {
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: cluster, Client: s.EtcdClient(), Shards: shards, Log: log})
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: cluster, Client: s.EtcdClient(), Shards: shards,
+		Defragment: s.defragment, Log: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,6 +114,9 @@ func (s *Servers) Connect(ctx context.Context, cluster string, shards int, log *
 	}
 	return store, bus, nil
 }
+
+// ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.
+func ArchiveConfig() natsbus.ArchiveConfig { return natsbus.ArchiveConfig{Settled: -1} }
 
 // Close drains the node and stops the servers. Calls after the first return what it returned.
 func (n *Node) Close() error { return n.close() }

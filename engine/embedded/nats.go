@@ -19,21 +19,30 @@ const (
 	tokenFile = "nats-token"
 	// natsMaxPayload is what the engine's messages are cut to fit.
 	natsMaxPayload = 1 << 20
+	// natsMemory bounds what JetStream keeps in memory: the archive lies in files, only what reads it is there.
+	natsMemory = 64 << 20
+	// natsFiles bounds what JetStream keeps on disk: by default it would be a share of what is free at the start.
+	natsFiles = 1 << 60
 )
 
-// startNATS returns when the server accepts clients that know the token.
-func startNATS(port int, token string, log *slog.Logger) (*server.Server, error) {
+// startNATS returns when the server accepts clients that know the token. It keeps its streams in dir, and acknowledges
+// what is on disk.
+func startNATS(dir string, port int, token string, log *slog.Logger) (*server.Server, error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
 	s, err := server.NewServer(&server.Options{
-		ServerName:      "embedded",
-		Host:            loopback,
-		Port:            port,
-		Authorization:   token,
-		MaxPayload:      natsMaxPayload,
-		NoSigs:          true,
-		NoSystemAccount: true,
+		ServerName:         "embedded",
+		Host:               loopback,
+		Port:               port,
+		Authorization:      token,
+		MaxPayload:         natsMaxPayload,
+		NoSigs:             true,
+		JetStream:          true,
+		StoreDir:           dir,
+		SyncAlways:         true,
+		JetStreamMaxMemory: natsMemory,
+		JetStreamMaxStore:  natsFiles,
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
 )
 
 // ServersConfig says where the servers of one process keep their data and listen. The zero value works.
@@ -28,9 +29,9 @@ type ServersConfig struct {
 	Log      *slog.Logger // gets what the servers call errors; default: discard
 }
 
-// Servers is one etcd member and one NATS server inside this process. They listen on 127.0.0.1 alone. NATS asks for a
-// token, which lies in the directory, readable by the user alone; etcd asks for nothing: every user of this machine can
-// read and write it. Its methods may be called concurrently.
+// Servers is one etcd member and one NATS server with JetStream inside this process. They listen on 127.0.0.1 alone. What
+// either acknowledges is on disk. NATS asks for a token, which lies in the directory, readable by the user alone; etcd asks
+// for nothing: every user of this machine can read and write it. Its methods may be called concurrently.
 type Servers struct {
 	dir       string
 	temporary bool
@@ -76,8 +77,8 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if s.token, err = readToken(filepath.Join(s.dir, tokenFile)); err != nil {
 		return err
 	}
-	if s.nats, err = startNATS(cfg.NATSPort, s.token, cfg.Log); err != nil {
-		return fmt.Errorf("NATS: %w", err)
+	if s.nats, err = startNATS(filepath.Join(s.dir, "nats"), cfg.NATSPort, s.token, cfg.Log); err != nil {
+		return fmt.Errorf("NATS in %s: %w", s.dir, err)
 	}
 	return nil
 }
@@ -132,6 +133,17 @@ func (s *Servers) EtcdEndpoint() string { return "http://" + s.etcd.Clients[0].A
 // EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a client of
 // the endpoint.
 func (s *Servers) EtcdClient() *clientv3.Client { return s.client }
+
+// defragment gives unused bytes of etcd's file back. It dials for it: the client within the process cannot.
+func (s *Servers) defragment(ctx context.Context) error {
+	endpoint := s.EtcdEndpoint()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()}) // errors are returned
+	if err != nil {
+		return err
+	}
+	_, err = client.Defragment(ctx, endpoint)
+	return errors.Join(err, client.Close())
+}
 
 // NATSURL is what a NATS client of another process connects to, with the token; "" without NATS. A client within the
 // process uses it together with NATSInProcess.

@@ -38,24 +38,24 @@ var appends = map[string]func(*world){
 		o := w.own(w.A)
 		one := w.append(w.A, o, engine.Head{}, "one")
 		two := w.append(w.A, o, one, "two")
-		w.append(w.A, o, two, "three")
-		w.Snapshot(0, 3)
-		w.Trim(0, 3)
+		three := w.append(w.A, o, two, "three")
+		w.append(w.A, o, three, "four")
+		w.trimTo(w.A, o, 3)
 		w.refuse(w.A, o, one, "two", engine.ErrMoved, "a trimmed entry never comes back")
 		w.refuse(w.A, o, engine.Head{Number: 1}, "two", engine.ErrRefused, "revision 0 is absence, not an entry")
 		failsWith(w, w.A.Read(w.ctx, 0, 2), engine.ErrTrimmed)
-		w.wantJournal(3, "three")
+		w.wantJournal(3, "three", "four")
 	},
 	// The first entry has none before it: only the snapshot, which precedes every trim, can tell.
 	"Append/LateFirstEntryAfterTrimIsRefused": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, engine.Head{}, "one")
-		w.append(w.A, o, one, "two")
-		w.Snapshot(0, 2)
-		w.Trim(0, 2)
+		two := w.append(w.A, o, one, "two")
+		w.append(w.A, o, two, "three")
+		w.trimTo(w.A, o, 2)
 		w.refuse(w.A, o, engine.Head{}, "one", engine.ErrMoved, "a trimmed entry never comes back")
 		failsWith(w, w.A.Read(w.ctx, 0, 1), engine.ErrTrimmed)
-		w.wantJournal(2, "two")
+		w.wantJournal(2, "two", "three")
 	},
 	"Append/SameEntryAgainIsTheSameCommit": func(w *world) {
 		o := w.own(w.A)
@@ -82,15 +82,15 @@ var appends = map[string]func(*world){
 		one := w.append(w.A, o, engine.Head{}, "one")
 		theirs := w.handOver(w.A, o, w.join(w.B))
 		two := w.append(w.B, theirs, one, "two")
-		w.append(w.B, theirs, two, "three")
-		w.Snapshot(0, 3)
-		w.Trim(0, 3)
+		three := w.append(w.B, theirs, two, "three")
+		w.append(w.B, theirs, three, "four")
+		w.trimTo(w.B, theirs, 3)
 		w.refuse(w.A, o, one, "mine", engine.ErrMoved, "of a trimmed entry nobody knows who wrote it")
 	},
 	"Append/FencedAfterASnapshotOfTheLastEntryIsFenced": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, engine.Head{}, "one")
-		w.Snapshot(0, 1)
+		w.snapshot(w.A, o, 1, "state")
 		w.handOver(w.A, o, w.join(w.B))
 		w.refuse(w.A, o, one, "two", engine.ErrFenced, "no snapshot covers the entry, so it was never written")
 	},

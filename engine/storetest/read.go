@@ -69,9 +69,9 @@ var reads = map[string]func(*world){
 		}
 	},
 	"Read/TrimmedEntryYieldsErrTrimmed": func(w *world) {
-		heads := w.fill(w.own(w.A), engine.Head{}, 40)
-		w.Snapshot(0, 40)
-		w.Trim(0, 39)
+		o := w.own(w.A)
+		heads := w.fill(o, engine.Head{}, 40)
+		w.trimTo(w.A, o, 39)
 		for _, from := range []uint64{1, 30, 38} {
 			failsWith(w, w.A.Read(w.ctx, 0, from), engine.ErrTrimmed)
 			failsWith(w, w.A.Follow(w.ctx, 0, from), engine.ErrTrimmed)
@@ -80,9 +80,9 @@ var reads = map[string]func(*world){
 		w.wantJournal(41)
 	},
 	"Entry/IsTheOneOfItsNumberOrTrimmed": func(w *world) {
-		heads := w.fill(w.own(w.A), engine.Head{}, 3)
-		w.Snapshot(0, 3)
-		w.Trim(0, 2)
+		o := w.own(w.A)
+		heads := w.fill(o, engine.Head{}, 3)
+		w.trimTo(w.A, o, 2)
 		for _, head := range heads[1:] {
 			r, err := w.B.Entry(w.ctx, 0, head.Number)
 			if err != nil {
@@ -132,8 +132,7 @@ var reads = map[string]func(*world){
 		for _, head := range heads {
 			w.wantRecord(next(), head)
 		}
-		w.Snapshot(0, 5)
-		w.Trim(0, 5)
+		w.trimTo(w.A, o, 4)
 		sixth := w.fill(o, heads[4], 1)[0]
 		w.wantRecord(next(), sixth)
 	},

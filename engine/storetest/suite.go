@@ -15,10 +15,6 @@ import (
 // Fixture is a fresh cluster of at least two shards.
 type Fixture struct {
 	A, B engine.Store // two handles on it, such as two processes have
-	// Snapshot records that a snapshot of the shard covers the entry.
-	Snapshot func(shard int, entry uint64)
-	// Trim removes the shard's entries below the given one.
-	Trim func(shard int, below uint64)
 }
 
 // patience bounds a test that waits for what never comes.
@@ -26,7 +22,7 @@ const patience = 30 * time.Second
 
 // Run runs the suite, in parallel subtests, each with a Fixture of its own.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
-	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps} {
+	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps, snapshots, trims, housekeeping} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

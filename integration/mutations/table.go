@@ -20,7 +20,7 @@ const (
 
 // mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var mutations = slicesOf(
-	commits, otherWrites, decisions, effects, assignments, losses, futures, times,
+	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times,
 )
 
 func slicesOf(groups ...[]mutation) (all []mutation) {
@@ -90,6 +90,45 @@ var otherWrites = []mutation{
 	}, store, "TestSweepMail_LetterWrittenMeanwhileStays"},
 }
 
+// Snapshots and trims remove what cannot be had again.
+var snapshots = []mutation{
+	{"snapshot pointer without the revision it replaces", "etcdstore/snapshots.go", []edit{
+		{comparesPointer, ""},
+	}, store, contract + "Publish/FromAStalePointerIsFenced"},
+	{"snapshot published without the owner fence", "etcdstore/snapshots.go", []edit{
+		{"		append(s.fences(o),\n" + comparesPointer, "		append(s.fences(o)[1:],\n" + comparesPointer},
+	}, store, contract + "Publish/AfterHandOverIsFenced"},
+	{"snapshot published without the session fence", "etcdstore/snapshots.go", []edit{
+		{"		append(s.fences(o),\n" + comparesPointer, "		append(s.fences(o)[:1],\n" + comparesPointer},
+	}, store, contract + "Publish/AfterEndOfSessionIsFenced"},
+	{"snapshot published without its parts", "etcdstore/snapshots.go", []edit{
+		{`clientv3.CreateRevision(first), ">", 0)`, `clientv3.CreateRevision(first), ">", -1)`},
+	}, store, contract + "Publish/OfPartsThatAreGoneIsRefused"},
+	{"snapshot part without the epoch", "etcdstore/keys.go", []edit{
+		{"k.parts(shard), entry, epoch, part)", "k.parts(shard), entry, 0, part)"},
+	}, store, contract + "PutPart/OfTwoOwnersOfOneEntryAreSeparate"},
+	{"snapshot part written twice", "etcdstore/snapshots.go", []edit{
+		{`			clientv3.Compare(clientv3.CreateRevision(key), "=", 0),` + "\n", ""},
+	}, store, "TestPutPart_LateDuplicateNeverReplacesAPart"},
+	{"trim to the newer snapshot", "etcdstore/trim.go", []edit{
+		{"until > p.Kept[1].Entry", "until > p.Kept[0].Entry"},
+	}, store, contract + "Trim/PastTheOlderSnapshotIsRefused"},
+	{"trim without the owner fence", "etcdstore/trim.go", []edit{
+		{"append(s.fences(o),", "append(s.fences(o)[1:],"},
+	}, store, contract + "Trim/AfterHandOverIsFenced"},
+	{"trim without the session fence", "etcdstore/trim.go", []edit{
+		{"append(s.fences(o),", "append(s.fences(o)[:1],"},
+	}, store, contract + "Trim/AfterEndOfSessionIsFenced"},
+	{"trim without the snapshot pointer", "etcdstore/trim.go", []edit{
+		{comparesPointer, ""},
+	}, store, contract + "Trim/WithAStalePointerIsFenced"},
+	{"trim that leaves a gap", "etcdstore/trim.go", []edit{
+		{`clientv3.CreateRevision(before), "=", 0)`, `clientv3.CreateRevision(before), ">", -1)`},
+	}, store, contract + "Trim/BehindTheFirstEntryIsRefused"},
+}
+
+const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=", seen),` + "\n"
+
 var decisions = []mutation{
 	{"number decided twice by one owner", "engine/owner.go", []edit{
 		{"		if answers, done := o.decided(b.batch); done {\n", "		if answers, done := o.decided(b.batch); done && answers == nil {\n"},
@@ -150,7 +189,7 @@ var assignments = []mutation{
 		{"		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})\n		o.entry.SetAnswers(encodeAnswers(answers))\n", ""},
 	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
 	{"no roll call", "engine/owner.go", []edit{
-		{"			answers[i] = o.rollCall(d, roll)\n", "			_ = roll\n"},
+		{"			answers[i] = o.rollCall(d, b.sender, roll)\n", "			_ = roll\n"},
 	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
 	{"roll call that releases assignments under way", "engine/decide.go", []edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},

@@ -22,11 +22,13 @@ events               | internal/wire                                     | vocab
 projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
 engine               | events projection internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 engine/storetest     | engine events projection internal/wire            | holds any store to the ports, so it knows none
+engine/archivetest   | engine events                                     | holds any archive to the ports, so it knows none
 behaviors            | engine events                                     | shared by callers and workers: light
 etcdstore            | engine events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | engine events internal/wire github.com/nats-io/nats.go | alone knows subjects
 engine/embedded      | behaviors engine events projection etcdstore natsbus golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 cmd/node/...         | cmd/node/... behaviors engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/bench | cmd/node/... behaviors engine engine/embedded events etcdstore natsbus golang.org/x/sync go.etcd.io/etcd/client go.uber.org/zap | measures against the raw client
 examples/...         | behaviors engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger

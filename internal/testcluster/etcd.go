@@ -18,7 +18,18 @@ const startTimeout = 30 * time.Second
 // that needs no connection.
 func StartEtcd(t testing.TB) (endpoint string, client *clientv3.Client) {
 	t.Helper()
-	e := startEtcd(t, func(*embed.Config) {})
+	return startAlone(t, func(*embed.Config) {})
+}
+
+// StartSmallEtcd is StartEtcd with a quota, in bytes.
+func StartSmallEtcd(t testing.TB, quota int64) (endpoint string, client *clientv3.Client) {
+	t.Helper()
+	return startAlone(t, func(cfg *embed.Config) { cfg.QuotaBackendBytes = quota })
+}
+
+func startAlone(t testing.TB, configure func(*embed.Config)) (endpoint string, client *clientv3.Client) {
+	t.Helper()
+	e := startEtcd(t, configure)
 	client = v3client.New(e.Server)
 	t.Cleanup(func() { client.Close() })
 	return e.Clients[0].Addr().String(), client

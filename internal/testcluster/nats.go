@@ -21,6 +21,8 @@ type NATS struct {
 	Token          string
 	User, Password string
 	TLS            *tls.Config
+	Store          string // directory of JetStream, which survives; "" = no JetStream
+	MaxStore       int64  // bytes that JetStream may store; 0 = as much as the disk takes
 
 	t      testing.TB
 	port   int
@@ -30,30 +32,45 @@ type NATS struct {
 // StartNATS runs a server without JetStream until the test ends.
 func StartNATS(t testing.TB) *NATS {
 	t.Helper()
-	n := &NATS{t: t, port: server.RANDOM_PORT}
+	return startNATS(&NATS{t: t})
+}
+
+// StartJetStream runs a server with JetStream, which syncs every message, until the test ends.
+func StartJetStream(t testing.TB) *NATS {
+	t.Helper()
+	return startNATS(&NATS{t: t, Store: t.TempDir()})
+}
+
+func startNATS(n *NATS) *NATS {
+	n.t.Helper()
+	n.port = server.RANDOM_PORT
 	n.Start()
 	n.port = n.server.Addr().(*net.TCPAddr).Port
 	n.URL = "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port))
-	t.Cleanup(n.Stop)
+	n.t.Cleanup(n.Stop)
 	return n
 }
 
-// Start starts a stopped server again on the same port; nothing survives in it.
+// Start starts a stopped server again on the same port; nothing but Store survives in it.
 func (n *NATS) Start() {
 	n.t.Helper()
 	s, err := server.NewServer(&server.Options{
-		ServerName:      n.t.Name(),
-		Host:            "127.0.0.1",
-		Port:            n.port,
-		Authorization:   n.Token,
-		Username:        n.User,
-		Password:        n.Password,
-		TLS:             n.TLS != nil,
-		TLSVerify:       n.TLS != nil && n.TLS.ClientAuth == tls.RequireAndVerifyClientCert,
-		TLSConfig:       n.TLS,
-		NoLog:           true,
-		NoSigs:          true,
-		NoSystemAccount: true,
+		ServerName:        n.t.Name(),
+		Host:              "127.0.0.1",
+		Port:              n.port,
+		Authorization:     n.Token,
+		Username:          n.User,
+		Password:          n.Password,
+		TLS:               n.TLS != nil,
+		TLSVerify:         n.TLS != nil && n.TLS.ClientAuth == tls.RequireAndVerifyClientCert,
+		TLSConfig:         n.TLS,
+		NoLog:             true,
+		NoSigs:            true,
+		NoSystemAccount:   n.Store == "", // JetStream needs it
+		JetStream:         n.Store != "",
+		StoreDir:          n.Store,
+		JetStreamMaxStore: n.MaxStore,
+		SyncAlways:        true,
 	})
 	if err != nil {
 		n.t.Fatalf("make NATS server: %v", err)

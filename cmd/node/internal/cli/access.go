@@ -158,7 +158,8 @@ func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Name: principal(), Log: discard})
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive(), Name: principal(),
+		Log: discard})
 	if err != nil {
 		return err
 	}

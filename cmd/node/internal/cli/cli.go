@@ -142,7 +142,7 @@ func (a *app) root() *cobra.Command {
 	a.settings.take(root.PersistentFlags())
 
 	root.AddGroup(&cobra.Group{ID: "node", Title: "Run nodes:"}, &cobra.Group{ID: "task", Title: "Tasks:"},
-		&cobra.Group{ID: "look", Title: "Look inside:"})
+		&cobra.Group{ID: "look", Title: "Look inside:"}, &cobra.Group{ID: "prove", Title: "Prove:"})
 	a.addServeFlags(root)
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
@@ -153,7 +153,8 @@ func (a *app) root() *cobra.Command {
 	add("node", a.serveCommand(), a.demoCommand(), a.benchCommand())
 	add("task", a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())
 	add("task", a.verbCommands()...)
-	add("look", a.historyCommand(), a.explainCommand(), a.nodesCommand(), a.shardsCommand(), a.verifyCommand())
+	add("look", a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(), a.nodesCommand(), a.shardsCommand())
+	add("prove", a.verifyCommand(), a.exportCommand(), a.checkpointCommand())
 	return root
 }
 

@@ -3,18 +3,21 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
+	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
 )
 
-// Client is what the commands need of a cluster, in four parts; each command takes the part that it uses.
+// Client is what the commands need of a cluster, in five parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
 	Reader
+	Historian
 	Observer
 }
 
@@ -60,11 +63,21 @@ type Reader interface {
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
 
+// Historian reads what was.
+type Historian interface {
+	StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error)
+	StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error)
+	Replay(ctx context.Context, o engine.ReplayOptions) iter.Seq2[events.Event, error]
+	ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign engine.Signer) error
+	ExportShard(ctx context.Context, shard int, w io.Writer, sign engine.Signer) error
+}
+
 // Observer looks at the cluster itself.
 type Observer interface {
 	Nodes(ctx context.Context) ([]engine.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
-	Verify(ctx context.Context, progress func(shard int, entry uint64)) ([]engine.Verification, error)
+	VerifyWith(ctx context.Context, o engine.VerifyOptions) ([]engine.Verification, error)
+	Checkpoint(ctx context.Context) (engine.Checkpoint, error)
 }
 
 // direct is a Client that is itself a client of the cluster's etcd and NATS.

@@ -39,6 +39,13 @@ func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string,
 	})
 }
 
+// completeFlag offers words for the value of a flag, which must exist.
+func (a *app) completeFlag(cmd *cobra.Command, flag string, words cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
+		panic(err)
+	}
+}
+
 func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) []string) (found []string, _ cobra.ShellCompDirective) {
 	ctx, stop := context.WithTimeout(cmd.Context(), completeWithin)
 	defer stop()

@@ -15,8 +15,10 @@ import (
 func (a *app) historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history ID",
-		Short: "Show what happened to a task: every event of its present life, from the journal",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show what happened to a task: every event of its present or last life",
+		Long: `History reads the journal, and the archive where the journal was trimmed. A task that was deleted, or forgotten some time
+after its end, still has one.`,
+		Args: cobra.ExactArgs(1),
 		Example: a.examples(example{"who asked, who ran it, what came of it",
 			[]string{"history", "report/2026-11"}}),
 		ValidArgsFunction: a.completeTasks,

@@ -19,6 +19,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/natsbus"
 )
 
 // serveOptions are the flags of serve.
@@ -35,7 +36,15 @@ type serveOptions struct {
 	etcdPort, natsPort int
 	logLevel           slog.Level
 	logFormat          string
+	archive            string
 }
+
+// What becomes of entries that snapshots cover.
+const (
+	archiveJetStream = "jetstream"
+	archiveKeep      = "keep"
+	archiveDrop      = "drop"
+)
 
 // flags returns the same set each time.
 func (o *serveOptions) flags() *pflag.FlagSet {
@@ -52,6 +61,8 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
+	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
+keeps them in etcd, drop forgets them (default: jetstream where NATS has it, else keep)`)
 	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths (default: none)")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
@@ -104,6 +115,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	cfg, err := a.serve.node(link, log)
+	if err == nil {
+		err = a.chooseArchive(ctx, link, &cfg)
+	}
 	if err != nil {
 		return err
 	}
@@ -198,6 +212,34 @@ func (o *serveOptions) node(link *cluster.Link, log *slog.Logger) (engine.NodeCo
 		cfg.Grace = -1
 	}
 	return cfg, nil
+}
+
+// chooseArchive settles what becomes of entries that snapshots cover. Unless the operator has said so, the node does.
+func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
+	switch a.serve.archive {
+	case archiveKeep:
+	case archiveDrop:
+		cfg.Drop = true
+	case archiveJetStream:
+		if link.Archive == nil {
+			return &usageError{"--archive jetstream: there is no NATS"}
+		}
+		cfg.Archive = link.Archive
+	case "":
+		why := "there is no NATS"
+		if link.Archive != nil {
+			_, err := link.Archive.Head(ctx, 0)
+			if !errors.Is(err, natsbus.ErrNoJetStream) { // one that is away may have it
+				cfg.Archive = link.Archive
+				return nil
+			}
+			why = err.Error()
+		}
+		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
+	default:
+		return &usageError{"--archive: want jetstream, keep or drop"}
+	}
+	return nil
 }
 
 func (o *serveOptions) logger(a *app) (*slog.Logger, error) {

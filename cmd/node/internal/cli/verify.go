@@ -1,30 +1,78 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/progress"
+	"taskledger/engine"
 )
 
-func (a *app) verifyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "verify",
-		Short: "Check the whole journal and what the owners serve",
-		Long: `Verify reads every entry of every shard and checks that none is missing, that each continues the hash chain, that every
-transition is legal, and that what the shard's owner serves equals the fold of its journal. A shard that changes
-meanwhile may count as not compared, which is no fault. Exit code 1 means that something was found.`,
-		Args: cobra.NoArgs,
-	}
-	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error {
-		return a.verify(ctx, client)
-	})
+// verifyFlags say what else to check.
+type verifyFlags struct {
+	archive     bool
+	checkpoints []string
+	trust       []string
 }
 
-func (a *app) verify(ctx context.Context, client Observer) error {
+func (a *app) verifyCommand() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify [FILE]",
+		Short: "Check the whole ledger and what the owners serve, or an export",
+		Long: `Verify reads every entry of every shard, from the archive where the journal was trimmed, and checks that none is missing,
+that each continues the hash chain, that every transition is legal, and that the snapshots and what the shard's owner
+serves equal the fold of the entries. A shard that changes meanwhile may count as not compared, which is no fault. What it
+finds is named: the shard, the entry and the kind of damage. Exit code 1 means that something was found.
+
+A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint.
+
+With a FILE that export wrote it checks that file, and needs no cluster.`,
+		Args: cobra.MaximumNArgs(1),
+		Example: a.examples(
+			example{"everything", []string{"verify", "--archive"}},
+			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
+	}
+	c.Flags().BoolVar(&f.archive, "archive", false, "also compare the archive with the journal where both hold an entry")
+	c.Flags().StringSliceVar(&f.checkpoints, "checkpoint", nil, "`files` of checkpoints that were kept")
+	c.Flags().StringSliceVar(&f.trust, "trust", nil, "public `keys`, one of which must have signed each checkpoint")
+	a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error { return a.verify(ctx, client, f) })
+	cluster := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cluster(cmd, args)
+		}
+		if f.archive {
+			return &usageError{"--archive: a file has none"}
+		}
+		return a.verifyFile(args[0], f)
+	}
+	return c
+}
+
+// kept reads the checkpoints and says how far each can be trusted.
+func (a *app) kept(f verifyFlags) (all []engine.Checkpoint, err error) {
+	for _, file := range f.checkpoints {
+		p, words, err := readCheckpoint(file, f.trust)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint %s: %w", file, err)
+		}
+		fmt.Fprintf(a.Err, "checkpoint %s: %s\n", file, words)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (a *app) verify(ctx context.Context, client Observer, f verifyFlags) error {
+	against, err := a.kept(f)
+	if err != nil {
+		return err
+	}
 	shards, err := client.Shards(ctx)
 	if err != nil {
 		return err
@@ -34,21 +82,21 @@ func (a *app) verify(ctx context.Context, client Observer) error {
 		total += int64(s.Entries)
 	}
 	bar := progress.NewBar(a.Err, "entries")
-	found, err := client.Verify(ctx, func(shard int, _ uint64) {
+	found, err := client.VerifyWith(ctx, engine.VerifyOptions{Archive: f.archive, Against: against, Progress: func(shard int, _ uint64) {
 		done++
 		bar.Show(done, max(total, done), fmt.Sprintf("shard %d", shard))
-	})
+	}})
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	p := a.print("SHARD", "ENTRIES", "EVENTS", "TASKS", "COMPARED", "HASH", "PROBLEM")
+	p := a.print("SHARD", "FROM", "ENTRIES", "EVENTS", "TASKS", "COMPARED", "HASH", "PROBLEM")
 	damaged := 0
 	for _, v := range found {
 		if v.Problem != "" {
 			damaged++
 		}
-		if err := p.row(v, v.Shard, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
+		if err := p.row(v, v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
 			return err
 		}
 	}
@@ -56,4 +104,50 @@ func (a *app) verify(ctx context.Context, client Observer) error {
 		err = fmt.Errorf("%d of %d shards have problems", damaged, len(found))
 	}
 	return errors.Join(err, p.flush())
+}
+
+// verifyFile checks an export and its checkpoint.
+func (a *app) verifyFile(name string, f verifyFlags) error {
+	against, err := a.kept(f)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	v, err := engine.VerifyExport(file, against...)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	words := "unsigned"
+	if v.Checkpoint != "" && v.Problem == "" {
+		words, err = checkLast(&v, f.trust)
+	}
+	p := a.print("SHARD", "TASK", "FROM", "ENTRIES", "EVENTS", "HASH", "CHECKPOINT", "PROBLEM")
+	if err := p.row(v, v.Shard, cmp.Or(string(v.Task), "-"), v.From, v.Entries, v.Events, v.Hash.String()[:16], words, v.Problem); err != nil {
+		return err
+	}
+	if v.Problem != "" {
+		err = errors.Join(err, errors.New("the export is damaged"))
+	}
+	if len(f.trust) > 0 && v.Checkpoint == "" {
+		err = errors.Join(err, errors.New("the export is not signed"))
+	}
+	if len(against) > 0 && v.Heads == 0 {
+		err = errors.Join(err, errors.New("no entry of the checkpoints is in the file"))
+	}
+	return errors.Join(err, p.flush())
+}
+
+// checkLast compares the export's own checkpoint with its last entry.
+func checkLast(v *engine.ExportVerification, trust []string) (string, error) {
+	p, words, err := openCheckpoint(v.Checkpoint, trust)
+	if err != nil {
+		return err.Error(), fmt.Errorf("checkpoint of the export: %w", err)
+	}
+	if len(p.Heads) != 1 || p.Cluster != v.Cluster || p.Heads[0] != (engine.CheckpointHead{Shard: v.Shard, Entry: v.Entries, Hash: v.Hash}) {
+		return words, errors.New("the checkpoint of the export is of another entry")
+	}
+	return words, nil
 }

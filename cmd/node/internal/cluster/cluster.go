@@ -20,12 +20,13 @@ import (
 // ErrNoNode reports that no node runs on a directory, or no longer.
 var ErrNoNode = fmt.Errorf("%w: no node runs", engine.ErrUnavailable)
 
-// Link is a store and a bus of one cluster.
+// Link is a store, a bus and an archive of one cluster.
 type Link struct {
-	Store *etcdstore.Store
-	Bus   *natsbus.Bus // nil without NATS
-	Etcd  []string     // where other processes reach it
-	NATS  []string     // the same, without user, password or token
+	Store   *etcdstore.Store
+	Bus     *natsbus.Bus     // nil without NATS
+	Archive *natsbus.Archive // nil without NATS; whether that has JetStream shows when it is used
+	Etcd    []string         // where other processes reach it
+	NATS    []string         // the same, without user, password or token
 }
 
 // EngineBus is the bus as the engine takes it: nil when there is none.
@@ -34,6 +35,14 @@ func (l *Link) EngineBus() engine.Bus {
 		return nil
 	}
 	return l.Bus
+}
+
+// EngineArchive is the archive as the engine takes it: nil when there is none.
+func (l *Link) EngineArchive() engine.Archive {
+	if l.Archive == nil {
+		return nil
+	}
+	return l.Archive
 }
 
 // Close gives up both connections.
@@ -73,7 +82,14 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 	if err != nil {
 		return nil, err
 	}
-	return &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: Bare([]string{servers.NATSURL()})}, nil
+	link := &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: Bare([]string{servers.NATSURL()})}
+	if bus == nil {
+		return link, nil
+	}
+	if link.Archive, err = bus.Archive(embedded.ArchiveConfig()); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return link, nil
 }
 
 // probeWithin bounds the look whether anybody listens where a directory says.
@@ -91,7 +107,8 @@ func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 			return nil, fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 		}
 	}
-	a = Addresses{Cluster: a.Cluster, Shards: a.Shards, Existing: a.Existing, Log: a.Log, Etcd: found.Etcd}
+	a = Addresses{Cluster: a.Cluster, Shards: a.Shards, Existing: a.Existing, Log: a.Log, Etcd: found.Etcd,
+		Archive: embedded.ArchiveConfig()}
 	if found.NATS != "" {
 		a.NATS = []string{found.NATS}
 	}
@@ -121,7 +138,8 @@ type Addresses struct {
 	EtcdUser, EtcdPassword string
 	NATSUser, NATSPassword string // besides what the URLs hold
 	NATSCreds              string // path of a credentials file
-	Existing               bool   // refuse to create the cluster
+	Archive                natsbus.ArchiveConfig
+	Existing               bool // refuse to create the cluster
 	Log                    *slog.Logger
 }
 
@@ -158,6 +176,9 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 	}
 	link.Bus, err = natsbus.Open(natsbus.Config{Key: store.Cluster().Key, Cluster: a.Cluster, URLs: urls, TLS: natsTLS,
 		Creds: a.NATSCreds, Log: a.Log})
+	if err == nil {
+		link.Archive, err = link.Bus.Archive(a.Archive)
+	}
 	if err != nil {
 		return nil, errors.Join(err, link.Close())
 	}

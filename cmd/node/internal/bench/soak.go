@@ -1,0 +1,193 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+)
+
+const (
+	soakSkip = 0.2 // of the samples, at the beginning, that say nothing of the slope
+	million  = 1e6
+)
+
+// SoakConfig says how long to run at full speed.
+type SoakConfig struct {
+	Tasks    int           // at most
+	Duration time.Duration // at most
+	InFlight int
+	Sample   time.Duration // between two samples
+}
+
+// SoakResult is what one node at full speed came to. Means and slopes are over the samples after the first fifth; a slope
+// is by least squares, in percent of the mean for each million tasks.
+type SoakResult struct {
+	Tasks     int     `json:"tasks"`
+	DurationS float64 `json:"duration_s"`
+	TasksPerS float64 `json:"tasks_per_s"`
+	Samples   int     `json:"samples"`
+
+	StoreBytes float64 `json:"store_bytes"` // etcd's, in use
+	StoreSlope float64 `json:"store_slope_pct"`
+	FileBytes  float64 `json:"store_file_bytes"` // etcd's file
+	FileSlope  float64 `json:"store_file_slope_pct"`
+	HeapBytes  float64 `json:"heap_bytes"` // live, after a collection; of the node and both servers
+	HeapSlope  float64 `json:"heap_slope_pct"`
+	RSSBytes   float64 `json:"rss_bytes"`
+	RSSSlope   float64 `json:"rss_slope_pct"`
+	OpenFiles  float64 `json:"open_files"`
+	FilesSlope float64 `json:"open_files_slope_pct"`
+}
+
+// Worst is the steepest slope.
+func (r SoakResult) Worst() float64 {
+	return max(r.StoreSlope, r.FileSlope, r.HeapSlope, r.RSSSlope, r.FilesSlope)
+}
+
+// soakPoint is what grew, or did not, by the time that so many tasks were done.
+type soakPoint struct {
+	tasks                         float64
+	store, file, heap, rss, files float64
+}
+
+// Soak runs noop tasks through one node, with snapshots and the archive on, and watches what grows. progress is told of
+// the tasks done.
+func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r SoakResult, err error) {
+	s, err := startServers(ctx, nil)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	link, err := s.link(ctx)
+	if err != nil {
+		return r, err
+	}
+	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: link.EngineArchive(), Slots: perTaskSlots * cfg.InFlight,
+		Behaviors: []engine.Behavior{behaviors.Noop()}})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+
+	var done atomic.Int64
+	turn, enough := submitAndWait(n), errors.New("all tasks are done")
+	var points []soakPoint
+	g, both := errgroup.WithContext(ctx)
+	begun := time.Now()
+	g.Go(func() error {
+		_, err := closedLoop(both, cfg.InFlight, cfg.Duration, func(ctx context.Context, worker int) error {
+			if done.Add(1) > int64(cfg.Tasks) {
+				return enough
+			}
+			return turn(ctx, worker)
+		})
+		if err == nil {
+			err = enough
+		}
+		return err
+	})
+	g.Go(func() error {
+		ticker := time.NewTicker(cfg.Sample)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-both.Done():
+				return nil
+			case <-ticker.C:
+			}
+			p, err := soakNow(both, n, &done)
+			if err != nil {
+				return err
+			}
+			points = append(points, p)
+			progress(int(p.tasks))
+		}
+	})
+	if err := g.Wait(); !errors.Is(err, enough) {
+		return r, err
+	}
+	r = summarize(points)
+	r.Tasks, r.DurationS = int(min(done.Load(), int64(cfg.Tasks))), time.Since(begun).Seconds()
+	r.TasksPerS = float64(r.Tasks) / r.DurationS
+	return r, nil
+}
+
+func soakNow(ctx context.Context, n *node, done *atomic.Int64) (p soakPoint, err error) {
+	u, err := n.link.Store.Usage(ctx)
+	if err != nil {
+		return p, err
+	}
+	if p.rss, err = residentBytes(); err != nil {
+		return p, err
+	}
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return p, err
+	}
+	p.store, p.file, p.files = float64(u.InUse), float64(u.Size), float64(len(files))
+	p.heap, p.tasks = float64(liveHeap()), float64(done.Load())
+	return p, nil
+}
+
+// residentBytes reads the memory that this process holds.
+func residentBytes() (float64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, fmt.Errorf("read resident memory: %w", err)
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("read resident memory: %q", text)
+	}
+	pages, err := strconv.ParseFloat(fields[1], 64)
+	return pages * float64(os.Getpagesize()), err
+}
+
+func summarize(points []soakPoint) SoakResult {
+	points = points[int(soakSkip*float64(len(points))):]
+	r := SoakResult{Samples: len(points)}
+	for _, c := range []struct {
+		mean, slope *float64
+		of          func(soakPoint) float64
+	}{
+		{&r.StoreBytes, &r.StoreSlope, func(p soakPoint) float64 { return p.store }},
+		{&r.FileBytes, &r.FileSlope, func(p soakPoint) float64 { return p.file }},
+		{&r.HeapBytes, &r.HeapSlope, func(p soakPoint) float64 { return p.heap }},
+		{&r.RSSBytes, &r.RSSSlope, func(p soakPoint) float64 { return p.rss }},
+		{&r.OpenFiles, &r.FilesSlope, func(p soakPoint) float64 { return p.files }},
+	} {
+		*c.mean, *c.slope = leastSquares(points, c.of)
+	}
+	return r
+}
+
+// leastSquares returns the mean, and the slope in percent of it for each million tasks.
+func leastSquares(points []soakPoint, of func(soakPoint) float64) (mean, slope float64) {
+	if len(points) < 2 {
+		return 0, 0
+	}
+	var meanTasks float64
+	for _, p := range points {
+		mean += of(p) / float64(len(points))
+		meanTasks += p.tasks / float64(len(points))
+	}
+	var products, squares float64
+	for _, p := range points {
+		products += (p.tasks - meanTasks) * (of(p) - mean)
+		squares += (p.tasks - meanTasks) * (p.tasks - meanTasks)
+	}
+	if squares == 0 || mean == 0 {
+		return mean, 0
+	}
+	return mean, products / squares * million / mean * 100
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/signing"
+	"taskledger/engine"
+)
+
+func (a *app) checkpointCommand() *cobra.Command {
+	var key string
+	c := &cobra.Command{
+		Use:   "checkpoint",
+		Short: "Print a signed note of where every shard stands, for an auditor to keep",
+		Long: `A checkpoint names the last entry of every shard and its hash, which depends on every byte before. Whoever keeps one can
+prove later, with verify --checkpoint, that nothing before it was changed, not even by somebody who may write everything.
+--key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it.`,
+		Args: cobra.NoArgs,
+		Example: a.examples(
+			example{"make a key, once; it prints the public one, which auditors trust", []string{"checkpoint", "new-key", "ledger.key"}},
+			example{"sign", []string{"checkpoint", "--key", "ledger.key"}}),
+	}
+	c.Flags().StringVar(&key, "key", "", "`file` of the private keys to sign with")
+	c.AddCommand(a.newKeyCommand())
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+		p, err := client.Checkpoint(ctx)
+		if err != nil {
+			return err
+		}
+		text := p.String()
+		if key != "" {
+			if text, err = signing.Sign(key, text); err != nil {
+				return err
+			}
+		}
+		_, err = io.WriteString(a.Out, text)
+		return err
+	})
+}
+
+func (a *app) newKeyCommand() *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "new-key FILE",
+		Short: "Make a private key in a new file and print the public one",
+		Long: `To change keys, append the line of the new private key to the old one's file: checkpoints then carry both signatures, and
+auditors can trust the new public key before the old one goes.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			public, err := signing.NewKey(args[0], name)
+			if err != nil {
+				return &usageError{err.Error()}
+			}
+			_, err = fmt.Fprintln(a.Out, public)
+			return err
+		},
+	}
+	c.Flags().StringVar(&name, "name", "taskledger", "who signs, without blanks and plus signs")
+	return c
+}
+
+// openCheckpoint reads a checkpoint and says in words how far it can be trusted. An error means that it cannot at all.
+func openCheckpoint(signed string, trust []string) (p engine.Checkpoint, words string, err error) {
+	text, by, err := signing.Open(signed, trust)
+	if err != nil {
+		return p, "", err
+	}
+	switch {
+	case len(by) > 0:
+		words = "signed by " + strings.Join(by, ", ")
+	case text == signed:
+		words = "unsigned"
+	default:
+		words = "signature not checked: --trust names no key"
+	}
+	p, err = engine.ParseCheckpoint(text)
+	return p, words, err
+}
+
+// readCheckpoint is openCheckpoint of a file.
+func readCheckpoint(file string, trust []string) (engine.Checkpoint, string, error) {
+	signed, err := os.ReadFile(file)
+	if err != nil {
+		return engine.Checkpoint{}, "", &usageError{fmt.Sprintf("--checkpoint: %v", err)}
+	}
+	return openCheckpoint(string(signed), trust)
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/signing"
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var task, key, out string
+	var shard int
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write the history of a task, or a whole shard, to a file that verify checks anywhere",
+		Long: `Export writes one JSON object a line: of a shard, all its entries; of a task, its events with what proves their place in
+the hash chain of their shard. Of other tasks a task's export holds digests only, and who asked for what was committed
+together with its events. With --key the file ends with a signed checkpoint of its last entry.`,
+		Args: cobra.NoArgs,
+		Example: a.examples(
+			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
+			example{"who checks it, on another machine", []string{"verify", "report.export", "--trust", "ledger+9a2c01f7+AWn..."}}),
+	}
+	c.Flags().StringVar(&task, "task", "", "`id` of the task")
+	c.Flags().IntVar(&shard, "shard", 0, "`number` of the shard")
+	c.Flags().StringVar(&key, "key", "", "`file` of the private key to sign with")
+	c.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist (default: standard output)")
+	c.MarkFlagsMutuallyExclusive("task", "shard")
+	c.MarkFlagsOneRequired("task", "shard")
+	a.completeFlag(c, "task", a.completeTasks)
+	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error {
+		return a.writeTo(out, func(w io.Writer) error {
+			if task != "" {
+				return client.ExportTask(ctx, events.TaskID(task), w, signer(key))
+			}
+			return client.ExportShard(ctx, shard, w, signer(key))
+		})
+	})
+}
+
+// signer returns nil without a key.
+func signer(key string) engine.Signer {
+	if key == "" {
+		return nil
+	}
+	return func(text string) (string, error) { return signing.Sign(key, text) }
+}
+
+// writeTo writes to a new file, which it removes again after an error, or to the output.
+func (a *app) writeTo(file string, write func(io.Writer) error) error {
+	if file == "" {
+		w := bufio.NewWriter(a.Out)
+		return errors.Join(write(w), w.Flush())
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--out: %v", err)}
+	}
+	w := bufio.NewWriter(f)
+	if err := errors.Join(write(w), w.Flush(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(file))
+	}
+	return nil
+}

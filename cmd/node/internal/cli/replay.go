@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+func (a *app) replayCommand() *cobra.Command {
+	var from, to, task, status string
+	var o engine.ReplayOptions
+	c := &cobra.Command{
+		Use:   "replay",
+		Short: "Print the events of the whole cluster in order, one JSON object a line",
+		Long: `Replay prints what was committed before it began, in the order of the commits, from the archive where the journal was
+trimmed. Flags select events; --behavior and --status need the states of all tasks, and read from the beginning.`,
+		Args: cobra.NoArgs,
+		Example: a.examples(
+			example{"what happened since noon", []string{"replay", "--from", "2026-11-21T12:00:00Z"}},
+			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),
+	}
+	c.Flags().StringVar(&from, "from", "", "the earliest `time`, such as 2026-11-21T12:00:00Z")
+	c.Flags().StringVar(&to, "to", "", "all before this `time`")
+	c.Flags().StringVar(&task, "task", "", "`id` of the task")
+	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
+	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
+	a.completeFlag(c, "task", a.completeTasks)
+	a.completeFlag(c, "behavior", a.completeBehaviors)
+	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
+	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) (err error) {
+		if o.From, err = timeFlag("from", from); err != nil {
+			return err
+		}
+		if o.To, err = timeFlag("to", to); err != nil {
+			return err
+		}
+		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
+			return &usageError{"--task: " + o.Task.Validate().Error()}
+		}
+		if status != "" {
+			if o.Status, err = projection.ParseStatus(status); err != nil {
+				return &usageError{"--" + err.Error()}
+			}
+		}
+		return a.replay(ctx, client, o)
+	})
+}
+
+func statuses() (names []string) {
+	for s := projection.Created; s <= projection.Failure; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+func (a *app) replay(ctx context.Context, client Historian, o engine.ReplayOptions) error {
+	lines := *a
+	lines.output = "json"
+	p := lines.print()
+	for ev, err := range client.Replay(ctx, o) {
+		var v eventView
+		if err == nil {
+			v, err = viewEvent(ev)
+		}
+		if err == nil {
+			err = p.row(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

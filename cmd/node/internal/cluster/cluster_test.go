@@ -1,0 +1,81 @@
+package cluster_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine"
+	"taskledger/engine/archivetest"
+	"taskledger/engine/embedded"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func startServers(t *testing.T, cfg embedded.ServersConfig) *embedded.Servers {
+	t.Helper()
+	s, err := embedded.StartServers(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func linked(t *testing.T, link *cluster.Link, err error) *cluster.Link {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { link.Close() })
+	return link
+}
+
+func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	servers := startServers(t, embedded.ServersConfig{Dir: t.TempDir()})
+	if err := servers.Advertise(); err != nil {
+		t.Fatal(err)
+	}
+	link, err := cluster.On(t.Context(), servers, "", 4, log)
+	here := linked(t, link, err)
+	link, err = cluster.In(t.Context(), servers.Dir(), cluster.Addresses{Log: log})
+	there := linked(t, link, err)
+	if here.EngineArchive().Settled() != 0 || there.EngineArchive().Settled() != 0 {
+		t.Errorf("settled after %s and %s, want at once", here.Archive.Settled(), there.Archive.Settled())
+	}
+	entries := archivetest.Entries(t, 0, 1, 2)
+	if _, err := here.EngineArchive().Archive(t.Context(), 0, engine.ArchiveHead{}, entries); err != nil {
+		t.Fatal(err)
+	}
+	got, err := archivetest.Collect(there.EngineArchive().ReadArchive(t.Context(), 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archivetest.Compare(t, got, entries)
+}
+
+func TestLink_WithoutJetStreamNothingIsArchived(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	servers := startServers(t, embedded.ServersConfig{NoNATS: true})
+	link, err := cluster.On(t.Context(), servers, "", 4, log)
+	if linked(t, link, err).EngineArchive() != nil {
+		t.Error("an archive without NATS")
+	}
+	link, err = cluster.At(t.Context(), cluster.Addresses{Etcd: []string{servers.EtcdEndpoint()}, Log: log,
+		NATS: []string{testcluster.StartNATS(t).URL}})
+	archive := linked(t, link, err).EngineArchive()
+	if got, err := archivetest.Collect(archive.ReadArchive(t.Context(), 0, 1)); len(got) > 0 || err != nil {
+		t.Errorf("read %d entries, %v", len(got), err)
+	}
+	if _, err := archive.Head(t.Context(), 0); !errors.Is(err, natsbus.ErrNoJetStream) {
+		t.Errorf("head: %v", err)
+	}
+}

@@ -1,0 +1,87 @@
+// Package signing signs and checks notes: text with the signatures of named keys below it, in the format of
+// golang.org/x/mod/sumdb/note.
+package signing
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// NewKey writes a new private key to a file, which must not exist, and returns the public key that belongs to it. The name,
+// without blanks and plus signs, stands in every signature, with a number that tells keys of one name apart.
+func NewKey(file, name string) (public string, err error) {
+	private, public, err := note.GenerateKey(rand.Reader, name)
+	if err == nil {
+		_, err = note.NewSigner(private) // which, unlike the other, refuses what makes no name
+	}
+	if err != nil {
+		return "", fmt.Errorf("make key: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("make key: %w", err)
+	}
+	_, err = f.WriteString(private + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("make key: %w", err)
+	}
+	return public, nil
+}
+
+// Sign returns a note with the text, which must end in a newline, signed with every private key in the file, one a line. Two
+// keys are for a change from one to the other.
+func Sign(file, text string) (string, error) {
+	lines, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read key: %w", err)
+	}
+	var signers []note.Signer
+	for line := range strings.Lines(string(lines)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		s, err := note.NewSigner(line)
+		if err != nil {
+			return "", fmt.Errorf("key in %s: %w", file, err)
+		}
+		signers = append(signers, s)
+	}
+	if len(signers) == 0 {
+		return "", fmt.Errorf("%s holds no key", file)
+	}
+	signed, err := note.Sign(&note.Note{Text: text}, signers...)
+	return string(signed), err
+}
+
+// ErrUntrusted reports a note without a valid signature of a trusted key.
+var ErrUntrusted = errors.New("no signature of a trusted key")
+
+// Open returns the text of a note and which of the trusted public keys, by name and number, have signed it. Without trusted
+// keys it checks no signature and returns none. It wraps ErrUntrusted.
+func Open(signed string, trusted []string) (text string, signedBy []string, err error) {
+	if len(trusted) == 0 {
+		text, _, _ = strings.Cut(signed, "\n\n")
+		return strings.TrimSuffix(text, "\n") + "\n", nil, nil
+	}
+	var known []note.Verifier
+	for _, key := range trusted {
+		v, err := note.NewVerifier(key)
+		if err != nil {
+			return "", nil, fmt.Errorf("trusted key %q: %w", key, err)
+		}
+		known = append(known, v)
+	}
+	n, err := note.Open([]byte(signed), note.VerifierList(known...))
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	for _, s := range n.Sigs {
+		signedBy = append(signedBy, fmt.Sprintf("%s+%08x", s.Name, s.Hash))
+	}
+	return n.Text, signedBy, nil
+}

@@ -1,0 +1,170 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestProve(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir, "--name", "a", "--ttl", "3s")
+	must(t, dir, "submit", "sleep", `{"duration":"1ms"}`, "--id", "told/1", "--wait")
+	must(t, dir, "submit", "noop", "--id", "told/2", "--wait")
+	for name, test := range map[string]func(*testing.T, string){
+		"State_AtATimeAndAfterAnEvent":           stateOfThePast,
+		"History_SurvivesDelete":                 historySurvivesDelete,
+		"Replay_PrintsSelectedEventsInOrder":     replaySelects,
+		"Export_IsVerifiedOfflineAndDamageFound": exportIsVerified,
+		"Checkpoint_IsSignedAndVerified":         checkpointIsVerified,
+		"ExitCodes":                              proveExitCodes,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, dir) })
+	}
+}
+
+func stateOfThePast(t *testing.T, dir string) {
+	for seq, status := range map[string]string{"1": "CREATED", "2": "RUNNING", "3": "SUCCESS"} {
+		got := objects(t, must(t, dir, "state", "told/1", "--seq", seq, "-o", "json"))
+		if len(got) != 1 || got[0]["status"] != status || got[0]["params"].(map[string]any)["duration"] != "1ms" {
+			t.Errorf("after event %s: %v", seq, got)
+		}
+	}
+	if got := must(t, dir, "state", "told/1", "--at", time.Now().Add(time.Minute).UTC().Format(time.RFC3339)); !strings.Contains(got, "SUCCESS") {
+		t.Errorf("by now: %s", got)
+	}
+	if r := run(t, dir, "state", "told/1", "--at", "2020-01-01T00:00:00Z"); r.code != 3 {
+		t.Errorf("before its creation: %+v", r)
+	}
+}
+
+func historySurvivesDelete(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "gone", "--wait")
+	must(t, dir, "delete", "gone")
+	if got := must(t, dir, "history", "gone"); !strings.Contains(got, "Succeeded") || !strings.Contains(got, "Deleted") {
+		t.Errorf("history: %s", got)
+	}
+}
+
+func replaySelects(t *testing.T, dir string) {
+	var got []string
+	for _, e := range objects(t, must(t, dir, "replay", "--behavior", "sleep")) {
+		got = append(got, e["task"].(string)+" "+e["kind"].(string))
+	}
+	if want := []string{"told/1 Created", "told/1 Started", "told/1 Succeeded"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if r := run(t, dir, "replay", "--from", "2999-01-01T00:00:00Z"); r.code != 0 || r.out != "" {
+		t.Errorf("the future: %+v", r)
+	}
+	if got := objects(t, must(t, dir, "replay", "--task", "told/2", "--status", "SUCCESS", "--to", "2999-01-01T00:00:00Z")); len(got) != 1 {
+		t.Errorf("%v, want one success", got)
+	}
+}
+
+func exportIsVerified(t *testing.T, dir string) {
+	elsewhere := t.TempDir() // where no node runs
+	key, file := filepath.Join(elsewhere, "key"), filepath.Join(elsewhere, "told.export")
+	public := must(t, dir, "checkpoint", "new-key", key)
+	stranger := must(t, dir, "checkpoint", "new-key", filepath.Join(elsewhere, "other"))
+	must(t, dir, "export", "--task", "told/1", "--key", key, "--out", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "told/2") {
+		t.Error("the export tells of a neighbour")
+	}
+	if got := must(t, elsewhere, "verify", file, "--trust", public); !strings.Contains(got, "signed by taskledger+") {
+		t.Errorf("verified: %s", got)
+	}
+	if got := must(t, elsewhere, "verify", file); !strings.Contains(got, "not checked") {
+		t.Errorf("without a key: %s", got)
+	}
+	if r := run(t, elsewhere, "verify", file, "--trust", stranger); r.code != 1 {
+		t.Errorf("with another key: %+v", r)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"payload":"A`, `"payload":"B`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, elsewhere, "verify", file, "--trust", public); r.code != 1 || !strings.Contains(r.out, "garbled") {
+		t.Errorf("damaged: %+v", r)
+	}
+	whole := filepath.Join(elsewhere, "shard.export")
+	for shard := 0; run(t, dir, "export", "--shard", strconv.Itoa(shard), "--out", whole).code != 0; shard++ {
+		if shard == 16 {
+			t.Fatal("no shard can be exported")
+		}
+	}
+	if got := must(t, elsewhere, "verify", whole); !strings.Contains(got, "unsigned") {
+		t.Errorf("a shard: %s", got)
+	}
+}
+
+func checkpointIsVerified(t *testing.T, dir string) {
+	own := t.TempDir()
+	key, next, kept := filepath.Join(own, "key"), filepath.Join(own, "next"), filepath.Join(own, "kept")
+	old := must(t, dir, "checkpoint", "new-key", key, "--name", "ledger.example")
+	newer := must(t, dir, "checkpoint", "new-key", next, "--name", "ledger.example")
+	both, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := os.ReadFile(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, append(both, more...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	signed := must(t, dir, "checkpoint", "--key", key) + "\n"
+	if err := os.WriteFile(kept, []byte(signed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "submit", "noop", "--id", "told/3", "--wait")
+	for _, trust := range []string{old, newer, old + "," + newer} {
+		if r := run(t, dir, "verify", "--archive", "--checkpoint", kept, "--trust", trust); r.code != 0 || !strings.Contains(r.err, "signed by ledger.example+") {
+			t.Errorf("trusting %s: %+v", trust, r)
+		}
+	}
+	i := strings.LastIndexByte(signed[:strings.Index(signed, "\n\n")], ' ') + 1 // of the last hash
+	for _, row := range []struct{ text, trust, problem string }{
+		{signed[:i] + strings.Repeat("0", 64) + signed[i+64:], old, "no signature of a trusted key"},
+		{signed[:i] + strings.Repeat("0", 64) + "\n", "", "differs from history"},
+		{strings.Replace(signed, " ", "  ", 1), "", "want"},
+	} {
+		if err := os.WriteFile(kept, []byte(row.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"verify", "--checkpoint", kept}
+		if row.trust != "" {
+			args = append(args, "--trust", row.trust)
+		}
+		if r := run(t, dir, args...); r.code == 0 || !strings.Contains(r.out+r.err, row.problem) {
+			t.Errorf("want %q: %+v", row.problem, r)
+		}
+	}
+}
+
+func proveExitCodes(t *testing.T, dir string) {
+	for code, all := range map[int][][]string{
+		2: {
+			{"state", "told/1"}, {"state", "told/1", "--at", "noon"}, {"state", "told/1", "--at", "2020-01-01T00:00:00Z", "--seq", "1"},
+			{"replay", "--from", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
+			{"export"}, {"export", "--task", "x", "--shard", "1"}, {"export", "--shard", "16"}, {"export", "--task", "no blanks"},
+			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"},
+		},
+		3: {{"state", "nobody", "--seq", "1"}, {"state", "told/1", "--seq", "9"}, {"export", "--task", "nobody"}},
+	} {
+		for _, args := range all {
+			if r := run(t, dir, args...); r.code != code || r.out != "" || r.err == "" {
+				t.Errorf("%q: %+v, want code %d", args, r, code)
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package archivetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+var reads = map[string]func(*world){
+	"Read/FromAnyEntry": func(w *world) {
+		all, _ := w.fill(0, 1, 3, 1, 1, 4, 2, 1, 5)
+		w.fill(1, 1, 2, 2) // among the sequences of the other
+		for from := range all {
+			w.wantArchived(0, uint64(from)+1, all[from:])
+		}
+		w.wantArchived(0, 0, all)
+	},
+	"Read/BeyondTheEndIsEmpty": func(w *world) {
+		w.wantArchived(0, 1, nil)
+		w.wantArchived(0, 5, nil)
+		all, _ := w.fill(0, 1, 2, 2)
+		w.wantArchived(0, uint64(len(all))+1, nil)
+		w.wantArchived(0, 1_000_000, nil)
+		w.wantArchived(1, 1, nil)
+	},
+	"Read/BeforeTheFirstIsTrimmed": func(w *world) {
+		all, _ := w.fill(0, 5, 2, 2)
+		for from := range uint64(5) {
+			if got, err := Collect(w.ReadArchive(w.ctx, 0, from)); !errors.Is(err, engine.ErrTrimmed) || len(got) > 0 {
+				w.Errorf("from entry %d, before the first one archived: %v, %v", from, numbers(got), err)
+			}
+		}
+		w.wantArchived(0, 5, all)
+	},
+	"Read/EndsWhereTheArchiveEndedAtTheCall": func(w *world) {
+		all, head := w.fill(0, 1, 2, 2)
+		var got []engine.Record
+		for rec, err := range w.ReadArchive(w.ctx, 0, 1) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			if got = append(got, rec); len(got) == 1 {
+				w.archive(0, head, w.entries(0, 5, 1))
+			}
+		}
+		Compare(w, got, all)
+	},
+	"Read/MayBeLeftEarly": func(w *world) {
+		all, _ := w.fill(0, 1, 2, 2, 2)
+		var got []engine.Record
+		for rec, err := range w.ReadArchive(w.ctx, 0, 1) {
+			if err != nil {
+				w.Fatal(err)
+			}
+			if got = append(got, rec); len(got) == 3 {
+				break
+			}
+		}
+		Compare(w, got, all[:3])
+	},
+	"Read/EndsWithItsContext": func(w *world) {
+		w.fill(0, 1, 1, 1, 1)
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		var last error
+		for _, err := range w.ReadArchive(ctx, 0, 1) {
+			cancel()
+			last = err
+		}
+		if !errors.Is(last, context.Canceled) {
+			w.Errorf("read on after its context had ended: %v", last)
+		}
+	},
+	"Find/NewestFirst": func(w *world) {
+		var head engine.ArchiveHead
+		for number := uint64(1); number <= 6; number += 2 {
+			head = w.archive(0, head, []engine.Record{
+				w.entry(0, number, 20, "wanted", Task(number)), w.entry(0, number+1, 20, Task(number+1))})
+		}
+		w.archive(1, engine.ArchiveHead{}, []engine.Record{w.entry(1, 1, 20, "wanted")}) // not asked for
+		got, err := Collect(w.FindArchived(w.ctx, 0, "wanted"))
+		if err != nil {
+			w.Fatal(err)
+		}
+		if !slices.IsSortedFunc(got, func(a, b engine.Record) int { return int(b.Number) - int(a.Number) }) {
+			w.Errorf("entries %v, want the newest first", numbers(got))
+		}
+		w.wantFound(got, "wanted", 5, 3, 1)
+	},
+	"Find/NoTaskIsOverlooked": func(w *world) {
+		random := rand.New(rand.NewPCG(1, 2))
+		at := map[events.TaskID][]uint64{}
+		var head engine.ArchiveHead
+		for segment := range 10 {
+			var entries []engine.Record
+			for range 10 {
+				number := head.Entry + uint64(len(entries)) + 1
+				var tasks []events.TaskID
+				for range 10 {
+					task := events.TaskID(fmt.Sprintf("%x/%x", random.Uint32(), segment))
+					tasks = append(tasks, task)
+					at[task] = []uint64{number}
+				}
+				entries = append(entries, w.entry(0, number, 1, tasks...))
+			}
+			head = w.archive(0, head, entries)
+		}
+		read := 0
+		for task, want := range at {
+			got, err := Collect(w.FindArchived(w.ctx, 0, task))
+			if err != nil {
+				w.Fatal(err)
+			}
+			read += len(got)
+			w.wantFound(got, task, want...)
+		}
+		// Of 9,000 times that a segment without the task might have been read, at most 3 in 100 were.
+		if limit := 10 * (len(at) + 270); read > limit {
+			w.Errorf("%d entries read to find %d tasks, want %d at most", read, len(at), limit)
+		}
+	},
+	"Find/NothingInAnEmptyArchive": func(w *world) {
+		if got, err := Collect(w.FindArchived(w.ctx, 0, "wanted")); len(got) > 0 || err != nil {
+			w.Errorf("found %v, %v", numbers(got), err)
+		}
+		w.fill(0, 1, 2)
+		if got, err := Collect(w.FindArchived(w.ctx, 1, Task(1))); len(got) > 0 || err != nil {
+			w.Errorf("found %v, %v in another shard", numbers(got), err)
+		}
+	},
+}
+
+// wantFound checks which of the records found hold events of the task.
+func (w *world) wantFound(found []engine.Record, task events.TaskID, want ...uint64) {
+	w.Helper()
+	var got []uint64
+	for _, rec := range found {
+		e, err := events.Decode(rec.Data)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if slices.ContainsFunc(e.Events, func(ev events.Event) bool { return ev.Task == task }) {
+			got = append(got, rec.Number)
+		}
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("task %s found in entries %v, want %v", task, got, want)
+	}
+}

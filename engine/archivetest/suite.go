@@ -1,0 +1,160 @@
+// Package archivetest holds an implementation of engine.Archive to its contract.
+package archivetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// patience bounds a test that waits for what never comes.
+const patience = 60 * time.Second
+
+// Run runs the suite, in parallel subtests, each on an empty archive of its own.
+func Run(t *testing.T, open func(t *testing.T) engine.Archive) {
+	for _, group := range []map[string]func(*world){appends, reads} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				test(&world{T: t, Archive: open(t), ctx: ctx})
+			})
+		}
+	}
+}
+
+// world is what a test works with; its helpers end the test when the archive fails them.
+type world struct {
+	*testing.T
+	engine.Archive
+	ctx context.Context
+}
+
+// Entry makes an entry of a shard, as a journal would hold it, with an event that creates each task; the first has
+// parameters of the given length.
+func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.TaskID) engine.Record {
+	t.Helper()
+	var b events.Builder
+	b.Reset(events.Entry{Shard: uint16(shard), Number: number, Epoch: 7, Owner: "owner", Time: 1_000_000})
+	for i, task := range tasks {
+		body := &events.Created{Behavior: "noop", Params: events.JSON([]byte("{}"))}
+		if i == 0 {
+			body.Params = bytes.Repeat([]byte{1}, params)
+		}
+		b.Add(events.Event{Task: task, Seq: 1, Body: body})
+	}
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Record{Head: engine.Head{Number: number, Revision: int64(100*number) + int64(shard)}, Data: data}
+}
+
+// Entries makes n entries from a number on. Each creates the task that Task names.
+func Entries(t testing.TB, shard int, from uint64, n int) []engine.Record {
+	t.Helper()
+	var made []engine.Record
+	for number := from; number < from+uint64(n); number++ {
+		made = append(made, Entry(t, shard, number, 20, Task(number)))
+	}
+	return made
+}
+
+// Task is the task in an entry that Entries made.
+func Task(number uint64) events.TaskID { return events.TaskID(fmt.Sprint("task-", number)) }
+
+// Collect returns what seq yields, up to the first error.
+func Collect(seq iter.Seq2[engine.Record, error]) (got []engine.Record, err error) {
+	for rec, err := range seq {
+		if err != nil {
+			return got, err
+		}
+		got = append(got, rec)
+	}
+	return got, nil
+}
+
+// Compare fails the test unless got is want, byte for byte.
+func Compare(t testing.TB, got, want []engine.Record) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d records %v, want %d %v", len(got), numbers(got), len(want), numbers(want))
+	}
+	for i := range got {
+		if got[i].Head != want[i].Head || !bytes.Equal(got[i].Data, want[i].Data) {
+			t.Fatalf("record %d is entry %+v, want entry %+v with the bytes archived", i, got[i].Head, want[i].Head)
+		}
+	}
+}
+
+func numbers(records []engine.Record) (n []uint64) {
+	for _, rec := range records {
+		n = append(n, rec.Number)
+	}
+	return n
+}
+
+func (w *world) entry(shard int, number uint64, params int, tasks ...events.TaskID) engine.Record {
+	w.Helper()
+	return Entry(w, shard, number, params, tasks...)
+}
+
+func (w *world) entries(shard int, from uint64, n int) []engine.Record {
+	w.Helper()
+	return Entries(w, shard, from, n)
+}
+
+func (w *world) archive(shard int, after engine.ArchiveHead, entries []engine.Record) engine.ArchiveHead {
+	w.Helper()
+	head, err := w.Archive.Archive(w.ctx, shard, after, entries)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if last := entries[len(entries)-1].Number; head.Entry != last || head.Sequence <= after.Sequence {
+		w.Fatalf("archived up to entry %d: head %+v after %+v", last, head, after)
+	}
+	return head
+}
+
+// fill archives segments of the given numbers of entries, from entry first on, and returns the entries and the end.
+func (w *world) fill(shard int, first uint64, sizes ...int) (all []engine.Record, head engine.ArchiveHead) {
+	w.Helper()
+	head.Entry = first - 1
+	for _, n := range sizes {
+		entries := w.entries(shard, head.Entry+1, n)
+		head = w.archive(shard, head, entries)
+		all = append(all, entries...)
+	}
+	return all, head
+}
+
+func (w *world) refuse(shard int, after engine.ArchiveHead, entries []engine.Record, rule string) {
+	w.Helper()
+	if head, err := w.Archive.Archive(w.ctx, shard, after, entries); !errors.Is(err, engine.ErrConflict) {
+		w.Errorf("archived after %+v: %+v, %v; want a conflict: %s", after, head, err, rule)
+	}
+}
+
+func (w *world) wantHead(shard int, want engine.ArchiveHead) {
+	w.Helper()
+	if got, err := w.Head(w.ctx, shard); got != want || err != nil {
+		w.Errorf("head of shard %d: %+v, %v; want %+v", shard, got, err, want)
+	}
+}
+
+func (w *world) wantArchived(shard int, from uint64, want []engine.Record) {
+	w.Helper()
+	got, err := Collect(w.ReadArchive(w.ctx, shard, from))
+	if err != nil {
+		w.Fatalf("read shard %d from %d: %v", shard, from, err)
+	}
+	Compare(w, got, want)
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// careEvery is the time between two looks at how full the store is.
+	careEvery = 5 * time.Second
+	// compactAfter and compactBytes: replaced and removed values are forgotten so often, and after so much growth.
+	compactAfter = 5 * time.Minute
+	compactBytes = 64 << 20
+	// compactKeep is for how long values are kept that were replaced or removed: watches that were cut off resume within it.
+	compactKeep = 10 * time.Second
+	// defragmentAfter is the least time between two defragmentations, during which writes wait.
+	defragmentAfter = 10 * time.Minute
+	// presumedQuota is etcd's default, until the store has told its own.
+	presumedQuota = 2 << 30
+	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
+	liveShare = 4
+)
+
+// care keeps an eye on the store, brakes before it is full, and, on the owner of shard 0, keeps it small.
+func (m *member) care(ctx context.Context) error {
+	ticker := time.NewTicker(careEvery)
+	defer ticker.Stop()
+	k := &keeping{m: m, compacted: time.Now()}
+	for {
+		u, err := m.store.Usage(ctx)
+		if err == nil {
+			m.weigh(u)
+			if m.view.Load().Owners[0].Node == m.session.ID {
+				err = k.keep(ctx, u, time.Now())
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			m.log.WarnContext(ctx, "store is not cared for", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// weigh closes and opens the brake. Bytes in use count: the file never shrinks by itself.
+func (m *member) weigh(u Usage) {
+	m.usage.Store(&u)
+	why := ""
+	switch {
+	case u.Full:
+		why = fmt.Sprintf("the store is full (%d of %d bytes): compact, defragment and disarm the alarm", u.Size, u.Quota)
+	case u.InUse >= u.Quota/5*4:
+		why = fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
+	}
+	if old := m.brake.Swap(&why); *old != why {
+		if why == "" {
+			m.log.Info("new tasks are accepted again")
+		} else {
+			m.log.Error("new tasks are refused", "cause", why)
+		}
+	}
+}
+
+// keeping is what the owner of shard 0 remembers of the store.
+type keeping struct {
+	m            *member
+	seen         []seenRevision
+	compacted    time.Time
+	low          int64 // least bytes in use since the last compaction
+	defragmented time.Time
+}
+
+type seenRevision struct {
+	revision int64
+	at       time.Time
+}
+
+// keep compacts and defragments when it is time.
+func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
+	k.seen = append(k.seen, seenRevision{u.Revision, now})
+	if k.low == 0 || u.InUse < k.low {
+		k.low = u.InUse
+	}
+	var errs []error
+	if now.Sub(k.compacted) >= compactAfter || u.InUse-k.low >= compactBytes || u.Full {
+		errs = append(errs, k.compact(ctx, now))
+	}
+	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
+	if (wasteful || u.Full && u.InUse < u.Quota/5*4) && now.Sub(k.defragmented) >= defragmentAfter {
+		k.defragmented = now
+		if err := k.m.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compact forgets what was replaced or removed before the newest revision that was seen long enough ago.
+func (k *keeping) compact(ctx context.Context, now time.Time) error {
+	var old int64
+	for len(k.seen) > 0 && now.Sub(k.seen[0].at) >= compactKeep {
+		old, k.seen = k.seen[0].revision, k.seen[1:]
+	}
+	if old == 0 {
+		return nil
+	}
+	if err := k.m.store.Compact(ctx, old); err != nil {
+		return err
+	}
+	k.compacted, k.low = now, 0
+	return nil
+}
+
+// liveLimit is how many bytes the live tasks of a shard may take.
+func (m *member) liveLimit() int64 { return m.usage.Load().Quota / int64(liveShare*m.cfgShards()) }

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"taskledger/events"
+)
+
+// An export is a file of JSON objects, one a line, that VerifyExport checks without a cluster:
+//
+//	{"format":"taskledger export","version":1,"cluster":ID,"shard":N,"task":ID,"from":N,"prev":HASH}
+//	{"entry":BYTES}
+//	{"head":BYTES,"digests":BYTES,"shown":[{"index":N,"header":BYTES,"payload":BYTES}]}
+//	{"link":HASH,"digests":BYTES}
+//	{"end":N,"hash":HASH,"checkpoint":NOTE}
+//
+// The first line says what follows: consecutive entries of the shard from number from on, whose chain continues prev. An
+// export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
+// task, which hold the digests of the other events in their place, and links for the entries between them: the sum of
+// the head and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
+// checkpoint of it, if there is one. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
+const (
+	exportFormat  = "taskledger export"
+	exportVersion = 1
+)
+
+type exportHeader struct {
+	Format  string        `json:"format"`
+	Version int           `json:"version"`
+	Cluster string        `json:"cluster"`
+	Shard   int           `json:"shard"`
+	Task    events.TaskID `json:"task,omitempty"`
+	From    uint64        `json:"from"`
+	Prev    events.Hash   `json:"prev"`
+}
+
+type exportLine struct {
+	Entry []byte `json:"entry,omitempty"`
+
+	Head    []byte         `json:"head,omitempty"`
+	Digests hashes         `json:"digests,omitempty"`
+	Shown   []events.Shown `json:"shown,omitempty"`
+
+	Link *events.Hash `json:"link,omitempty"`
+
+	End        uint64       `json:"end,omitempty"`
+	Hash       *events.Hash `json:"hash,omitempty"`
+	Checkpoint string       `json:"checkpoint,omitempty"`
+}
+
+// hashes are written one after the other, as bytes.
+type hashes []events.Hash
+
+func (all hashes) MarshalJSON() ([]byte, error) {
+	joined := make([]byte, 0, len(all)*len(events.Hash{}))
+	for i := range all {
+		joined = append(joined, all[i][:]...)
+	}
+	return json.Marshal(joined)
+}
+
+func (all *hashes) UnmarshalJSON(text []byte) error {
+	var joined []byte
+	if err := json.Unmarshal(text, &joined); err != nil {
+		return err
+	}
+	if len(joined)%len(events.Hash{}) != 0 {
+		return fmt.Errorf("digests of %d bytes", len(joined))
+	}
+	*all = make(hashes, 0, len(joined)/len(events.Hash{}))
+	for chunk := range slices.Chunk(joined, len(events.Hash{})) {
+		*all = append(*all, events.Hash(chunk))
+	}
+	return nil
+}
+
+// Signer returns a signed note with the text as its body.
+type Signer func(text string) (note string, err error)
+
+// ExportShard writes all entries of a shard that are held, from the archive and the journal. sign, if not nil, signs a
+// checkpoint of the last one. It needs a Store. It wraps ErrNotFound when the shard has no entry.
+func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
+	r, err := c.records()
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	if shard < 0 || shard >= c.cfg.Shards {
+		return &InvalidError{Field: "shard", Problem: fmt.Sprintf("%d, want 0 to %d", shard, c.cfg.Shards-1)}
+	}
+	from := uint64(1)
+	dropped, err := r.dropped(ctx, shard)
+	if err == nil && dropped {
+		from, err = r.first(ctx, shard)
+	}
+	if err != nil {
+		return fmt.Errorf("export shard %d: %w", shard, err)
+	}
+	x := exporter{out: json.NewEncoder(w), header: exportHeader{Shard: shard, From: from}, sign: sign}
+	return x.run(ctx, c, r, 0, func(rec Record, e *events.Entry) (exportLine, error) {
+		return exportLine{Entry: rec.Data}, nil
+	})
+}
+
+// ExportTask writes the history of a task, as History has it, with what an auditor needs to check that these events stand in
+// the shard's chain, and that none between them was left out. Of other tasks it tells nothing but the digests of their
+// events, and, in the heads of the entries shown, who asked for what was decided in the same commit. sign, if not nil,
+// signs a checkpoint of the last entry. Errors are those of History.
+func (c *Client) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
+	all, err := c.life(ctx, id, 0)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", id, err)
+	}
+	r, err := c.records()
+	if err != nil {
+		return err
+	}
+	first, last := all[0].Position, all[len(all)-1].Position
+	x := exporter{out: json.NewEncoder(w), header: exportHeader{Shard: int(first.Shard), Task: id, From: first.Ref.Entry()}, sign: sign}
+	mine := func(ev *events.Event) bool {
+		return ev.Task == id && ev.Position.Ref >= first.Ref && ev.Position.Ref <= last.Ref
+	}
+	return x.run(ctx, c, r, last.Ref.Entry(), func(rec Record, e *events.Entry) (exportLine, error) {
+		excerpt, err := events.NewExcerpt(rec.Data, mine)
+		if err != nil {
+			return exportLine{}, err
+		}
+		link := excerpt.Link()
+		line := exportLine{Digests: link.Digests}
+		if len(excerpt.Shown) > 0 {
+			line.Head, line.Shown = excerpt.Head, excerpt.Shown
+		} else {
+			line.Link = &link.Head
+		}
+		return line, nil
+	})
+}
+
+// exporter writes an export.
+type exporter struct {
+	out    *json.Encoder
+	header exportHeader
+	sign   Signer
+}
+
+// run writes a line for every entry from the header's From on up to last; 0 = all.
+func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, line func(Record, *events.Entry) (exportLine, error)) error {
+	x.header.Format, x.header.Version, x.header.Cluster = exportFormat, exportVersion, c.cfg.Store.Cluster().ID
+	head := CheckpointHead{Shard: x.header.Shard}
+	for rec, err := range r.Read(ctx, x.header.Shard, x.header.From) {
+		if err == nil {
+			err = x.entry(rec, &head, line)
+		}
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		if rec.Number == last {
+			break
+		}
+	}
+	if head.Entry == 0 {
+		return fmt.Errorf("export: %w: shard %d is empty", ErrNotFound, x.header.Shard)
+	}
+	end := exportLine{End: head.Entry, Hash: &head.Hash}
+	if x.sign != nil {
+		var err error
+		if end.Checkpoint, err = x.sign(Checkpoint{x.header.Cluster, []CheckpointHead{head}}.String()); err != nil {
+			return fmt.Errorf("sign export: %w", err)
+		}
+	}
+	return x.out.Encode(end)
+}
+
+func (x *exporter) entry(rec Record, head *CheckpointHead, line func(Record, *events.Entry) (exportLine, error)) error {
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return err
+	}
+	if head.Entry == 0 {
+		x.header.Prev = e.Prev
+		if err := x.out.Encode(x.header); err != nil {
+			return err
+		}
+	}
+	head.Entry, head.Hash = e.Number, e.Hash
+	l, err := line(rec, e)
+	if err != nil {
+		return err
+	}
+	return x.out.Encode(l)
+}

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// ExportVerification is what VerifyExport found out about a file.
+type ExportVerification struct {
+	Verification
+	Cluster    string        `json:"cluster"`
+	Task       events.TaskID `json:"task,omitempty"`       // of which it is the history; "" = a whole shard
+	Checkpoint string        `json:"checkpoint,omitempty"` // the note of its last entry, whose signatures are for the caller to check
+}
+
+// maxExportLine bounds a line of an export: an entry of events.MaxEntryBytes, excerpts with as many digests, base64.
+const maxExportLine = 8 * events.MaxEntryBytes
+
+// VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
+// their hashes, that none is missing between the first and the last one, and that every transition is legal. Transitions
+// of a shard whose beginning is not in the file are not checked. Whether the chain is the right one shows the comparison of
+// its entries with kept checkpoints; of those, what lies outside the file is left out, and Heads counts the others.
+//
+// A whole file proves, of a task, that these events happened in this order and that nothing happened to it between them;
+// not that nothing did after the last. Damage is part of the result; errors mean that it is no export or cannot be read.
+func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxExportLine)
+	v := exportVerifier{against: against}
+	if err := v.header(lines); err != nil {
+		return v.ExportVerification, err
+	}
+	for v.Damage == "" && !v.ended && lines.Scan() {
+		v.line(lines.Bytes())
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		v.damaged(DamageGarbled, v.next, "%v", err)
+	case err != nil:
+		return v.ExportVerification, fmt.Errorf("read export: %w", err)
+	case v.Damage == "" && (!v.ended || lines.Scan()):
+		v.damaged(DamageMissing, v.next, "the file does not end with its last line")
+	}
+	return v.ExportVerification, nil
+}
+
+// exportVerifier reads an export line by line.
+type exportVerifier struct {
+	ExportVerification
+	against []Checkpoint
+	heads   map[uint64]events.Hash
+	next    uint64 // number of the entry that the next line must be of
+	state   *projection.Shard
+	task    *projection.Task // of the export of a task
+	ended   bool
+}
+
+func (v *exportVerifier) header(lines *bufio.Scanner) error {
+	var h exportHeader
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Format != exportFormat {
+		return &InvalidError{Field: "file", Problem: "not an export of taskledger"}
+	}
+	if h.Version != exportVersion || h.From == 0 {
+		return &InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportVersion)}
+	}
+	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
+	v.state = projection.NewShard(h.Shard)
+	heads, err := headsOf(v.against, Cluster{ID: h.Cluster, Shards: maxShards})
+	v.heads = heads[h.Shard]
+	return err
+}
+
+// line checks a line after the header.
+func (v *exportVerifier) line(text []byte) {
+	var l exportLine
+	if err := json.Unmarshal(text, &l); err != nil {
+		v.damaged(DamageGarbled, v.next, "%v", err)
+		return
+	}
+	var hash events.Hash
+	var err error
+	switch {
+	case l.End != 0:
+		v.end(&l)
+		return
+	case l.Entry != nil && v.Task == "":
+		hash, err = v.entry(l.Entry)
+	case l.Head != nil && v.Task != "":
+		hash, err = v.excerpt(&events.Excerpt{Head: l.Head, Digests: l.Digests, Shown: l.Shown})
+	case l.Link != nil && v.Task != "":
+		hash = events.Link{Head: *l.Link, Digests: l.Digests}.After(v.Hash)
+	default:
+		err = fmt.Errorf("%w: a line of no known kind", events.ErrDamaged)
+	}
+	if err != nil {
+		v.damaged(DamageGarbled, v.next, "%v", err)
+		return
+	}
+	if v.Damage != "" {
+		return
+	}
+	v.Hash, v.Entries = hash, v.next
+	if want, kept := v.heads[v.next]; kept {
+		v.Heads++
+		if want != hash {
+			v.damaged(DamageCheckpoint, v.next, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", hash, want)
+		}
+	}
+	v.next++
+}
+
+// entry checks a whole entry.
+func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
+	e, err := events.Decode(data)
+	if err != nil {
+		return events.Hash{}, err
+	}
+	if !v.follows(e) {
+		return e.Hash, nil
+	}
+	v.Events += uint64(len(e.Events))
+	if v.From == 1 {
+		if err := v.state.Replay(e); errors.Is(err, projection.ErrChain) {
+			v.damaged(DamageChain, e.Number, "%v", err)
+		} else if err != nil {
+			v.damaged(DamageTransition, e.Number, "%v", err)
+		}
+		v.Tasks = v.state.Len()
+	}
+	return e.Hash, nil
+}
+
+// excerpt checks an entry of which the events of the task are shown.
+func (v *exportVerifier) excerpt(x *events.Excerpt) (events.Hash, error) {
+	e, err := x.Open()
+	if err != nil {
+		return events.Hash{}, err
+	}
+	if !v.follows(e) {
+		return e.Hash, nil
+	}
+	for i := range e.Events {
+		ev := &e.Events[i]
+		if ev.Task != v.Task {
+			return e.Hash, fmt.Errorf("%w: an event of %s", events.ErrDamaged, ev.Task)
+		}
+		if v.task, err = v.state.Apply(v.task, ev); err != nil {
+			v.damaged(DamageTransition, e.Number, "%v", err)
+			return e.Hash, nil
+		}
+		v.Events++
+	}
+	v.Tasks = 1
+	return e.Hash, nil
+}
+
+// follows finds out whether an entry is the next one.
+func (v *exportVerifier) follows(e *events.Entry) bool {
+	switch {
+	case int(e.Shard) != v.Shard || e.Number < v.next:
+		v.damaged(DamageOrder, v.next, "entry %d of shard %d stands in its place", e.Number, e.Shard)
+	case e.Number > v.next:
+		v.damaged(DamageMissing, v.next, "entry %d stands in its place", e.Number)
+	case e.Prev != v.Hash:
+		v.damaged(DamageChain, e.Number, "it follows hash %s, the entries before have %s", e.Prev, v.Hash)
+	default:
+		return true
+	}
+	return false
+}
+
+// end checks the last line.
+func (v *exportVerifier) end(l *exportLine) {
+	v.ended, v.Checkpoint = true, l.Checkpoint
+	switch {
+	case l.End >= v.next:
+		v.damaged(DamageMissing, v.next, "the file should end with entry %d", l.End)
+	case l.End != v.Entries || l.Hash == nil || *l.Hash != v.Hash:
+		v.damaged(DamageChain, v.Entries, "the last line is of another entry")
+	}
+}

@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// exports returns an export of shard 1 and one of a task with neighbours between its events.
+func exports(t *testing.T, p *past) (shard, task string, id events.TaskID) {
+	t.Helper()
+	id = idIn(1, pastShards)
+	f := p.job.submit(t, p.node, id)
+	r := p.job.next(t)
+	p.spread(8)
+	r.succeed(`"secret"`)
+	want(t, f, `"secret"`)
+	p.spread(2)
+	var whole, one bytes.Buffer
+	if err := p.node.ExportShard(within(t), 1, &whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	sign := func(text string) (string, error) { return text + "signed", nil }
+	if err := p.node.ExportTask(within(t), id, &one, sign); err != nil {
+		t.Fatal(err)
+	}
+	return whole.String(), one.String(), id
+}
+
+func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	shard, task, id := exports(t, p)
+	served := verified(t, p.node.Client, engine.VerifyOptions{})[1]
+	v, err := engine.VerifyExport(strings.NewReader(shard))
+	if err != nil || v.Damage != "" || v.From != 1 || v.Entries != served.Entries || v.Hash != served.Hash || v.Events != served.Events || v.Task != "" {
+		t.Errorf("the shard: %+v, %v; want what is served, %+v", v, err, served)
+	}
+	v, err = engine.VerifyExport(strings.NewReader(task))
+	if err != nil || v.Damage != "" || v.Task != id || v.Events != 3 || !strings.HasSuffix(v.Checkpoint, "signed") {
+		t.Errorf("the task: %+v, %v", v, err)
+	}
+	kept, err := engine.ParseCheckpoint(strings.TrimSuffix(v.Checkpoint, "signed"))
+	if err != nil || len(kept.Heads) != 1 || kept.Heads[0] != (engine.CheckpointHead{Shard: 1, Entry: v.Entries, Hash: v.Hash}) {
+		t.Errorf("checkpoint %+v, %v, of %+v", kept, err, v)
+	}
+	if again := verified(t, p.node.Client, engine.VerifyOptions{Against: []engine.Checkpoint{kept}})[1]; again.Damage != "" || again.Heads != 1 {
+		t.Errorf("the ledger against the checkpoint of the export: %+v", again)
+	}
+	for _, neighbour := range []string{fmt.Sprint(id, "/2"), `"params"`} {
+		if strings.Contains(task, neighbour) {
+			t.Errorf("the export of %s tells of %s", id, neighbour)
+		}
+	}
+}
+
+func TestExport_EveryDamageIsFound(t *testing.T) {
+	t.Parallel()
+	shard, task, _ := exports(t, newPast(t))
+	for name, text := range map[string]string{"shard": shard, "task": task} {
+		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+		found := func(what string, changed []string) {
+			t.Helper()
+			if v, err := engine.VerifyExport(strings.NewReader(strings.Join(changed, ""))); err == nil && v.Damage == "" {
+				t.Errorf("%s: %s was not found", name, what)
+			}
+		}
+		for i := range lines {
+			found(fmt.Sprint("line removed: ", i), slices.Delete(slices.Clone(lines), i, i+1))
+			found(fmt.Sprint("line repeated: ", i), slices.Insert(slices.Clone(lines), i, lines[i]))
+			if i+1 < len(lines) {
+				swapped := slices.Clone(lines)
+				swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
+				found(fmt.Sprint("lines swapped: ", i), swapped)
+			}
+		}
+		for i := range lines[1 : len(lines)-1] {
+			line := lines[i+1]
+			for j, c := range []byte(line) {
+				if !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZ", rune(c)) || line[j+1] == '=' || line[j+1] == '"' { // the last digits of base64 hold bits of nothing
+					continue
+				}
+				changed := slices.Clone(lines)
+				changed[i+1] = line[:j] + string('A'+(c-'A'+1)%26) + line[j+1:]
+				found(fmt.Sprintf("byte %d of line %d changed", j, i+1), changed)
+			}
+		}
+	}
+}
+
+func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	kept, err := p.node.Checkpoint(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, prev := p.records(1), events.Hash{}
+	for i := range forged {
+		forged[i].Data = forge(t, forged[i].Data, prev, "1000000")
+		prev = mustDecode(t, forged[i]).Hash
+	}
+	p.replace(1, forged)
+	var file bytes.Buffer
+	if err := p.unserved(nil).ExportShard(within(t), 1, &file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := engine.VerifyExport(bytes.NewReader(file.Bytes())); err != nil || v.Damage != "" {
+		t.Errorf("alone: %+v, %v", v, err)
+	}
+	v, err := engine.VerifyExport(bytes.NewReader(file.Bytes()), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantDamage(t, v.Verification, engine.DamageCheckpoint, forged[len(forged)-1].Number)
+}
+
+func TestExport_RefusesWhatItIsNot(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":2,"from":1}`, `{"format":"taskledger export","version":1}`} {
+		var invalid *engine.InvalidError
+		if _, err := engine.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
+			t.Errorf("%q: %v, want an *InvalidError", text, err)
+		}
+	}
+}
+
+func TestCheckpoint_TextIsReadAsWritten(t *testing.T) {
+	t.Parallel()
+	p := engine.Checkpoint{Cluster: "abc", Heads: []engine.CheckpointHead{{Shard: 0, Entry: 1, Hash: events.Hash{1}}, {Shard: 15, Entry: 1 << 40, Hash: events.Hash{2}}}}
+	got, err := engine.ParseCheckpoint(p.String())
+	if err != nil || got.Cluster != p.Cluster || !slices.Equal(got.Heads, p.Heads) {
+		t.Errorf("%+v, %v, want %+v", got, err, p)
+	}
+	for _, text := range []string{"", "taskledger checkpoint\n", p.String()[1:], strings.TrimSuffix(p.String(), "\n"), p.String() + "\n", p.String() + "0 0 " + p.Heads[0].Hash.String() + "\n",
+		p.String() + "-1 1 " + p.Heads[0].Hash.String() + "\n", p.String() + "1 1 00\n", strings.ReplaceAll(p.String(), " ", "  ")} {
+		if got, err := engine.ParseCheckpoint(text); err == nil {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"taskledger/events"
+)
+
+// Cursor says how far a projection has come: for each shard, by its number, the last entry that was folded. nil is the
+// start of time. It is what a service stores together with its projection, as JSON for example.
+type Cursor []uint64
+
+// Batch is an entry of one shard's journal: what happened at once.
+type Batch struct {
+	Shard  int
+	Entry  uint64 // its number: 1, 2, 3 ... within the shard
+	Time   events.Millis
+	Events []events.Event // at least one
+	Cursor Cursor         // from which Follow goes on after this batch; the consumer's own
+}
+
+// Follow yields every event of the cluster from a cursor on, for ever, so that a service can build a state of its own, a
+// projection: it folds the events of each batch and stores the result together with the batch's Cursor, in one
+// transaction. Then, whatever is killed in between, each event counts exactly once.
+//
+// Batches of one shard come in order and without gaps. What was committed before the call comes first, in the order of the
+// whole cluster as Replay has it; what follows comes as it is committed, shard by shard.
+//
+// It ends when the consumer stops, without a word when ctx ends, and with the first error, after which it can be called
+// again from the last cursor: ErrTrimmed when entries after the cursor are no longer held; an *InvalidError when the cursor
+// is of another cluster. It survives lost connections. It needs a Store. Nothing is left behind when it has ended.
+func (c *Client) Follow(ctx context.Context, from Cursor) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		err := c.follow(ctx, from, func(b Batch) bool { return yield(b, nil) })
+		if err != nil && ctx.Err() == nil {
+			yield(Batch{}, fmt.Errorf("follow: %w", err))
+		}
+	}
+}
+
+// follow yields the past, then the present.
+func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool) error {
+	r, err := c.records()
+	if err != nil {
+		return err
+	}
+	at := make(Cursor, c.cfg.Shards)
+	if copy(at, from); from != nil && len(from) != len(at) {
+		return &InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
+	}
+	now, err := c.cfg.Store.ReadMembers(ctx)
+	if err != nil {
+		return fmt.Errorf("read revision: %w", err)
+	}
+	past := map[int]iter.Seq2[stored, error]{}
+	for shard, last := range at {
+		past[shard] = while(decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e stored) bool { return e.revision <= now.Revision })
+	}
+	for _, seq := range []iter.Seq2[stored, error]{merged(past), r.present(ctx, at)} {
+		for e, err := range seq {
+			if err != nil {
+				return err
+			}
+			at[e.Shard] = e.Number
+			if !yield(Batch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are committed,
+// until ctx ends. One goroutine per shard holds at most one entry.
+func (r records) present(ctx context.Context, at Cursor) iter.Seq2[stored, error] {
+	type result struct {
+		stored
+		err error
+	}
+	return func(yield func(stored, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		var shards sync.WaitGroup
+		defer shards.Wait()
+		defer stop()
+		results := make(chan result)
+		for shard, last := range slices.Clone(at) {
+			shards.Go(func() {
+				for e, err := range decoded(shard, last+1, r.Follow(ctx, shard, last+1)) {
+					select {
+					case results <- result{e, err}:
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+		}
+		for {
+			select {
+			case got := <-results:
+				if !yield(got.stored, got.err) || got.err != nil {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

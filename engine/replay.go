@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// ReplayOptions select events; zero fields select all.
+type ReplayOptions struct {
+	From     time.Time // the earliest, by the clocks of the owners
+	To       time.Time // all before it
+	Task     events.TaskID
+	Behavior string
+	Status   projection.Status // that the task has after the event; of Deleted, had before
+}
+
+// folds reports that the selection depends on the state of tasks.
+func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 }
+
+// Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
+// entries, then by index. It ends with those committed when it began; Follow goes on. It reads a page per shard at a time.
+//
+// A selection by Behavior or Status needs the state that the events change: it reads from the beginning, whatever From
+// says, or from the older snapshot where the beginning was dropped, and holds as much memory as the owners of the shards.
+//
+// It needs a Store. ErrTrimmed when entries of the time asked for are no longer held.
+func (c *Client) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		if err := c.replay(ctx, o, yield); err != nil {
+			yield(events.Event{}, fmt.Errorf("replay: %w", err))
+		}
+	}
+}
+
+func (c *Client) replay(ctx context.Context, o ReplayOptions, yield func(events.Event, error) bool) error {
+	r, err := c.records()
+	if err != nil {
+		return err
+	}
+	now, err := c.cfg.Store.ReadMembers(ctx)
+	if err != nil {
+		return fmt.Errorf("read revision: %w", err)
+	}
+	from, to := events.MillisOf(o.From), events.MillisOf(o.To)
+	shards := map[int]iter.Seq2[stored, error]{}
+	states := map[int]*projection.Shard{}
+	for shard := range c.cfg.Shards {
+		if o.Task != "" && o.Task.Shard(c.cfg.Shards) != shard {
+			continue
+		}
+		state, begin, err := o.begin(ctx, r, shard)
+		if err != nil {
+			return fmt.Errorf("shard %d: %w", shard, err)
+		}
+		states[shard] = state
+		shards[shard] = while(decoded(shard, begin, r.Read(ctx, shard, begin)), func(e stored) bool {
+			return e.revision <= now.Revision && (to == 0 || e.Time < to)
+		})
+	}
+	for e, err := range merged(shards) {
+		if err != nil {
+			return err
+		}
+		for i := range e.Events {
+			ev := &e.Events[i]
+			matches, err := o.matches(ev, states[int(e.Shard)])
+			if err != nil {
+				return err
+			}
+			if matches && ev.At >= from && !yield(*ev, nil) {
+				return nil
+			}
+		}
+		if state := states[int(e.Shard)]; state != nil {
+			state.Seal(e.Entry)
+		}
+	}
+	return nil
+}
+
+// begin returns the state, if it is needed, and the entry to begin with.
+func (o *ReplayOptions) begin(ctx context.Context, r records, shard int) (*projection.Shard, uint64, error) {
+	if o.folds() {
+		state, err := r.beginning(ctx, shard)
+		if err != nil {
+			return nil, 0, err
+		}
+		return state, state.Number + 1, nil
+	}
+	begin, err := r.since(ctx, shard, events.MillisOf(o.From))
+	return nil, begin, err
+}
+
+// matches reports whether an event is selected but for its time. It folds the event into the state, if there is one.
+func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (bool, error) {
+	if state != nil {
+		t := state.Task(ev.Task)
+		after, err := state.Apply(t, ev)
+		if err != nil {
+			return false, err
+		}
+		if after != nil {
+			t = after
+		}
+		if o.Behavior != "" && t.Kind.Behavior != o.Behavior || o.Status != 0 && t.Status != o.Status {
+			return false, nil
+		}
+	}
+	return o.Task == "" || ev.Task == o.Task, nil
+}
+
+// since returns the number of the first entry that was written at a time or later. Times do not run back within a shard.
+func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64, error) {
+	if at == 0 {
+		return 1, nil
+	}
+	earlier := func(number uint64) (bool, error) {
+		rec, err := r.Entry(ctx, shard, number)
+		if errors.Is(err, ErrTrimmed) {
+			return false, nil // not written yet
+		}
+		if err != nil {
+			return false, err
+		}
+		e, err := events.Decode(rec.Data)
+		return err == nil && e.Time < at, err
+	}
+	low := uint64(0) // entries up to it are earlier, or dropped
+	if _, err := r.Entry(ctx, shard, 1); errors.Is(err, ErrTrimmed) {
+		first, err := r.first(ctx, shard)
+		if err != nil {
+			return 0, err
+		}
+		if is, err := earlier(first); err != nil || !is {
+			return 1, err // Read says what is missing
+		}
+		low = first
+	}
+	step := uint64(1)
+	for ; ; step *= 2 {
+		if is, err := earlier(low + step); err != nil {
+			return 0, err
+		} else if !is {
+			break
+		}
+		low += step
+	}
+	for high := low + step; low+1 < high; {
+		middle := low + (high-low)/2
+		is, err := earlier(middle)
+		if err != nil {
+			return 0, err
+		}
+		if is {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low + 1, nil
+}
+
+// stored is an entry as it was committed.
+type stored struct {
+	*events.Entry
+	revision int64
+}
+
+// before is the order of the cluster. Entries of several shards can have been written by one request, at one revision.
+func (e stored) before(o stored) bool {
+	return cmp.Or(cmp.Compare(e.revision, o.revision), cmp.Compare(e.Shard, o.Shard)) < 0
+}
+
+// decoded reads the entries of a shard, which must follow each other from number next on.
+func decoded(shard int, next uint64, seq iter.Seq2[Record, error]) iter.Seq2[stored, error] {
+	return func(yield func(stored, error) bool) {
+		for rec, err := range seq {
+			var e *events.Entry
+			if err == nil {
+				e, err = events.Decode(rec.Data)
+			}
+			if err == nil && (e.Number != next || int(e.Shard) != shard) {
+				err = fmt.Errorf("%w: entry %d of shard %d is stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
+			}
+			if !yield(stored{e, rec.Revision}, err) || err != nil {
+				return
+			}
+			next++
+		}
+	}
+}
+
+// while ends a sequence at the first entry that it does not hold for.
+func while(seq iter.Seq2[stored, error], holds func(stored) bool) iter.Seq2[stored, error] {
+	return func(yield func(stored, error) bool) {
+		for e, err := range seq {
+			if err == nil && !holds(e) || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// merged yields the entries of several shards by the revisions of their commits. It ends with the first error.
+func merged(shards map[int]iter.Seq2[stored, error]) iter.Seq2[stored, error] {
+	type head struct {
+		entry stored
+		next  func() (stored, error, bool)
+	}
+	return func(yield func(stored, error) bool) {
+		var heads []*head
+		advance := func(h *head) (ok bool, err error) {
+			h.entry, err, ok = h.next()
+			return ok && err == nil, err
+		}
+		for _, seq := range shards {
+			next, stop := iter.Pull2(seq)
+			defer stop()
+			h := &head{next: next}
+			if ok, err := advance(h); err != nil {
+				yield(stored{}, err)
+				return
+			} else if ok {
+				heads = append(heads, h)
+			}
+		}
+		for len(heads) > 0 {
+			first := 0
+			for i, h := range heads {
+				if h.entry.before(heads[first].entry) {
+					first = i
+				}
+			}
+			if !yield(heads[first].entry, nil) {
+				return
+			}
+			ok, err := advance(heads[first])
+			if err != nil {
+				yield(stored{}, err)
+				return
+			}
+			if !ok {
+				heads[first] = heads[len(heads)-1]
+				heads = heads[:len(heads)-1]
+			}
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// spread runs further tasks, which take turns between the shards.
+func (p *past) spread(n int) (ids []events.TaskID) {
+	p.t.Helper()
+	for range n {
+		p.count++
+		id := events.TaskID(fmt.Sprint(idIn(p.count%pastShards, pastShards), "/", p.count))
+		p.do(id)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func replayed(t *testing.T, c *engine.Client, o engine.ReplayOptions) (all []events.Event) {
+	t.Helper()
+	for ev, err := range c.Replay(within(t), o) {
+		if err != nil {
+			t.Fatalf("replay of %+v: %v", o, err)
+		}
+		all = append(all, ev)
+	}
+	return all
+}
+
+func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	ids := p.spread(6)
+	want := replayed(t, p.node.Client, engine.ReplayOptions{})
+	if len(want) != 3*len(ids) {
+		t.Fatalf("%d events of %d tasks", len(want), len(ids))
+	}
+	for i, ev := range want {
+		if ev.Task != ids[i/3] {
+			t.Errorf("event %d is of %s, want %s", i, ev.Task, ids[i/3])
+		}
+	}
+	p.keep(0)
+	p.keep(1)
+	got := replayed(t, p.reader(p.archive), engine.ReplayOptions{})
+	if !slices.EqualFunc(got, want, func(a, b events.Event) bool { return a.Position == b.Position && a.Kind() == b.Kind() }) {
+		t.Errorf("from the archive: %d events, want the same %d", len(got), len(want))
+	}
+	for _, err := range p.reader(nil).Replay(within(t), engine.ReplayOptions{}) {
+		if !errors.Is(err, engine.ErrTrimmed) {
+			t.Errorf("without the archive: %v", err)
+		}
+		break
+	}
+}
+
+func TestReplay_SelectsByTimeTaskBehaviorAndStatus(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	ids := p.spread(5)
+	c := p.node.Client
+	all := replayed(t, c, engine.ReplayOptions{})
+	middle := all[len(all)/2].At
+	for _, row := range []struct {
+		what    string
+		options engine.ReplayOptions
+		is      func(ev events.Event) bool
+	}{
+		{"from", engine.ReplayOptions{From: middle.Time()}, func(ev events.Event) bool { return ev.At >= middle }},
+		{"to", engine.ReplayOptions{To: middle.Time()}, func(ev events.Event) bool { return ev.At < middle }},
+		{"from the future", engine.ReplayOptions{From: time.Now().Add(time.Hour)}, func(events.Event) bool { return false }},
+		{"from the beginning", engine.ReplayOptions{From: all[0].At.Time()}, func(events.Event) bool { return true }},
+		{"task", engine.ReplayOptions{Task: ids[1]}, func(ev events.Event) bool { return ev.Task == ids[1] }},
+		{"behavior", engine.ReplayOptions{Behavior: "job"}, func(events.Event) bool { return true }},
+		{"another behavior", engine.ReplayOptions{Behavior: "other"}, func(events.Event) bool { return false }},
+		{"status", engine.ReplayOptions{Status: projection.Running}, func(ev events.Event) bool { return ev.Kind() == events.KindStarted }},
+		{"all of them", engine.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: projection.Success},
+			func(ev events.Event) bool { return ev.Task == ids[4] && ev.Kind() == events.KindSucceeded }},
+	} {
+		var want []events.Position
+		for _, ev := range all {
+			if row.is(ev) {
+				want = append(want, ev.Position)
+			}
+		}
+		var got []events.Position
+		for _, ev := range replayed(t, c, row.options) {
+			got = append(got, ev.Position)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", row.what, got, want)
+		}
+	}
+}
+
+// A consumer that keeps its cursor with its state sees every event once, whatever stops it.
+func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(4)
+	p.keep(0)
+	c := p.reader(p.archive)
+	var cursor engine.Cursor
+	var seen []events.Position
+	follow := func(until int) {
+		t.Helper()
+		for b, err := range c.Follow(within(t), cursor) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ev := range b.Events {
+				seen = append(seen, ev.Position)
+			}
+			if cursor = b.Cursor; cursor[b.Shard] != b.Entry {
+				t.Errorf("cursor %v after entry %d of shard %d", cursor, b.Entry, b.Shard)
+			}
+			if len(seen) >= until {
+				return
+			}
+		}
+	}
+	follow(1)
+	follow(5)
+	follow(12)
+	p.spread(1)
+	follow(15)
+	want := map[events.Position]bool{}
+	for _, ev := range replayed(t, c, engine.ReplayOptions{}) {
+		want[ev.Position] = true
+	}
+	for _, at := range seen {
+		if !want[at] {
+			t.Errorf("event %s twice, or never committed", at)
+		}
+		delete(want, at)
+	}
+	if len(want) > 0 {
+		t.Errorf("%d events were not seen", len(want))
+	}
+}
+
+func TestFollow_EndsWithItsContextAndRefusesForeignCursors(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(1)
+	ctx, stop := context.WithCancel(within(t))
+	defer stop()
+	count := 0
+	for b, err := range p.node.Follow(ctx, nil) {
+		if err != nil {
+			t.Errorf("an error after the end: %v", err)
+		}
+		switch count += len(b.Events); count {
+		case 3:
+			p.spread(1)
+		case 6:
+			stop()
+		}
+	}
+	if count != 6 {
+		t.Errorf("%d events, want 3 of the past and 3 of the present", count)
+	}
+	for _, err := range p.node.Follow(within(t), engine.Cursor{1, 2, 3}) {
+		var invalid *engine.InvalidError
+		if !errors.As(err, &invalid) {
+			t.Errorf("a cursor of three shards: %v", err)
+		}
+	}
+}

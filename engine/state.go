@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// StateAt returns a task as it was at a time, by the clocks of its owners, with parameters and result: the fold of its events
+// up to then. The zero time is now. A finished task that was forgotten meanwhile is as its last event left it. It needs a
+// Store; ErrNotFound before Created and after Deleted, ErrTrimmed when the beginning of the life is no longer held.
+func (c *Client) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
+	all, err := c.life(ctx, id, events.MillisOf(at))
+	if err != nil {
+		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
+	}
+	return foldLife(id, all)
+}
+
+// StateAfter is StateAt, right after the event with the sequence number seq, 1, 2, 3 ..., of its present or last life.
+func (c *Client) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
+	all, err := c.life(ctx, id, 0)
+	if err != nil {
+		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
+	}
+	if seq == 0 || seq > uint64(len(all)) {
+		return projection.Task{}, fmt.Errorf("state of %s: %w: event %d of %d", id, ErrNotFound, seq, len(all))
+	}
+	return foldLife(id, all[:seq])
+}
+
+// foldLife folds the events of a life from its beginning on.
+func foldLife(id events.TaskID, all []events.Event) (t projection.Task, err error) {
+	state := projection.NewShard(0)
+	var now *projection.Task
+	for i := range all {
+		if now, err = state.Apply(now, &all[i]); err != nil {
+			return t, fmt.Errorf("state of %s: %w: %w", id, events.ErrDamaged, err)
+		}
+	}
+	if now == nil {
+		return t, fmt.Errorf("state of %s: %w at that time", id, ErrNotFound)
+	}
+	t = *now
+	for i := range all {
+		switch b := all[i].Body.(type) {
+		case *events.Created:
+			t.Params = b.Params
+		case *events.Merged:
+			t.Params = b.Params
+		case *events.Succeeded:
+			if all[i].Position.Ref == t.Outcome {
+				t.Result = b.Result
+			}
+		}
+	}
+	t.ParamsElided, t.ResultElided = false, false
+	return t, nil
+}

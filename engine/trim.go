@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// trimEvery is the time between two looks at what has settled in the archive.
+	trimEvery = 5 * time.Second
+	// trimRetry is the pause after a failure.
+	trimRetry = 2 * time.Second
+)
+
+// trims keeps a shard's journal short, beside its owner: entries that even the older snapshot covers are archived, read
+// back, and then removed. When it cannot, the journal grows and the problem is shown.
+type trims struct {
+	o        *owner
+	wake     chan struct{}
+	problem  atomic.Pointer[string] // nil: none
+	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
+	archived atomic.Uint64          // last entry in the archive, as far as known
+
+	head     ArchiveHead
+	known    bool       // head was read
+	settling []settling // acknowledged, and not yet read back
+	settled  uint64     // last entry that was read back
+}
+
+// settling is a segment that was acknowledged. First is 0 for what was archived before this owner came.
+type settling struct {
+	first   uint64
+	head    ArchiveHead
+	entries []Record // nil: they are read from the journal again
+	at      time.Time
+}
+
+func newTrims(o *owner) *trims { return &trims{o: o, wake: make(chan struct{}, 1)} }
+
+func (t *trims) ring() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run archives and trims until ctx ends.
+func (t *trims) run(ctx context.Context) {
+	cfg := &t.o.m.cfg
+	if cfg.Archive == nil && !cfg.Drop {
+		return
+	}
+	t.ring()
+	for {
+		pause := trimEvery
+		if err := t.step(ctx); err != nil && ctx.Err() == nil {
+			t.report(err)
+			pause = trimRetry
+		} else if err == nil {
+			t.problem.Store(nil)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.wake:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// report shows a problem, and logs it when it is new.
+func (t *trims) report(err error) {
+	text := err.Error()
+	if old := t.problem.Swap(&text); old == nil || *old != text {
+		t.o.log.Warn("the journal is not trimmed", "err", err)
+	}
+}
+
+// step does what can be done now.
+func (t *trims) step(ctx context.Context) error {
+	pointer := t.o.snapshots.kept()
+	if len(pointer.Kept) < 2 {
+		return nil
+	}
+	until := pointer.Kept[1].Entry
+	if t.first.Load() == 0 {
+		first, err := t.o.m.store.First(ctx, t.shard())
+		if err != nil {
+			return fmt.Errorf("find the first entry: %w", err)
+		}
+		t.first.Store(first)
+	}
+	if archive := t.o.m.cfg.Archive; archive != nil {
+		if err := t.settle(ctx, archive, until); err != nil {
+			return err
+		}
+		until = min(until, t.settled+1)
+	}
+	if t.first.Load() >= until {
+		return nil
+	}
+	err := t.o.m.store.Trim(ctx, t.o.ownership, pointer, t.first.Load(), until)
+	if errors.Is(err, ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
+		t.ring() // a newer snapshot came between
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("trim: %w", err)
+	}
+	t.first.Store(until)
+	return nil
+}
+
+func (t *trims) shard() int { return t.o.ownership.Shard }
+
+// settle archives the entries before until, and reads back what has been archived for long enough to be durable.
+func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error {
+	if !t.known {
+		head, err := archive.Head(ctx, t.shard())
+		if err != nil {
+			return fmt.Errorf("read the end of the archive: %w", err)
+		}
+		if last := t.o.stats.head.Load(); head.Entry > last {
+			return fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
+				ErrConflict, head.Entry, last)
+		}
+		if first := t.first.Load(); head == (ArchiveHead{}) && first > 1 {
+			t.o.log.Warn("the archive begins late: what was trimmed before is not in it", "entry", first)
+			head.Entry = first - 1
+		}
+		t.head, t.known = head, true
+		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
+		t.archived.Store(head.Entry)
+	}
+	if err := t.archive(ctx, archive, until); err != nil {
+		t.known = !errors.Is(err, ErrConflict) // somebody else may have written: look again
+		return err
+	}
+	return t.readSettled(ctx, archive)
+}
+
+// readSettled reads back the segments whose time has come.
+func (t *trims) readSettled(ctx context.Context, archive Archive) error {
+	for len(t.settling) > 0 && time.Since(t.settling[0].at) >= archive.Settled() {
+		oldest := &t.settling[0]
+		if err := t.readBack(ctx, archive, oldest); err != nil {
+			return err
+		}
+		t.settled, t.settling = oldest.head.Entry, t.settling[1:]
+	}
+	return nil
+}
+
+// archive packs the entries before until into segments.
+func (t *trims) archive(ctx context.Context, archive Archive, until uint64) error {
+	if t.head.Entry+1 >= until {
+		return nil
+	}
+	var segment []Record
+	size := 0
+	flush := func() error {
+		head, err := archive.Archive(ctx, t.shard(), t.head, segment)
+		if err != nil {
+			return fmt.Errorf("archive entries %d to %d: %w", segment[0].Number, segment[len(segment)-1].Number, err)
+		}
+		done := settling{first: segment[0].Number, head: head, at: time.Now()}
+		if archive.Settled() == 0 {
+			done.entries = segment
+		}
+		t.head, segment, size = head, nil, 0
+		t.settling = append(t.settling, done)
+		t.archived.Store(head.Entry)
+		if archive.Settled() > 0 {
+			return nil
+		}
+		return t.readSettled(ctx, archive)
+	}
+	for rec, err := range t.o.m.store.Read(ctx, t.shard(), t.head.Entry+1) {
+		if errors.Is(err, ErrTrimmed) {
+			return fmt.Errorf("the archive ends with entry %d and the journal begins later: %w", t.head.Entry, err)
+		}
+		if err != nil {
+			return err
+		}
+		if rec.Number >= until {
+			break
+		}
+		if len(segment) > 0 && size+len(rec.Data) > MaxSegmentBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		segment, size = append(segment, rec), size+len(rec.Data)
+	}
+	if len(segment) == 0 {
+		return nil
+	}
+	return flush()
+}
+
+// readBack compares what the archive holds with the journal.
+func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) error {
+	if s.first == 0 {
+		return t.compare(ctx, archive, s.head.Entry)
+	}
+	for rec, err := range t.o.m.store.Read(ctx, t.shard(), s.first) {
+		if s.entries != nil && s.entries[len(s.entries)-1].Number == s.head.Entry {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.entries = append(s.entries, rec)
+	}
+	if err := archive.Confirm(ctx, t.shard(), s.head, s.entries); err != nil {
+		return fmt.Errorf("read the archive back: %w", err)
+	}
+	return nil
+}
+
+// compare compares the archive with the journal, from the journal's first entry up to last.
+func (t *trims) compare(ctx context.Context, archive Archive, last uint64) error {
+	first := t.first.Load()
+	if last < first {
+		return nil
+	}
+	next, stop := iter.Pull2(archive.ReadArchive(ctx, t.shard(), first))
+	defer stop()
+	for rec, err := range t.o.m.store.Read(ctx, t.shard(), first) {
+		if err != nil {
+			return err
+		}
+		archived, err, ok := next()
+		if err == nil && (!ok || archived.Head != rec.Head || !bytes.Equal(archived.Data, rec.Data)) {
+			err = fmt.Errorf("%w: entry %d differs from the journal's", ErrConflict, rec.Number)
+		}
+		if err != nil {
+			return fmt.Errorf("read the archive back: %w", err)
+		}
+		if rec.Number >= last {
+			break
+		}
+	}
+	return nil
+}

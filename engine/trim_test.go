@@ -1,0 +1,315 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// shelf is an archive that is never away.
+type shelf struct {
+	mu      sync.Mutex
+	records map[int][]engine.Record // by shard
+	settled time.Duration
+}
+
+func newShelf() *shelf { return &shelf{records: map[int][]engine.Record{}} }
+
+func (a *shelf) of(shard int) []engine.Record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.records[shard])
+}
+
+func (a *shelf) Head(_ context.Context, shard int) (h engine.ArchiveHead, err error) {
+	if all := a.of(shard); len(all) > 0 {
+		h.Entry = all[len(all)-1].Number
+		h.Sequence = h.Entry
+	}
+	return h, nil
+}
+
+func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if uint64(len(a.records[shard])) != after.Entry || entries[0].Number != after.Entry+1 {
+		return after, engine.ErrConflict
+	}
+	a.records[shard] = append(a.records[shard], entries...)
+	last := entries[len(entries)-1].Number
+	return engine.ArchiveHead{Entry: last, Sequence: last}, nil
+}
+
+func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+	held := a.of(shard)
+	if entries[len(entries)-1].Number != head.Entry || uint64(len(held)) < head.Entry {
+		return engine.ErrConflict
+	}
+	for _, e := range entries {
+		if h := held[e.Number-1]; h.Head != e.Head || !bytes.Equal(h.Data, e.Data) {
+			return engine.ErrConflict
+		}
+	}
+	return nil
+}
+
+func (a *shelf) Settled() time.Duration { return a.settled }
+
+func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		for _, r := range a.of(shard) {
+			if r.Number >= from && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (a *shelf) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		for _, r := range slices.Backward(a.of(shard)) {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// step names a write of the upkeep of a shard, and on which side of it a node dies.
+type step struct {
+	write string
+	nth   int
+	after bool // it was made, and nobody heard of it
+}
+
+// mortal is a store and an archive under a node that dies at a step: from then on nothing that it does has an effect.
+type mortal struct {
+	engine.Store
+	engine.Archive
+	at    step
+	mu    sync.Mutex
+	count map[string]int
+	dead  chan struct{}
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortal) under(c *cfg) {
+	m.Store, c.Store = c.Store, mortalStore{m}
+	if m.Archive != nil {
+		c.Archive = mortalArchive{m}
+	}
+}
+
+// do makes a write, unless the node is dead or dies before it.
+func (m *mortal) do(write string, make func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.dead:
+		return errDead
+	default:
+	}
+	m.count[write]++
+	if write != m.at.write || m.count[write] != m.at.nth {
+		return make()
+	}
+	close(m.dead)
+	if m.at.after {
+		if err := make(); err != nil {
+			return err
+		}
+	}
+	return errDead
+}
+
+type mortalStore struct{ *mortal }
+
+func (s mortalStore) Cluster() engine.Cluster { return s.Store.Cluster() }
+
+func (s mortalStore) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (rev int64, err error) {
+	err = s.do("append", func() (err error) {
+		rev, err = s.Store.Append(ctx, o, after, entry)
+		return err
+	})
+	return rev, err
+}
+
+func (s mortalStore) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+	return s.do("part", func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
+}
+
+func (s mortalStore) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (p engine.SnapshotPointer, err error) {
+	err = s.do("publish", func() (err error) {
+		p, err = s.Store.Publish(ctx, o, seen, made)
+		return err
+	})
+	return p, err
+}
+
+func (s mortalStore) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+	return s.do("trim", func() error { return s.Store.Trim(ctx, o, p, first, until) })
+}
+
+type mortalArchive struct{ *mortal }
+
+func (a mortalArchive) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (h engine.ArchiveHead, err error) {
+	err = a.do("archive", func() (err error) {
+		h, err = a.mortal.Archive.Archive(ctx, shard, after, entries)
+		return err
+	})
+	return h, err
+}
+
+func (a mortalArchive) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+	return a.mortal.Archive.Head(ctx, shard)
+}
+
+func (a mortalArchive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+	return a.mortal.Archive.Confirm(ctx, shard, head, entries)
+}
+
+func (a mortalArchive) Settled() time.Duration { return a.mortal.Archive.Settled() }
+
+func (a mortalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return a.mortal.Archive.ReadArchive(ctx, shard, from)
+}
+
+func (a mortalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+	return a.mortal.Archive.FindArchived(ctx, shard, task)
+}
+
+// small is a store that says that it is small, so that short tails make snapshots due.
+type small struct{ engine.Store }
+
+func (small) Usage(context.Context) (engine.Usage, error) {
+	return engine.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
+}
+
+// bulk is parameters of two KiB: some hundred tasks make a tail long enough for a snapshot.
+var bulk = []byte(`"` + strings.Repeat("x", 2<<10) + `"`)
+
+// fill runs n tasks of bulky parameters to their end.
+func fill(t *testing.T, by *engine.Client, b engine.Behavior, prefix string, n int) {
+	t.Helper()
+	const atOnce = 64
+	var all sync.WaitGroup
+	for worker := range atOnce {
+		all.Go(func() {
+			for i := worker; i < n; i += atOnce {
+				id := events.TaskID(fmt.Sprint(prefix, i))
+				f, err := by.Submit(t.Context(), b, bulk, engine.SubmitOptions{ID: id})
+				if err == nil {
+					_, err = f.Wait(t.Context())
+				}
+				if err != nil {
+					t.Errorf("%s: %v", id, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// wantWhole checks that archive and journal together hold every entry, and alike where both do.
+func wantWhole(t *testing.T, store engine.Store, archive *shelf, shard int) {
+	t.Helper()
+	archived := archive.of(shard)
+	for i, r := range archived {
+		if r.Number != uint64(i+1) {
+			t.Fatalf("archived entry %d is numbered %d", i+1, r.Number)
+		}
+	}
+	first, err := store.First(within(t), shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first > uint64(len(archived))+1 {
+		t.Fatalf("the journal begins with entry %d, the archive ends with %d", first, len(archived))
+	}
+	for r, err := range store.Read(within(t), shard, first) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Number <= uint64(len(archived)) {
+			if a := archived[r.Number-1]; a.Head != r.Head || !bytes.Equal(a.Data, r.Data) {
+				t.Fatalf("entry %d differs in the archive", r.Number)
+			}
+		}
+	}
+}
+
+// At every write of a snapshot, an archived segment and a trim the owner dies, before it or just after it. Whoever comes
+// next finds the shard as it was, goes on, and loses and doubles nothing.
+func TestUpkeep_DeathAtAnyStepLosesAndDoublesNothing(t *testing.T) {
+	for _, write := range []string{"part", "publish", "archive", "trim"} {
+		for nth := 1; nth <= 2; nth++ {
+			for _, after := range []bool{false, true} {
+				at := step{write, nth, after}
+				t.Run(fmt.Sprintf("%s/%d/made=%t", write, nth, after), func(t *testing.T) {
+					t.Parallel()
+					dieAt(t, at)
+				})
+			}
+		}
+	}
+}
+
+func dieAt(t *testing.T, at step) {
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	archive := newShelf()
+	w := &worker{attempts: map[events.TaskID]int{}}
+	m := &mortal{Archive: archive, at: at, count: map[string]int{}, dead: make(chan struct{})}
+	var store engine.Store
+	victim := c.StartNode("a", func(c *cfg) {
+		store = c.Store
+		c.Store = small{store}
+		m.under(c)
+	}, w)
+	client := c.StartClient("caller", nil)
+	var work sync.WaitGroup
+	work.Go(func() { fill(t, client.Client, w, "x", 3000) })
+	select {
+	case <-m.dead:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%+v was not reached: %v", at, m.count)
+	}
+	victim.Kill()
+	endKilled(t, c)
+	c.StartNode("b", func(c *cfg) { c.Store, c.Archive = small{c.Store}, archive }, w)
+	work.Wait()
+	testcluster.Await(t, "trimmed journal", func() bool {
+		first, err := store.First(within(t), 0)
+		return err == nil && first > 1
+	})
+	wantWhole(t, store, archive, 0)
+	for id, n := range w.attempts {
+		if n > 2 {
+			t.Errorf("%s ran %d times", id, n)
+		}
+	}
+}
+
+// endKilled revokes the one lease there is, that of a killed node, so that the test does not wait for its end.
+func endKilled(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	leases, err := c.Etcd.Leases(within(t))
+	if err == nil && len(leases.Leases) == 1 {
+		_, err = c.Etcd.Revoke(within(t), leases.Leases[0].ID)
+	}
+	if err != nil {
+		t.Fatalf("end the session of the killed node: %v", err)
+	}
+}

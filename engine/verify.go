@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Damage is a kind of damage that a verification can find.
+type Damage string
+
+// The kinds of damage.
+const (
+	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
+	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
+	DamageOrder      Damage = "out of order"         // another entry is stored in its place
+	DamageChain      Damage = "broken chain"         // it does not continue the entry before
+	DamageTransition Damage = "illegal transition"   // an event that the state of its task does not allow
+	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
+	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
+	DamageArchive    Damage = "archive differs"      // the archive holds other bytes than the journal
+	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: it, or one before, was replaced
+)
+
+// Verification is what Verify found out about a shard.
+type Verification struct {
+	Shard     int         `json:"shard"`
+	From      uint64      `json:"from"`    // the first entry checked: 1 unless the beginning was dropped and a snapshot stands for it
+	Entries   uint64      `json:"entries"` // number of the last one that was read and applied
+	Events    uint64      `json:"events"`
+	Tasks     int         `json:"tasks"`
+	Hash      events.Hash `json:"hash"`                // of the last entry
+	Compared  bool        `json:"compared"`            // the owner answered, and its state was compared with the fold
+	Snapshots int         `json:"snapshots"`           // that were compared with the fold, or began it
+	Heads     int         `json:"heads"`               // of checkpoints, that were compared
+	Archived  uint64      `json:"archived,omitempty"`  // entries in the archive that were compared with the journal
+	Damage    Damage      `json:"damage,omitempty"`    // the first damage; "" = none
+	At        uint64      `json:"damage_at,omitempty"` // number of its entry
+	Problem   string      `json:"problem,omitempty"`   // the damage in words; "" = none
+}
+
+// damaged notes the first damage.
+func (v *Verification) damaged(kind Damage, entry uint64, format string, args ...any) {
+	if v.Damage == "" {
+		v.Damage, v.At = kind, entry
+		v.Problem = fmt.Sprintf("entry %d: %s: %s", entry, kind, fmt.Sprintf(format, args...))
+	}
+}
+
+// VerifyOptions say what else to check.
+type VerifyOptions struct {
+	Archive  bool         // entries that are in the archive and in the journal must be alike; the client must have an Archive
+	Against  []Checkpoint // entries of their numbers must have their hashes
+	Progress func(shard int, entry uint64)
+}
+
+// Verify is VerifyWith without further checks. progress, if not nil, is told of every entry.
+func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint64)) ([]Verification, error) {
+	return c.VerifyWith(ctx, VerifyOptions{Progress: progress})
+}
+
+// VerifyWith reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
+// is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
+// owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped the older
+// snapshot stands for it, and From says so. Damage is part of the result, not an error; errors mean that the check could
+// not be made. It needs a Store.
+func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verification, error) {
+	r, err := c.records()
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	if o.Archive && r.archive == nil {
+		return nil, &InvalidError{Field: "archive", Problem: "the client has none to compare with"}
+	}
+	heads, err := headsOf(o.Against, c.cfg.Store.Cluster())
+	if err != nil {
+		return nil, err
+	}
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	served, err := c.shards(ask, true)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
+	var all []Verification
+	for shard := range c.cfg.Shards {
+		v, err := verifyShard(ctx, r, &served[shard], heads[shard], &o)
+		if err != nil {
+			return all, fmt.Errorf("verify shard %d: %w", shard, err)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// verifyShard begins again when the entries that it was to read next were dropped meanwhile: with a later snapshot each time.
+func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[uint64]events.Hash, o *VerifyOptions) (Verification, error) {
+	for {
+		v := verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
+		if err := v.run(ctx, r, o.Archive); err != nil || v.Damage != DamageMissing {
+			return v.Verification, err
+		}
+		state, err := r.beginning(ctx, v.Shard)
+		if err != nil || state.Number < v.From {
+			return v.Verification, nil // missing for good
+		}
+	}
+}
+
+// verifier checks one shard.
+type verifier struct {
+	Verification
+	served    *ShardInfo
+	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
+	snapshots map[uint64]keptSnapshot
+	state     *projection.Shard
+	progress  func(int, uint64)
+}
+
+// run returns an error when the check could not be made.
+func (v *verifier) run(ctx context.Context, r records, archive bool) error {
+	if err := v.begin(ctx, r); err != nil || v.Damage != "" {
+		return err
+	}
+	for rec, err := range r.Read(ctx, v.Shard, v.state.Number+1) {
+		if errors.Is(err, ErrTrimmed) {
+			return v.untilMissing(ctx, r)
+		}
+		if err == nil {
+			v.apply(rec)
+		} else if err = v.unreadable(err); err != nil {
+			return err
+		}
+		if v.Damage != "" {
+			return nil
+		}
+	}
+	v.end()
+	if archive && v.Damage == "" {
+		return v.compareArchive(ctx, r)
+	}
+	return nil
+}
+
+// untilMissing applies one by one what a page that lacks an entry still holds before it.
+func (v *verifier) untilMissing(ctx context.Context, r records) error {
+	for v.Damage == "" {
+		next := v.state.Number + 1
+		rec, err := r.Entry(ctx, v.Shard, next)
+		switch {
+		case errors.Is(err, ErrTrimmed):
+			v.damaged(DamageMissing, next, "%v", err)
+		case err == nil:
+			v.apply(rec)
+		default:
+			return v.unreadable(err)
+		}
+	}
+	return nil
+}
+
+// unreadable turns an error that means damage into a finding at the next entry.
+func (v *verifier) unreadable(err error) error {
+	if errors.Is(err, events.ErrDamaged) {
+		v.damaged(DamageGarbled, v.state.Number+1, "%v", err)
+		return nil
+	}
+	return err
+}
+
+// apply folds an entry, or finds its damage.
+func (v *verifier) apply(rec Record) {
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		v.damaged(DamageGarbled, rec.Number, "%v", err)
+		return
+	}
+	if e.Number != rec.Number || int(e.Shard) != v.Shard {
+		v.damaged(DamageOrder, rec.Number, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
+		return
+	}
+	if err := v.state.Replay(e); errors.Is(err, projection.ErrChain) {
+		v.damaged(DamageChain, e.Number, "%v", err)
+		return
+	} else if err != nil {
+		v.damaged(DamageTransition, e.Number, "%v", err)
+		return
+	}
+	v.Events += uint64(len(e.Events))
+	v.compare()
+	if v.progress != nil {
+		v.progress(v.Shard, e.Number)
+	}
+}
+
+// compare compares the fold as it is now with what is known of this entry from elsewhere.
+func (v *verifier) compare() {
+	number := v.state.Number
+	v.Entries, v.Hash, v.Tasks = number, v.state.Hash, v.state.Len()
+	if hash, kept := v.heads[number]; kept {
+		delete(v.heads, number)
+		v.Heads++
+		if hash != v.state.Hash {
+			v.damaged(DamageCheckpoint, number, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", v.state.Hash, hash)
+		}
+	}
+	served := v.served.Problem == "" && v.served.Entries == number
+	snapshot, kept := v.snapshots[number]
+	if !served && !kept {
+		return
+	}
+	digest := stateDigest(v.state)
+	if kept {
+		v.Snapshots++
+		if snapshot.hash != v.state.Hash || snapshot.digest != digest {
+			v.damaged(DamageSnapshot, number, "it is not the fold of the entries up to it")
+		}
+	}
+	if served {
+		v.Compared = true
+		if v.served.Hash != v.state.Hash || v.served.Digest != digest {
+			v.damaged(DamageState, number, "the owner's state differs from the fold of the journal")
+		}
+	}
+}
+
+// end finds what is missing at the end.
+func (v *verifier) end() {
+	last := v.state.Number
+	if v.served.Problem == "" && v.served.Entries > last {
+		v.damaged(DamageMissing, last+1, "the owner has entries up to %d", v.served.Entries)
+	}
+	for number := range v.heads {
+		if number > last {
+			v.damaged(DamageMissing, last+1, "a checkpoint has entry %d", number)
+		} else {
+			v.damaged(DamageCheckpoint, number, "it was dropped before entry %d and cannot be compared with the checkpoint", v.From)
+		}
+	}
+}
+
+// compareArchive compares the entries that are both in the archive and in the journal, byte for byte.
+func (v *verifier) compareArchive(ctx context.Context, r records) error {
+	first, err := r.first(ctx, v.Shard)
+	if err != nil {
+		return err
+	}
+	next, stop := iter.Pull2(r.store.Read(ctx, v.Shard, first))
+	defer func() { stop() }()
+	at := first
+	for archived, err := range r.archive.ReadArchive(ctx, v.Shard, first) {
+		if err != nil {
+			return v.archiveUnreadable(err, at)
+		}
+		if at = archived.Number + 1; archived.Number < first {
+			continue
+		}
+		kept, err, ok := next()
+		if errors.Is(err, ErrTrimmed) || !ok { // somewhere in the page
+			kept, err = r.store.Entry(ctx, v.Shard, archived.Number)
+		}
+		if errors.Is(err, ErrTrimmed) {
+			trimmed, err := r.first(ctx, v.Shard)
+			if err != nil {
+				return err
+			}
+			if trimmed <= archived.Number {
+				v.damaged(DamageMissing, archived.Number, "the archive has it, the journal has those before it")
+				return nil
+			}
+			first = trimmed
+			stop()
+			next, stop = iter.Pull2(r.store.Read(ctx, v.Shard, first))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if v.differ(kept, archived); v.Damage != "" {
+			return nil
+		}
+		v.Archived++
+	}
+	return nil
+}
+
+// differ finds out which of two forms of an entry that should be alike is damaged.
+func (v *verifier) differ(journal, archived Record) {
+	if bytes.Equal(journal.Data, archived.Data) {
+		return
+	}
+	if _, err := events.Decode(journal.Data); err != nil {
+		v.damaged(DamageGarbled, journal.Number, "in the journal: %v", err)
+	}
+	if _, err := events.Decode(archived.Data); err != nil {
+		v.damaged(DamageGarbled, journal.Number, "in the archive: %v", err)
+	}
+	v.damaged(DamageArchive, journal.Number, "archive and journal hold different entries of that number")
+}
+
+func (v *verifier) archiveUnreadable(err error, entry uint64) error {
+	switch {
+	case errors.Is(err, ErrTrimmed):
+		v.damaged(DamageMissing, entry, "in the archive: %v", err)
+	case errors.Is(err, events.ErrDamaged):
+		v.damaged(DamageGarbled, entry, "in the archive: %v", err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// keptSnapshot is what a snapshot holds.
+type keptSnapshot struct{ hash, digest events.Hash }
+
+// begin reads the snapshots and chooses the state to begin with.
+func (v *verifier) begin(ctx context.Context, r records) error {
+	v.state, v.From, v.snapshots = projection.NewShard(v.Shard), 1, map[uint64]keptSnapshot{}
+	dropped, err := r.dropped(ctx, v.Shard)
+	if err != nil {
+		return err
+	}
+	kept, err := r.snapshots(ctx, v.Shard)
+	if errors.Is(err, events.ErrDamaged) {
+		v.damaged(DamageSnapshot, 0, "the pointer: %v", err)
+		return nil
+	}
+	for _, s := range slices.Backward(kept) {
+		state, err := r.restore(ctx, v.Shard, s)
+		switch {
+		case errors.Is(err, ErrTrimmed) && !r.stillKept(ctx, v.Shard, s):
+			continue // newer ones have taken its place
+		case errors.Is(err, ErrTrimmed) || errors.Is(err, events.ErrDamaged):
+			v.damaged(DamageSnapshot, s.Entry, "%v", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		v.snapshots[s.Entry] = keptSnapshot{state.Hash, stateDigest(state)}
+		if dropped {
+			v.state, v.From, dropped = state, state.Number+1, false
+		}
+	}
+	v.compare()
+	return err
+}

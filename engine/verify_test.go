@@ -1,0 +1,342 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// forge returns the entry with another predecessor, and its results replaced unless result is "", its hash recomputed as by
+// somebody who may write everything.
+func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
+	t.Helper()
+	e, err := events.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Prev = prev
+	var b events.Builder
+	head := *e
+	head.Events = nil
+	b.Reset(head)
+	for _, o := range e.Origins {
+		b.AddOrigin(o)
+	}
+	for _, ev := range e.Events {
+		if s, ok := ev.Body.(*events.Succeeded); ok && result != "" {
+			s.Result = events.JSON([]byte(result))
+		}
+		b.Add(ev)
+	}
+	forged, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return forged
+}
+
+// damages are what verify must name. Each changes the records of a shard, of which there are at least five.
+var damages = []struct {
+	what   string
+	damage func(t *testing.T, all []engine.Record) []engine.Record
+	kind   engine.Damage
+	at     uint64
+}{
+	{"a flipped byte", func(_ *testing.T, all []engine.Record) []engine.Record {
+		all[2].Data = bytes.Clone(all[2].Data)
+		all[2].Data[len(all[2].Data)/2] ^= 1
+		return all
+	}, engine.DamageGarbled, 3},
+	{"a removed entry", func(_ *testing.T, all []engine.Record) []engine.Record {
+		return slices.Delete(all, 2, 3)
+	}, engine.DamageMissing, 3},
+	{"two swapped entries", func(_ *testing.T, all []engine.Record) []engine.Record {
+		all[1].Data, all[2].Data = all[2].Data, all[1].Data
+		return all
+	}, engine.DamageOrder, 2},
+	{"a replaced entry", func(t *testing.T, all []engine.Record) []engine.Record {
+		all[2].Data = forge(t, all[2].Data, events.Hash{1}, "")
+		return all
+	}, engine.DamageChain, 3},
+}
+
+func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	c := p.reader(nil)
+	for shard, v := range verified(t, c, engine.VerifyOptions{}) {
+		if wantDamage(t, v, "", 0); !v.Compared || v.Entries == 0 || v.From != 1 || v.Shard != shard {
+			t.Errorf("undamaged: %+v", v)
+		}
+	}
+	whole := p.records(1)
+	for _, row := range damages {
+		p.replace(1, row.damage(t, slices.Clone(whole)))
+		all := verified(t, c, engine.VerifyOptions{})
+		t.Log(row.what, "in the journal:", all[1].Problem)
+		wantDamage(t, all[0], "", 0)
+		wantDamage(t, all[1], row.kind, row.at)
+	}
+	p.replace(1, whole)
+	p.keep(1)
+	for _, row := range damages {
+		damaged := memoryArchive{1: row.damage(t, slices.Clone(whole))}
+		all := verified(t, p.reader(damaged), engine.VerifyOptions{})
+		t.Log(row.what, "in the archive:", all[1].Problem)
+		wantDamage(t, all[0], "", 0)
+		if row.what == "a removed entry" { // the archive itself notices
+			row.kind = engine.DamageGarbled
+		}
+		wantDamage(t, all[1], row.kind, row.at)
+	}
+	wantDamage(t, verified(t, p.reader(p.archive), engine.VerifyOptions{Archive: true})[1], "", 0)
+	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageMissing, 1)
+}
+
+// What is cut off the end leaves a whole chain behind; only whoever knew the end can tell.
+func TestVerify_FindsAMissingEndByTheOwnerAndByACheckpoint(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	kept, err := p.node.Checkpoint(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := p.records(1)
+	last := uint64(len(whole))
+	p.replace(1, whole[:last-1])
+	wantDamage(t, verified(t, p.node.Client, engine.VerifyOptions{})[1], engine.DamageMissing, last)
+	stopped := p.unserved(nil)
+	wantDamage(t, verified(t, stopped, engine.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, stopped, engine.VerifyOptions{Against: []engine.Checkpoint{kept}})[1], engine.DamageMissing, last)
+}
+
+func TestVerify_AKeptCheckpointProvesAForgedResult(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	kept, err := p.node.Checkpoint(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.spread(10) // the checkpoint is an old one
+	whole := p.records(1)
+	forged, prev := slices.Clone(whole), events.Hash{}
+	for i := range forged {
+		forged[i].Data = forge(t, forged[i].Data, prev, []string{"", "1000000"}[i%2])
+		prev = mustDecode(t, forged[i]).Hash
+	}
+	var head engine.CheckpointHead
+	for _, h := range kept.Heads {
+		if h.Shard == 1 {
+			head = h
+		}
+	}
+	against := engine.VerifyOptions{Against: []engine.Checkpoint{kept}}
+	if v := verified(t, p.reader(nil), against)[1]; v.Heads != 1 || v.Damage != "" {
+		t.Errorf("before the forgery: %+v", v)
+	}
+	p.replace(1, forged)
+	stopped := p.unserved(nil)
+	wantDamage(t, verified(t, stopped, engine.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, stopped, against)[1], engine.DamageCheckpoint, head.Entry)
+	p.replace(1, whole)
+	p.keep(1)
+	wantDamage(t, verified(t, p.unserved(memoryArchive{1: forged}), against)[1], engine.DamageCheckpoint, head.Entry)
+}
+
+func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	whole := p.records(1)
+	both := engine.VerifyOptions{Archive: true}
+	archive := memoryArchive{0: p.records(0), 1: slices.Clone(whole[:3])}
+	if v := verified(t, p.reader(archive), both); v[0].Damage != "" || v[1].Damage != "" || v[1].Archived != 3 {
+		t.Errorf("alike: %+v", v)
+	}
+	archive[1][1].Data = forge(t, archive[1][1].Data, events.Hash{1}, "")
+	wantDamage(t, verified(t, p.reader(archive), engine.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageArchive, 2)
+	archive[1] = slices.Clone(whole[1:3])
+	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageMissing, 1)
+	archive[1] = slices.Clone(whole)
+	p.replace(1, slices.Delete(slices.Clone(whole), 2, 3))
+	wantDamage(t, verified(t, p.reader(archive), engine.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageMissing, 3)
+	if _, err := p.reader(nil).VerifyWith(within(t), both); err == nil {
+		t.Error("a comparison without an archive was made")
+	}
+}
+
+// replace makes the journal of a shard what the records say.
+func (p *past) replace(shard int, all []engine.Record) {
+	p.t.Helper()
+	for number := range uint64(100) {
+		p.write(entryKey(shard, number+1), "")
+	}
+	for _, rec := range all {
+		p.write(entryKey(shard, rec.Number), string(rec.Data))
+	}
+}
+
+// unserved is a client whom no owner tells what it knows.
+func (p *past) unserved(archive engine.ArchiveReader) *engine.Client {
+	p.t.Helper()
+	c, err := engine.NewClient(engine.ClientConfig{Store: trimmed{p.store}, Archive: archive})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+func verified(t *testing.T, c *engine.Client, o engine.VerifyOptions) []engine.Verification {
+	t.Helper()
+	all, err := c.VerifyWith(within(t), o)
+	if err != nil || len(all) != pastShards {
+		t.Fatalf("verify: %+v, %v", all, err)
+	}
+	return all
+}
+
+func wantDamage(t *testing.T, v engine.Verification, kind engine.Damage, at uint64) {
+	t.Helper()
+	if v.Damage != kind || v.At != at || !strings.Contains(v.Problem, string(kind)) && kind != "" {
+		t.Errorf("shard %d: %q at entry %d (%s), want %q at %d", v.Shard, v.Damage, v.At, v.Problem, kind, at)
+	}
+}
+
+// snapshotted is a store with snapshots that a test made.
+type snapshotted struct {
+	trimmed
+	kept  []engine.Snapshot
+	parts map[uint64][][]byte // by entry
+}
+
+func (s *snapshotted) Pointer(_ context.Context, shard int) (p engine.SnapshotPointer, err error) {
+	if shard == 1 {
+		p.Kept = s.kept
+	}
+	return p, nil
+}
+
+func (s *snapshotted) Parts(_ context.Context, _ int, snapshot engine.Snapshot) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for _, part := range s.parts[snapshot.Entry] {
+			if !yield(part, nil) {
+				return
+			}
+		}
+	}
+}
+
+// take makes the fold of the records the newest snapshot.
+func (s *snapshotted) take(t *testing.T, all []engine.Record) {
+	t.Helper()
+	state := projection.NewShard(1)
+	for _, rec := range all {
+		e, err := events.Decode(rec.Data)
+		if err == nil {
+			err = state.Replay(e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := state.BeginSnapshot()
+	defer taken.End()
+	for !taken.Step(100) {
+	}
+	parts, sums := taken.Parts(), sha256.New()
+	for _, part := range parts {
+		sum := sha256.Sum256(part)
+		sums.Write(sum[:])
+	}
+	s.parts[state.Number] = parts
+	s.kept = slices.Insert(s.kept, 0, engine.Snapshot{Entry: state.Number, Parts: len(parts), Hash: events.Hash(sums.Sum(nil))})
+}
+
+func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDropped(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(8)
+	whole := p.records(1)
+	store := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	store.take(t, whole[:3])
+	store.take(t, whole[:5])
+	c := p.run(engine.ClientConfig{Store: store})
+	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.Snapshots != 2 || v.From != 1 {
+		t.Errorf("nothing dropped: %+v", v)
+	}
+	p.replace(1, whole[3:])
+	v := verified(t, c, engine.VerifyOptions{})[1]
+	if v.Damage != "" || v.Snapshots != 2 || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
+		t.Errorf("the first three dropped: %+v", v)
+	}
+	for ev, err := range c.Replay(within(t), engine.ReplayOptions{Behavior: "job", Task: idIn(1, pastShards) + "/1"}) {
+		t.Errorf("replay of a task before the snapshot: %+v, %v", ev, err)
+	}
+	early := engine.Checkpoint{Cluster: p.store.Cluster().ID, Heads: []engine.CheckpointHead{{Shard: 1, Entry: 3, Hash: mustDecode(t, whole[2]).Hash}}}
+	if v := verified(t, c, engine.VerifyOptions{Against: []engine.Checkpoint{early}})[1]; v.Damage != "" || v.Heads != 1 {
+		t.Errorf("against a checkpoint of the snapshot's entry: %+v", v)
+	}
+	early.Heads[0].Entry = 2
+	wantDamage(t, verified(t, c, engine.VerifyOptions{Against: []engine.Checkpoint{early}})[1], engine.DamageCheckpoint, 2)
+
+	other := &snapshotted{parts: map[uint64][][]byte{}}
+	forged := slices.Clone(whole[:5])
+	forged[3].Data = forge(t, forged[3].Data, mustDecode(t, forged[2]).Hash, "2")
+	forged[4].Data = forge(t, forged[4].Data, mustDecode(t, forged[3]).Hash, "")
+	other.take(t, forged)
+	store.kept[0], store.parts[5] = other.kept[0], other.parts[5]
+	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
+	store.parts[5] = nil
+	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
+}
+
+func mustDecode(t *testing.T, rec engine.Record) *events.Entry {
+	t.Helper()
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// overtaken drops entries when a reader has begun.
+type overtaken struct {
+	*snapshotted
+	drop func()
+	once sync.Once
+}
+
+func (s *overtaken) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	if shard == 1 {
+		s.once.Do(s.drop)
+	}
+	return s.Store.Read(ctx, shard, from)
+}
+
+func TestVerify_BeginsAgainWhenEntriesAreDroppedMeanwhile(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(8)
+	whole := p.records(1)
+	store := &overtaken{snapshotted: &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}}
+	store.take(t, whole[:3])
+	store.drop = func() { p.replace(1, whole[3:]) }
+	v := verified(t, p.run(engine.ClientConfig{Store: store}), engine.VerifyOptions{})[1]
+	if v.Damage != "" || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
+		t.Errorf("dropped while it was read: %+v", v)
+	}
+}

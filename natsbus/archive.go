@@ -1,0 +1,186 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"taskledger/engine"
+)
+
+const (
+	// defaultSettled is longer than a server may take, at its default of 2 minutes, to sync what it acknowledged.
+	defaultSettled = 3 * time.Minute
+	// maxReplicas is JetStream's limit.
+	maxReplicas = 5
+	// maxSends bounds how often a segment is sent while the outcome stays unknown. The caller may send it again.
+	maxSends = 3
+)
+
+// ArchiveConfig says how the archive is kept. The zero value works.
+type ArchiveConfig struct {
+	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
+	// stays as it is.
+	Replicas int
+	// Settled is how long after its acknowledgement a segment may count as durable: longer than the servers'
+	// sync_interval. Default 3 min; negative: at once, for servers that sync always.
+	Settled time.Duration
+}
+
+// Archive implements engine.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5 s,
+// also when NATS is away, and a segment is sent three times at most; calls work again when NATS is back. Its methods may
+// be called concurrently; it needs no closing.
+//
+// Without JetStream the methods of engine.Archiver wrap ErrNoJetStream, and those of engine.ArchiveReader find an empty
+// archive.
+type Archive struct {
+	bus      *Bus
+	cfg      ArchiveConfig
+	js       jetstream.JetStream
+	stream   string
+	subjects string // prefix of the shards' subjects
+	provided atomic.Bool
+}
+
+var _ engine.Archive = (*Archive)(nil)
+
+// Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the
+// first segment. An error means that cfg is wrong; it names the field.
+func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
+	if cfg.Replicas < 0 || cfg.Replicas > maxReplicas {
+		return nil, fmt.Errorf("archive: replicas: %d, want 1 to %d", cfg.Replicas, maxReplicas)
+	}
+	cfg.Replicas = max(cfg.Replicas, 1)
+	if cfg.Settled == 0 {
+		cfg.Settled = defaultSettled
+	}
+	js, err := jetstream.New(b.conn)
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	return &Archive{bus: b, cfg: cfg, js: js, stream: streamName(b.prefix[:len(b.prefix)-1]), subjects: b.prefix + "archive."}, nil
+}
+
+func (a *Archive) subject(shard int) string { return a.subjects + strconv.Itoa(shard) }
+
+// Settled implements engine.Archiver.
+func (a *Archive) Settled() time.Duration { return max(a.cfg.Settled, 0) }
+
+// Head implements engine.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
+func (a *Archive) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+	m, err := a.last(ctx, shard)
+	if err != nil {
+		return engine.ArchiveHead{}, fmt.Errorf("end of the archive of shard %d: %w", shard, err)
+	}
+	if m == nil {
+		return engine.ArchiveHead{}, nil
+	}
+	entries, err := decodeSegment(shard, m)
+	if err != nil {
+		return engine.ArchiveHead{}, err
+	}
+	return engine.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
+}
+
+// Archive implements engine.Archiver. Besides, it wraps events.ErrDamaged when an entry is none of the shard's,
+// nats.ErrMaxPayload beyond the server's limit, engine.ErrFull when JetStream has no space left, and ErrNoJetStream.
+func (a *Archive) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+	wrap := func(err error) (engine.ArchiveHead, error) {
+		return engine.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
+	}
+	if len(entries) == 0 {
+		return wrap(errors.New("none given"))
+	}
+	if first := entries[0].Number; first != after.Entry+1 {
+		return wrap(fmt.Errorf("%w: entry %d is given", engine.ErrConflict, first))
+	}
+	s, err := newSegment(shard, entries)
+	if err == nil {
+		err = a.provide(ctx)
+	}
+	if err != nil {
+		return wrap(err)
+	}
+	sequence, err := a.append(ctx, shard, after, s)
+	if err != nil {
+		return wrap(err)
+	}
+	return engine.ArchiveHead{Entry: s.last, Sequence: sequence}, nil
+}
+
+// append sends the segment until it is known to be stored or refused, a few times at most.
+func (a *Archive) append(ctx context.Context, shard int, after engine.ArchiveHead, s *segment) (sequence uint64, err error) {
+	for range maxSends {
+		sequence, err = a.send(ctx, shard, after.Sequence, s)
+		if err == nil || refused(err) {
+			return sequence, err
+		}
+		m, unread := a.last(ctx, shard)
+		switch {
+		case unread != nil:
+			return 0, errors.Join(err, unread)
+		case m == nil && after.Sequence == 0 || m != nil && m.sequence == after.Sequence:
+			continue
+		case m != nil && s.same(m):
+			return m.sequence, nil
+		}
+		return 0, fmt.Errorf("%w: its last segment is another: %w", engine.ErrConflict, err)
+	}
+	return 0, err
+}
+
+// refused reports that the segment was not stored, and would not be if it were sent again.
+func refused(err error) bool {
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, engine.ErrFull) || errors.Is(err, ErrNoJetStream)
+}
+
+// send publishes the segment, which is stored if the shard's last message is the one at after.
+func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment) (sequence uint64, err error) {
+	m := s.message(a.subject(shard))
+	err = a.request(ctx, func(ctx context.Context) error {
+		ack, err := a.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(after),
+			jetstream.WithExpectStream(a.stream), jetstream.WithRetryAttempts(0))
+		if err == nil {
+			sequence = ack.Sequence
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return 0, fmt.Errorf("%d bytes with headers exceed the server's limit of %d: %w", m.Size()-len(m.Subject), a.bus.conn.MaxPayload(), err)
+	case errors.Is(err, jetstream.ErrNoStreamResponse): // it was removed, or its leader is away
+		a.provided.Store(false)
+	}
+	return sequence, err
+}
+
+// Confirm implements engine.Archiver. It asks the leader of the stream.
+func (a *Archive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+	wrap := func(err error) error {
+		return fmt.Errorf("confirm segment %d of shard %d: %w", head.Sequence, shard, err)
+	}
+	if len(entries) == 0 {
+		return wrap(errors.New("no entries given"))
+	}
+	s, err := newSegment(shard, entries)
+	if err != nil {
+		return wrap(err)
+	}
+	m, err := a.next(ctx, shard, head.Sequence)
+	if err != nil {
+		return wrap(err)
+	}
+	if m == nil || m.sequence != head.Sequence {
+		return wrap(fmt.Errorf("%w: it is gone", engine.ErrConflict))
+	}
+	if s.last != head.Entry || !s.same(m) {
+		return wrap(fmt.Errorf("%w: it holds something else", engine.ErrConflict))
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package natsbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+const (
+	// headersAtOnce is how many headers are fetched with one request, each up to 8 KiB.
+	headersAtOnce = 256
+	// forgetConsumer is when the server removes the reader of headers of a process that died.
+	forgetConsumer = 30 * time.Second
+)
+
+// ReadArchive implements engine.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
+// one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries that are missing
+// or there twice, wrap events.ErrDamaged.
+func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		r := &reader{archive: a, shard: shard, from: max(from, 1)}
+		if err := r.read(ctx, func(rec engine.Record) bool { return yield(rec, nil) }); err != nil {
+			yield(engine.Record{}, fmt.Errorf("read the archive of shard %d: %w", shard, err))
+		}
+	}
+}
+
+// reader is one call of ReadArchive.
+type reader struct {
+	archive *Archive
+	shard   int
+	from    uint64
+	end     uint64 // sequence of the last segment to read
+}
+
+// read yields until the consumer stops, and returns when nothing runs any more.
+func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error {
+	m, err := r.find(ctx)
+	if err != nil || m == nil {
+		return err
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for due := uint64(0); ; {
+		entries, err := r.open(m, due)
+		if err != nil {
+			return err
+		}
+		due = entries[len(entries)-1].Number + 1
+		var await func() (*stored, error)
+		for _, rec := range entries {
+			if rec.Number < r.from {
+				continue
+			}
+			if !yield(rec) {
+				return nil
+			}
+			if await == nil && m.sequence < r.end { // not before: who wants one entry has stopped by now
+				await = r.ask(ctx, &asking, m)
+			}
+		}
+		if m.sequence >= r.end {
+			return nil
+		}
+		if await == nil {
+			await = r.ask(ctx, &asking, m)
+		}
+		if m, err = await(); err != nil {
+			return err
+		}
+	}
+}
+
+// open returns the entries of m, which continue at due; 0 = anywhere.
+func (r *reader) open(m *stored, due uint64) ([]engine.Record, error) {
+	entries, err := decodeSegment(r.shard, m)
+	if err != nil {
+		return nil, err
+	}
+	if first := entries[0].Number; due != 0 && first != due {
+		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due", first, due))
+	}
+	return entries, nil
+}
+
+// ask fetches the segment after m in the background, and returns what waits for it.
+func (r *reader) ask(ctx context.Context, asking *sync.WaitGroup, m *stored) (await func() (*stored, error)) {
+	var next *stored
+	var err error
+	came := make(chan struct{})
+	asking.Go(func() {
+		defer close(came)
+		next, err = r.archive.next(ctx, r.shard, m.sequence+1)
+		if err == nil && (next == nil || next.sequence > r.end) {
+			err = damaged(r.shard, m, errors.New("what followed it has disappeared"))
+		}
+	})
+	return func() (*stored, error) {
+		<-came
+		return next, err
+	}
+}
+
+// find returns the segment from which to read, the last that begins at or before from; nil = nothing is archived. What
+// cannot be read counts as beyond, so that reading meets it in its place.
+func (r *reader) find(ctx context.Context) (*stored, error) {
+	last, err := r.archive.last(ctx, r.shard)
+	if errors.Is(err, ErrNoJetStream) || err == nil && last == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.end = last.sequence
+	low, err := r.archive.next(ctx, r.shard, 1)
+	if err != nil || low == nil {
+		return nil, err
+	}
+	s, err := readSpan(low.header)
+	if err != nil {
+		return nil, damaged(r.shard, low, err)
+	}
+	if s.first > r.from {
+		return nil, fmt.Errorf("entry %d: %w: the archive begins at entry %d", r.from, engine.ErrTrimmed, s.first)
+	}
+	if at, err := readSpan(last.header); err == nil && s.last < r.from && at.first <= r.from {
+		return last, nil
+	}
+	for high := r.end; s.last < r.from && low.sequence+1 < high; {
+		middle := low.sequence + (high-low.sequence)/2
+		m, err := r.archive.next(ctx, r.shard, middle)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil || m.sequence >= high {
+			high = middle
+			continue
+		}
+		if at, err := readSpan(m.header); err != nil || at.first > r.from {
+			high = middle
+		} else {
+			low, s = m, at
+		}
+	}
+	return low, nil
+}
+
+// FindArchived implements engine.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
+// newest on, the segments that may hold the task: all their entries are yielded.
+func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		if err := a.findTask(ctx, shard, task, func(rec engine.Record) bool { return yield(rec, nil) }); err != nil {
+			yield(engine.Record{}, fmt.Errorf("find task %s in the archive of shard %d: %w", task, shard, err))
+		}
+	}
+}
+
+func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, yield func(engine.Record) bool) error {
+	sequences, err := a.candidates(ctx, shard, task)
+	if err != nil {
+		return err
+	}
+	for _, sequence := range slices.Backward(sequences) {
+		m, err := a.next(ctx, shard, sequence)
+		if err != nil {
+			return err
+		}
+		if m == nil || m.sequence != sequence {
+			return damaged(shard, &stored{sequence: sequence}, errors.New("it has disappeared"))
+		}
+		entries, err := decodeSegment(shard, m)
+		if err != nil {
+			return err
+		}
+		for _, rec := range slices.Backward(entries) {
+			if !yield(rec) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// candidates returns the sequences of the messages that may hold the task, in order.
+func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID) (sequences []uint64, err error) {
+	var headers jetstream.Consumer
+	err = a.request(ctx, func(ctx context.Context) (err error) {
+		headers, err = a.js.CreateConsumer(ctx, a.stream, jetstream.ConsumerConfig{
+			FilterSubject: a.subject(shard), HeadersOnly: true, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true,
+			Replicas: 1, InactiveThreshold: forgetConsumer,
+		})
+		return err
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoJetStream) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
+	}
+	info := headers.CachedInfo()
+	defer func() { // what stays, the server removes
+		_ = a.request(ctx, func(ctx context.Context) error { return a.js.DeleteConsumer(ctx, a.stream, info.Name) })
+	}()
+	for read := uint64(0); read < info.NumPending; {
+		n, err := a.fetchHeaders(ctx, headers, read, int(min(info.NumPending-read, headersAtOnce)), func(m jetstream.Msg, sequence uint64) {
+			if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {
+				sequences = append(sequences, sequence)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
+		}
+		read += n
+	}
+	return sequences, nil
+}
+
+// fetchHeaders calls see for the next n headers, of which read have come before. An error means that some did not come.
+func (a *Archive) fetchHeaders(ctx context.Context, from jetstream.Consumer, read uint64, n int, see func(jetstream.Msg, uint64)) (seen uint64, err error) {
+	err = a.request(ctx, func(ctx context.Context) error {
+		batch, err := from.Fetch(n, jetstream.FetchContext(ctx))
+		if err != nil {
+			return err
+		}
+		for m := range batch.Messages() {
+			meta, err := m.Metadata()
+			if err != nil {
+				return err
+			}
+			if seen++; meta.Sequence.Consumer != read+seen {
+				return fmt.Errorf("header %d came where %d was due", meta.Sequence.Consumer, read+seen)
+			}
+			see(m, meta.Sequence.Stream)
+		}
+		if batch.Error() == nil && seen < uint64(n) {
+			return fmt.Errorf("%d headers came of %d", seen, n)
+		}
+		return batch.Error()
+	})
+	return seen, err
+}

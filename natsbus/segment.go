@@ -1,0 +1,143 @@
+package natsbus
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// The headers of a segment.
+const (
+	firstHeader = "Taskledger-First"
+	lastHeader  = "Taskledger-Last"
+	tasksHeader = "Taskledger-Tasks"
+)
+
+// segmentVersion is the first value of a segment's body.
+const segmentVersion = 1
+
+// segment is consecutive entries of a shard as one message keeps them. doc.go describes its form.
+type segment struct {
+	span
+	tasks string // the filter
+	body  []byte
+}
+
+// span is the entries of a segment, as its headers tell.
+type span struct{ first, last uint64 }
+
+// newSegment encodes entries, of which there is at least one. It wraps engine.ErrConflict when they are not consecutive,
+// and events.ErrDamaged when one is none of the shard's.
+func newSegment(shard int, entries []engine.Record) (*segment, error) {
+	tasks, size := map[events.TaskID]struct{}{}, 0
+	for i, rec := range entries {
+		if want := entries[0].Number + uint64(i); rec.Number != want {
+			return nil, fmt.Errorf("%w: entry %d where %d is due", engine.ErrConflict, rec.Number, want)
+		}
+		e, err := events.Decode(rec.Data)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", rec.Number, err)
+		}
+		if int(e.Shard) != shard || e.Number != rec.Number {
+			return nil, fmt.Errorf("%w: entry %d of shard %d stands as entry %d", events.ErrDamaged, e.Number, e.Shard, rec.Number)
+		}
+		for j := range e.Events {
+			tasks[e.Events[j].Task] = struct{}{}
+		}
+		size += len(rec.Data) + 32
+	}
+	w := wire.Writer{B: make([]byte, 0, size+16)}
+	w.Array(3)
+	w.Uint(segmentVersion)
+	w.Uint(uint64(shard))
+	w.Array(len(entries))
+	for _, rec := range entries {
+		w.Array(3)
+		w.Uint(rec.Number)
+		w.Int(rec.Revision)
+		w.Bytes(rec.Data)
+	}
+	return &segment{span: span{entries[0].Number, entries[len(entries)-1].Number}, tasks: newFilter(tasks).String(), body: w.B}, nil
+}
+
+// message is the segment on its way to the archive.
+func (s *segment) message(subject string) *nats.Msg {
+	return &nats.Msg{Subject: subject, Data: s.body, Header: nats.Header{
+		firstHeader: {strconv.FormatUint(s.first, 10)},
+		lastHeader:  {strconv.FormatUint(s.last, 10)},
+		tasksHeader: {s.tasks},
+	}}
+}
+
+// same reports whether m is the segment, byte for byte.
+func (s *segment) same(m *stored) bool {
+	at, err := readSpan(m.header)
+	return err == nil && at == s.span && m.header.Get(tasksHeader) == s.tasks && bytes.Equal(m.data, s.body)
+}
+
+// readSpan wraps events.ErrDamaged.
+func readSpan(h nats.Header) (span, error) {
+	first, err := strconv.ParseUint(h.Get(firstHeader), 10, 64)
+	if err != nil {
+		return span{}, fmt.Errorf("%w: header %s: %w", events.ErrDamaged, firstHeader, err)
+	}
+	last, err := strconv.ParseUint(h.Get(lastHeader), 10, 64)
+	if err != nil {
+		return span{}, fmt.Errorf("%w: header %s: %w", events.ErrDamaged, lastHeader, err)
+	}
+	if first == 0 || last < first {
+		return span{}, fmt.Errorf("%w: headers name entries %d to %d", events.ErrDamaged, first, last)
+	}
+	return span{first, last}, nil
+}
+
+// decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment of the
+// shard. What is inside the entries is not looked at.
+func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
+	at, err := readSpan(m.header)
+	if err == nil {
+		err = wire.Scan(m.data)
+	}
+	if err != nil {
+		return nil, damaged(shard, m, err)
+	}
+	r := wire.NewReader(m.data)
+	r.ArrayOf(3)
+	if v := r.Uint(); v != segmentVersion {
+		r.Fail("segment version %d", v)
+	}
+	if of := r.Uint(); of != uint64(shard) {
+		r.Fail("it is of shard %d", of)
+	}
+	entries := make([]engine.Record, min(r.Array(), len(m.data)/4)) // an entry takes 4 bytes at least
+	for i := range entries {
+		entries[i] = decodeRecord(r, at.first+uint64(i))
+	}
+	if err := r.Close(); err != nil {
+		return nil, damaged(shard, m, err)
+	}
+	if n := uint64(len(entries)); n != at.last-at.first+1 {
+		return nil, damaged(shard, m, fmt.Errorf("%d entries where the headers name %d to %d", n, at.first, at.last))
+	}
+	return entries, nil
+}
+
+func decodeRecord(r *wire.Reader, due uint64) engine.Record {
+	r.ArrayOf(3)
+	head := engine.Head{Number: r.Uint(), Revision: r.Int()}
+	if head.Number != due {
+		r.Fail("entry %d where %d is due", head.Number, due)
+	}
+	return engine.Record{Head: head, Data: r.Bytes()}
+}
+
+// damaged says which segment cannot be read, and wraps events.ErrDamaged and err.
+func damaged(shard int, m *stored, err error) error {
+	return fmt.Errorf("segment %d in the archive of shard %d: %w: %w", m.sequence, shard, events.ErrDamaged, err)
+}

@@ -1,0 +1,132 @@
+package natsbus_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"taskledger/engine"
+	"taskledger/engine/archivetest"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+)
+
+var update = flag.Bool("update", false, "write the golden file if it is missing; an existing one is never changed")
+
+const goldenSegment = "testdata/segment.golden"
+
+// goldenEntries are two entries whose own form does not change with what tasks may hold.
+func goldenEntries(t *testing.T) (entries []engine.Record) {
+	t.Helper()
+	var b events.Builder
+	for number := uint64(41); number <= 42; number++ {
+		b.Reset(events.Entry{Shard: 3, Number: number, Epoch: 7, Owner: "owner", Time: 1_000_000})
+		for _, task := range []events.TaskID{"invoices/7", events.TaskID(fmt.Sprint("task-", number))} {
+			b.Add(events.Event{Task: task, Seq: number, Prev: 9, Body: &events.Suspended{}})
+		}
+		data, err := b.Seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, engine.Record{Head: engine.Head{Number: number, Revision: int64(1000 + number)}, Data: data})
+	}
+	return entries
+}
+
+// readable shows a message as lines of headers, an empty one, and the body in hexadecimal.
+func readable(m *nats.Msg) []byte {
+	var text bytes.Buffer
+	for _, name := range []string{"Taskledger-First", "Taskledger-Last", "Taskledger-Tasks"} {
+		fmt.Fprintf(&text, "%s: %s\n", name, m.Header.Get(name))
+	}
+	text.WriteByte('\n')
+	for line := range slices.Chunk(m.Data, 40) {
+		fmt.Fprintf(&text, "%x\n", line)
+	}
+	return text.Bytes()
+}
+
+func parse(t testing.TB, text []byte) (nats.Header, []byte) {
+	t.Helper()
+	header, body := nats.Header{}, ""
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if name, value, found := strings.Cut(lines.Text(), ": "); found {
+			header.Set(name, value)
+		} else {
+			body += lines.Text()
+		}
+	}
+	data, err := hex.DecodeString(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header, data
+}
+
+func TestSegment_IsStoredAsEver(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	a, js := openArchive(t, s), byHand(t, s)
+	head := archive(t, a, 3, engine.ArchiveHead{Entry: 40}, goldenEntries(t))
+	got := readable(messageAt(t, js, head.Sequence))
+	want, err := os.ReadFile(goldenSegment)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && *update:
+		if err := os.WriteFile(goldenSegment, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case err != nil:
+		t.Fatalf("%v; -update writes it", err)
+	case !bytes.Equal(got, want):
+		t.Errorf("%s holds\n%s\nthis version writes\n%s\nThe stored form must not change.", goldenSegment, want, got)
+	}
+}
+
+func TestSegment_StoredOnceIsReadForEver(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(goldenSegment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, data := parse(t, text)
+	got, err := natsbus.DecodeSegment(3, header, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archivetest.Compare(t, got, goldenEntries(t))
+	filter := natsbus.ParseFilter(header.Get("Taskledger-Tasks"))
+	for task, want := range map[events.TaskID]bool{"invoices/7": true, "task-41": true, "task-42": true, "task-43": false} {
+		if got := filter(task); got != want {
+			t.Errorf("may hold %s: %t, want %t", task, got, want)
+		}
+	}
+}
+
+func FuzzSegment_HostileBytesNeverPanic(f *testing.F) {
+	text, err := os.ReadFile(goldenSegment)
+	if err != nil {
+		f.Fatal(err)
+	}
+	header, data := parse(f, text)
+	f.Add(header.Get("Taskledger-First"), header.Get("Taskledger-Last"), header.Get("Taskledger-Tasks"), data)
+	f.Add("1", "18446744073709551615", "", []byte{0x93, 1, 3, 0xdd, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, first, last, tasks string, data []byte) {
+		header := nats.Header{"Taskledger-First": {first}, "Taskledger-Last": {last}}
+		natsbus.ParseFilter(tasks)("task")
+		entries, err := natsbus.DecodeSegment(3, header, data)
+		if err == nil && len(entries) == 0 || err != nil && !errors.Is(err, events.ErrDamaged) {
+			t.Errorf("%d entries, %v", len(entries), err)
+		}
+	})
+}

@@ -1,0 +1,235 @@
+package natsbus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"taskledger/engine"
+)
+
+// ErrNoJetStream reports that NATS keeps nothing: JetStream is not enabled on its servers, or not for the account.
+var ErrNoJetStream = errors.New("NATS has no JetStream: enable it on the servers (nats-server -js) and for the account, " +
+	"or run the nodes without an archive")
+
+// requestTimeout bounds one request to JetStream, the wait for the connection included.
+const requestTimeout = 5 * time.Second
+
+var errSlow = fmt.Errorf("no answer from NATS within %s", requestTimeout)
+
+// Error codes of JetStream that the client does not name.
+const (
+	errCodeAccountResources jetstream.ErrorCode = 10002
+	errCodeResources        jetstream.ErrorCode = 10023
+	errCodeMemory           jetstream.ErrorCode = 10028
+	errCodeStorage          jetstream.ErrorCode = 10047
+	errCodeStoreFailed      jetstream.ErrorCode = 10077
+)
+
+// stored is a message in the stream.
+type stored struct {
+	sequence uint64
+	header   nats.Header
+	data     []byte
+}
+
+// attached waits for the connection and returns a context for one request, which ends with the connection, with the bus,
+// or after requestTimeout.
+func (b *Bus) attached(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, expire := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(b.ctx, func() { end(nats.ErrConnectionClosed) })
+	done := func() { stop(); end(nil); expire() }
+	connected, seen := make(chan struct{}), false
+	b.link.listen(ctx, func(up bool) {
+		switch {
+		case up && !seen:
+			seen = true
+			close(connected)
+		case !up && seen:
+			end(nats.ErrDisconnected)
+		}
+	})
+	select {
+	case <-connected:
+		return ctx, done, nil
+	case <-ctx.Done():
+		done()
+		return nil, nil, fmt.Errorf("%w: %w", nats.ErrDisconnected, context.Cause(ctx))
+	}
+}
+
+// request calls do with a context for one request and says what its error means.
+func (a *Archive) request(ctx context.Context, do func(context.Context) error) error {
+	ctx, done, err := a.bus.attached(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = do(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // the client tells only that it ended
+	}
+	return meaning(err)
+}
+
+// meaning adds the sentinel that callers know to what JetStream answered.
+func meaning(err error) error {
+	var answer *jetstream.APIError
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return ErrNoJetStream
+	case !errors.As(err, &answer):
+		return err
+	}
+	switch answer.ErrorCode {
+	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
+		return fmt.Errorf("%w: %w", ErrNoJetStream, err)
+	case errCodeAccountResources, errCodeResources, errCodeMemory, errCodeStorage, errCodeStoreFailed:
+		return fmt.Errorf("JetStream's %w: %w", engine.ErrFull, err)
+	}
+	return err
+}
+
+// streamName is legal for every cluster name, and another for each.
+func streamName(cluster string) string { return strings.ToUpper(cluster) + "_ARCHIVE" }
+
+func (a *Archive) streamConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              a.stream,
+		Description:       "entries of taskledger's journals; nothing is ever removed",
+		Subjects:          []string{a.subjects + "*"},
+		Storage:           jetstream.FileStorage,
+		Compression:       jetstream.S2Compression,
+		Replicas:          a.cfg.Replicas,
+		Retention:         jetstream.LimitsPolicy,
+		Discard:           jetstream.DiscardNew,
+		MaxConsumers:      -1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgsPerSubject: -1,
+		MaxMsgSize:        -1,
+		DenyDelete:        true,
+		DenyPurge:         true,
+	}
+}
+
+// provide makes the stream, unless this archive knows it, or somebody else made one that keeps everything.
+func (a *Archive) provide(ctx context.Context) error {
+	if a.provided.Load() {
+		return nil
+	}
+	err := a.request(ctx, func(ctx context.Context) error {
+		_, err := a.js.CreateStream(ctx, a.streamConfig())
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return a.examine(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", a.stream, err)
+	}
+	a.provided.Store(true)
+	return nil
+}
+
+// examine returns what makes the existing stream unfit.
+func (a *Archive) examine(ctx context.Context) error {
+	s, err := a.js.Stream(ctx, a.stream)
+	if err != nil {
+		return err
+	}
+	if unfit := forgets(s.CachedInfo().Config); unfit != "" {
+		return fmt.Errorf("exists and would not keep everything: %s", unfit)
+	}
+	return nil
+}
+
+// forgets names a setting by which a stream would lose what it has acknowledged; "" = none. A stream that refuses what
+// is too much is fit.
+func forgets(c jetstream.StreamConfig) string {
+	limited := c.MaxMsgs > 0 || c.MaxBytes > 0 || c.MaxMsgsPerSubject > 0
+	switch {
+	case c.Storage != jetstream.FileStorage:
+		return "it stores in memory"
+	case c.PersistMode == jetstream.AsyncPersistMode:
+		return "it acknowledges before it stores"
+	case c.NoAck:
+		return "it acknowledges nothing"
+	case c.Retention != jetstream.LimitsPolicy:
+		return "its retention is " + c.Retention.String()
+	case c.MaxAge > 0:
+		return fmt.Sprintf("it removes messages after %s", c.MaxAge)
+	case limited && (c.Discard != jetstream.DiscardNew || c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject):
+		return "at its limits it removes the oldest messages"
+	}
+	return ""
+}
+
+// last returns the last message of a shard; nil = none.
+func (a *Archive) last(ctx context.Context, shard int) (*stored, error) {
+	return a.get(ctx, getRequest{LastFor: a.subject(shard)})
+}
+
+// next returns the first message of a shard at or after a sequence; nil = none.
+func (a *Archive) next(ctx context.Context, shard int, sequence uint64) (*stored, error) {
+	return a.get(ctx, getRequest{Sequence: max(sequence, 1), NextFor: a.subject(shard)})
+}
+
+type getRequest struct {
+	Sequence uint64 `json:"seq,omitempty"`
+	NextFor  string `json:"next_by_subj,omitempty"`
+	LastFor  string `json:"last_by_subj,omitempty"`
+}
+
+type getAnswer struct {
+	Error   *jetstream.APIError `json:"error"`
+	Message *struct {
+		Sequence uint64 `json:"seq"`
+		Header   []byte `json:"hdrs"`
+		Data     []byte `json:"data"`
+	} `json:"message"`
+}
+
+// get asks the leader of the stream: what a replica answers may be older. It returns nil when there is no such message,
+// or no stream.
+func (a *Archive) get(ctx context.Context, what getRequest) (*stored, error) {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return nil, err
+	}
+	var answer getAnswer
+	err = a.request(ctx, func(ctx context.Context) error {
+		m, err := a.bus.conn.RequestWithContext(ctx, jetstream.DefaultAPIPrefix+"STREAM.MSG.GET."+a.stream, text)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(m.Data, &answer); err != nil {
+			return fmt.Errorf("answer of JetStream: %w", err)
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		return nil
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read stream %s: %w", a.stream, err)
+	}
+	if answer.Message == nil {
+		return nil, fmt.Errorf("read stream %s: %w", a.stream, jetstream.ErrInvalidJetStreamResponse)
+	}
+	m := &stored{sequence: answer.Message.Sequence, data: answer.Message.Data}
+	if len(answer.Message.Header) > 0 {
+		m.header, _ = nats.DecodeHeadersMsg(answer.Message.Header) // without them it is no segment
+	}
+	return m, nil
+}
