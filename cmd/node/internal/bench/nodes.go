@@ -21,9 +21,14 @@ type node struct {
 	ended chan error
 }
 
-// startNode returns when the node is ready. cfg gets its store and, unless noBus, its bus.
+// startNode returns when the node is ready. cfg gets the link's store and its bus.
 func startNode(ctx context.Context, link *cluster.Link, cfg engine.NodeConfig) (*node, error) {
-	cfg.Store, cfg.Bus, cfg.Log = link.Store, link.EngineBus(), discard
+	return startNodeOn(ctx, link, link.Store, cfg)
+}
+
+// startNodeOn is startNode with a store in front of the link's.
+func startNodeOn(ctx context.Context, link *cluster.Link, store engine.Store, cfg engine.NodeConfig) (*node, error) {
+	cfg.Store, cfg.Bus, cfg.Log = store, link.EngineBus(), discard
 	inner, err := engine.NewNode(cfg)
 	if err != nil {
 		return nil, errors.Join(err, link.Close())

@@ -80,46 +80,63 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	defer func() { err = errors.Join(err, n.close()) }()
 
 	var done atomic.Int64
-	turn, enough := submitAndWait(n), errors.New("all tasks are done")
 	var points []soakPoint
-	g, both := errgroup.WithContext(ctx)
 	begun := time.Now()
+	g, both := errgroup.WithContext(ctx)
+	working, finish := context.WithTimeout(both, cfg.Duration)
+	defer finish()
 	g.Go(func() error {
-		_, err := closedLoop(both, cfg.InFlight, cfg.Duration, func(ctx context.Context, worker int) error {
-			if done.Add(1) > int64(cfg.Tasks) {
-				return enough
-			}
-			return turn(ctx, worker)
-		})
-		if err == nil {
-			err = enough
-		}
+		defer finish()
+		return work(both, working, cfg, submitAndWait(n), &done)
+	})
+	g.Go(func() (err error) {
+		points, err = watch(both, working, cfg.Sample, n, &done, progress)
 		return err
 	})
-	g.Go(func() error {
-		ticker := time.NewTicker(cfg.Sample)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-both.Done():
-				return nil
-			case <-ticker.C:
-			}
-			p, err := soakNow(both, n, &done)
-			if err != nil {
-				return err
-			}
-			points = append(points, p)
-			progress(int(p.tasks))
-		}
-	})
-	if err := g.Wait(); !errors.Is(err, enough) {
+	if err := g.Wait(); err != nil {
 		return r, err
 	}
 	r = summarize(points)
-	r.Tasks, r.DurationS = int(min(done.Load(), int64(cfg.Tasks))), time.Since(begun).Seconds()
+	r.Tasks, r.DurationS = int(done.Load()), time.Since(begun).Seconds()
 	r.TasksPerS = float64(r.Tasks) / r.DurationS
 	return r, nil
+}
+
+// work keeps tasks in flight until so many are done or working ends. Unlike closedLoop it remembers nothing.
+func work(ctx, working context.Context, cfg SoakConfig, turn func(context.Context, int) error, done *atomic.Int64) error {
+	var begun atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for worker := range cfg.InFlight {
+		g.Go(func() error {
+			for working.Err() == nil && begun.Add(1) <= int64(cfg.Tasks) {
+				if err := turn(ctx, worker); err != nil {
+					return err
+				}
+				done.Add(1)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// watch takes samples until working ends.
+func watch(ctx, working context.Context, every time.Duration, n *node, done *atomic.Int64, progress func(int)) (points []soakPoint, err error) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-working.Done():
+			return points, nil
+		case <-ticker.C:
+		}
+		p, err := soakNow(ctx, n, done)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, p)
+		progress(int(p.tasks))
+	}
 }
 
 func soakNow(ctx context.Context, n *node, done *atomic.Int64) (p soakPoint, err error) {

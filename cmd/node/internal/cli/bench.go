@@ -70,7 +70,7 @@ time is that of both.`,
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.benchServers())
+	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.upkeepCommand(), a.benchServers())
 	return c
 }
 
@@ -144,6 +144,42 @@ memory and open files, and fits a line through what follows the first fifth: how
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
 	f.DurationVar(&cfg.Sample, "sample", 5*time.Second, "time between two samples")
 	f.Float64Var(&maxSlope, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func (a *app) upkeepCommand() *cobra.Command {
+	var cfg bench.UpkeepConfig
+	var minRatio float64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "upkeep",
+		Short: "Measure what snapshots, archive and trims cost",
+		Long: `Upkeep runs noop tasks in two clusters on the same temporary servers, in windows that alternate: one with snapshots,
+archive and trims, one with none of them. A window of the first lasts until they have caught up.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.InFlight < 1 || cfg.Window <= 0 {
+				return &usageError{"want one task in flight or more, and windows of some length"}
+			}
+			r, err := bench.Upkeep(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := a.printFields(r, asJSON); err != nil {
+				return err
+			}
+			if r.Ratio < minRatio {
+				return fmt.Errorf("ratio %.2f is below the %.2f asked for", r.Ratio, minRatio)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
+	f.DurationVar(&cfg.Duration, "duration", time.Minute, "of all windows")
+	f.DurationVar(&cfg.Window, "window", 10*time.Second, "of one")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when the first makes fewer tasks per task of the second, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
