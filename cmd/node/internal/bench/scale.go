@@ -49,24 +49,31 @@ func (c ScaleConfig) lead() time.Duration {
 
 // ScaleResult is what the large cases came to.
 type ScaleResult struct {
-	Waiting           int     `json:"waiting"`
-	DuePerS           int     `json:"due_per_s"`
-	LatenessP50Ms     float64 `json:"lateness_p50_ms"` // from due to running, otherwise idle
-	LatenessP99Ms     float64 `json:"lateness_p99_ms"`
-	LoadedP50Ms       float64 `json:"loaded_lateness_p50_ms"` // the same beside 64 tasks in flight
-	LoadedP99Ms       float64 `json:"loaded_lateness_p99_ms"`
-	Delayed           int     `json:"delayed"`
-	HeapBytesPerTask  float64 `json:"heap_bytes_per_task"` // live heap of the owner, etcd in another process
-	TakeOverS         float64 `json:"take_over_s"`         // from the end of the session to a command accepted on the last shard
-	NoNATSP50Ms       float64 `json:"no_nats_resolution_p50_ms"`
-	NoNATSP99Ms       float64 `json:"no_nats_resolution_p99_ms"` // from the end of the handler to the future's
-	NoNATSResolutions int     `json:"no_nats_resolutions"`
+	Waiting             int     `json:"waiting"`
+	DuePerS             int     `json:"due_per_s"`
+	LatenessP50Ms       float64 `json:"lateness_p50_ms"` // from due to running, otherwise idle
+	LatenessP99Ms       float64 `json:"lateness_p99_ms"`
+	LoadedP50Ms         float64 `json:"loaded_lateness_p50_ms"` // the same beside 64 tasks in flight
+	LoadedP99Ms         float64 `json:"loaded_lateness_p99_ms"`
+	Delayed             int     `json:"delayed"`
+	HeapBytesPerTask    float64 `json:"heap_bytes_per_task"`    // live heap of the owner, etcd in another process
+	TakeOverS           float64 `json:"take_over_s"`            // from the end of the session to a command accepted on the last shard
+	OneShardS           float64 `json:"one_shard_take_over_s"`  // the same with all of them in one shard, from its snapshot and tail
+	FewerS              float64 `json:"fewer_take_over_s"`      // the same with a hundredth of them
+	Snapshots           int     `json:"snapshots"`              // of a shard with 100,000 waiting tasks, beside 64 in flight
+	CommitP99Ms         float64 `json:"commit_p99_ms"`          // while none was being stored
+	SnapshotCommitP99Ms float64 `json:"snapshot_commit_p99_ms"` // while one was
+	TurnP99Ms           float64 `json:"turn_p99_ms"`            // of the owner between two commits, while none was being stored
+	SnapshotTurnP99Ms   float64 `json:"snapshot_turn_p99_ms"`   // while one was
+	NoNATSP50Ms         float64 `json:"no_nats_resolution_p50_ms"`
+	NoNATSP99Ms         float64 `json:"no_nats_resolution_p99_ms"` // from the end of the handler to the future's
+	NoNATSResolutions   int     `json:"no_nats_resolutions"`
 }
 
 // Scale measures delayed tasks, what many of them cost, their take-over, and futures without NATS, one after the other.
 func Scale(ctx context.Context, cfg ScaleConfig) (r ScaleResult, err error) {
 	r.Waiting, r.DuePerS, r.Delayed = cfg.Waiting, cfg.DuePerS, cfg.Delayed
-	for _, part := range []func(context.Context, ScaleConfig, *ScaleResult) error{pickUp, holdAndTakeOver, resolveWithoutNATS} {
+	for _, part := range []func(context.Context, ScaleConfig, *ScaleResult) error{pickUp, holdAndTakeOver, takeOverOneShard, watchSnapshots, resolveWithoutNATS} {
 		if err := part(ctx, cfg, &r); err != nil {
 			return r, err
 		}
@@ -164,28 +171,44 @@ func becomeDue(ctx context.Context, cfg ScaleConfig, due *behaviors.Behavior[int
 
 // holdAndTakeOver measures what delayed tasks cost their owner, then how long its heir needs for them.
 func holdAndTakeOver(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
-	s, err := startServers(ctx, cfg.Servers)
-	if err != nil {
+	r.HeapBytesPerTask, r.TakeOverS, err = holdDelayed(ctx, cfg, cfg.Delayed, 0)
+	return err
+}
+
+// takeOverOneShard measures how long an heir needs for a single shard, which has room for the probe.
+func takeOverOneShard(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err error) {
+	if _, r.OneShardS, err = holdDelayed(ctx, cfg, max(cfg.Delayed-1, 0), 1); err != nil {
 		return err
 	}
+	_, r.FewerS, err = holdDelayed(ctx, cfg, cfg.Delayed/100, 1)
+	return err
+}
+
+// holdDelayed submits delayed tasks to a cluster of so many shards, lets its node die and another take over.
+func holdDelayed(ctx context.Context, cfg ScaleConfig, tasks, shards int) (heapPerTask, seconds float64, err error) {
+	s, err := startServers(ctx, cfg.Servers)
+	if err != nil {
+		return 0, 0, err
+	}
+	s.shards = shards
 	defer func() { err = errors.Join(err, s.close()) }()
 	first, err := oneNode(ctx, s, engine.NodeConfig{Name: "first", Slots: -1, TTL: scaleTTL})
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	held := behaviors.Define[string, behaviors.None]("held", nil)
 	params := fmt.Sprintf("%0*d", paramsText, 0)
 	far := time.Now().Add(farAhead)
 	before := liveHeap()
-	if err := inParallel(ctx, cfg.Delayed, func(ctx context.Context, _ int) error {
+	if err := inParallel(ctx, tasks, func(ctx context.Context, _ int) error {
 		_, err := held.SubmitWith(ctx, first, params, engine.SubmitOptions{NotBefore: far})
 		return err
 	}); err != nil {
-		return errors.Join(err, first.close())
+		return 0, 0, errors.Join(err, first.close())
 	}
-	r.HeapBytesPerTask = float64(liveHeap()-before) / float64(max(cfg.Delayed, 1))
-	r.TakeOverS, err = takeOver(ctx, s, first)
-	return err
+	heapPerTask = float64(liveHeap()-before) / float64(max(tasks, 1))
+	seconds, err = takeOver(ctx, s, first)
+	return heapPerTask, seconds, err
 }
 
 // liveHeap is what is reachable, in bytes.

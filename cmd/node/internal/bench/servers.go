@@ -30,6 +30,7 @@ type servers struct {
 	embedded *embedded.Servers // beside a child its etcd is idle
 	child    *child            // nil: etcd is in this process
 	raw      *clientv3.Client  // of the kind that the engine uses
+	shards   int               // of the cluster; 0 = the default
 }
 
 // startServers starts servers in this process, and etcd in a process of its own when self is not empty.
@@ -55,9 +56,9 @@ func startServers(ctx context.Context, self []string) (s *servers, err error) {
 // link opens one more store and bus.
 func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 	if s.child == nil {
-		return cluster.On(ctx, s.embedded, "", 0, discard)
+		return cluster.On(ctx, s.embedded, "", s.shards, discard)
 	}
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: []string{s.child.Etcd}, Log: discard})
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: []string{s.child.Etcd}, Shards: s.shards, Log: discard})
 	if err != nil {
 		return nil, err
 	}
