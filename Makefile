@@ -22,7 +22,7 @@ FUZZTIME ?= 20s
 FUZZ = -fuzztime $(FUZZTIME) -fuzzminimizetime 50x
 TARGETS = internal/wire:FuzzScan internal/wire:FuzzReader events:FuzzDecodeEntry engine:FuzzDecodeBatch engine:FuzzDecodeAnswers \
 	engine:FuzzDecodeOutcomes engine:FuzzDecodeAssignments engine:FuzzDecodeAnswerMessage \
-	natsbus:FuzzFrame_OpenNeverPanicsAndTakesNothingForged etcdstore:FuzzFormat_DecodersNeverPanic
+	projection:FuzzRestorer natsbus:FuzzSegment_HostileBytesNeverPanic natsbus:FuzzFrame_OpenNeverPanicsAndTakesNothingForged etcdstore:FuzzFormat_DecodersNeverPanic
 fuzz: # every target for FUZZTIME
 	@for t in $(TARGETS); do go test ./$${t%:*} -run '^$$' -fuzz "^$${t#*:}$$" $(FUZZ) || exit 1; done
 

@@ -35,7 +35,7 @@ var (
 			MaxLost: rapid.IntRange(0, 100).Draw(t, "losses"), LostDelay: genMillis.Draw(t, "delay"),
 			Backoff:  events.Backoff{Base: genMillis.Draw(t, "base"), Max: genMillis.Draw(t, "max")},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Priority: rapid.Int64().Draw(t, "priority"),
-			Retain: genMillis.Draw(t, "retain")}
+			Retain: genMillis.Draw(t, "retain"), RetainCount: rapid.IntRange(1, 1_000_000).Draw(t, "retain count")}
 	})
 	genError = rapid.Custom(func(t *rapid.T) *events.Error {
 		e := &events.Error{Code: genText.Draw(t, "code"), Message: genText.Draw(t, "message"), Retryable: rapid.Bool().Draw(t, "retryable"),

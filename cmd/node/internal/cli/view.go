@@ -136,7 +136,8 @@ func viewPolicy(p events.Policy) object {
 		existing = "run-again"
 	}
 	return object{"timeout": p.Timeout.String(), "max_attempts": p.MaxAttempts, "max_lost": p.MaxLost, "lost_delay": p.LostDelay.String(),
-		"backoff_base": p.Backoff.Base.String(), "backoff_max": p.Backoff.Max.String(), "existing": existing, "retain": p.Retain.String()}
+		"backoff_base": p.Backoff.Base.String(), "backoff_max": p.Backoff.Max.String(), "existing": existing, "retain": p.Retain.String(),
+		"retain_count": p.RetainCount}
 }
 
 // nodeView is a member as JSON shows it.
