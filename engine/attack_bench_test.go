@@ -128,12 +128,17 @@ func (b *bench) next(sender string, lane uint8, commands ...command) *letter {
 }
 
 // deliver puts a batch into the owner's inbox, which may be a copy of one that was there before.
-func (b *bench) deliver(l *letter) {
+func (b *bench) deliver(l *letter) { b.put(l, false) }
+
+// post is deliver by way of the mailbox.
+func (b *bench) post(l *letter) { b.put(l, true) }
+
+func (b *bench) put(l *letter, mailed bool) {
 	copied, err := decodeBatch(l.batch.encode())
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.own.inbox.put(delivery{copied, func(_ *batch, a []answer) { l.got = append(l.got, a) }})
+	b.own.inbox.put(delivery{batch: copied, letter: mailed, reply: func(_ *batch, a []answer) { l.got = append(l.got, a) }})
 }
 
 // turn lets the owner take one turn, which must succeed.

@@ -78,7 +78,7 @@ func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
 	finished(b)
 	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
 	b.deliver(l)
-	b.deliver(l)
+	b.post(l)
 	b.turn()
 	b.assign()
 	b.accept(laneWork, report(b.task(), succeeded))

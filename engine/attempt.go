@@ -63,6 +63,11 @@ func (x *executor) execute(a *attempt) {
 		return
 	}
 	params, err := a.parameters()
+	if errors.Is(err, errUnread) { // the task is not to blame
+		a.m.log.Warn("attempt waits for its parameters", "task", a.Task, "err", err)
+		out, returned = Outcome{Snooze: snoozeUnread}, true
+		return
+	}
 	if err != nil {
 		out, returned = Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, true
 		return
@@ -85,15 +90,25 @@ func crashed(problem any) Outcome {
 	return Outcome{Err: &events.Error{Code: events.CodePanic, Message: message, Retryable: true}, Next: byPolicy}
 }
 
+// snoozeUnread is how long a task waits whose parameters could not be read.
+const snoozeUnread = 5 * time.Second
+
 // byPolicy marks a failure whose next attempt follows from the recorded policy.
 var byPolicy = time.Unix(1, 0)
+
+var errUnread = errors.New("parameters cannot be read at the moment")
 
 // parameters returns the JSON text, from the journal when the owner does not hold it.
 func (a *attempt) parameters() ([]byte, error) {
 	if a.paramsAt != 0 {
 		p, err := a.m.payloadAt(a.ctx, a.shard, a.paramsAt)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrTrimmed):
+			return nil, fmt.Errorf("parameters are no longer kept: %w", err)
+		case errors.Is(err, events.ErrDamaged):
 			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", errUnread, err)
 		}
 		a.params = p
 	}

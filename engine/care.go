@@ -17,13 +17,19 @@ const (
 	compactKeep = 10 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
 	defragmentAfter = 10 * time.Minute
+	// defragmentAgain is the time after one that failed.
+	defragmentAgain = 30 * time.Second
 	// presumedQuota is etcd's default, until the store has told its own.
 	presumedQuota = 2 << 30
 	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
 	liveShare = 4
 )
 
-// care keeps an eye on the store, brakes before it is full, and, on the owner of shard 0, keeps it small.
+// fullStore says why nothing can be recorded, and the remedy.
+const fullStore = "the store is full: compact, defragment and disarm the alarm"
+
+// care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, and the process
+// that etcd runs in defragments.
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
@@ -32,9 +38,7 @@ func (m *member) care(ctx context.Context) error {
 		u, err := m.store.Usage(ctx)
 		if err == nil {
 			m.weigh(u)
-			if m.view.Load().Owners[0].Node == m.session.ID {
-				err = k.keep(ctx, u, time.Now())
-			}
+			err = k.keep(ctx, u, time.Now())
 		}
 		if err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "store is not cared for", "err", err)
@@ -53,7 +57,7 @@ func (m *member) weigh(u Usage) {
 	why := ""
 	switch {
 	case u.Full:
-		why = fmt.Sprintf("the store is full (%d of %d bytes): compact, defragment and disarm the alarm", u.Size, u.Quota)
+		why = fmt.Sprintf("%s (%d of %d bytes)", fullStore, u.Size, u.Quota)
 	case u.InUse >= u.Quota/5*4:
 		why = fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
 	}
@@ -66,13 +70,14 @@ func (m *member) weigh(u Usage) {
 	}
 }
 
-// keeping is what the owner of shard 0 remembers of the store.
+// keeping is what a node remembers of the store.
 type keeping struct {
 	m            *member
 	seen         []seenRevision
 	compacted    time.Time
 	low          int64 // least bytes in use since the last compaction
 	defragmented time.Time
+	full         bool // at the last look
 }
 
 type seenRevision struct {
@@ -83,17 +88,24 @@ type seenRevision struct {
 // keep compacts and defragments when it is time.
 func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
 	k.seen = append(k.seen, seenRevision{u.Revision, now})
+	for len(k.seen) > 1 && now.Sub(k.seen[1].at) >= compactKeep {
+		k.seen = k.seen[1:]
+	}
 	if k.low == 0 || u.InUse < k.low {
 		k.low = u.InUse
 	}
 	var errs []error
-	if now.Sub(k.compacted) >= compactAfter || u.InUse-k.low >= compactBytes || u.Full {
+	first := k.m.view.Load().Owners[0].Node == k.m.session.ID
+	if first && (now.Sub(k.compacted) >= compactAfter || u.InUse-k.low >= compactBytes || u.Full) {
 		errs = append(errs, k.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
-	if (wasteful || u.Full && u.InUse < u.Quota/5*4) && now.Sub(k.defragmented) >= defragmentAfter {
+	stillFull := u.Full && k.full // what was compacted at the first look is free by now; etcd does not tell while it is full
+	k.full = u.Full
+	if (wasteful || stillFull) && now.Sub(k.defragmented) >= defragmentAfter {
 		k.defragmented = now
 		if err := k.m.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
+			k.defragmented = now.Add(defragmentAgain - defragmentAfter)
 			errs = append(errs, err)
 		}
 	}
@@ -102,14 +114,10 @@ func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
 
 // compact forgets what was replaced or removed before the newest revision that was seen long enough ago.
 func (k *keeping) compact(ctx context.Context, now time.Time) error {
-	var old int64
-	for len(k.seen) > 0 && now.Sub(k.seen[0].at) >= compactKeep {
-		old, k.seen = k.seen[0].revision, k.seen[1:]
-	}
-	if old == 0 {
+	if now.Sub(k.seen[0].at) < compactKeep {
 		return nil
 	}
-	if err := k.m.store.Compact(ctx, old); err != nil {
+	if err := k.m.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, ErrRefused) {
 		return err
 	}
 	k.compacted, k.low = now, 0

@@ -279,9 +279,27 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doRunNow, "")
 }
 
-// Retry gives a task that has ended a new run with a fresh budget, now.
+// Retry gives a task that has ended a new run with a fresh budget, now. It is a *StateError when the parameters are no
+// longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, doRetry, "")
+	a, err := c.ask(ctx, id, laneSubmit, &operateCommand{Task: id, Do: doRetry})
+	for try := 0; (a.code == answerMerge || a.code == answerChanged) && try < mergeTries; try++ {
+		a, err = c.retryWith(ctx, id)
+	}
+	return err
+}
+
+// retryWith lets the command bring the parameters, as the last run had them.
+func (c *Client) retryWith(ctx context.Context, id events.TaskID) (answer, error) {
+	t, err := c.GetLinear(ctx, id)
+	if err != nil {
+		return answer{}, err
+	}
+	if t.ParamsElided && t.Params == nil {
+		return answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
+	}
+	return c.ask(ctx, id, laneSubmit, &mergeCommand{Life: t.Created, Seq: t.Seq,
+		Submit: submitCommand{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
 }
 
 // Suspend keeps a task from starting until Resume; a running attempt goes on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type decider struct {
 	now    events.Millis
 	origin int    // of the batch being decided; 0 = the owner itself
 	brake  string // why no task is created; "" = tasks are
+	drop   bool   // what the journal alone holds may be dropped any time, and the parameters of a final task with it
 
 	liveLimit int64                                      // bytes of live tasks; 0 = any
 	note      func(t *projection.Task, ev *events.Event) // told of every event and the task after it
@@ -83,7 +85,7 @@ func (d *decider) submit(c *submitCommand) answer {
 	case t == nil && d.state.Live() >= maxLiveTasks:
 		return overload("shard holds %d unfinished tasks", maxLiveTasks)
 	case t == nil && d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
-		return overload("tasks of the shard take %d bytes, the store has room for %d", d.state.LiveBytes(), d.liveLimit)
+		return overload("%s", tooLarge(d.state.LiveBytes(), d.liveLimit))
 	case t == nil:
 		t = d.emit(c.Task, nil, c.RequestID, &events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
 			NotBefore: max(c.NotBefore, d.now), Params: c.Params})
@@ -97,10 +99,26 @@ func (d *decider) submit(c *submitCommand) answer {
 		return joined(t)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
 		return joined(t)
+	case d.forgot(t):
+		return d.rerun(t, c)
 	case c.Merges:
 		return answer{code: answerMerge, joined: true}
 	}
 	return d.join(t, c)
+}
+
+// forgot reports that a task has ended and nothing keeps its parameters for a further run.
+func (d *decider) forgot(t *projection.Task) bool { return d.drop && t.Final() && t.ParamsElided }
+
+// rerun gives a task that has ended a new run with parameters of its own.
+func (d *decider) rerun(t *projection.Task, c *submitCommand) answer {
+	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.now)})
+	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
+	return joined(t)
+}
+
+func tooLarge(live, limit int64) string {
+	return fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d", live, limit)
 }
 
 // overload refuses a submit for now.
@@ -165,6 +183,9 @@ func (d *decider) merge(c *mergeCommand) answer {
 	t := d.state.Task(c.Submit.Task)
 	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
 		return answer{code: answerChanged}
+	}
+	if d.forgot(t) {
+		return d.rerun(t, &c.Submit)
 	}
 	if t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params) {
 		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params})
@@ -325,6 +346,9 @@ func (d *decider) operate(c *operateCommand) answer {
 	}
 	if c.Task == events.Settings {
 		return refused(answerState, "the settings of the cluster are no task to %s", c.Do)
+	}
+	if c.Do == doRetry && d.forgot(t) {
+		return answer{code: answerMerge}
 	}
 	body, ok := d.operation(t, c)
 	if !ok {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,7 +10,8 @@ import (
 // and never blocks.
 type delivery struct {
 	*batch
-	reply func(b *batch, answers []answer)
+	reply  func(b *batch, answers []answer)
+	letter bool // it came through the store
 }
 
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
@@ -29,11 +31,19 @@ type mail struct {
 	lost  []string
 }
 
+// put adds a delivery, unless a copy waits that came the same way: senders repeat themselves for as long as an owner is held
+// up.
 func (i *inbox) put(d delivery) {
 	i.mu.Lock()
-	i.lanes[d.lane] = append(i.lanes[d.lane], d)
+	if !slices.ContainsFunc(i.lanes[d.lane], d.repeats) {
+		i.lanes[d.lane] = append(i.lanes[d.lane], d)
+	}
 	i.mu.Unlock()
 	i.ring()
+}
+
+func (d delivery) repeats(other delivery) bool {
+	return d.number == other.number && d.sender == other.sender && d.letter == other.letter
 }
 
 func (i *inbox) lose(node string) {
@@ -142,7 +152,7 @@ func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
 		f := h.r.nextFlight(l, h.shard, laneID)
 		l.mu.Unlock()
 		if f != nil {
-			lanes[laneID] = append(lanes[laneID], delivery{f.batch, h.r.replyHere(h.shard)})
+			lanes[laneID] = append(lanes[laneID], delivery{batch: f.batch, reply: h.r.replyHere(h.shard)})
 		}
 	}
 	return lanes

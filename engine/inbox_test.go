@@ -34,3 +34,18 @@ func TestInbox_WhatDoesNotFitGoesBackInFront(t *testing.T) {
 		t.Error("the owner was not woken")
 	}
 }
+
+func TestInbox_KeepsOneCopyOfABatchForEachWayItCame(t *testing.T) {
+	in := newInbox()
+	for range 3 {
+		for _, letter := range []bool{false, true} {
+			for number := range uint64(2) {
+				in.put(delivery{batch: &batch{sender: "a", number: number + 1, lane: laneWork}, letter: letter})
+			}
+		}
+	}
+	in.put(delivery{batch: &batch{sender: "b", number: 1, lane: laneWork}})
+	if got := len(in.take(&mail{}).lanes[laneWork]); got != 5 {
+		t.Errorf("%d batches wait, want 5", got)
+	}
+}

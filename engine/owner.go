@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +43,7 @@ type owner struct {
 	covers    int64                // bytes of the tail that it is to cover, while it is being taken
 	snapshots *snapshots
 	trims     *trims
+	searches  sync.Map // the awaitCommands that the journal is being searched for
 
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
@@ -97,7 +100,7 @@ func newOwner(m *member, o Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
 		inbox: newInbox(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
-	own.snapshots, own.trims = newSnapshots(own, have.pointer), newTrims(own)
+	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
 	own.publishView()
 	return own
 }
@@ -173,7 +176,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
-	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit()}
+	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
 
 	for _, node := range in.lost {
 		if !d.lose(node) {
@@ -237,7 +240,47 @@ func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 			return revision, err
 		}
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
+		o.refuseNew()
 	}
+}
+
+// refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks.
+func (o *owner) refuseNew() {
+	if !o.m.mayRead() {
+		return // the session may be over: another owner may decide them
+	}
+	in := o.inbox.take(&mail{})
+	var rest []delivery
+	for _, d := range in.lanes[laneSubmit] {
+		if _, done := o.decided(d.batch); done || !o.onlyCreates(d.batch) {
+			rest = append(rest, d)
+			continue
+		}
+		answers := make([]answer, len(d.commands))
+		for i := range answers {
+			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
+		}
+		o.remember(projection.SenderLane{Sender: d.sender, Lane: d.lane}, d.number, answers)
+		d.reply(d.batch, answers)
+	}
+	in.lanes[laneSubmit] = rest
+	for lane := range in.lanes {
+		o.inbox.putBack(uint8(lane), in.lanes[lane])
+	}
+	for _, node := range in.lost {
+		o.inbox.lose(node)
+	}
+}
+
+// onlyCreates reports whether every command submits a task that does not exist.
+func (o *owner) onlyCreates(b *batch) bool {
+	for _, c := range b.commands {
+		submit, ok := c.(*submitCommand)
+		if !ok || o.state.Task(submit.Task) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // abandon gives back the slots that were taken for starts which will not happen.

@@ -291,9 +291,11 @@ func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*load
 	if errors.Is(err, ErrTrimmed) { // snapshots went past it
 		return p.m.loadShard(ctx, shard)
 	}
-	if err == nil {
-		have.pointer, err = p.m.store.Pointer(ctx, shard)
+	if err != nil {
+		return nil, err
 	}
+	pointer, err := p.m.readPointer(ctx, shard)
+	have.pointTo(pointer)
 	return have, err
 }
 

@@ -219,7 +219,8 @@ type Snapshots interface {
 	// newest, not of the ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out
 	// of seen.
 	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
-	// Pointer reads the pointer linearizably. A pointer that cannot be read wraps events.ErrDamaged.
+	// Pointer reads the pointer linearizably. It wraps events.ErrDamaged, and returns the revision alone, when its value
+	// makes no sense.
 	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
 	// Parts yields the parts in order, unchecked. A missing one yields ErrTrimmed and ends it.
 	Parts(ctx context.Context, shard int, s Snapshot) iter.Seq2[[]byte, error]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -87,8 +88,11 @@ func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
 			}
 		}
 		if copied != nil {
-			if err := o.m.recall(ctx, o.ownership.Shard, copied); err != nil {
+			if err := o.m.recall(ctx, o.ownership.Shard, copied); errors.Is(err, events.ErrDamaged) {
 				return refused(answerInvalid, "task %s: %v", c.Task, err)
+			} else if err != nil && c.Linear {
+				o.log.WarnContext(ctx, "a question waits for the journal or the archive", "err", err)
+				return tryLater(ctx)
 			}
 		}
 		return taskAnswer(copied)
@@ -104,17 +108,31 @@ func taskAnswer(t *projection.Task) answer {
 	return answer{life: t.Created, data: w.B}
 }
 
-// recall fills in what a finished task has left to the journal.
+// tryLater lets a question be asked again after a pause.
+func tryLater(ctx context.Context) answer {
+	select {
+	case <-ctx.Done():
+	case <-time.After(readAgain):
+	}
+	return answer{code: answerTryAgain}
+}
+
+// readAgain is the pause before what could not be read is tried again.
+const readAgain = time.Second
+
+// recall fills in what a finished task has left to the journal, as far as that is kept.
 func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err error) {
 	if t.ParamsElided && t.Params == nil {
-		if t.Params, err = m.payloadAt(ctx, shard, t.ParamsAt); err != nil {
+		if t.Params, err = m.payloadAt(ctx, shard, t.ParamsAt); err != nil && !errors.Is(err, ErrTrimmed) {
 			return err
 		}
 	}
 	if t.ResultElided {
-		t.Result, err = m.payloadAt(ctx, shard, t.Outcome)
+		if t.Result, err = m.payloadAt(ctx, shard, t.Outcome); err != nil && !errors.Is(err, ErrTrimmed) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // payloadAt reads the parameters or the result that an event carries.
@@ -131,7 +149,7 @@ func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (even
 	case *events.Succeeded:
 		return b.Result, nil
 	}
-	return nil, fmt.Errorf("event %s is %s and carries no payload", ev.Position, ev.Kind())
+	return nil, fmt.Errorf("%w: event %s is %s and carries no payload", events.ErrDamaged, ev.Position, ev.Kind())
 }
 
 // eventAt reads one event.
@@ -193,11 +211,8 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 	attempt := t.Attempt
 	for ref := t.Last; ref != 0; {
 		ev, err := eventAt(ctx, o.m.records(), o.ownership.Shard, ref)
-		if errors.Is(err, ErrTrimmed) {
-			return answer{code: answerNotKept}
-		}
 		if err != nil {
-			return refused(answerInvalid, "%v", err)
+			return o.unread(ctx, err)
 		}
 		if out, ok := endOfRun(ev, t.Created); ok && out.run == run {
 			out.attempt = attempt
@@ -211,15 +226,17 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 	return answer{code: answerNotFound}
 }
 
-// searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run.
+// searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run. It may
+// take longer than the patience of who asks: of those who ask the same, one searches.
 func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
+	if _, begun := o.searches.LoadOrStore(*c, true); begun {
+		return tryLater(ctx)
+	}
+	defer o.searches.Delete(*c)
 	var attempt uint32
 	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
-		if errors.Is(err, ErrTrimmed) {
-			return answer{code: answerNotKept}
-		}
 		if err != nil {
-			return answer{code: answerTryAgain}
+			return o.unread(ctx, err)
 		}
 		e, err := events.Decode(rec.Data)
 		if err != nil {
@@ -240,6 +257,18 @@ func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 		}
 	}
 	return answer{code: answerNotFound}
+}
+
+// unread answers for an outcome that could not be read.
+func (o *owner) unread(ctx context.Context, err error) answer {
+	switch {
+	case errors.Is(err, ErrTrimmed):
+		return answer{code: answerNotKept}
+	case errors.Is(err, events.ErrDamaged):
+		return refused(answerInvalid, "%v", err)
+	}
+	o.log.WarnContext(ctx, "a question waits for the journal or the archive", "err", err)
+	return tryLater(ctx)
 }
 
 // endOfRun reads the outcome from an event alone.
@@ -348,10 +377,17 @@ func (o *owner) info(c *infoCommand) answer {
 
 // degraded says what works no more; "" = everything does.
 func (o *owner) degraded() string {
-	if problem := o.trims.problem.Load(); problem != nil {
-		return cmp.Or(*o.m.brake.Load(), "not trimmed: "+*problem)
+	why := *o.m.brake.Load()
+	if limit := o.m.liveLimit(); why == "" && o.state.LiveBytes() >= limit {
+		why = tooLarge(o.state.LiveBytes(), limit)
 	}
-	return *o.m.brake.Load()
+	if problem := o.trims.problem.Load(); why == "" && problem != nil {
+		why = "not trimmed: " + *problem
+	}
+	if problem := o.snapshots.trouble(); why == "" && problem != "" {
+		why = "no snapshot: " + problem
+	}
+	return why
 }
 
 func decodeInfo(data []byte) (s ShardInfo, err error) {

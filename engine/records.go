@@ -65,11 +65,14 @@ func (r records) Entry(ctx context.Context, shard int, number uint64) (Record, e
 	if !errors.Is(err, ErrTrimmed) || r.archive == nil {
 		return rec, err
 	}
-	for rec, archived := range r.archive.ReadArchive(ctx, shard, number) {
-		if archived != nil || rec.Number != number {
-			return Record{}, errors.Join(err, archived)
+	for rec, unread := range r.archive.ReadArchive(ctx, shard, number) {
+		switch {
+		case unread != nil:
+			return Record{}, unread // where the archive is away or damaged, the entry is not gone
+		case rec.Number == number:
+			return rec, nil
 		}
-		return rec, nil
+		break
 	}
 	return Record{}, err
 }

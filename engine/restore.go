@@ -40,25 +40,49 @@ func (r records) restore(ctx context.Context, shard int, s Snapshot) (*projectio
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
 	}
 	restorer := projection.NewRestorer(shard)
-	sums := sha256.New()
-	for part, err := range r.store.Parts(ctx, shard, s) {
-		if err != nil {
-			return fail(err)
-		}
-		sum := sha256.Sum256(part)
-		sums.Write(sum[:])
-		if err := restorer.Add(part); err != nil {
-			return fail(fmt.Errorf("%w: %w", events.ErrDamaged, err))
-		}
+	hash, err := r.sum(ctx, shard, s, restorer.Add)
+	if err != nil {
+		return fail(err)
 	}
 	state, err := restorer.Done()
-	if err == nil && (events.Hash(sums.Sum(nil)) != s.Hash || state.Number != s.Entry) {
-		err = errors.New("it is not the one that the pointer names")
+	if err == nil && (hash != s.Hash || state.Number != s.Entry) {
+		err = errOther
 	}
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", events.ErrDamaged, err))
 	}
 	return state, nil
+}
+
+var errOther = errors.New("it is not the one that the pointer names")
+
+// sum passes the parts of a snapshot on and returns their hash.
+func (r records) sum(ctx context.Context, shard int, s Snapshot, each func(part []byte) error) (events.Hash, error) {
+	sums := sha256.New()
+	for part, err := range r.store.Parts(ctx, shard, s) {
+		if err != nil {
+			return events.Hash{}, err
+		}
+		sum := sha256.Sum256(part)
+		sums.Write(sum[:])
+		if err := each(part); err != nil {
+			return events.Hash{}, fmt.Errorf("%w: %w", events.ErrDamaged, err)
+		}
+	}
+	return events.Hash(sums.Sum(nil)), nil
+}
+
+// intact reports with an error that a snapshot is not stored as it was made: it wraps events.ErrDamaged, or ErrTrimmed when
+// a part is gone.
+func (r records) intact(ctx context.Context, shard int, s Snapshot) error {
+	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
+	if err == nil && hash != s.Hash {
+		err = fmt.Errorf("%w: %w", events.ErrDamaged, errOther)
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
+	}
+	return nil
 }
 
 // beginning returns the state that the entries still held go on from: that of no entry, or, where the first ones were

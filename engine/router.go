@@ -140,7 +140,7 @@ func (r *router) dispatch(f *flight) {
 		return
 	}
 	if in, ok := r.owners.Load(f.shard); ok {
-		in.(*inbox).put(delivery{f.batch, r.replyHere(f.shard)})
+		in.(*inbox).put(delivery{batch: f.batch, reply: r.replyHere(f.shard)})
 		return
 	}
 	if r.bus != nil && r.connected.Load() {

@@ -22,7 +22,7 @@ func (m *member) serveShard(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
 			return
 		}
-		o.inbox.put(delivery{b, func(b *batch, answers []answer) {
+		o.inbox.put(delivery{batch: b, reply: func(b *batch, answers []answer) {
 			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers))
 		}})
 	})
@@ -43,7 +43,7 @@ func (m *member) readLetters(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		o.inbox.put(delivery{b, func(b *batch, answers []answer) {
+		o.inbox.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}

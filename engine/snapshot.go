@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,8 +27,9 @@ const (
 	maxTail = 8 << 20
 	// tailShare is that share, of a shard's part of the quota.
 	tailShare = 16
-	// snapshotRetry is the pause after a snapshot that could not be stored.
+	// snapshotRetry is the pause after a snapshot that could not be stored; doubled with each that follows, up to slowRetry.
 	snapshotRetry = 5 * time.Second
+	slowRetry     = 5 * time.Minute
 )
 
 // snapshots stores, beside a shard's owner, the snapshots that the owner takes: part by part, then the pointer. The owner
@@ -35,17 +38,30 @@ type snapshots struct {
 	o    *owner
 	wake chan struct{}
 
+	doubt bool // of run alone: whether the last one was published is not known
+
 	mu      sync.Mutex
-	pointer SnapshotPointer // as this owner knows it
+	damaged []Snapshot      // that this owner could not read
+	pointer SnapshotPointer // as this owner knows it, without the damaged ones
 	entry   uint64          // of the snapshot that is being taken; 0 = none
 	waiting [][]byte        // parts to store
 	whole   bool            // no part follows
 	failed  bool            // the owner gives it up
+	pause   time.Duration   // after the last failure; 0 = the last one succeeded
 	retry   time.Time       // not before
+	problem string          // of the last failure
 }
 
-func newSnapshots(o *owner, pointer SnapshotPointer) *snapshots {
-	return &snapshots{o: o, pointer: pointer, wake: make(chan struct{}, 1)}
+func newSnapshots(o *owner, have *loaded) *snapshots {
+	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: make(chan struct{}, 1)}
+}
+
+// leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
+func (s *snapshots) leaveOut(damaged Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.damaged = append(s.damaged, damaged)
+	s.pointer = s.pointer.without(s.damaged)
 }
 
 // kept returns the pointer as this owner knows it.
@@ -53,6 +69,13 @@ func (s *snapshots) kept() SnapshotPointer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pointer
+}
+
+// trouble is why the last snapshot was given up; "" = it was not.
+func (s *snapshots) trouble() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
 }
 
 // due reports whether a tail of so many bytes asks for a snapshot now.
@@ -107,9 +130,18 @@ func (s *snapshots) run(ctx context.Context) {
 	var made Snapshot
 	sums := sha256.New()
 	for {
+		var again <-chan time.Time
+		if s.doubt {
+			again = time.After(snapshotRetry)
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-again:
+			if err := s.look(ctx); err != nil && ctx.Err() == nil {
+				s.o.log.WarnContext(ctx, "whether the last snapshot counts is not known yet", "err", err)
+			}
+			continue
 		case <-s.wake:
 		}
 		entry, parts, whole := s.next()
@@ -158,13 +190,31 @@ func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, s
 func (s *snapshots) publish(ctx context.Context, made Snapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.m.ttl)
 	defer cancel()
+	if s.doubt {
+		if err := s.look(ctx); err != nil {
+			return err
+		}
+	}
 	pointer, err := s.o.m.store.Publish(ctx, s.o.ownership, s.kept(), made)
-	if err != nil {
+	if s.doubt = err != nil; s.doubt {
 		return fmt.Errorf("publish: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pointer, s.entry = pointer, 0
+	s.pointer, s.entry, s.pause, s.problem = pointer, 0, 0, ""
+	return nil
+}
+
+// look reads the pointer again: the snapshot before may have been published although nobody heard of it.
+func (s *snapshots) look(ctx context.Context) error {
+	pointer, err := s.o.m.readPointer(ctx, s.o.ownership.Shard)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubt, s.pointer = false, pointer.without(s.damaged)
+	s.o.trims.ring()
 	return nil
 }
 
@@ -173,13 +223,21 @@ func (s *snapshots) giveUp(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.o.log.Warn("snapshot is given up; the journal grows until one succeeds", "entry", s.entry, "err", err)
-	s.entry, s.waiting, s.failed, s.retry = 0, nil, true, time.Now().Add(snapshotRetry)
+	s.pause = min(max(2*s.pause, snapshotRetry), slowRetry)
+	s.entry, s.waiting, s.failed, s.retry, s.problem = 0, nil, true, time.Now().Add(s.pause), err.Error()
 }
 
 // takeSnapshot works a little on the shard's snapshot, and begins one when the tail of the journal is long. It reports
 // whether to go on at once. The state is that of a committed entry here, between two turns.
 func (o *owner) takeSnapshot() bool {
 	began := time.Now()
+	more, failed := o.snapshots.wants()
+	if failed && o.covers > 0 {
+		o.tail, o.covers = o.tail+o.covers, 0
+		if o.snapshot != nil {
+			o.endSnapshot()
+		}
+	}
 	if o.snapshot == nil {
 		if o.head.Number == o.covered || !o.snapshots.due(o.tail, o.m.usage.Load().Quota, began) {
 			return false
@@ -188,15 +246,9 @@ func (o *owner) takeSnapshot() bool {
 		o.covers, o.tail = o.tail, 0
 		o.snapshots.begin(o.head.Number)
 	}
-	for {
-		more, failed := o.snapshots.wants()
+	for ; more; more, failed = o.snapshots.wants() {
 		if failed {
-			o.tail += o.covers
-			o.endSnapshot()
-			return false
-		}
-		if !more {
-			return false // it rings when it has stored some
+			return true // the next turn ends it
 		}
 		done := o.snapshot.Step(snapshotTasks)
 		o.snapshots.add(o.snapshot.Parts(), done)
@@ -208,6 +260,7 @@ func (o *owner) takeSnapshot() bool {
 			return true
 		}
 	}
+	return false // it rings when it has stored some
 }
 
 func (o *owner) endSnapshot() {
@@ -219,47 +272,91 @@ func (o *owner) endSnapshot() {
 type loaded struct {
 	state   *projection.Shard
 	head    Head
-	pointer SnapshotPointer
-	tail    int64 // bytes of the entries after the newest snapshot
+	pointer SnapshotPointer // without the damaged ones
+	damaged []Snapshot      // that could not be read
+	tail    int64           // bytes of the entries after the newest snapshot
+}
+
+// pointTo takes over a pointer, less what is known to be damaged: no trim may rely on that, and the next snapshot to be
+// published takes its place.
+func (l *loaded) pointTo(p SnapshotPointer) { l.pointer = p.without(l.damaged) }
+
+func (p SnapshotPointer) without(damaged []Snapshot) SnapshotPointer {
+	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s Snapshot) bool { return slices.Contains(damaged, s) })
+	return p
 }
 
 // loadShard reads the newest snapshot of a shard that can be read, and the journal from there. Snapshots that cannot be read are
-// passed over: the one before, or the journal's beginning, lead to the same state.
+// passed over: the one before, or all entries from the first on, lead to the same state.
 func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 	for {
-		pointer, err := m.store.Pointer(ctx, shard)
+		pointer, err := m.readPointer(ctx, shard)
 		if err != nil {
-			return nil, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
+			return nil, err
 		}
 		have, err := m.loadFrom(ctx, shard, pointer)
 		if !errors.Is(err, ErrTrimmed) {
 			return have, err
 		}
-		again, unread := m.store.Pointer(ctx, shard)
+		again, unread := m.readPointer(ctx, shard)
 		if unread != nil {
-			return nil, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, unread)
+			return nil, unread
 		}
-		if again.Revision == pointer.Revision {
+		if again.Revision != pointer.Revision {
+			continue // newer snapshots have taken the place of those
+		}
+		whole := m.records()
+		if whole.archive == nil {
 			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, and its journal does not begin at entry 1: %w", events.ErrDamaged, shard, err)
 		}
+		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
+		have = newLoaded(shard, pointer, pointer.Kept)
+		if err := have.replay(whole.Read(ctx, shard, 1)); err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, nor all its entries: %w", events.ErrDamaged, shard, err)
+		}
+		return have, ctx.Err()
 	}
 }
 
+// readPointer reads a shard's snapshot pointer. A damaged one points to nothing.
+func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, error) {
+	pointer, err := m.store.Pointer(ctx, shard)
+	if errors.Is(err, events.ErrDamaged) {
+		m.log.ErrorContext(ctx, "snapshot pointer cannot be read, the entries are", "shard", shard, "err", err)
+		return SnapshotPointer{Revision: pointer.Revision}, nil
+	}
+	if err != nil {
+		return pointer, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
+	}
+	return pointer, nil
+}
+
+// loadFrom reads the newest of the snapshots that can be read, and the journal from there, or the whole journal.
 func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointer) (*loaded, error) {
+	var damaged []Snapshot
 	for _, s := range pointer.Kept {
 		have, err := m.restore(ctx, shard, s)
 		switch {
 		case err == nil:
-			have.pointer = pointer
+			have.damaged = damaged
+			have.pointTo(pointer)
 			return have, m.replay(ctx, shard, have)
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
 			m.log.ErrorContext(ctx, "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
+			damaged = append(damaged, s)
 		default:
 			return nil, err
 		}
 	}
-	have := &loaded{state: projection.NewShard(shard), pointer: pointer}
+	have := newLoaded(shard, pointer, damaged)
 	return have, m.replay(ctx, shard, have)
+}
+
+// newLoaded is a shard before its first entry.
+func newLoaded(shard int, pointer SnapshotPointer, damaged []Snapshot) *loaded {
+	l := &loaded{state: projection.NewShard(shard), damaged: damaged}
+	l.pointTo(pointer)
+	return l
 }
 
 // restore reads a snapshot and the entry that it is the state after.
@@ -284,18 +381,22 @@ func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, e
 
 // replay reads the journal behind the given state up to its end.
 func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
-	for rec, err := range m.store.Read(ctx, shard, have.head.Number+1) {
+	return have.replay(m.store.Read(ctx, shard, have.head.Number+1))
+}
+
+func (l *loaded) replay(journal iter.Seq2[Record, error]) error {
+	for rec, err := range journal {
 		if err != nil {
-			return fmt.Errorf("read journal of shard %d: %w", shard, err)
+			return fmt.Errorf("read journal after entry %d: %w", l.head.Number, err)
 		}
 		e, err := events.Decode(rec.Data)
 		if err == nil {
-			err = have.state.Replay(e)
+			err = l.state.Replay(e)
 		}
 		if err != nil {
-			return fmt.Errorf("replay entry %d of shard %d: %w", rec.Number, shard, err)
+			return fmt.Errorf("replay entry %d: %w", rec.Number, err)
 		}
-		have.head, have.tail = rec.Head, have.tail+int64(len(rec.Data))
+		l.head, l.tail = rec.Head, l.tail+int64(len(rec.Data))
 	}
 	return nil
 }

@@ -141,11 +141,17 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 // combine is the second step of a submit that met an existing task.
 func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge Merger) (answer, error) {
 	stored, err := c.Get(ctx, cmd.Task)
+	if err == nil && stored.ParamsElided && stored.Params == nil {
+		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
+	}
 	if errors.Is(err, ErrNotFound) {
 		return c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
 	}
 	if err != nil {
 		return answer{}, err
+	}
+	if stored.ParamsElided && stored.Params == nil {
+		return answer{}, &StateError{Task: cmd.Task, Problem: "cannot combine parameters: the stored ones are no longer kept"}
 	}
 	text, err := stored.Params.JSON()
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"sync/atomic"
 	"time"
+
+	"taskledger/events"
 )
 
 const (
@@ -15,6 +17,9 @@ const (
 	trimEvery = 5 * time.Second
 	// trimRetry is the pause after a failure.
 	trimRetry = 2 * time.Second
+	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets short
+	// bit by bit.
+	segmentsAtOnce = 16
 )
 
 // trims keeps a shard's journal short, beside its owner: entries that even the older snapshot covers are archived, read
@@ -27,6 +32,7 @@ type trims struct {
 	archived atomic.Uint64          // last entry in the archive, as far as known
 
 	head     ArchiveHead
+	intact   int64      // revision of the pointer whose snapshots were read back
 	known    bool       // head was read
 	settling []settling // acknowledged, and not yet read back
 	settled  uint64     // last entry that was read back
@@ -100,6 +106,10 @@ func (t *trims) step(ctx context.Context) error {
 			return err
 		}
 		until = min(until, t.settled+1)
+		pointer = t.o.snapshots.kept() // under load newer ones have come meanwhile, which cover no less
+	}
+	if err := t.relyOn(ctx, pointer); err != nil {
+		return err
 	}
 	if t.first.Load() >= until {
 		return nil
@@ -117,6 +127,27 @@ func (t *trims) step(ctx context.Context) error {
 }
 
 func (t *trims) shard() int { return t.o.ownership.Shard }
+
+// relyOn reads both snapshots back, once: what is trimmed stands in them alone. A damaged one is left out from now on.
+func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
+	if t.intact == pointer.Revision {
+		return nil
+	}
+	for _, s := range pointer.Kept {
+		err := t.o.m.records().intact(ctx, t.shard(), s)
+		switch {
+		case err == nil:
+			continue
+		case t.o.snapshots.kept().Revision != pointer.Revision:
+			t.ring() // a newer snapshot came between
+		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
+			t.o.snapshots.leaveOut(s)
+		}
+		return err
+	}
+	t.intact = pointer.Revision
+	return nil
+}
 
 // settle archives the entries before until, and reads back what has been archived for long enough to be durable.
 func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error {
@@ -138,7 +169,9 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		t.archived.Store(head.Entry)
 	}
 	if err := t.archive(ctx, archive, until); err != nil {
-		t.known = !errors.Is(err, ErrConflict) // somebody else may have written: look again
+		if errors.Is(err, ErrConflict) { // somebody else has written, or the archive has lost some: look again
+			t.known, t.settled = false, 0
+		}
 		return err
 	}
 	return t.readSettled(ctx, archive)
@@ -151,7 +184,9 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 		if err := t.readBack(ctx, archive, oldest); err != nil {
 			return err
 		}
-		t.settled, t.settling = oldest.head.Entry, t.settling[1:]
+		t.settled = oldest.head.Entry
+		*oldest = settling{}
+		t.settling = t.settling[1:]
 	}
 	return nil
 }
@@ -162,7 +197,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 		return nil
 	}
 	var segment []Record
-	size := 0
+	size, segments := 0, 0
 	flush := func() error {
 		head, err := archive.Archive(ctx, t.shard(), t.head, segment)
 		if err != nil {
@@ -194,6 +229,10 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 			if err := flush(); err != nil {
 				return err
 			}
+			if segments++; segments == segmentsAtOnce {
+				t.ring()
+				return nil
+			}
 		}
 		segment, size = append(segment, rec), size+len(rec.Data)
 	}
@@ -208,19 +247,30 @@ func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) erro
 	if s.first == 0 {
 		return t.compare(ctx, archive, s.head.Entry)
 	}
-	for rec, err := range t.o.m.store.Read(ctx, t.shard(), s.first) {
-		if s.entries != nil && s.entries[len(s.entries)-1].Number == s.head.Entry {
-			break
-		}
-		if err != nil {
+	entries := s.entries
+	if entries == nil {
+		var err error
+		if entries, err = t.read(ctx, s.first, s.head.Entry); err != nil {
 			return err
 		}
-		s.entries = append(s.entries, rec)
 	}
-	if err := archive.Confirm(ctx, t.shard(), s.head, s.entries); err != nil {
+	if err := archive.Confirm(ctx, t.shard(), s.head, entries); err != nil {
 		return fmt.Errorf("read the archive back: %w", err)
 	}
 	return nil
+}
+
+// read reads entries of the journal.
+func (t *trims) read(ctx context.Context, first, last uint64) (entries []Record, err error) {
+	for rec, err := range t.o.m.store.Read(ctx, t.shard(), first) {
+		if err != nil {
+			return nil, err
+		}
+		if entries = append(entries, rec); rec.Number == last {
+			break
+		}
+	}
+	return entries, nil
 }
 
 // compare compares the archive with the journal, from the journal's first entry up to last.

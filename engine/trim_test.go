@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,14 +18,26 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// shelf is an archive that is never away.
+// shelf is an archive in memory, which can be made to fail.
 type shelf struct {
+	away     atomic.Bool
+	archived atomic.Pointer[time.Time] // first
+
 	mu      sync.Mutex
 	records map[int][]engine.Record // by shard
 	settled time.Duration
 }
 
 func newShelf() *shelf { return &shelf{records: map[int][]engine.Record{}} }
+
+var errAway = errors.New("the archive is away")
+
+func (a *shelf) err() error {
+	if a.away.Load() {
+		return errAway
+	}
+	return nil
+}
 
 func (a *shelf) of(shard int) []engine.Record {
 	a.mu.Lock()
@@ -37,16 +50,21 @@ func (a *shelf) Head(_ context.Context, shard int) (h engine.ArchiveHead, err er
 		h.Entry = all[len(all)-1].Number
 		h.Sequence = h.Entry
 	}
-	return h, nil
+	return h, a.err()
 }
 
 func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.err(); err != nil {
+		return after, err
+	}
 	if uint64(len(a.records[shard])) != after.Entry || entries[0].Number != after.Entry+1 {
 		return after, engine.ErrConflict
 	}
 	a.records[shard] = append(a.records[shard], entries...)
+	now := time.Now()
+	a.archived.CompareAndSwap(nil, &now)
 	last := entries[len(entries)-1].Number
 	return engine.ArchiveHead{Entry: last, Sequence: last}, nil
 }
@@ -56,18 +74,22 @@ func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, e
 	if entries[len(entries)-1].Number != head.Entry || uint64(len(held)) < head.Entry {
 		return engine.ErrConflict
 	}
-	for _, e := range entries {
-		if h := held[e.Number-1]; h.Head != e.Head || !bytes.Equal(h.Data, e.Data) {
+	for i, e := range entries {
+		if h := held[entries[0].Number-1+uint64(i)]; h.Head != e.Head || !bytes.Equal(h.Data, e.Data) {
 			return engine.ErrConflict
 		}
 	}
-	return nil
+	return a.err()
 }
 
 func (a *shelf) Settled() time.Duration { return a.settled }
 
 func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
+		if err := a.err(); err != nil {
+			yield(engine.Record{}, err)
+			return
+		}
 		for _, r := range a.of(shard) {
 			if r.Number >= from && !yield(r, nil) {
 				return
@@ -300,6 +322,53 @@ func dieAt(t *testing.T, at step) {
 			t.Errorf("%s ran %d times", id, n)
 		}
 	}
+}
+
+// halting is a store whose readings of the journal from its first entry on break off once, half-way.
+type halting struct {
+	engine.Store
+	armed  atomic.Bool
+	halted atomic.Bool
+}
+
+func (s *halting) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		n := 0
+		for r, err := range s.Store.Read(ctx, shard, from) {
+			if n++; n == 3 && s.armed.Load() && !s.halted.Swap(true) {
+				yield(engine.Record{}, errors.New("no answer"))
+				return
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// With an archive that takes its time the segment is read from the journal again, to be compared.
+func TestTrim_ReadBackThatBreaksOffIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	archive := newShelf()
+	archive.settled = 2 * time.Second
+	w := &worker{attempts: map[events.TaskID]int{}}
+	s := &halting{}
+	n := c.StartNode("a", func(c *cfg) {
+		s.Store = small{c.Store}
+		c.Store, c.Archive = s, archive
+	}, w)
+	fill(t, n.Client, w, "x", 2000)
+	testcluster.Await(t, "segment", func() bool { return archive.archived.Load() != nil })
+	s.armed.Store(true)
+	testcluster.Await(t, "trim", func() bool {
+		first, err := s.First(within(t), 0)
+		return err == nil && first > 1
+	})
+	if !s.halted.Load() {
+		t.Error("no reading broke off")
+	}
+	wantWhole(t, s, archive, 0)
 }
 
 // endKilled revokes the one lease there is, that of a killed node, so that the test does not wait for its end.

@@ -56,7 +56,7 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 
 // VerifyOptions say what else to check.
 type VerifyOptions struct {
-	Archive  bool         // entries that are in the archive and in the journal must be alike; the client must have an Archive
+	Archive  bool         // every entry must be in the archive or the journal, and alike in both; the client must have an Archive
 	Against  []Checkpoint // entries of their numbers must have their hashes
 	Progress func(shard int, entry uint64)
 }
@@ -105,6 +105,9 @@ func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[ui
 	for {
 		v := verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
 		if err := v.run(ctx, r, o.Archive); err != nil || v.Damage != DamageMissing {
+			if o.Archive && v.From > 1 {
+				v.damaged(DamageMissing, 1, "neither journal nor archive has what was before entry %d: it was dropped, or removed", v.From)
+			}
 			return v.Verification, err
 		}
 		state, err := r.beginning(ctx, v.Shard)
@@ -325,7 +328,7 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 	v.state, v.From, v.snapshots = projection.NewShard(v.Shard), 1, map[uint64]keptSnapshot{}
 	dropped, err := r.dropped(ctx, v.Shard)
 	if err != nil {
-		return err
+		return v.unreadable(err)
 	}
 	kept, err := r.snapshots(ctx, v.Shard)
 	if errors.Is(err, events.ErrDamaged) {

@@ -131,7 +131,8 @@ func (s *Store) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer,
 	}
 	kept, err := decodePointer(resp.Kvs[0].Value)
 	if err != nil {
-		return engine.SnapshotPointer{}, fmt.Errorf("read snapshot pointer of shard %d: %w: %w", shard, events.ErrDamaged, err)
+		return engine.SnapshotPointer{Revision: resp.Kvs[0].ModRevision},
+			fmt.Errorf("read snapshot pointer of shard %d: %w: %w", shard, events.ErrDamaged, err)
 	}
 	return engine.SnapshotPointer{Revision: resp.Kvs[0].ModRevision, Kept: kept}, nil
 }

@@ -104,6 +104,23 @@ func TestRetention_ByCountOfTheShardTheFirstToExpireGoes(t *testing.T) {
 	}
 }
 
+func TestRetention_ByBytesOfTheShardTheFirstToExpireGoes(t *testing.T) {
+	const size = 1 << 18
+	j := newJournal(t)
+	for i := range projection.MaxFinishedBytes/size + 1 {
+		id := events.TaskID(fmt.Sprint("t", i))
+		j.add(id, j.created())
+		j.add(id, &events.Failed{Error: events.Error{Code: "x", Message: strings.Repeat("y", size-200)}, Run: 1})
+		j.seal(time.Millisecond)
+	}
+	if got := j.kept("t0", "t1", "t2", "t63", "t64"); !slices.Equal(got, []events.TaskID{"t1", "t2", "t63", "t64"}) {
+		t.Errorf("kept %v", got)
+	}
+	if j.state.LiveBytes() != 0 {
+		t.Errorf("finished tasks count as %d live bytes", j.state.LiveBytes())
+	}
+}
+
 // Behaviors and policies come and go for years; what nobody has must not stay.
 func TestMemory_KindsWithoutTasksGo(t *testing.T) {
 	j := newJournal(t)

@@ -175,7 +175,7 @@ func (r *Restorer) complete() error {
 		if len(s.tasks) != i+1 {
 			return fmt.Errorf("task %q is there twice", t.ID)
 		}
-		s.bytes += t.bytes()
+		s.weigh(t, 1)
 		s.place(t, s.Time)
 	}
 	return nil

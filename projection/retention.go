@@ -5,10 +5,15 @@ import "container/heap"
 // MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
 const MaxFinished = 100_000
 
+// MaxFinishedBytes is how much, as LiveBytes counts, the finished tasks of a shard may take: as many as a behavior keeps by
+// default, each with the largest result that is kept. Beyond it those that expire first are forgotten.
+const MaxFinishedBytes = 16 << 20
+
 // retention finds the finished task that is forgotten next. A group keeps as many as the policy of the one says that
 // expires first; beyond that, this one goes.
 type retention struct {
 	count   int      // finished tasks of all groups
+	bytes   int64    // that they take
 	order   groups   // those with finished tasks
 	changed []*group // those whose finished tasks have changed since order was made
 }
@@ -93,7 +98,7 @@ func (s *Shard) nextExpiring() *Task {
 // forget removes a finished task.
 func (s *Shard) forget(t *Task) {
 	s.keepImage(t)
-	s.bytes -= t.bytes()
+	s.weigh(t, -1)
 	s.lift(t)
 	s.delist(t)
 }

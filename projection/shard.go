@@ -22,7 +22,7 @@ type Shard struct {
 	id        uint16
 	tasks     map[events.TaskID]*Task
 	rows      []*Task // every task, those first that a snapshot under way has not written
-	bytes     int64   // of all tasks
+	bytes     int64   // of the tasks that are not finished
 	due       queue
 	running   map[string]*queue
 	kinds     map[kindKey]*Kind
@@ -83,7 +83,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		s.enlist(t)
 	} else {
 		s.keepImage(t)
-		s.bytes -= t.bytes()
+		s.weigh(t, -1)
 		s.lift(t)
 		t.fold(ev)
 	}
@@ -98,7 +98,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if t.Final() {
 		t.close()
 	}
-	s.bytes += t.bytes()
+	s.weigh(t, 1)
 	s.place(t, ev.At)
 	return t, nil
 }
@@ -111,8 +111,17 @@ func (s *Shard) Seal(e *events.Entry) {
 		s.senders.record(&e.Origins[i], e.Time)
 	}
 	s.senders.expire(e.Time)
-	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.Finished() > MaxFinished); t = s.nextExpiring() {
+	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.Finished() > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
 		s.forget(t)
+	}
+}
+
+// weigh adds what a task takes, or with sign -1 takes it away, to the bytes of the live or of the finished ones.
+func (s *Shard) weigh(t *Task, sign int64) {
+	if t.Final() {
+		s.retention.bytes += sign * t.bytes()
+	} else {
+		s.bytes += sign * t.bytes()
 	}
 }
 
@@ -340,7 +349,8 @@ func (s *Shard) Len() int      { return len(s.tasks) }
 func (s *Shard) Finished() int { return s.retention.count }
 func (s *Shard) Live() int     { return len(s.tasks) - s.retention.count }
 
-// LiveBytes is about how much memory the tasks take: their parameters, results, ids and texts, and a fixed amount each.
+// LiveBytes is about how much the tasks that are not finished take in a snapshot: their parameters, results, ids and texts,
+// and a fixed amount each.
 func (s *Shard) LiveBytes() int64 { return s.bytes }
 
 // Tasks yields every task, in no order.

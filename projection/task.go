@@ -98,8 +98,8 @@ type Task struct {
 	row int32  // its place in Shard.rows
 }
 
-// taskBytes is what a task takes in memory besides its texts and payloads, rounded up.
-const taskBytes = 400
+// taskBytes is what a task takes in a snapshot besides its texts and payloads, rounded up.
+const taskBytes = 100
 
 // bytes is what the task adds to LiveBytes.
 func (t *Task) bytes() int64 {

@@ -106,7 +106,9 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		m.bytes += bytesOf(t)
+		if !t.Final() {
+			m.bytes += bytesOf(t)
+		}
 		switch {
 		case t.Node != "":
 			if m.running[t.Node] == nil {
@@ -138,7 +140,7 @@ func modelOf(s *projection.Shard, now events.Millis) model {
 
 // bytesOf is what the task adds to LiveBytes.
 func bytesOf(t *projection.Task) int64 {
-	n := 400 + len(t.ID) + len(t.Params) + len(t.Result) + len(strings.Join(t.Requests, ""))
+	n := 100 + len(t.ID) + len(t.Params) + len(t.Result) + len(strings.Join(t.Requests, ""))
 	if t.Error != nil {
 		n += len(t.Error.Code) + len(t.Error.Message)
 		for name, value := range t.Error.Properties {

@@ -38,7 +38,7 @@ internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.o
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
 integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
 integration/mutations |                                                  | rewrites source and runs tests
-tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack | checkers; none of it reaches a user's binary
+tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
 
 func load(t *testing.T) *archtest.Source {

@@ -26,10 +26,12 @@ const (
 
 // Options say what a cluster of a test consists of. The zero value has etcd and NATS.
 type Options struct {
-	NoNATS bool          // no member ever has a bus
-	Shards int           // default 8
-	TTL    time.Duration // of sessions; default 3s
-	Etcd   *EtcdMembers  // reached over the network, by every member with a client of its own; default: one in this process
+	NoNATS    bool          // no member ever has a bus
+	JetStream bool          // NATS keeps streams, and syncs every message
+	Shards    int           // default 8
+	TTL       time.Duration // of sessions; default 3s
+	Quota     int64         // of the etcd in this process, in bytes; 0 = etcd's default
+	Etcd      *EtcdMembers  // reached over the network, by every member with a client of its own; default: one in this process
 }
 
 // Cluster is etcd, NATS, and the nodes and clients that a test starts on them, all in this process. When the test ends,
@@ -38,6 +40,8 @@ type Options struct {
 type Cluster struct {
 	NATS *NATS            // nil without
 	Etcd *clientv3.Client // needs no connection unless Options name an etcd
+	// Endpoint is where the etcd in this process can be reached over the network.
+	Endpoint string
 
 	t       testing.TB
 	options Options
@@ -62,9 +66,12 @@ func New(t testing.TB, o Options) *Cluster {
 	if o.Etcd != nil {
 		c.Etcd = o.Etcd.client()
 	} else {
-		_, c.Etcd = StartEtcd(t)
+		c.Endpoint, c.Etcd = StartSmallEtcd(t, o.Quota)
 	}
-	if !o.NoNATS {
+	switch {
+	case o.JetStream:
+		c.NATS = StartJetStream(t)
+	case !o.NoNATS:
 		c.NATS = StartNATS(t)
 	}
 	t.Cleanup(c.finish)

@@ -1,0 +1,308 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// gauge is a store that is as full as the test says.
+type gauge struct {
+	engine.Store
+	usage atomic.Pointer[engine.Usage]
+}
+
+func (g *gauge) under(c *cfg) { g.Store, c.Store = c.Store, g }
+
+func (g *gauge) Usage(context.Context) (engine.Usage, error) { return *g.usage.Load(), nil }
+
+// show sets the bytes in use, of 16 MiB; the file is always almost that large.
+func (g *gauge) show(percent int64) {
+	const quota = 16 << 20
+	g.usage.Store(&engine.Usage{InUse: quota / 100 * percent, Size: quota - 1, Quota: quota, Revision: 1})
+}
+
+// awaitDegraded waits until shard 0 says so of itself; "" = that nothing is wrong.
+func awaitDegraded(t *testing.T, c *engine.Client, text string) {
+	t.Helper()
+	last := ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("shard 0 says %q", last)
+		}
+	}()
+	testcluster.Await(t, "shard 0 says "+text, func() bool {
+		infos, err := c.Shards(within(t))
+		if err == nil {
+			last = infos[0].Degraded
+		}
+		return err == nil && strings.Contains(last, text) && (text != "" || last == "")
+	})
+}
+
+// wantOverload submits a new task, which must be refused with a cause that contains the text.
+func wantOverload(t *testing.T, by submitter, b engine.Behavior, cause string) {
+	t.Helper()
+	f, err := by.Submit(within(t), b, nil, engine.SubmitOptions{ID: "refused"})
+	var overload *engine.OverloadError
+	if !errors.As(err, &overload) || !strings.Contains(overload.Cause, cause) || overload.RetryAfter <= 0 {
+		t.Errorf("submit: got %v, %v; want an *OverloadError that says %q", f, err, cause)
+	}
+}
+
+// A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts is the
+// bytes in use: the file never shrinks.
+func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	g := &gauge{}
+	g.show(79)
+	j := newJob(engine.Policy{MaxAttempts: 2})
+	c.StartNode("a", g.under, j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	first := j.next(t)
+	g.show(85)
+	awaitDegraded(t, client.Client, "the store holds")
+	wantOverload(t, client, j, "the store holds")
+	joined := j.submit(t, client, "x")
+	if !joined.Joined() {
+		t.Error("the second submit has not joined the task")
+	}
+	first.ends <- engine.Outcome{Err: &events.Error{Code: "again", Retryable: true}, Next: time.Now()}
+	j.next(t).succeed("1")
+	want(t, f, "1")
+	want(t, joined, "1")
+	if err := client.Retry(within(t), "x"); err != nil {
+		t.Errorf("retry: %v", err)
+	}
+	j.next(t).succeed("2")
+	want(t, client.Attach("x"), "2")
+	g.show(79)
+	awaitDegraded(t, client.Client, "")
+	f = j.submit(t, client, "refused")
+	j.next(t).succeed("3")
+	want(t, f, "3")
+}
+
+// The tasks of a shard that have not ended must fit into the store twice, as snapshots.
+func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	g := &gauge{}
+	g.show(1)
+	j := newJob(engine.Policy{})
+	c.StartNode("a", g.under, j)
+	client := c.StartClient("caller", nil)
+	large := []byte(`"` + strings.Repeat("x", 60<<10) + `"`)
+	put := func(i int) error {
+		_, err := client.Submit(within(t), j, large, engine.SubmitOptions{ID: events.TaskID(fmt.Sprint("later", i)), NotBefore: time.Now().Add(time.Hour)})
+		return err
+	}
+	n := 0
+	for err := error(nil); err == nil && n < 100; n++ {
+		err = put(n)
+	}
+	if held := int64(n-1) * int64(len(large)); held < 3<<20 || held > 4<<20+int64(len(large)) {
+		t.Errorf("%d bytes were accepted; want a quarter of 16 MiB", held)
+	}
+	wantOverload(t, client, j, "tasks of the shard")
+	awaitDegraded(t, client.Client, "tasks of the shard")
+	for i := range 5 {
+		if err := client.Delete(within(t), events.TaskID(fmt.Sprint("later", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitDegraded(t, client.Client, "")
+	if err := put(0); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
+// etcd is filled up under a node. Its session lives on, the outcome of what ran is kept until there is space, and new tasks
+// are refused with the remedy.
+func TestStore_FullLosesNothing(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	j := newJob(engine.Policy{})
+	n := c.StartNode("a", nil, j)
+	client := c.StartClient("caller", nil)
+	f := j.submit(t, client, "x")
+	r := j.next(t)
+	session := n.SessionID()
+	fillStore(t, c)
+	r.succeed("1")
+	testcluster.Await(t, "refusal with the remedy", func() bool {
+		one, cancel := context.WithTimeout(t.Context(), 2*c.TTL()) // one decided with the outcome has no answer
+		defer cancel()
+		_, err := client.Submit(one, j, nil, engine.SubmitOptions{ID: "refused"})
+		var overload *engine.OverloadError
+		return errors.As(err, &overload) && strings.Contains(overload.Cause, "defragment and disarm the alarm")
+	})
+	stuck, cancel := context.WithTimeout(t.Context(), 5*c.TTL()/2)
+	defer cancel()
+	if got, err := f.Wait(stuck); stuck.Err() == nil {
+		t.Fatalf("got %s, %v from a full store", got, err)
+	}
+	emptyStore(t, c)
+	want(t, f, "1")
+	testcluster.Await(t, "new tasks accepted", func() bool {
+		_, err := client.Submit(within(t), j, nil, engine.SubmitOptions{ID: "refused"})
+		return err == nil
+	})
+	j.next(t).succeed("2")
+	wantHistory(t, n.Client, "x", "Created Started Succeeded")
+	if now := n.SessionID(); now != session {
+		t.Errorf("session %s after %s: it has ended", now, session)
+	}
+}
+
+// fillStore writes until the alarm is raised.
+func fillStore(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	text := strings.Repeat("x", 1<<20)
+	for range 100 {
+		_, err := c.Etcd.Put(within(t), "filler", text)
+		if errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrGRPCNoSpace) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("etcd is not full")
+}
+
+// emptyStore does what the message asks for.
+func emptyStore(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	over, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, Context: t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer over.Close()
+	gone, err := over.Delete(within(t), "filler")
+	if err == nil {
+		_, err = over.Compact(within(t), gone.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	if err == nil {
+		_, err = over.Defragment(within(t), c.Endpoint)
+	}
+	if err == nil {
+		_, err = over.AlarmDisarm(within(t), &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upkeep is a cluster of one shard with an archive, on a store that tells when it is trimmed.
+type upkeep struct {
+	engine.Store
+	*shelf
+	trimmed atomic.Pointer[time.Time] // first
+}
+
+func (u *upkeep) under(c *cfg) {
+	u.Store = c.Store
+	c.Store, c.Archive = trimTime{small{c.Store}, u}, u.shelf
+}
+
+type trimTime struct {
+	engine.Store
+	u *upkeep
+}
+
+func (s trimTime) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+	now := time.Now()
+	s.u.trimmed.CompareAndSwap(nil, &now)
+	return s.Store.Trim(ctx, o, p, first, until)
+}
+
+// run starts a node and gives it enough to do for two snapshots.
+func (u *upkeep) run(t *testing.T) *testcluster.Node {
+	t.Helper()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	w := &worker{attempts: map[events.TaskID]int{}}
+	n := c.StartNode("a", u.under, w)
+	testcluster.Await(t, "two snapshots", func() bool {
+		fill(t, n.Client, w, fmt.Sprint("x", len(w.attempts), "/"), 300)
+		p, err := u.Store.Pointer(within(t), 0)
+		return err == nil && len(p.Kept) == 2
+	})
+	return n
+}
+
+func (u *upkeep) awaitTrim(t *testing.T) {
+	t.Helper()
+	testcluster.Await(t, "a trimmed journal", func() bool {
+		first, err := u.First(within(t), 0)
+		return err == nil && first > 1
+	})
+}
+
+func (u *upkeep) wantUntrimmed(t *testing.T) {
+	t.Helper()
+	if first, err := u.First(within(t), 0); err != nil || first != 1 || u.trimmed.Load() != nil {
+		t.Errorf("the journal begins with entry %d, %v; want it whole", first, err)
+	}
+}
+
+// An acknowledged segment counts as durable only when the archive has had its time.
+func TestTrim_WaitsUntilTheArchiveHasSettled(t *testing.T) {
+	t.Parallel()
+	u := &upkeep{shelf: newShelf()}
+	u.settled = 3 * time.Second
+	u.run(t)
+	u.awaitTrim(t)
+	if early := u.settled - u.trimmed.Load().Sub(*u.archived.Load()); early > 0 {
+		t.Errorf("trimmed %s before the archive had settled", early)
+	}
+}
+
+// An archive that does not continue this journal keeps it from being trimmed, and says why.
+func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		number uint64
+		says   string
+	}{
+		"other bytes": {1, "entry 1 differs"},
+		"ahead":       {1_000_000, "another cluster's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := &upkeep{shelf: newShelf()}
+			u.records[0] = []engine.Record{{Head: engine.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}}
+			n := u.run(t)
+			awaitDegraded(t, n.Client, c.says)
+			u.wantUntrimmed(t)
+			n.Stop() // before the cluster is verified: the archive is not its own
+		})
+	}
+}
+
+// While the archive is away the journal grows and the shard says so; then it catches up by itself.
+func TestTrim_GoesOnWhenTheArchiveIsBack(t *testing.T) {
+	t.Parallel()
+	u := &upkeep{shelf: newShelf()}
+	u.away.Store(true)
+	n := u.run(t)
+	awaitDegraded(t, n.Client, errAway.Error())
+	u.wantUntrimmed(t)
+	u.away.Store(false)
+	u.awaitTrim(t)
+	awaitDegraded(t, n.Client, "")
+	wantWhole(t, u.Store, u.shelf, 0)
+}

@@ -1,0 +1,234 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+)
+
+// echo is a behavior that returns its parameters; the task "held" waits until it is let go.
+type echo struct {
+	policy engine.Policy
+	held   chan []byte // parameters of attempts of the task "held"
+	let    chan struct{}
+}
+
+func newEcho(p engine.Policy) *echo {
+	return &echo{policy: p, held: make(chan []byte, 10), let: make(chan struct{}, 10)}
+}
+
+func (e *echo) ID() string                                  { return "echo" }
+func (e *echo) Types() string                               { return "" }
+func (e *echo) Policy() engine.Policy                       { return e.policy }
+func (e *echo) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+
+func (e *echo) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+	if a.Task == "held" {
+		e.held <- a.Params
+		select {
+		case <-e.let:
+		case <-ctx.Done():
+			return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "ended"}}
+		}
+	}
+	return engine.Outcome{Result: a.Params}
+}
+
+// aged is a cluster of one shard whose journal is trimmed past what happened first, unless it is kept.
+type aged struct {
+	*testcluster.Cluster
+	t       *testing.T
+	mode    string
+	archive *shelf
+	store   engine.Store
+	node    *testcluster.Node
+	client  *testcluster.Client
+	echo    *echo
+	filled  int
+}
+
+func newAged(t *testing.T, mode string, policy engine.Policy) *aged {
+	t.Helper()
+	p := &aged{Cluster: testcluster.New(t, testcluster.Options{Shards: 1}), t: t, mode: mode, archive: newShelf(), echo: newEcho(policy)}
+	p.start("a")
+	p.client = p.StartClient("caller", nil)
+	return p
+}
+
+func (p *aged) start(name string) {
+	p.t.Helper()
+	p.node = p.StartNode(name, func(c *cfg) {
+		p.store = c.Store
+		c.Store = small{c.Store}
+		c.Drop, c.Grace = p.mode == "drop", -1
+		if p.mode == "archive" {
+			c.Archive = p.archive
+		}
+	}, p.echo)
+}
+
+func (p *aged) submit(id events.TaskID, params []byte) *engine.Future {
+	p.t.Helper()
+	f, err := p.client.Submit(within(p.t), p.echo, params, engine.SubmitOptions{ID: id})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return f
+}
+
+// pass lets so much happen that what has happened until now is trimmed.
+func (p *aged) pass() {
+	p.t.Helper()
+	infos, err := p.client.Shards(within(p.t))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for range 10 {
+		p.filled++
+		fill(p.t, p.client.Client, p.echo, fmt.Sprint("filled", p.filled, "/"), 300)
+		first, err := p.store.First(within(p.t), 0)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if p.mode == "keep" || first > infos[0].Entries {
+			return
+		}
+	}
+	p.t.Fatal("the journal is not trimmed")
+}
+
+var modes = []string{"keep", "archive", "drop"}
+
+// A future that is first watched after its task was forgotten, and the entries trimmed.
+func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newAged(t, mode, engine.Policy{RetainCount: 1})
+			f := p.submit("early", bulk)
+			want(t, p.client.Attach("early"), string(bulk))
+			p.pass()
+			if _, err := p.client.Get(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
+				t.Fatalf("got %v, want it forgotten", err)
+			}
+			got, err := f.Wait(within(t))
+			if mode == "drop" {
+				if !errors.Is(err, engine.ErrNotKept) {
+					t.Errorf("got %.20s, %v; want ErrNotKept", got, err)
+				}
+			} else if err != nil || string(got) != string(bulk) {
+				t.Errorf("got %.20s, %v; want its result", got, err)
+			}
+		})
+	}
+}
+
+// What a finished task has left to the journal is served, and runs again, from where it is kept; where it is not, that is said.
+func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newAged(t, mode, engine.Policy{})
+			want(t, p.submit("early", bulk), string(bulk))
+			p.pass()
+			task, err := p.client.Get(within(t), "early")
+			if err != nil {
+				t.Fatal(err)
+			}
+			params, err := task.Params.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := task.Result.JSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.client.Retry(within(t), "early")
+			if mode == "drop" {
+				if params != nil || result != nil || !task.ParamsElided || !task.ResultElided {
+					t.Errorf("got %.20s and %.20s, want none, and both elided", params, result)
+				}
+				var state *engine.StateError
+				if !errors.As(err, &state) {
+					t.Errorf("retry: got %v, want a *StateError", err)
+				}
+				return
+			}
+			if string(params) != string(bulk) || string(result) != string(bulk) || err != nil {
+				t.Errorf("got %.20s and %.20s, retry %v; want both, and a retry", params, result, err)
+			}
+			want(t, p.client.Attach("early"), string(bulk))
+			wantHistory(t, p.node.Client, "early", "Created Started Succeeded Rescheduled Started Succeeded")
+		})
+	}
+}
+
+// With Drop a task that is retried takes its parameters along: no trim takes them from it, however long it waits, and
+// whoever runs it then.
+func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
+	t.Parallel()
+	p := newAged(t, "drop", engine.Policy{})
+	f := p.submit("held", bulk)
+	<-p.echo.held
+	p.echo.let <- struct{}{}
+	want(t, f, string(bulk))
+	if err := p.client.Retry(within(t), "held"); err != nil {
+		t.Fatal(err)
+	}
+	<-p.echo.held
+	p.pass()
+	p.node.Stop()
+	p.start("b")
+	if params := <-p.echo.held; string(params) != string(bulk) {
+		t.Errorf("the attempt has %.20s", params)
+	}
+	p.echo.let <- struct{}{}
+	want(t, p.client.Attach("held"), string(bulk))
+}
+
+// With Drop a submit that runs a finished task again brings its own parameters.
+func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *testing.T) {
+	t.Parallel()
+	p := newAged(t, "drop", engine.Policy{Existing: engine.RunAgain})
+	want(t, p.submit("early", bulk), string(bulk))
+	p.pass()
+	want(t, p.submit("early", []byte(`"other"`)), `"other"`)
+}
+
+// While the archive is away, what only it holds is waited for: no question fails, and no task for want of its parameters.
+func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
+	t.Parallel()
+	p := newAged(t, "archive", engine.Policy{RetainCount: 1000})
+	f := p.submit("early", bulk)
+	want(t, p.client.Attach("early"), string(bulk))
+	p.pass()
+	p.archive.away.Store(true)
+	if err := p.client.Retry(within(t), "early"); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Await(t, "the attempt given back", func() bool {
+		for task, err := range p.client.List(within(t), engine.Filter{Status: projection.Running}) {
+			return err == nil && !task.OnNode()
+		}
+		return false
+	})
+	asked := f.Done()
+	select {
+	case <-asked:
+		t.Error("resolved without the archive")
+	case <-time.After(quiet):
+	}
+	p.archive.away.Store(false)
+	want(t, f, string(bulk))
+	want(t, p.client.Attach("early"), string(bulk))
+	wantHistory(t, p.node.Client, "early", "Created Started Succeeded Rescheduled Started Snoozed Started Succeeded")
+}

@@ -1,0 +1,443 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/events"
+	"taskledger/internal/ring"
+	"taskledger/internal/testcluster"
+)
+
+// ground is an etcd with a store of two shards, the first of which gets damaged while no node runs.
+type ground struct {
+	etcd    *clientv3.Client
+	store   engine.Store
+	archive *shelf // nil: none
+	drop    bool
+	worker  *worker
+}
+
+func newGround(t *testing.T, mode string) *ground {
+	t.Helper()
+	_, etcd := testcluster.StartEtcd(t)
+	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: etcd, Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	g := &ground{etcd: etcd, store: store, drop: mode == "drop", worker: &worker{attempts: map[events.TaskID]int{}}}
+	if mode == "archive" {
+		g.archive = newShelf()
+	}
+	return g
+}
+
+// node runs a node until the test ends.
+func (g *ground) node(t *testing.T) *engine.Node {
+	t.Helper()
+	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{g.worker}, Drop: g.drop}
+	if g.archive != nil {
+		c.Archive = g.archive
+	}
+	return runNode(t, c)
+}
+
+// load runs bulky tasks of shard 0 on a node of its own until two snapshots are kept and, unless all entries are, the
+// journal is trimmed.
+func (g *ground) load(t *testing.T) engine.SnapshotPointer {
+	t.Helper()
+	t.Run("load", func(t *testing.T) {
+		n := g.node(t)
+		for round := 0; round < 10; round++ {
+			fillShard(t, n.Client, g.worker, fmt.Sprint("load", round), 300)
+			first, err := g.store.First(within(t), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(g.pointer(t).Kept) == 2 && (first > 1 || !g.drop && g.archive == nil) {
+				return
+			}
+		}
+		t.Fatal("no two snapshots, or the journal is not trimmed")
+	})
+	return g.pointer(t)
+}
+
+// fillShard is fill with tasks of shard 0 alone.
+func fillShard(t *testing.T, by *engine.Client, b engine.Behavior, affinity string, n int) {
+	t.Helper()
+	for i := 'a'; events.TaskID(affinity+"/x").Shard(2) != 0; i++ {
+		affinity += string(i)
+	}
+	fill(t, by, b, affinity+"/", n)
+}
+
+func (g *ground) pointer(t *testing.T) engine.SnapshotPointer {
+	t.Helper()
+	p, err := g.store.Pointer(within(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// change replaces a stored value, or removes it when f returns nil.
+func (g *ground) change(t *testing.T, key string, f func(value []byte) []byte) {
+	t.Helper()
+	got, err := g.etcd.Get(within(t), key)
+	if err != nil || len(got.Kvs) != 1 {
+		t.Fatalf("%s: %v, %v", key, got, err)
+	}
+	if value := f(bytes.Clone(got.Kvs[0].Value)); value == nil {
+		_, err = g.etcd.Delete(within(t), key)
+	} else {
+		_, err = g.etcd.Put(within(t), key, string(value))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func partKey(s engine.Snapshot) string {
+	return fmt.Sprintf("taskledger/snapshot/0/%016x-%d/%08x", s.Entry, s.Epoch, 0)
+}
+
+func flip(value []byte) []byte {
+	value[len(value)/2] ^= 1
+	return value
+}
+
+func remove([]byte) []byte { return nil }
+
+const pointerKey = "taskledger/snapshot/0"
+
+// wantServed waits until the shards are served and equal the fold of what is stored, and everything stored is sound.
+func wantServed(t *testing.T, n *engine.Node) {
+	t.Helper()
+	var found []engine.Verification
+	var err error
+	defer func() {
+		if t.Failed() {
+			t.Logf("%+v, %v", found, err)
+		}
+	}()
+	testcluster.Await(t, "sound shards", func() bool {
+		found, err = n.Verify(within(t), nil)
+		return err == nil && !slices.ContainsFunc(found, func(v engine.Verification) bool { return !v.Compared || v.Problem != "" })
+	})
+}
+
+// Whatever of the snapshots is damaged, the next owner serves the same state as long as anything else leads to it, and
+// stores sound snapshots in place of the damaged ones. When nothing does, its shard alone is quarantined.
+func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
+	t.Parallel()
+	both := func(f func([]byte) []byte) func(*testing.T, *ground, engine.SnapshotPointer) {
+		return func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+			for _, s := range p.Kept {
+				g.change(t, partKey(s), f)
+			}
+		}
+	}
+	newest := func(f func([]byte) []byte) func(*testing.T, *ground, engine.SnapshotPointer) {
+		return func(t *testing.T, g *ground, p engine.SnapshotPointer) { g.change(t, partKey(p.Kept[0]), f) }
+	}
+	otherHash := func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+		g.change(t, pointerKey, func(value []byte) []byte {
+			value[bytes.Index(value, p.Kept[0].Hash[:])] ^= 1
+			return value
+		})
+	}
+	garbage := func(t *testing.T, g *ground, _ engine.SnapshotPointer) {
+		g.change(t, pointerKey, func([]byte) []byte { return []byte("garbage") })
+	}
+	for _, c := range []struct {
+		name, mode string
+		damage     func(*testing.T, *ground, engine.SnapshotPointer)
+		lost       bool
+	}{
+		{"a flipped byte in the newest", "drop", newest(flip), false},
+		{"a flipped byte in the newest", "keep", newest(flip), false},
+		{"a part of the newest missing", "drop", newest(remove), false},
+		{"another hash of the newest", "drop", otherHash, false},
+		{"both", "keep", both(flip), false},
+		{"both", "archive", both(remove), false},
+		{"both", "drop", both(flip), true},
+		{"the pointer", "keep", garbage, false},
+		{"the pointer", "archive", garbage, false},
+		{"the pointer", "drop", garbage, true},
+	} {
+		t.Run(c.name+"/"+c.mode, func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t, c.mode)
+			before := g.load(t)
+			c.damage(t, g, before)
+			n := g.node(t)
+			session := n.SessionID()
+			if c.lost {
+				wantQuarantined(t, n)
+			} else {
+				testcluster.Await(t, "a sound snapshot", func() bool {
+					p, err := g.store.Pointer(within(t), 0)
+					return err == nil && p.Revision > before.Revision && len(p.Kept) > 0 && p.Kept[0].Entry >= before.Kept[0].Entry
+				})
+				wantServed(t, n)
+			}
+			fill(t, n.Client, g.worker, string(idIn(1, 2))+"/", 1)
+			if now := n.SessionID(); now != session {
+				t.Errorf("session %s after %s: the node has started again", now, session)
+			}
+		})
+	}
+}
+
+func wantQuarantined(t *testing.T, n *engine.Node) {
+	t.Helper()
+	asked, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	infos, err := n.Shards(asked)
+	if err != nil || infos[0].Problem == "" || infos[1].Problem != "" {
+		t.Errorf("got %+v, %v; want a problem of shard 0 alone", infos, err)
+	}
+}
+
+// A snapshot begins between two entries, never with events that are not committed.
+func TestSnapshot_IsOfACommittedState(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "keep")
+	g.load(t)
+	wantServed(t, g.node(t))
+}
+
+// An owner that fell back to the older snapshot does not take the damaged one for the older of its own first: trimmed
+// up to that, the shard would hang by a single snapshot.
+func TestSnapshot_DamagedIsNeverTheOlderOne(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "drop")
+	before := g.load(t)
+	g.change(t, partKey(before.Kept[0]), flip)
+	t.Run("fall back", func(t *testing.T) {
+		n := g.node(t)
+		testcluster.Await(t, "a sound snapshot", func() bool { return g.pointer(t).Revision > before.Revision })
+		if kept := g.pointer(t).Kept; slices.Contains(kept, before.Kept[0]) {
+			t.Fatalf("kept %+v: the damaged one is among them", kept)
+		}
+		fillShard(t, n.Client, g.worker, "more", 900)
+		testcluster.Await(t, "a trim past the damaged snapshot", func() bool {
+			first, err := g.store.First(within(t), 0)
+			return err == nil && first > before.Kept[0].Entry
+		})
+	})
+	g.change(t, partKey(g.pointer(t).Kept[0]), remove)
+	n := g.node(t)
+	fillShard(t, n.Client, g.worker, "again", 600)
+	wantServed(t, n)
+}
+
+// The older snapshot is damaged while its owner lives, which has no reason to read it. Before it trims it does.
+func TestTrim_ReadsTheSnapshotsItReliesOn(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "drop")
+	g.load(t)
+	spoiling := &spoiler{Store: g.store, spoil: func(s engine.Snapshot) { g.change(t, partKey(s), flip) }}
+	g.store = spoiling
+	n := g.node(t)
+	for round := 0; !spoiling.outlived(t); round++ {
+		if round == 10 {
+			t.Fatal("the journal is not trimmed past the damaged snapshot")
+		}
+		fillShard(t, n.Client, g.worker, fmt.Sprint("more", round), 300)
+	}
+	if p := spoiling.relied.Load(); p != nil {
+		t.Errorf("trimmed by %+v, of which the older one is damaged", *p)
+	}
+}
+
+// spoiler is a store in which the older snapshot is damaged as soon as the first one is published.
+type spoiler struct {
+	engine.Store
+	spoil  func(engine.Snapshot)
+	spoilt atomic.Pointer[engine.Snapshot]
+	relied atomic.Pointer[engine.SnapshotPointer] // on the damaged one, by a trim
+}
+
+func (s *spoiler) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (engine.SnapshotPointer, error) {
+	p, err := s.Store.Publish(ctx, o, seen, made)
+	if err == nil && o.Shard == 0 && s.spoilt.Load() == nil {
+		s.spoil(p.Kept[1])
+		s.spoilt.Store(&p.Kept[1])
+	}
+	return p, err
+}
+
+func (s *spoiler) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+	if spoilt := s.spoilt.Load(); spoilt != nil && slices.Contains(p.Kept, *spoilt) {
+		s.relied.Store(&p)
+	}
+	return s.Store.Trim(ctx, o, p, first, until)
+}
+
+// outlived reports that the journal was trimmed past the damaged snapshot.
+func (s *spoiler) outlived(t *testing.T) bool {
+	first, err := s.First(within(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt := s.spoilt.Load()
+	return spoilt != nil && first > spoilt.Entry
+}
+
+// gate holds back the first call of an operation until it is opened.
+type gate struct {
+	once    sync.Once
+	reached chan struct{}
+	open    chan struct{}
+}
+
+func newGate() *gate { return &gate{reached: make(chan struct{}), open: make(chan struct{})} }
+
+func (g *gate) pass() {
+	g.once.Do(func() {
+		close(g.reached)
+		<-g.open
+	})
+}
+
+func (g *gate) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-g.reached:
+	case <-time.After(soon):
+		t.Fatal("the gate is not reached")
+	}
+}
+
+// lateParts is a store whose first part is put late, whatever has become of its owner by then.
+type lateParts struct {
+	engine.Store
+	*gate
+	late chan error
+}
+
+func (s *lateParts) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+	s.once.Do(func() {
+		close(s.reached)
+		<-s.open
+		s.late <- s.Store.PutPart(context.WithoutCancel(ctx), o, entry, part, data)
+	})
+	return s.Store.PutPart(ctx, o, entry, part, data)
+}
+
+// A shard is handed over while a snapshot of it is being taken: that is given up, and its parts come too late.
+func TestHandOver_DuringASnapshot(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	w := &worker{attempts: map[events.TaskID]int{}}
+	s := &lateParts{gate: newGate(), late: make(chan error, 1)}
+	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Drop = small{s}, true }, w)
+	b := c.StartNode("b", func(c *cfg) { c.Store, c.Drop = small{c.Store}, true }, w)
+	if infos, err := a.Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
+		t.Fatalf("the first node has not taken the shard: %+v, %v", infos, err)
+	}
+	fill(t, a.Client, w, "x", 700)
+	s.await(t)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		a.Stop()
+	}()
+	testcluster.Await(t, "the hand-over", func() bool {
+		infos, err := b.Shards(within(t))
+		return err == nil && infos[0].Owner == b.SessionID()
+	})
+	close(s.open)
+	if err := <-s.late; !errors.Is(err, engine.ErrFenced) {
+		t.Errorf("the late part: %v, want it fenced", err)
+	}
+	<-stopped
+	fill(t, b.Client, w, "y", 700)
+	wantServed(t, b.Node)
+}
+
+// slowLoad is a store that is held up in the middle of reading a shard.
+type slowLoad struct {
+	engine.Store
+	parts, journal *gate // nil: not there
+}
+
+func (s *slowLoad) Parts(ctx context.Context, shard int, of engine.Snapshot) iter.Seq2[[]byte, error] {
+	if s.parts != nil {
+		s.parts.pass()
+	}
+	return s.Store.Parts(ctx, shard, of)
+}
+
+func (s *slowLoad) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	if s.journal != nil {
+		s.journal.pass()
+	}
+	return s.Store.Read(ctx, shard, from)
+}
+
+// While the node that asks for a shard reads it, its owner publishes two more snapshots and trims past what is being read.
+func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"parts", "journal"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			c := testcluster.New(t, testcluster.Options{Shards: 1})
+			w := &worker{attempts: map[events.TaskID]int{}}
+			var store engine.Store
+			dropping := func(c *cfg) { store = c.Store; c.Store, c.Drop = small{c.Store}, true }
+			a := c.StartNode("a", dropping, w)
+			trimPast := func(prefix string) {
+				infos, err := a.Shards(within(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for round := range 10 {
+					fill(t, a.Client, w, fmt.Sprint(prefix, round, "/"), 300)
+					if first, err := store.First(within(t), 0); err != nil {
+						t.Fatal(err)
+					} else if first > max(infos[0].Entries, 1) {
+						return
+					}
+				}
+				t.Fatal("the journal is not trimmed")
+			}
+			trimPast("before")
+			g := newGate()
+			slow := &slowLoad{}
+			if at == "parts" {
+				slow.parts = g
+			} else {
+				slow.journal = g
+			}
+			preferred := 'b'
+			for ring.Place(1, []string{"a", string(preferred)})[0][0] == "a" {
+				preferred++
+			}
+			b := c.StartNode(string(preferred), func(c *cfg) { slow.Store = small{c.Store}; c.Store, c.Drop = slow, true }, w)
+			g.await(t)
+			trimPast("meanwhile")
+			close(g.open)
+			testcluster.Await(t, "the hand-over", func() bool {
+				infos, err := b.Shards(within(t))
+				return err == nil && infos[0].Owner == b.SessionID()
+			})
+			wantServed(t, b.Node)
+		})
+	}
+}
