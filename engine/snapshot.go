@@ -173,6 +173,7 @@ func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, s
 	ctx, cancel := context.WithTimeout(ctx, max(s.o.m.ttl, time.Duration(len(parts))*time.Second))
 	defer cancel()
 	for _, part := range parts {
+		begun := time.Now()
 		if err := s.o.m.store.PutPart(ctx, s.o.ownership, made.Entry, made.Parts, part); err != nil {
 			return fmt.Errorf("store part %d: %w", made.Parts, err)
 		}
@@ -182,6 +183,11 @@ func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, s
 		}
 		made.Parts++
 		made.Bytes += int64(len(part))
+		select { // leave as much time to the entries of all shards
+		case <-time.After(time.Since(begun)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return nil
 }
