@@ -83,6 +83,20 @@ func (p *aged) submit(id events.TaskID, params []byte) *engine.Future {
 	return f
 }
 
+// awaitHeld returns the parameters of the next attempt of the task "held".
+func (p *aged) awaitHeld() []byte {
+	p.t.Helper()
+	select {
+	case params := <-p.echo.held:
+		return params
+	case <-p.client.Attach("held").Done():
+		p.t.Fatal("the task has ended before its attempt has started")
+	case <-time.After(soon):
+		p.t.Fatalf("no attempt has started within %s", soon)
+	}
+	return nil
+}
+
 // pass lets so much happen that what has happened until now is trimmed.
 func (p *aged) pass() {
 	p.t.Helper()
@@ -178,17 +192,17 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
 	p := newAged(t, "drop", engine.Policy{})
 	f := p.submit("held", bulk)
-	<-p.echo.held
+	p.awaitHeld()
 	p.echo.let <- struct{}{}
 	want(t, f, string(bulk))
 	if err := p.client.Retry(within(t), "held"); err != nil {
 		t.Fatal(err)
 	}
-	<-p.echo.held
+	p.awaitHeld()
 	p.pass()
 	p.node.Stop()
 	p.start("b")
-	if params := <-p.echo.held; string(params) != string(bulk) {
+	if params := p.awaitHeld(); string(params) != string(bulk) {
 		t.Errorf("the attempt has %.20s", params)
 	}
 	p.echo.let <- struct{}{}
@@ -212,12 +226,19 @@ func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 	want(t, p.client.Attach("early"), string(bulk))
 	p.pass()
 	p.archive.away.Store(true)
+	t.Cleanup(func() { p.archive.away.Store(false) }) // before the cluster is verified
 	if err := p.client.Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {
-		for task, err := range p.client.List(within(t), engine.Filter{Status: projection.Running}) {
-			return err == nil && !task.OnNode()
+		for task, err := range p.client.List(within(t), engine.Filter{Affinity: events.TaskID("early").Affinity()}) {
+			switch {
+			case err != nil || task.ID != "early":
+			case task.Status == projection.Failure:
+				t.Fatalf("the task has failed: %+v", task.Error)
+			case task.Status == projection.Running && !task.OnNode():
+				return true
+			}
 		}
 		return false
 	})

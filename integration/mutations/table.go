@@ -125,6 +125,37 @@ var snapshots = []mutation{
 	{"trim that leaves a gap", "etcdstore/trim.go", []edit{
 		{`clientv3.CreateRevision(before), "=", 0)`, `clientv3.CreateRevision(before), ">", -1)`},
 	}, store, contract + "Trim/BehindTheFirstEntryIsRefused"},
+	{"snapshot of a state that is not committed", "engine/owner.go", []edit{
+		{"		if err := o.commit(ctx); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx); err != nil {\n"},
+		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
+	}, engine, "TestSnapshot_IsOfACommittedState"},
+	{"fall-back disabled", "engine/snapshot.go", []edit{
+		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
+	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
+	{"damaged snapshot kept as the older one", "engine/snapshot.go", []edit{
+		{"{ l.pointer = p.without(l.damaged) }", "{ l.pointer = p }"},
+	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
+	{"trim that relies on snapshots unread", "engine/trim.go", []edit{
+		{"	if t.intact == pointer.Revision {\n", "	if true {\n"},
+	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
+	{"trim to the newer snapshot by its owner", "engine/trim.go", []edit{
+		{"	until := pointer.Kept[1].Entry\n", "	until := pointer.Kept[0].Entry\n"},
+	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
+	{"trim before the archive has settled", "engine/trim.go", []edit{
+		{" && time.Since(t.settling[0].at) >= archive.Settled() {", " {"},
+	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
+	{"trim of what was not read back", "engine/trim.go", []edit{
+		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.archived.Load()+1)\n"},
+	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
+	{"brake on the size of the file", "engine/care.go", []edit{
+		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
+	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
+	{"retry without the parameters that may be dropped", "engine/decide.go", []edit{
+		{"	if c.Do == doRetry && d.forgot(t) {\n", "	if false {\n"},
+	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
+	{"task blamed for an archive that is away", "engine/attempt.go", []edit{
+		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
+	}, engine, "TestTask_WaitsForAnArchiveThatIsAway"},
 }
 
 const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=", seen),` + "\n"
