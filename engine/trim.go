@@ -108,7 +108,9 @@ func (t *trims) step(ctx context.Context) error {
 		until = min(until, t.settled+1)
 		pointer = t.o.snapshots.kept() // under load newer ones have come meanwhile, which cover no less
 	}
-	if err := t.relyOn(ctx, pointer); err != nil {
+	if err := t.relyOn(ctx, pointer); errors.Is(err, errReplaced) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if t.first.Load() >= until {
@@ -128,6 +130,9 @@ func (t *trims) step(ctx context.Context) error {
 
 func (t *trims) shard() int { return t.o.ownership.Shard }
 
+// errReplaced reports that a newer snapshot has taken the place of one that was being read.
+var errReplaced = errors.New("a newer snapshot came between")
+
 // relyOn reads both snapshots back, once: what is trimmed stands in them alone. A damaged one is left out from now on.
 func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
 	if t.intact == pointer.Revision {
@@ -140,6 +145,7 @@ func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
 			continue
 		case t.o.snapshots.kept().Revision != pointer.Revision:
 			t.ring() // a newer snapshot came between
+			return errReplaced
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
 			t.o.snapshots.leaveOut(s)
 		}

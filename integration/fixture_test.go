@@ -137,7 +137,7 @@ func want[R comparable](t *testing.T, f *behaviors.Future[R], result R) {
 	t.Helper()
 	got, err := f.Wait(within(t, soon))
 	if err != nil || got != result {
-		t.Errorf("task %s: got %v, %v; want %v", f.ID(), got, err, result)
+		t.Errorf("task %s: got %.100v, %v; want %.100v", f.ID(), got, err, result)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -60,23 +61,35 @@ type flow struct {
 
 // startFlow begins a flow of deterministic ids through the members, by turns.
 func startFlow(t *testing.T, l *tally, members ...behaviors.Submitter) *flow {
+	return startFlowOf(t, l, load{8, 0, func(name string) string { return name }}, members...)
+}
+
+// load is what a flow consists of.
+type load struct {
+	atOnce int                      // goroutines
+	pause  time.Duration            // of each, between two tasks
+	params func(name string) string // of a task
+}
+
+func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Submitter) *flow {
 	f := &flow{stop: make(chan struct{})}
-	for i := range 8 {
+	for i := range of.atOnce {
 		f.done.Go(func() {
 			for n := 0; ; n++ {
 				select {
 				case <-f.stop:
 					return
-				default:
+				case <-time.After(of.pause):
 				}
 				name := fmt.Sprintf("task-%d-%d", i, n)
-				future, err := l.Submit(within(t, soon), members[(i+n)%len(members)], name)
+				p := of.params(name)
+				future, err := l.Submit(within(t, soon), members[(i+n)%len(members)], p)
 				if err != nil {
 					t.Errorf("submit %s: %v", name, err)
 					return
 				}
 				f.submitted.Add(1)
-				want(t, future, name+" ran 1")
+				want(t, future, p+" ran 1")
 			}
 		})
 	}

@@ -24,7 +24,7 @@ const (
 
 // ReadArchive implements engine.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
 // one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries that are missing
-// or there twice, wrap events.ErrDamaged.
+// or there twice, wrap events.ErrDamaged; missing ones engine.ErrTrimmed, too.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}
@@ -88,7 +88,11 @@ func (r *reader) open(m *stored, due uint64) ([]engine.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if first := entries[0].Number; due != 0 && first != due {
+	switch first := entries[0].Number; {
+	case due == 0 || first == due:
+	case first > due:
+		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due: %w", first, due, engine.ErrTrimmed))
+	default:
 		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due", first, due))
 	}
 	return entries, nil

@@ -21,7 +21,11 @@ var ErrNoJetStream = errors.New("NATS has no JetStream: enable it on the servers
 // requestTimeout bounds one request to JetStream, the wait for the connection included.
 const requestTimeout = 5 * time.Second
 
-var errSlow = fmt.Errorf("no answer from NATS within %s", requestTimeout)
+// What ends a request that has no answer; both wrap engine.ErrUnavailable.
+var (
+	errSlow = fmt.Errorf("%w: no answer from NATS within %s", engine.ErrUnavailable, requestTimeout)
+	errCut  = fmt.Errorf("%w: %w", engine.ErrUnavailable, nats.ErrDisconnected)
+)
 
 // Error codes of JetStream that the client does not name.
 const (
@@ -53,7 +57,7 @@ func (b *Bus) attached(ctx context.Context) (context.Context, context.CancelFunc
 			seen = true
 			close(connected)
 		case !up && seen:
-			end(nats.ErrDisconnected)
+			end(errCut)
 		}
 	})
 	select {

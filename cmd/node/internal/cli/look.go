@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,7 +95,14 @@ func (a *app) nodesCommand() *cobra.Command {
 }
 
 func (a *app) shardsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "shards", Short: "Show who owns the shards and how many tasks they hold", Args: cobra.NoArgs}
+	c := &cobra.Command{
+		Use:   "shards",
+		Short: "Show who owns the shards, what they hold, and what does not work",
+		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in etcd, of the entry that the newest
+snapshot covers, and of the last one in the archive; - stands for none, or not known. PROBLEM tells why a shard is not
+served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.`,
+		Args: cobra.NoArgs,
+	}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
 		shards, err := client.Shards(ctx)
 		if err != nil {
@@ -107,14 +116,23 @@ func (a *app) shardsCommand() *cobra.Command {
 		for _, n := range nodes {
 			names[n.ID] = n.Name
 		}
-		p := a.print("SHARD", "OWNER", "ENTRIES", "TASKS", "LIVE", "READY", "PROBLEM")
+		p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
 		for _, s := range shards {
 			s.NodeName = names[s.Owner]
 			owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
-			if err := p.row(s, s.Shard, owner, s.Entries, s.Tasks, s.Live, s.Ready, s.Problem); err != nil {
+			if err := p.row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
+				cmp.Or(s.Problem, s.Degraded)); err != nil {
 				return err
 			}
 		}
 		return p.flush()
 	})
+}
+
+// known writes the number of an entry, "-" for none.
+func known(entry uint64) string {
+	if entry == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(entry, 10)
 }

@@ -37,6 +37,7 @@ type serveOptions struct {
 	logLevel           slog.Level
 	logFormat          string
 	archive            string
+	archiving          natsbus.ArchiveConfig
 }
 
 // What becomes of entries that snapshots cover.
@@ -63,6 +64,9 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
 	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
 keeps them in etcd, drop forgets them (default: jetstream where NATS has it, else keep)`)
+	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
+	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
+etcd; with --nats`)
 	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths (default: none)")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
@@ -102,6 +106,9 @@ below --checksum-root, and exec for the programs that --exec-allow names.`,
 
 // runNode serves until ctx ends and the node has drained.
 func (a *app) runNode(ctx context.Context) (err error) {
+	if !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, a.serve.archive) {
+		return &usageError{"--archive: want jetstream, keep or drop"}
+	}
 	log, err := a.serve.logger(a)
 	if err != nil {
 		return err
@@ -170,7 +177,10 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		return nil, nil, &usageError{"--join and --etcd name two clusters: want one"}
 	}
 	if remote {
-		a.access.addresses.Shards = a.serve.shards
+		if a.serve.archiving.Settled == 0 {
+			a.serve.archiving.Settled = -1 // in natsbus 0 is the default
+		}
+		a.access.addresses.Shards, a.access.addresses.Archive = a.serve.shards, a.serve.archiving
 		link, err := a.access.open(ctx, log, false)
 		return link, nil, err
 	}
@@ -236,8 +246,6 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 			why = err.Error()
 		}
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
-	default:
-		return &usageError{"--archive: want jetstream, keep or drop"}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ With a FILE that export wrote it checks that file, and needs no cluster.`,
 			example{"everything", []string{"verify", "--archive"}},
 			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
 	}
-	c.Flags().BoolVar(&f.archive, "archive", false, "also compare the archive with the journal where both hold an entry")
+	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
 	c.Flags().StringSliceVar(&f.checkpoints, "checkpoint", nil, "`files` of checkpoints that were kept")
 	c.Flags().StringSliceVar(&f.trust, "trust", nil, "public `keys`, one of which must have signed each checkpoint")
 	a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error { return a.verify(ctx, client, f) })

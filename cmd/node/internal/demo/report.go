@@ -51,9 +51,9 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 	return t, nil
 }
 
-// verify checks the whole ledger.
+// verify checks the whole ledger, the archive included.
 func (r *run) verify(ctx context.Context) ([]engine.Verification, error) {
-	return r.team.members[0].Verify(ctx, nil)
+	return r.team.members[0].VerifyWith(ctx, engine.VerifyOptions{Archive: true})
 }
 
 // findings is what the comparison with direct checksums came to.

@@ -1,0 +1,398 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// bulk is parameters of 60 KiB: of 300 tasks with them a journal is long enough for two snapshots, and is trimmed.
+var bulk = []byte(`{"bulk":"` + strings.Repeat("x", 60<<10) + `"}`)
+
+const bulkTasks = 320
+
+// caller is a client of the node that runs on the default directory in dir, in the process of the test.
+func caller(t *testing.T, dir string) (c *engine.Client, stop func()) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	link, err := cluster.In(t.Context(), filepath.Join(dir, "taskledger-data"), cluster.Addresses{Existing: true, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err = engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive(), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		end()
+		<-ended
+		_ = link.Close()
+	})
+	t.Cleanup(stop)
+	return c, stop
+}
+
+// load runs tasks of bulky parameters, of ids that begin alike, until n have ended or ctx has. It returns the ids of those
+// whose submit was acknowledged.
+func load(ctx context.Context, c *engine.Client, prefix string, n int) (acknowledged []events.TaskID, failed error) {
+	var mu sync.Mutex
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(n) && ctx.Err() == nil; i = next.Add(1) {
+				f, err := c.Submit(ctx, behaviors.Noop(), bulk, engine.SubmitOptions{ID: events.TaskID(prefix + strconv.FormatInt(i, 10))})
+				if err == nil {
+					mu.Lock()
+					acknowledged = append(acknowledged, f.ID())
+					mu.Unlock()
+					_, err = f.Wait(ctx)
+				}
+				if err != nil {
+					mu.Lock()
+					failed = err
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return acknowledged, failed
+}
+
+// mustLoad is load of which every task succeeds.
+func mustLoad(t *testing.T, dir, prefix string, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	c, stop := caller(t, dir)
+	defer stop()
+	if got, err := load(ctx, c, prefix, n); err != nil || len(got) != n {
+		t.Fatalf("%d of %d tasks were acknowledged, %v", len(got), n, err)
+	}
+}
+
+// shard is what the command shards tells of shard 0.
+type shard struct {
+	Entries, First, Snapshot, Archived uint64
+	Degraded                           string
+}
+
+func shardOf(t *testing.T, dir string, access ...string) (s shard) {
+	t.Helper()
+	line, _, _ := strings.Cut(must(t, dir, append([]string{"shards", "-o", "json"}, access...)...), "\n")
+	if err := json.Unmarshal([]byte(line), &s); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return s
+}
+
+// trimmed waits until the journal of shard 0 begins after an entry, and returns where it does.
+func trimmed(t *testing.T, dir string, after uint64) (s shard) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the journal begins after entry %d", after), func() bool {
+		s = shardOf(t, dir)
+		return s.First > after
+	})
+	return s
+}
+
+// wantClean asserts that verification finds nothing, in entries from the first to at least the last given.
+func wantClean(t *testing.T, dir string, last uint64, args ...string) {
+	t.Helper()
+	for _, v := range objects(t, must(t, dir, append([]string{"verify", "-o", "json"}, args...)...)) {
+		if v["problem"] != nil || v["from"] != 1.0 || v["entries"].(float64) < float64(last) {
+			t.Errorf("verified %v, want entries from 1 to %d and no problem", v, last)
+		}
+	}
+}
+
+func TestArchive_TakesWhatSnapshotsCoverAndNothingIsForgotten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, "--shards", "1", "--ttl", "3s")
+	must(t, dir, "submit", "noop", "--id", "first", "--wait")
+	must(t, dir, "delete", "first")
+	mustLoad(t, dir, "bulk-", bulkTasks)
+	s := trimmed(t, dir, 1)
+	if s.Archived < s.First-1 || s.Snapshot < s.First || s.Degraded != "" {
+		t.Errorf("shard %+v: what is not in the journal is in the archive, and before the snapshot", s)
+	}
+	head, text, _ := strings.Cut(must(t, dir, "shards"), "\n")
+	if want := []string{"ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED"}; !strings.Contains(strings.Join(strings.Fields(head), " "), strings.Join(want, " ")) {
+		t.Errorf("columns %s, want %s among them", head, want)
+	}
+	if cells := fmt.Sprint(s.First, " ", s.Snapshot, " ", s.Archived); !strings.Contains(strings.Join(strings.Fields(text), " "), cells) {
+		t.Errorf("row %s, want %s", text, cells)
+	}
+	whole := func() {
+		wantClean(t, dir, s.Entries, "--archive")
+		history := must(t, dir, "history", "first")
+		for _, kind := range []string{"Created", "Started", "Succeeded", "Deleted"} {
+			if !strings.Contains(history, kind) {
+				t.Errorf("history of what was deleted and trimmed lacks %s: %s", kind, history)
+			}
+		}
+		if got := replayed(t, dir); got["Created"] != bulkTasks+1 || got["Succeeded"] != bulkTasks+1 || got["Deleted"] != 1 {
+			t.Errorf("replayed %v", got)
+		}
+	}
+	whole()
+	n.stop(t)
+	serve(t, dir, "--ttl", "3s")
+	whole()
+	mustLoad(t, dir, "more-", bulkTasks)
+	wantClean(t, dir, trimmed(t, dir, s.First).Entries, "--archive")
+}
+
+// replayed counts the events of the whole ledger by their kind. The first is the ledger's first.
+func replayed(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for line := range strings.Lines(must(t, dir, "replay")) {
+		var e struct{ Position, Kind string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%.100s: %v", line, err)
+		}
+		if len(count) == 0 && e.Position != "0.1.0" {
+			t.Errorf("replay begins at %s", e.Position)
+		}
+		count[e.Kind]++
+	}
+	return count
+}
+
+func TestArchive_NodeKilledWhileItArchivesLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var acknowledged []events.TaskID
+	var first uint64
+	n := serve(t, dir, "--shards", "1", "--ttl", "3s")
+	for life := range 3 {
+		c, stop := caller(t, dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		loaded := make(chan []events.TaskID)
+		go func() {
+			got, _ := load(ctx, c, fmt.Sprint("life-", life, "-"), 10*bulkTasks)
+			loaded <- got
+		}()
+		first = trimmed(t, dir, first).First
+		n.signal(syscall.SIGKILL)
+		n.wait(t)
+		cancel()
+		acknowledged = append(acknowledged, <-loaded...)
+		stop()
+		n = serve(t, dir, "--ttl", "3s")
+	}
+	c, _ := caller(t, dir)
+	for _, id := range acknowledged {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if _, err := c.Attach(id).Wait(ctx); err != nil {
+			t.Errorf("acknowledged task %s: %v", id, err)
+		}
+		cancel()
+	}
+	wantClean(t, dir, shardOf(t, dir).Entries, "--archive")
+	if got := replayed(t, dir); got["Created"] < len(acknowledged) || got["Succeeded"] != got["Created"] {
+		t.Errorf("%d tasks were acknowledged, replayed %v", len(acknowledged), got)
+	}
+}
+
+func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
+	t.Parallel()
+	t.Run("keep", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		serve(t, dir, "--shards", "1", "--archive", "keep")
+		mustLoad(t, dir, "bulk-", bulkTasks)
+		eventually(t, "a snapshot", func() bool { return shardOf(t, dir).Snapshot > 0 })
+		wantClean(t, dir, 1)
+		s := shardOf(t, dir)
+		if got := replayed(t, dir)["Succeeded"]; got != bulkTasks || s.First > 1 || s.Archived != 0 || s.Degraded != "" {
+			t.Errorf("%d successes, shard %+v", got, s)
+		}
+	})
+	t.Run("drop", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		n := serve(t, dir, "--shards", "1", "--archive", "drop", "--ttl", "3s")
+		mustLoad(t, dir, "bulk-", bulkTasks)
+		s := trimmed(t, dir, 1)
+		if s.Archived != 0 || s.Degraded != "" {
+			t.Errorf("shard %+v", s)
+		}
+		n.signal(syscall.SIGKILL)
+		n.wait(t)
+		serve(t, dir, "--archive", "drop")
+		for _, v := range objects(t, must(t, dir, "verify", "-o", "json")) {
+			if v["problem"] != nil || v["from"].(float64) < float64(s.First) {
+				t.Errorf("verified %v, want what is left to be clean", v)
+			}
+		}
+		if got := objects(t, must(t, dir, "list", "--status", "SUCCESS", "--limit", "1000", "-o", "json")); len(got) != bulkTasks {
+			t.Errorf("%d tasks of before are known, want %d", len(got), bulkTasks)
+		}
+	})
+}
+
+func TestArchive_WithoutJetStreamIsRefusedOrSaidOpenly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	etcd, _ := testcluster.StartEtcd(t)
+	plain, able := testcluster.StartNATS(t), testcluster.StartJetStream(t)
+	for _, args := range [][]string{
+		{"--etcd", etcd, "--archive", "jetstream"},
+		{"--etcd", etcd, "--archive", "elsewhere"},
+		{"--archive", "elsewhere"},
+	} {
+		if r := run(t, dir, append([]string{"serve"}, args...)...); r.code != 2 || r.out != "" || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	for name, c := range map[string]struct {
+		args []string
+		said string // on standard error; "" = nothing
+	}{
+		"no NATS":                   {nil, "no NATS"},
+		"NATS without JetStream":    {[]string{"--nats", plain.URL}, "nats-server -js"},
+		"keep, without JetStream":   {[]string{"--nats", plain.URL, "--archive", "keep"}, ""},
+		"drop, without NATS":        {[]string{"--archive", "drop"}, ""},
+		"NATS with JetStream":       {[]string{"--nats", able.URL}, ""},
+		"JetStream, without saying": {[]string{"--nats", able.URL, "--archive", "jetstream"}, ""},
+	} {
+		n := serve(t, dir, append([]string{"--etcd", etcd, "--ttl", "3s"}, c.args...)...)
+		n.stop(t)
+		said := strings.Split(n.stderr.String(), "\n")
+		warned := strings.Contains(said[0], "grows") && strings.Contains(said[0], c.said) && strings.Contains(said[0], "--archive keep or drop")
+		if warned != (c.said != "") {
+			t.Errorf("%s: said %q, want one line with %q", name, said, c.said)
+		}
+	}
+}
+
+// wantDamage asserts that verification finds the damage, in shard 0, and names it in words.
+func wantDamage(t *testing.T, what, dir string, args []string, kinds ...string) {
+	t.Helper()
+	r := run(t, dir, append([]string{"verify", "--archive", "-o", "json"}, args...)...)
+	first, _, _ := strings.Cut(r.out, "\n")
+	var v struct {
+		Shard    int
+		Damage   string
+		DamageAt uint64 `json:"damage_at"`
+		Problem  string
+	}
+	if err := json.Unmarshal([]byte(first), &v); err != nil || r.code != 1 {
+		t.Errorf("%s: code %d: %s%s", what, r.code, r.out, r.err)
+		return
+	}
+	if v.Shard != 0 || !slices.Contains(kinds, v.Damage) || v.DamageAt == 0 || !strings.Contains(v.Problem, fmt.Sprintf("entry %d: %s", v.DamageAt, v.Damage)) {
+		t.Errorf("%s: verified %s, want %v", what, first, kinds)
+	}
+	if table := run(t, dir, append([]string{"verify", "--archive"}, args...)...); table.code != 1 || !strings.Contains(table.out, v.Problem[:20]) {
+		t.Errorf("%s: code %d: %s", what, table.code, table.out)
+	}
+}
+
+func TestVerify_NamesShardEntryAndKindOfDamageInEtcd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	endpoint, etcd := testcluster.StartEtcd(t)
+	access := []string{"--etcd", endpoint, "--nats", testcluster.StartJetStream(t).URL}
+	serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s"}, access...)...)
+	for i := range 4 {
+		must(t, dir, append([]string{"submit", "noop", "--wait", "--id", fmt.Sprint("task-", i)}, access...)...)
+	}
+	const first, second = "taskledger/journal/0/0000000000000002", "taskledger/journal/0/0000000000000003"
+	value := func(key string) string {
+		resp, err := etcd.Get(t.Context(), key)
+		if err != nil || len(resp.Kvs) != 1 {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return string(resp.Kvs[0].Value)
+	}
+	put := func(key, value string) {
+		var err error
+		if value == "" {
+			_, err = etcd.Delete(t.Context(), key)
+		} else {
+			_, err = etcd.Put(t.Context(), key, value)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	two, three := value(first), value(second)
+	flipped := []byte(two)
+	flipped[len(two)/2] ^= 1
+	for _, c := range []struct{ name, two, three, kind string }{ // what stands in the place of the entries 2 and 3
+		{"flipped", string(flipped), three, "garbled"},
+		{"cut short", two[:len(two)-1], three, "garbled"},
+		{"removed", "", three, "missing entry"},
+		{"swapped", three, two, "out of order"},
+	} {
+		put(first, c.two)
+		put(second, c.three)
+		wantDamage(t, c.name, dir, access, c.kind)
+	}
+	put(first, two)
+	put(second, three)
+	wantClean(t, dir, 4, append([]string{"--archive"}, access...)...)
+}
+
+func TestVerify_NamesShardEntryAndKindOfDamageInTheFilesOfTheArchive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, "--shards", "1", "--ttl", "3s")
+	mustLoad(t, dir, "bulk-", bulkTasks)
+	trimmed(t, dir, 1)
+	n.stop(t)
+	blocks, err := filepath.Glob(filepath.Join(dir, "taskledger-data/nats/jetstream/*/streams/*/msgs/*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatalf("blocks of the stream: %v, %v", blocks, err)
+	}
+	block, err := os.ReadFile(blocks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	block[len(block)/2] ^= 1
+	if err := os.WriteFile(blocks[0], block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, dir, "--ttl", "3s")
+	wantDamage(t, "flipped", dir, nil, "garbled", "missing entry")
+	must(t, dir, "submit", "noop", "--wait")
+}
+
+func TestVerify_WhileTheArchiveIsAwayIsUnavailable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	endpoint, _ := testcluster.StartEtcd(t)
+	nats := testcluster.StartJetStream(t)
+	access := []string{"--etcd", endpoint, "--nats", nats.URL}
+	serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s"}, access...)...)
+	must(t, dir, append([]string{"submit", "noop", "--wait"}, access...)...)
+	nats.Stop()
+	if r := run(t, dir, append([]string{"verify", "--archive"}, access...)...); r.code != 4 || !strings.Contains(r.err, "no answer from NATS") {
+		t.Errorf("%+v", r)
+	}
+	must(t, dir, append([]string{"verify"}, access...)...)
+}

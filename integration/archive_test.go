@@ -1,0 +1,341 @@
+package integration_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+)
+
+// tight is a store that says that it is small: a tail of 1 MiB makes a snapshot due.
+type tight struct{ engine.Store }
+
+func (tight) Usage(context.Context) (engine.Usage, error) {
+	return engine.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
+}
+
+// bulky is parameters of 32 KiB that begin with the name of the task, and hardly compress.
+func bulky(name string) string {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	random := rand.New(rand.NewPCG(h.Sum64(), 0))
+	text := make([]byte, 16<<10)
+	for i := range text {
+		text[i] = byte(random.Uint32())
+	}
+	return name + " " + hex.EncodeToString(text)
+}
+
+// megabytes is a load of a few MiB a second, more than enough.
+var megabytes = load{2, 30 * time.Millisecond, bulky}
+
+// bulkyTally is a tally of tasks with such parameters.
+func bulkyTally() *tally {
+	return defineTally(&behaviors.Rules[string, string]{TaskID: func(p string) events.TaskID {
+		name, _, _ := strings.Cut(p, " ")
+		return events.TaskID(name)
+	}})
+}
+
+func archiveOf(t *testing.T, bus engine.Bus) engine.Archive {
+	t.Helper()
+	a, err := bus.(*natsbus.Bus).Archive(natsbus.ArchiveConfig{Settled: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// archives makes a node that archives what snapshots cover.
+func archives(t *testing.T) func(*engine.NodeConfig) {
+	return func(cfg *engine.NodeConfig) { cfg.Store, cfg.Archive = tight{cfg.Store}, archiveOf(t, cfg.Bus) }
+}
+
+// keeps makes a node that keeps the journal whole, drops one that forgets what snapshots cover.
+func keeps(cfg *engine.NodeConfig) { cfg.Store = tight{cfg.Store} }
+func drops(cfg *engine.NodeConfig) { cfg.Store, cfg.Drop = tight{cfg.Store}, true }
+
+// archiveReader starts a client that reads the archive, too.
+func archiveReader(t *testing.T, c *testcluster.Cluster) *testcluster.Client {
+	t.Helper()
+	return c.StartClient("reader", func(cfg *engine.ClientConfig) { cfg.Archive = archiveOf(t, cfg.Bus) })
+}
+
+// awaitShards polls until every shard is as wanted.
+func awaitShards(t *testing.T, at *engine.Client, what string, holds func(engine.ShardInfo) bool) []engine.ShardInfo {
+	t.Helper()
+	var last []engine.ShardInfo
+	var err error
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s: %+v, %v", what, last, err)
+		}
+	}()
+	testcluster.Await(t, what, func() bool {
+		last, err = at.Shards(within(t, soon))
+		return err == nil && !slices.ContainsFunc(last, func(s engine.ShardInfo) bool { return !holds(s) }) || t.Failed()
+	})
+	return last
+}
+
+func trimmedBeyond(entry uint64) func(engine.ShardInfo) bool {
+	return func(s engine.ShardInfo) bool { return s.First > entry && s.Degraded == "" }
+}
+
+// wantWhole asserts that every entry there ever was is in the journal or the archive, and that all is as it has to be.
+func wantWhole(t *testing.T, at *engine.Client) {
+	t.Helper()
+	all, err := at.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Problem != "" || v.From != 1 {
+			t.Errorf("shard %d from entry %d: %s", v.Shard, v.From, v.Problem)
+		}
+	}
+}
+
+// The tests of this file that move megabytes to JetStream are not parallel: its answers in base64 and JSON take a processor
+// for long when races are looked for.
+
+func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, megabytes, a)
+	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(1))
+	c.NATS.Stop()
+	wantAway(t, a.Client)
+	before := awaitShards(t, a.Client, "a shard that says that it is not trimmed", func(s engine.ShardInfo) bool {
+		return strings.Contains(s.Degraded, "not trimmed")
+	})[0]
+	f.await(t, 20)
+	c.NATS.Start()
+	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(before.First))
+	l.wantOnce(t, a.Client, f.end())
+	wantWhole(t, a.Client)
+}
+
+// wantAway asserts that what is in an archive that is away does not count as gone.
+func wantAway(t *testing.T, at *engine.Client) {
+	t.Helper()
+	if all, err := at.Verify(within(t, soon), nil); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("verified %+v, %v; want ErrUnavailable", all, err)
+	}
+}
+
+func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, load{8, 0, bulky}, a)
+	first := uint64(1)
+	for range 3 {
+		first = awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(first))[0].First
+	}
+	l.wantOnce(t, a.Client, f.end())
+}
+
+func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c.NATS.Stop()
+	c.NATS.MaxStore = 2 << 20
+	c.NATS.Start()
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, megabytes, a)
+	full := awaitShards(t, a.Client, "a full archive", func(s engine.ShardInfo) bool {
+		return strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, engine.ErrFull.Error())
+	})[0]
+	f.await(t, 100)
+	if now, err := a.Shards(within(t, soon)); err != nil || now[0].Archived != full.Archived || now[0].First > full.Archived+1 {
+		t.Errorf("%+v, %v: was %+v when the archive became full", now, err, full)
+	}
+	c.NATS.Stop()
+	c.NATS.MaxStore = 0
+	c.NATS.Start()
+	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(full.Archived))
+	l.wantOnce(t, a.Client, f.end())
+	wantWhole(t, a.Client)
+}
+
+func TestArchive_WithoutJetStreamTheJournalStaysWhole(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, megabytes, a)
+	s := awaitShards(t, a.Client, "a shard that says what is missing", func(s engine.ShardInfo) bool {
+		return strings.Contains(s.Degraded, "nats-server -js")
+	})[0]
+	f.await(t, 100)
+	if s.First > 1 || s.Archived != 0 {
+		t.Errorf("shard %+v, want a whole journal", s)
+	}
+	l.wantOnce(t, a.Client, f.end())
+	wantWhole(t, a.Client)
+}
+
+func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]struct {
+		configure func(*engine.NodeConfig)
+		is        func(engine.ShardInfo) bool
+		from      func(uint64) bool
+	}{
+		"keep": {keeps, func(s engine.ShardInfo) bool { return s.First <= 1 && s.Snapshot > 0 }, func(from uint64) bool { return from == 1 }},
+		"drop": {drops, func(s engine.ShardInfo) bool { return s.First > 1 }, func(from uint64) bool { return from > 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+			l := bulkyTally()
+			a := c.StartNode("a", mode.configure, l.run())
+			f := startFlowOf(t, l, megabytes, a)
+			f.await(t, 20)
+			c.NATS.Stop()
+			s := awaitShards(t, a.Client, name, mode.is)[0]
+			if s.Degraded != "" || s.Archived != 0 {
+				t.Errorf("shard %+v", s)
+			}
+			l.wantOnce(t, a.Client, f.end())
+			all, err := a.Verify(within(t, soon), nil)
+			if err != nil || all[0].Problem != "" || !mode.from(all[0].From) {
+				t.Errorf("verified %+v, %v", all, err)
+			}
+			c.NATS.Start()
+		})
+	}
+}
+
+func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 4})
+	l := bulkyTally()
+	nodes := c.StartNodes(archives(t), l.on, "a", "b", "c")
+	reader := archiveReader(t, c)
+	f := startFlowOf(t, l, megabytes, reader)
+	for i, n := range nodes {
+		f.await(t, 100)
+		n.Stop()
+		nodes[i] = c.StartNode(n.Name+"-again", archives(t), l.run())
+	}
+	awaitShards(t, reader.Client, "trimmed journals", trimmedBeyond(1))
+	l.wantOnce(t, reader.Client, f.end())
+	wantWhole(t, reader.Client)
+}
+
+// stream is the archive of a cluster as somebody sees it who knows JetStream and nothing of segments.
+type stream struct {
+	*testing.T
+	js     jetstream.JetStream
+	config jetstream.StreamConfig
+}
+
+func openStream(t *testing.T, c *testcluster.Cluster) stream {
+	t.Helper()
+	conn, err := nats.Connect(c.NATS.URL)
+	ok(t, err)
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	ok(t, err)
+	s, err := js.Stream(within(t, soon), "TASKLEDGER_ARCHIVE")
+	ok(t, err)
+	return stream{t, js, s.CachedInfo().Config}
+}
+
+// segments returns what is in the stream, in order.
+func (s stream) segments() (all []*nats.Msg) {
+	s.Helper()
+	in, err := s.js.Stream(within(s.T, soon), s.config.Name)
+	ok(s.T, err)
+	for i := range in.CachedInfo().State.LastSeq {
+		m, err := in.GetMsg(within(s.T, soon), i+1)
+		ok(s.T, err)
+		for name := range m.Header {
+			if strings.HasPrefix(name, "Nats-") {
+				m.Header.Del(name)
+			}
+		}
+		all = append(all, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data})
+	}
+	return all
+}
+
+// replace makes the stream anew, of other segments.
+func (s stream) replace(segments []*nats.Msg) {
+	s.Helper()
+	ok(s.T, s.js.DeleteStream(within(s.T, soon), s.config.Name))
+	_, err := s.js.CreateStream(within(s.T, soon), s.config)
+	ok(s.T, err)
+	for _, m := range segments {
+		_, err := s.js.PublishMsg(within(s.T, soon), m)
+		ok(s.T, err)
+	}
+}
+
+// altered is a segment with a byte flipped in the middle, where an entry is.
+func altered(m *nats.Msg) *nats.Msg {
+	data := bytes.Clone(m.Data)
+	data[len(data)/2] ^= 1
+	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: data}
+}
+
+func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, megabytes, a)
+	awaitShards(t, a.Client, "an archive of some segments", func(s engine.ShardInfo) bool { return s.First > 110 })
+	l.wantOnce(t, a.Client, f.end())
+	wantWhole(t, a.Client)
+	in := openStream(t, c)
+	good := in.segments()
+	if len(good) < 4 {
+		t.Fatalf("%d segments", len(good))
+	}
+	garbage := &nats.Msg{Subject: good[0].Subject, Data: []byte("garbage")}
+	for name, damage := range map[string]struct {
+		segments []*nats.Msg
+		kind     engine.Damage
+	}{
+		"first removed":   {good[1:], engine.DamageMissing},
+		"middle removed":  {slices.Concat(good[:1], good[2:]), engine.DamageMissing},
+		"last removed":    {good[:len(good)-1], engine.DamageMissing},
+		"all removed":     {nil, engine.DamageMissing},
+		"first flipped":   {slices.Concat([]*nats.Msg{altered(good[0])}, good[1:]), engine.DamageGarbled},
+		"middle flipped":  {slices.Concat(good[:1], []*nats.Msg{altered(good[1])}, good[2:]), engine.DamageGarbled},
+		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), engine.DamageGarbled},
+		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled},
+		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled},
+		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing},
+	} {
+		in.replace(damage.segments)
+		all, err := a.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if all[0].Damage != damage.kind || !strings.Contains(all[0].Problem, fmt.Sprintf("entry %d", all[0].At)) {
+			t.Errorf("%s: verified %+v, want %s", name, all[0], damage.kind)
+		}
+	}
+	in.replace(good)
+	wantWhole(t, a.Client)
+}
