@@ -129,10 +129,10 @@ var snapshots = []mutation{
 		{"		if err := o.commit(ctx); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx); err != nil {\n"},
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
-	{"fall-back disabled", "engine/snapshot.go", []edit{
+	{"fall-back disabled", "engine/recover.go", []edit{
 		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
-	{"damaged snapshot kept as the older one", "engine/snapshot.go", []edit{
+	{"damaged snapshot kept as the older one", "engine/recover.go", []edit{
 		{"{ l.pointer = p.without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
 	{"trim that relies on snapshots unread", "engine/trim.go", []edit{

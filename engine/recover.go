@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// loaded is a shard's state after the entry head, and what is to be known to go on from there.
+type loaded struct {
+	state   *projection.Shard
+	head    Head
+	pointer SnapshotPointer // without the damaged ones
+	damaged []Snapshot      // that could not be read
+	tail    int64           // bytes of the entries after the newest snapshot
+}
+
+// pointTo takes over a pointer, less what is known to be damaged: no trim may rely on that, and the next snapshot to be
+// published takes its place.
+func (l *loaded) pointTo(p SnapshotPointer) { l.pointer = p.without(l.damaged) }
+
+func (p SnapshotPointer) without(damaged []Snapshot) SnapshotPointer {
+	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s Snapshot) bool { return slices.Contains(damaged, s) })
+	return p
+}
+
+// loadShard reads the newest snapshot of a shard that can be read, and the journal from there. Snapshots that cannot be read are
+// passed over: the one before, or all entries from the first on, lead to the same state.
+func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
+	for {
+		pointer, err := m.readPointer(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		have, err := m.loadFrom(ctx, shard, pointer)
+		if !errors.Is(err, ErrTrimmed) {
+			return have, err
+		}
+		again, unread := m.readPointer(ctx, shard)
+		if unread != nil {
+			return nil, unread
+		}
+		if again.Revision != pointer.Revision {
+			continue // newer snapshots have taken the place of those
+		}
+		whole := m.records()
+		if whole.archive == nil {
+			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, and its journal does not begin at entry 1: %w", events.ErrDamaged, shard, err)
+		}
+		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
+		have = newLoaded(shard, pointer, pointer.Kept)
+		if err := have.replay(whole.Read(ctx, shard, 1)); err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, nor all its entries: %w", events.ErrDamaged, shard, err)
+		}
+		return have, ctx.Err()
+	}
+}
+
+// readPointer reads a shard's snapshot pointer. A damaged one points to nothing.
+func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, error) {
+	pointer, err := m.store.Pointer(ctx, shard)
+	if errors.Is(err, events.ErrDamaged) {
+		m.log.ErrorContext(ctx, "snapshot pointer cannot be read, the entries are", "shard", shard, "err", err)
+		return SnapshotPointer{Revision: pointer.Revision}, nil
+	}
+	if err != nil {
+		return pointer, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
+	}
+	return pointer, nil
+}
+
+// loadFrom reads the newest of the snapshots that can be read, and the journal from there, or the whole journal.
+func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointer) (*loaded, error) {
+	var damaged []Snapshot
+	for _, s := range pointer.Kept {
+		have, err := m.restore(ctx, shard, s)
+		switch {
+		case err == nil:
+			have.damaged = damaged
+			have.pointTo(pointer)
+			return have, m.replay(ctx, shard, have)
+		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
+			m.log.ErrorContext(ctx, "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
+			damaged = append(damaged, s)
+		default:
+			return nil, err
+		}
+	}
+	have := newLoaded(shard, pointer, damaged)
+	return have, m.replay(ctx, shard, have)
+}
+
+// newLoaded is a shard before its first entry.
+func newLoaded(shard int, pointer SnapshotPointer, damaged []Snapshot) *loaded {
+	l := &loaded{state: projection.NewShard(shard), damaged: damaged}
+	l.pointTo(pointer)
+	return l
+}
+
+// restore reads a snapshot and the entry that it is the state after.
+func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, error) {
+	state, err := m.records().restore(ctx, shard, s)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := m.store.Entry(ctx, shard, s.Entry)
+	if err != nil {
+		return nil, fmt.Errorf("read the entry of a snapshot: %w", err)
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return nil, err
+	}
+	if state.Hash != e.Hash {
+		return nil, fmt.Errorf("%w: snapshot of entry %d has hash %s, the journal %s", events.ErrDamaged, s.Entry, state.Hash, e.Hash)
+	}
+	return &loaded{state: state, head: rec.Head}, nil
+}
+
+// replay reads the journal behind the given state up to its end.
+func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
+	return have.replay(m.store.Read(ctx, shard, have.head.Number+1))
+}
+
+func (l *loaded) replay(journal iter.Seq2[Record, error]) error {
+	for rec, err := range journal {
+		if err != nil {
+			return fmt.Errorf("read journal after entry %d: %w", l.head.Number, err)
+		}
+		e, err := events.Decode(rec.Data)
+		if err == nil {
+			err = l.state.Replay(e)
+		}
+		if err != nil {
+			return fmt.Errorf("replay entry %d: %w", rec.Number, err)
+		}
+		l.head, l.tail = rec.Head, l.tail+int64(len(rec.Data))
+	}
+	return nil
+}
