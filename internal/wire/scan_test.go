@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -51,9 +52,13 @@ func TestScan_RefusesHostileBytesForTheCostOfAnError(t *testing.T) {
 			if err := wire.Scan(b); !errors.Is(err, wire.ErrMalformed) {
 				t.Fatalf("Scan = %v, want an error that wraps ErrMalformed", err)
 			}
-			// Under the race detector fmt forgets its buffers at random.
-			if got := testing.AllocsPerRun(10, func() { _ = wire.Scan(b) }); got > 16 {
-				t.Errorf("%v allocations, want at most the few of an error", got)
+			// The least of several: the race detector makes fmt forget its buffers at random.
+			least := math.Inf(1)
+			for range 10 {
+				least = min(least, testing.AllocsPerRun(1, func() { _ = wire.Scan(b) }))
+			}
+			if least > 8 {
+				t.Errorf("%v allocations, want at most the few of an error", least)
 			}
 		})
 	}
