@@ -45,6 +45,7 @@ type SoakResult struct {
 	HeapSlope  float64 `json:"heap_slope_pct"`
 	RSSBytes   float64 `json:"rss_bytes"`
 	RSSSlope   float64 `json:"rss_slope_pct"`
+	Kept       float64 `json:"kept"` // share of all entries that is still in etcd at the end
 	OpenFiles  float64 `json:"open_files"`
 	FilesSlope float64 `json:"open_files_slope_pct"`
 }
@@ -97,6 +98,9 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 		return r, err
 	}
 	r = summarize(points)
+	if r.Kept, err = keptShare(ctx, n); err != nil {
+		return r, err
+	}
 	r.Tasks, r.DurationS = int(done.Load()), time.Since(begun).Seconds()
 	r.TasksPerS = float64(r.Tasks) / r.DurationS
 	return r, nil
@@ -168,6 +172,20 @@ func residentBytes() (float64, error) {
 	}
 	pages, err := strconv.ParseFloat(fields[1], 64)
 	return pages * float64(os.Getpagesize()), err
+}
+
+// keptShare is how many of all entries the journals still hold.
+func keptShare(ctx context.Context, n *node) (float64, error) {
+	shards, err := n.Shards(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var all, gone uint64
+	for _, s := range shards {
+		all += s.Entries
+		gone += max(s.First, 1) - 1
+	}
+	return 1 - float64(gone)/float64(max(all, 1)), nil
 }
 
 func summarize(points []soakPoint) SoakResult {

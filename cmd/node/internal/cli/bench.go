@@ -111,7 +111,7 @@ its handler a future resolves when NATS has stopped.`,
 
 func (a *app) soakCommand() *cobra.Command {
 	var cfg bench.SoakConfig
-	var maxSlope, maxStore float64
+	var maxSlope, maxKept float64
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "soak",
@@ -136,8 +136,8 @@ memory and open files, and fits a line through what follows the first fifth: how
 			if maxSlope > 0 && r.Worst() > maxSlope {
 				return fmt.Errorf("something grows by %.2f %% for each million tasks, more than the %.2f allowed", r.Worst(), maxSlope)
 			}
-			if maxStore > 0 && r.StoreBytes > maxStore {
-				return fmt.Errorf("etcd holds %.0f bytes on average, more than the %.0f allowed", r.StoreBytes, maxStore)
+			if maxKept > 0 && r.Kept > maxKept {
+				return fmt.Errorf("etcd holds %.2f of all entries at the end, more than the %.2f allowed", r.Kept, maxKept)
 			}
 			return nil
 		},
@@ -147,7 +147,7 @@ memory and open files, and fits a line through what follows the first fifth: how
 	f.DurationVar(&cfg.Duration, "duration", time.Hour, "time at most")
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
 	f.DurationVar(&cfg.Sample, "sample", 5*time.Second, "time between two samples")
-	f.Float64Var(&maxStore, "max-store", 0, "fail when etcd holds more bytes in use on average; 0 = never")
+	f.Float64Var(&maxKept, "max-kept", 0, "fail when etcd holds a larger share of all entries at the end; 0 = never")
 	f.Float64Var(&maxSlope, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
