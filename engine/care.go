@@ -9,12 +9,12 @@ import (
 
 const (
 	// careEvery is the time between two looks at how full the store is.
-	careEvery = 5 * time.Second
+	careEvery = 2 * time.Second
 	// compactAfter and compactBytes: replaced and removed values are forgotten so often, and after so much growth.
 	compactAfter = 5 * time.Minute
 	compactBytes = 64 << 20
 	// compactKeep is for how long values are kept that were replaced or removed: watches that were cut off resume within it.
-	compactKeep = 10 * time.Second
+	compactKeep = 5 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
 	defragmentAfter = 10 * time.Minute
 	// defragmentAgain is the time after one that failed.

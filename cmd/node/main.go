@@ -13,7 +13,7 @@ import (
 
 // gcPercent lets the heap grow to five times what is live before it is collected: what is live is small and what a busy
 // node allocates is much. GOGC overrides it.
-const gcPercent = 400
+const gcPercent = 200
 
 func main() {
 	if os.Getenv("GOGC") == "" {

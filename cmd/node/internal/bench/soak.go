@@ -48,6 +48,8 @@ type SoakResult struct {
 	Kept       float64 `json:"kept"` // share of all entries that is still in etcd at the end
 	OpenFiles  float64 `json:"open_files"`
 	FilesSlope float64 `json:"open_files_slope_pct"`
+
+	Series []SoakPoint `json:"series"` // all samples
 }
 
 // Worst is the steepest slope.
@@ -55,10 +57,14 @@ func (r SoakResult) Worst() float64 {
 	return max(r.StoreSlope, r.FileSlope, r.HeapSlope, r.RSSSlope, r.FilesSlope)
 }
 
-// soakPoint is what grew, or did not, by the time that so many tasks were done.
-type soakPoint struct {
-	tasks                         float64
-	store, file, heap, rss, files float64
+// SoakPoint is what grew, or did not, by the time that so many tasks were done.
+type SoakPoint struct {
+	Tasks int     `json:"tasks"`
+	Store float64 `json:"store_bytes"`
+	File  float64 `json:"store_file_bytes"`
+	Heap  float64 `json:"heap_bytes"`
+	RSS   float64 `json:"rss_bytes"`
+	Files float64 `json:"open_files"`
 }
 
 // Soak runs noop tasks through one node, with snapshots and the archive on, and watches what grows. progress is told of
@@ -81,7 +87,7 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	defer func() { err = errors.Join(err, n.close()) }()
 
 	var done atomic.Int64
-	var points []soakPoint
+	var points []SoakPoint
 	begun := time.Now()
 	g, both := errgroup.WithContext(ctx)
 	working, finish := context.WithTimeout(both, cfg.Duration)
@@ -125,7 +131,7 @@ func work(ctx, working context.Context, cfg SoakConfig, turn func(context.Contex
 }
 
 // watch takes samples until working ends.
-func watch(ctx, working context.Context, every time.Duration, n *node, done *atomic.Int64, progress func(int)) (points []soakPoint, err error) {
+func watch(ctx, working context.Context, every time.Duration, n *node, done *atomic.Int64, progress func(int)) (points []SoakPoint, err error) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -139,24 +145,24 @@ func watch(ctx, working context.Context, every time.Duration, n *node, done *ato
 			return nil, err
 		}
 		points = append(points, p)
-		progress(int(p.tasks))
+		progress(p.Tasks)
 	}
 }
 
-func soakNow(ctx context.Context, n *node, done *atomic.Int64) (p soakPoint, err error) {
+func soakNow(ctx context.Context, n *node, done *atomic.Int64) (p SoakPoint, err error) {
 	u, err := n.link.Store.Usage(ctx)
 	if err != nil {
 		return p, err
 	}
-	if p.rss, err = residentBytes(); err != nil {
+	if p.RSS, err = residentBytes(); err != nil {
 		return p, err
 	}
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return p, err
 	}
-	p.store, p.file, p.files = float64(u.InUse), float64(u.Size), float64(len(files))
-	p.heap, p.tasks = float64(liveHeap()), float64(done.Load())
+	p.Store, p.File, p.Files = float64(u.InUse), float64(u.Size), float64(len(files))
+	p.Heap, p.Tasks = float64(liveHeap()), int(done.Load())
 	return p, nil
 }
 
@@ -188,18 +194,19 @@ func keptShare(ctx context.Context, n *node) (float64, error) {
 	return 1 - float64(gone)/float64(max(all, 1)), nil
 }
 
-func summarize(points []soakPoint) SoakResult {
+func summarize(points []SoakPoint) SoakResult {
+	r := SoakResult{Series: points}
 	points = points[int(soakSkip*float64(len(points))):]
-	r := SoakResult{Samples: len(points)}
+	r.Samples = len(points)
 	for _, c := range []struct {
 		mean, slope *float64
-		of          func(soakPoint) float64
+		of          func(SoakPoint) float64
 	}{
-		{&r.StoreBytes, &r.StoreSlope, func(p soakPoint) float64 { return p.store }},
-		{&r.FileBytes, &r.FileSlope, func(p soakPoint) float64 { return p.file }},
-		{&r.HeapBytes, &r.HeapSlope, func(p soakPoint) float64 { return p.heap }},
-		{&r.RSSBytes, &r.RSSSlope, func(p soakPoint) float64 { return p.rss }},
-		{&r.OpenFiles, &r.FilesSlope, func(p soakPoint) float64 { return p.files }},
+		{&r.StoreBytes, &r.StoreSlope, func(p SoakPoint) float64 { return p.Store }},
+		{&r.FileBytes, &r.FileSlope, func(p SoakPoint) float64 { return p.File }},
+		{&r.HeapBytes, &r.HeapSlope, func(p SoakPoint) float64 { return p.Heap }},
+		{&r.RSSBytes, &r.RSSSlope, func(p SoakPoint) float64 { return p.RSS }},
+		{&r.OpenFiles, &r.FilesSlope, func(p SoakPoint) float64 { return p.Files }},
 	} {
 		*c.mean, *c.slope = leastSquares(points, c.of)
 	}
@@ -207,19 +214,19 @@ func summarize(points []soakPoint) SoakResult {
 }
 
 // leastSquares returns the mean, and the slope in percent of it for each million tasks.
-func leastSquares(points []soakPoint, of func(soakPoint) float64) (mean, slope float64) {
+func leastSquares(points []SoakPoint, of func(SoakPoint) float64) (mean, slope float64) {
 	if len(points) < 2 {
 		return 0, 0
 	}
 	var meanTasks float64
 	for _, p := range points {
 		mean += of(p) / float64(len(points))
-		meanTasks += p.tasks / float64(len(points))
+		meanTasks += float64(p.Tasks) / float64(len(points))
 	}
 	var products, squares float64
 	for _, p := range points {
-		products += (p.tasks - meanTasks) * (of(p) - mean)
-		squares += (p.tasks - meanTasks) * (p.tasks - meanTasks)
+		products += (float64(p.Tasks) - meanTasks) * (of(p) - mean)
+		squares += (float64(p.Tasks) - meanTasks) * (float64(p.Tasks) - meanTasks)
 	}
 	if squares == 0 || mean == 0 {
 		return mean, 0
