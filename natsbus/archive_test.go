@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -221,17 +222,19 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 		"the last one again": func(good, _ *nats.Msg) (nats.Header, []byte) { return good.Header, good.Data },
 		"of another shard":   func(_, foreign *nats.Msg) (nats.Header, []byte) { return foreign.Header, foreign.Data },
 		"a number that is left out": func(_, foreign *nats.Msg) (nats.Header, []byte) {
-			foreign.Data[2] = 0 // the shard
-			return foreign.Header, bytes.Replace(foreign.Data, []byte{0x93, 4, 0xcd}, []byte{0x93, 5, 0xcd}, 1)
+			body := bytes.Replace(unpack(t, foreign.Data), []byte{0x93, 4, 0xcd}, []byte{0x93, 5, 0xcd}, 1)
+			return foreign.Header, ofShard(0, body)
 		},
 		"other numbers": func(good, _ *nats.Msg) (nats.Header, []byte) {
 			good.Header.Set("Taskledger-First", "3")
 			good.Header.Set("Taskledger-Last", "4")
 			return good.Header, good.Data
 		},
-		"no entries": func(good, _ *nats.Msg) (nats.Header, []byte) { return good.Header, []byte{0x93, 1, 0, 0x90} },
+		"no entries": func(good, _ *nats.Msg) (nats.Header, []byte) {
+			return good.Header, s2.Encode(nil, []byte{0x93, 1, 0, 0x90})
+		},
 		"more entries than bytes": func(good, _ *nats.Msg) (nats.Header, []byte) {
-			return good.Header, []byte{0x93, 1, 0, 0xdd, 0xff, 0xff, 0xff, 0xff}
+			return good.Header, s2.Encode(nil, []byte{0x93, 1, 0, 0xdd, 0xff, 0xff, 0xff, 0xff})
 		},
 		"huge numbers": func(good, _ *nats.Msg) (nats.Header, []byte) {
 			good.Header.Set("Taskledger-Last", "18446744073709551615")
@@ -262,6 +265,12 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 	}
 }
 
+// ofShard makes a message's data of a body that it changes to one of another shard.
+func ofShard(shard byte, body []byte) []byte {
+	body[2] = shard
+	return s2.Encode(nil, body)
+}
+
 func TestArchive_GapIsDamageThatNamesTheEntry(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
@@ -269,8 +278,7 @@ func TestArchive_GapIsDamageThatNamesTheEntry(t *testing.T) {
 	head := archive(t, a, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
 	archive(t, a, 1, engine.ArchiveHead{Entry: 3}, archivetest.Entries(t, 1, 4, 2))
 	late := messageAt(t, js, head.Sequence+1)
-	late.Data[2] = 0 // the shard
-	forge(t, js, late.Header, late.Data)
+	forge(t, js, late.Header, ofShard(0, unpack(t, late.Data)))
 	for _, from := range []uint64{1, 3} {
 		_, err := archivetest.Collect(a.ReadArchive(t.Context(), 0, from))
 		if !errors.Is(err, events.ErrDamaged) || !errors.Is(err, engine.ErrTrimmed) || !strings.Contains(err.Error(), "entry 4 where 3 is due") {
@@ -406,7 +414,7 @@ func TestArchive_NodesThatBeginTogetherMakeOneStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := stream.CachedInfo(); got.State.Msgs != 8 || !got.Config.DenyDelete || !got.Config.DenyPurge ||
-		got.Config.Compression != jetstream.S2Compression || got.Config.AllowDirect {
+		got.Config.Compression != jetstream.NoCompression || got.Config.AllowDirect {
 		t.Errorf("stream %+v", got)
 	}
 }

@@ -50,7 +50,7 @@
 // # The archive
 //
 // One stream per cluster, its name in capitals and _ARCHIVE, holds what was trimmed from the journals, for ever: files,
-// compressed with S2, no limits, no age, nothing can be removed but the whole stream. It is made with the first segment;
+// no limits, no age, nothing can be removed but the whole stream. It is made with the first segment;
 // one that exists is used if it never loses what it acknowledged. It has one subject per shard, since every subject costs
 // the server memory for ever. All requests go to the leader of the stream.
 //
@@ -62,7 +62,7 @@
 //	Taskledger-Last    number of its last entry
 //	Taskledger-Tasks   which tasks may have events in it: a Bloom filter in base64, with padding; 8 KiB at most
 //
-// and its body is the msgpack array
+// and its body, a block of S2, holds the msgpack array
 //
 //	[1, shard, [[number, etcd revision, entry] ...]]
 //

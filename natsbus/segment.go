@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 
 	"taskledger/engine"
@@ -19,14 +20,19 @@ const (
 	tasksHeader = "Taskledger-Tasks"
 )
 
-// segmentVersion is the first value of a segment's body.
-const segmentVersion = 1
+const (
+	// segmentVersion is the first value of a segment's body.
+	segmentVersion = 1
+	// maxBody bounds what the body of a message may grow to: entries of engine.MaxSegmentBytes, or a single one of
+	// events.MaxEntryBytes, with what stands around them.
+	maxBody = 2 << 20
+)
 
 // segment is consecutive entries of a shard as one message keeps them. doc.go describes its form.
 type segment struct {
 	span
 	tasks string // the filter
-	body  []byte
+	body  []byte // not compressed
 }
 
 // span is the entries of a segment, as its headers tell.
@@ -68,17 +74,37 @@ func newSegment(shard int, entries []engine.Record) (*segment, error) {
 
 // message is the segment on its way to the archive.
 func (s *segment) message(subject string) *nats.Msg {
-	return &nats.Msg{Subject: subject, Data: s.body, Header: nats.Header{
+	return &nats.Msg{Subject: subject, Data: s2.Encode(nil, s.body), Header: nats.Header{
 		firstHeader: {strconv.FormatUint(s.first, 10)},
 		lastHeader:  {strconv.FormatUint(s.last, 10)},
 		tasksHeader: {s.tasks},
 	}}
 }
 
-// same reports whether m is the segment, byte for byte.
+// same reports whether m is the segment. Its bytes may differ: compressors do.
 func (s *segment) same(m *stored) bool {
 	at, err := readSpan(m.header)
-	return err == nil && at == s.span && m.header.Get(tasksHeader) == s.tasks && bytes.Equal(m.data, s.body)
+	if err != nil || at != s.span || m.header.Get(tasksHeader) != s.tasks {
+		return false
+	}
+	body, err := unpack(m.data)
+	return err == nil && bytes.Equal(body, s.body)
+}
+
+// unpack returns the body of a message.
+func unpack(data []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(data)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	if n > maxBody {
+		return nil, fmt.Errorf("decompressed it has %d bytes, want %d at most", n, maxBody)
+	}
+	body, err := s2.Decode(nil, data)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	return body, nil
 }
 
 // readSpan wraps events.ErrDamaged.
@@ -101,13 +127,17 @@ func readSpan(h nats.Header) (span, error) {
 // shard. What is inside the entries is not looked at.
 func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
 	at, err := readSpan(m.header)
+	if err != nil {
+		return nil, damaged(shard, m, err)
+	}
+	body, err := unpack(m.data)
 	if err == nil {
-		err = wire.Scan(m.data)
+		err = wire.Scan(body)
 	}
 	if err != nil {
 		return nil, damaged(shard, m, err)
 	}
-	r := wire.NewReader(m.data)
+	r := wire.NewReader(body)
 	r.ArrayOf(3)
 	if v := r.Uint(); v != segmentVersion {
 		r.Fail("segment version %d", v)
@@ -115,7 +145,7 @@ func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
 	if of := r.Uint(); of != uint64(shard) {
 		r.Fail("it is of shard %d", of)
 	}
-	entries := make([]engine.Record, min(r.Array(), len(m.data)/4)) // an entry takes 4 bytes at least
+	entries := make([]engine.Record, min(r.Array(), len(body)/4)) // an entry takes 4 bytes at least
 	for i := range entries {
 		entries[i] = decodeRecord(r, at.first+uint64(i))
 	}

@@ -110,7 +110,7 @@ func (a *Archive) streamConfig() jetstream.StreamConfig {
 		Description:       "entries of taskledger's journals; nothing is ever removed",
 		Subjects:          []string{a.subjects + "*"},
 		Storage:           jetstream.FileStorage,
-		Compression:       jetstream.S2Compression,
+		Compression:       jetstream.NoCompression, // segments are compressed
 		Replicas:          a.cfg.Replicas,
 		Retention:         jetstream.LimitsPolicy,
 		Discard:           jetstream.DiscardNew,

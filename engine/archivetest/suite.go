@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ type world struct {
 }
 
 // Entry makes an entry of a shard, as a journal would hold it, with an event that creates each task; the first has
-// parameters of the given length.
+// parameters of the given length, which cannot be compressed.
 func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.TaskID) engine.Record {
 	t.Helper()
 	var b events.Builder
@@ -47,7 +48,11 @@ func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.T
 	for i, task := range tasks {
 		body := &events.Created{Behavior: "noop", Params: events.JSON([]byte("{}"))}
 		if i == 0 {
-			body.Params = bytes.Repeat([]byte{1}, params)
+			body.Params = make([]byte, params)
+			if params > 0 {
+				rand.NewChaCha8([32]byte{1: byte(number)}).Read(body.Params)
+				body.Params[0] = 1 // as JSON
+			}
 		}
 		b.Add(events.Event{Task: task, Seq: 1, Body: body})
 	}

@@ -25,7 +25,7 @@ engine/storetest     | engine events projection internal/wire            | holds
 engine/archivetest   | engine events                                     | holds any archive to the ports, so it knows none
 behaviors            | engine events                                     | shared by callers and workers: light
 etcdstore            | engine events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
-natsbus              | engine events internal/wire github.com/nats-io/nats.go | alone knows subjects
+natsbus              | engine events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 engine/embedded      | behaviors engine events projection etcdstore natsbus golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 cmd/node/...         | cmd/node/... behaviors engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
