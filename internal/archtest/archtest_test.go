@@ -36,7 +36,16 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 # used by tests alone
 internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
+internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
+integration/robustness/history | events                             | a record of a run: anything may write one
+integration/robustness/check   | events integration/robustness/history github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
+integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
+integration/robustness/link    |                                    | a leaf: it carries bytes
+integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/role    | engine etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap github.com/nats-io | a process of a run: a server or a node
+integration/robustness         | engine events projection etcdstore natsbus internal/wire integration/robustness/clock integration/robustness/link integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
+integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/mutations |                                                  | rewrites source and runs tests
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
