@@ -1,8 +1,9 @@
 // Command mutations breaks the code in the ways that its design forbids, one at a time, and runs the one test that is
 // there to notice. It fails when a test stays green, or when the code has moved away under the table.
 //
-// The source is never touched: each broken file is laid over the tree for one build (go help build, -overlay). Run it
-// from the root of the module:
+// The source is never touched: broken functions are laid over the tree, beside the right ones, for one build of each
+// package of tests (go help build, -overlay). A variable of the environment says which of them a run of the tests gets. Run
+// it from the root of the module:
 //
 //	go run ./integration/mutations            every mutation
 //	go run ./integration/mutations commit     those whose name contains the text
@@ -18,14 +19,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// atOnce is how many builds and tests run side by side: while one test waits, another is built.
-const atOnce = 2
+// atOnce is how many tests run side by side: they wait more than they work.
+const atOnce = 4
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -44,9 +46,13 @@ func run(ctx context.Context, filter string) error {
 	}
 	defer os.RemoveAll(dir)
 	chosen := slices.DeleteFunc(slices.Clone(mutations), func(m mutation) bool { return !strings.Contains(m.name, filter) })
-	jobs := []func() error{func() error { return green(ctx, chosen) }}
-	for _, m := range chosen {
-		jobs = append(jobs, func() error { return m.try(ctx, dir) })
+	b, err := build(ctx, dir, chosen)
+	if err != nil {
+		return err
+	}
+	jobs := b.green(ctx, chosen)
+	for i := range chosen {
+		jobs = append(jobs, func() error { return b.try(ctx, i, &chosen[i]) })
 	}
 	return errors.Join(sideBySide(ctx, jobs), ctx.Err())
 }
@@ -67,10 +73,61 @@ func sideBySide(ctx context.Context, jobs []func() error) error {
 	return errors.Join(errs...)
 }
 
-// try makes the mutation and prints whether its test is red.
-func (m *mutation) try(ctx context.Context, dir string) error {
+// builds are the test binaries, by package.
+type builds map[string]string
+
+// build builds the tests of the mutations with all of these inside.
+func build(ctx context.Context, dir string, all []mutation) (builds, error) {
+	overlay, err := lay(dir, all)
+	if err != nil {
+		return nil, err
+	}
+	b := builds{}
+	for _, m := range all {
+		if b[m.pkg] != "" {
+			continue
+		}
+		b[m.pkg] = filepath.Join(dir, filepath.Base(m.pkg)+".test")
+		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay, "-o", b[m.pkg], m.pkg).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("build the tests of %s: %w\n%s", m.pkg, err, out)
+		}
+	}
+	return b, nil
+}
+
+// lay writes the files with all mutations, and the description of the overlay, whose path it returns.
+func lay(dir string, all []mutation) (overlay string, err error) {
+	texts, err := mergeAll(all, func(file string) (string, error) {
+		text, err := os.ReadFile(file)
+		return string(text), err
+	})
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for file, text := range texts {
+		original, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		replace[original] = filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		if err := os.WriteFile(replace[original], []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	description, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, description, 0o600)
+}
+
+// try switches the mutation on and prints whether its test is red.
+func (b builds) try(ctx context.Context, number int, m *mutation) error {
 	began := time.Now()
-	err := m.kill(ctx, dir)
+	err := b.kill(ctx, number, m)
 	verdict := "red"
 	if err != nil {
 		verdict, err = "NOT RED", fmt.Errorf("%s: %w", m.name, err)
@@ -79,27 +136,30 @@ func (m *mutation) try(ctx context.Context, dir string) error {
 	return err
 }
 
-// green runs the tests of all mutations on the code as it is.
-func green(ctx context.Context, all []mutation) error {
+// green runs the tests of all mutations with none of these on.
+func (b builds) green(ctx context.Context, all []mutation) (jobs []func() error) {
 	tests := map[string][]string{}
 	for _, m := range all {
 		tests[m.pkg] = append(tests[m.pkg], m.test)
 	}
-	var errs []error
 	for pkg, names := range tests {
 		for _, group := range byDepth(names) {
-			out, err := goTest(ctx, pkg, group)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s is not green as it is: %w\n%s", pkg, err, out))
-			}
-			for _, name := range group {
-				if !strings.Contains(out, "--- PASS: "+name+" ") {
-					errs = append(errs, fmt.Errorf("%s: %s did not run", pkg, name))
+			jobs = append(jobs, func() error {
+				var errs []error
+				out, err := b.test(ctx, pkg, group, "")
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s is not green as it is: %w\n%s", pkg, err, out))
 				}
-			}
+				for _, name := range group {
+					if !strings.Contains(out, "--- PASS: "+name+" ") {
+						errs = append(errs, fmt.Errorf("%s: %s did not run", pkg, name))
+					}
+				}
+				return errors.Join(errs...)
+			})
 		}
 	}
-	return errors.Join(errs...)
+	return jobs
 }
 
 // byDepth groups test names by their first part and depth: a pattern of the go tool matches part by part.
@@ -118,16 +178,8 @@ func byDepth(names []string) map[string][]string {
 }
 
 // kill runs the mutation's test on the mutated code, and returns an error unless the test fails.
-func (m *mutation) kill(ctx context.Context, dir string) error {
-	dir, err := os.MkdirTemp(dir, "")
-	if err != nil {
-		return err
-	}
-	overlay, err := m.lay(dir)
-	if err != nil {
-		return err
-	}
-	out, err := goTest(ctx, m.pkg, []string{m.test}, "-overlay="+overlay)
+func (b builds) kill(ctx context.Context, number int, m *mutation) error {
+	out, err := b.test(ctx, m.pkg, []string{m.test}, strconv.Itoa(number))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -139,33 +191,19 @@ func (m *mutation) kill(ctx context.Context, dir string) error {
 	return nil
 }
 
-// lay writes the mutated file and the description of the overlay into an empty directory, and returns the latter's path.
-func (m *mutation) lay(dir string) (string, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return "", err
-	}
-	mutated := string(text)
+// apply returns the text of the file with the mutation made.
+func (m *mutation) apply(text string) (string, error) {
 	for _, e := range m.edits {
-		if n := strings.Count(mutated, e.old); n != 1 {
-			return "", fmt.Errorf("%s has %d places that read %q, want one", m.file, n, e.old)
+		if n := strings.Count(text, e.old); n != 1 {
+			return "", fmt.Errorf("%d places read %q, want one", n, e.old)
 		}
-		mutated = strings.Replace(mutated, e.old, e.new, 1)
+		text = strings.Replace(text, e.old, e.new, 1)
 	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", err
-	}
-	replacement, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
-	description, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, errors.Join(os.WriteFile(replacement, []byte(mutated), 0o600), os.WriteFile(overlay, description, 0o600))
+	return text, nil
 }
 
-// goTest runs the named tests of a package, which must be of one depth.
-func goTest(ctx context.Context, pkg string, names []string, flags ...string) (string, error) {
+// test runs the named tests of a package, which must be of one depth, with a mutation; "" = none.
+func (b builds) test(ctx context.Context, pkg string, names []string, mutation string) (string, error) {
 	var patterns []string
 	for part := range strings.Count(names[0], "/") + 1 {
 		var any []string
@@ -175,7 +213,8 @@ func goTest(ctx context.Context, pkg string, names []string, flags ...string) (s
 		slices.Sort(any)
 		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
 	}
-	args := append([]string{"test", "-v", "-vet=off", "-ldflags=-s -w", "-count=1", "-timeout=60s", "-run=" + strings.Join(patterns, "/")}, flags...)
-	out, err := exec.CommandContext(ctx, "go", append(args, pkg)...).CombinedOutput()
+	c := exec.CommandContext(ctx, b[pkg], "-test.v", "-test.timeout=60s", "-test.run="+strings.Join(patterns, "/"))
+	c.Dir, c.Env = pkg, append(os.Environ(), variable+"="+mutation)
+	out, err := c.CombinedOutput()
 	return string(out), err
 }

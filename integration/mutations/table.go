@@ -135,6 +135,12 @@ var snapshots = []mutation{
 	{"damaged snapshot kept as the older one", "engine/recover.go", []edit{
 		{"{ l.pointer = p.without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
+	{"snapshot of another entry", "engine/restore.go", []edit{
+		{" || state.Number != s.Entry) {", ") {"},
+	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_a_later_entry/keep"},
+	{"snapshot of another history", "engine/recover.go", []edit{
+		{"	if state.Hash != e.Hash {\n", "	if false {\n"},
+	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_another_history/keep"},
 	{"trim that relies on snapshots unread", "engine/trim.go", []edit{
 		{"	if t.intact == pointer.Revision {\n", "	if true {\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
@@ -155,7 +161,10 @@ var snapshots = []mutation{
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
 	{"task blamed for an archive that is away", "engine/attempt.go", []edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
-	}, engine, "TestTask_WaitsForAnArchiveThatIsAway"},
+	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/no_answer"},
+	{"task blamed for an archive that is not to be seen", "engine/records.go", []edit{
+		{"	if r.all && number < first {\n", "	if false {\n"},
+	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/none_to_be_seen"},
 }
 
 const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=", seen),` + "\n"
