@@ -48,6 +48,7 @@
 //	limit counts matches only              TestList_LimitCountsMatchesOnly
 //	zombie that finishes after a takeover  TestProcess_PausedPastItsSessionDoesNoHarmWhenItWakes
 //	updater invoked twice                  none: no user code runs inside a decision
+//	owner killed in the middle of its upkeep  TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing
 //	client never executes                  TestClient_NeverRunsATask
 //	close does not cancel                  TestFuture_CloseDoesNotCancel
 //	clock skew of a claimer                none: only the owner's entry time counts

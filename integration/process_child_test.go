@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -27,11 +30,15 @@ type role struct {
 	Dir     string
 	NoNATS  bool
 
-	Name  string
-	Etcd  string
-	NATS  string // "" = without
-	Slots int
-	TTL   time.Duration
+	Name    string
+	Etcd    string
+	NATS    string // "" = without
+	Cluster string // "" = the default one
+	Shards  int
+	Slots   int
+	TTL     time.Duration
+	Upkeep  bool        // it archives, and takes its store for a small one
+	Dies    *fatalWrite // nil = only when it is told to
 }
 
 // order is a line on a process's standard input.
@@ -102,19 +109,39 @@ func (c *child) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", c.Name)
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: []string{c.Etcd}, Shards: processShards, Log: log})
+	at := etcdstore.Config{Endpoints: []string{c.Etcd}, Cluster: c.Cluster, Shards: c.Shards, Log: log}
+	if c.Dies != nil {
+		etcd, err := clientv3.New(clientv3.Config{Endpoints: at.Endpoints, Logger: zap.NewNop()})
+		if err != nil {
+			return err
+		}
+		defer etcd.Close()
+		etcd.KV = fatalKV{etcd.KV, c.Dies}
+		at.Endpoints, at.Client = nil, etcd
+	}
+	store, err := etcdstore.Open(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	cfg := engine.NodeConfig{Store: store, Name: c.Name, Slots: c.Slots, TTL: c.TTL, Grace: time.Second, Log: log, Behaviors: []engine.Behavior{c}}
+	cfg := engine.NodeConfig{Store: store, Name: c.Name, Slots: c.Slots, TTL: c.TTL, Grace: time.Second, Log: log,
+		Behaviors: []engine.Behavior{c, runEcho()}}
 	if c.NATS != "" {
-		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, Key: store.Cluster().Key, Log: log})
+		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
 		if err != nil {
 			return err
 		}
 		defer bus.Close()
 		cfg.Bus = bus
+		if c.Upkeep {
+			if cfg.Archive, err = bus.Archive(embedded.ArchiveConfig()); err != nil {
+				return err
+			}
+			cfg.Store = tight{store}
+		}
+	}
+	if c.Dies != nil {
+		cfg.Store, cfg.Archive = fatalStore{cfg.Store, c.Dies}, fatalArchive{cfg.Archive, c.Dies}
 	}
 	n, err := engine.NewNode(cfg)
 	if err != nil {

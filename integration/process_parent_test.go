@@ -123,6 +123,23 @@ func (p *process) kill() {
 	_ = p.end()
 }
 
+// dies waits until the process, which works towards it, has killed itself.
+func (p *process) dies() {
+	p.t.Helper()
+	const most = 4 * soon
+	for deadline, alive := time.After(most), true; alive; {
+		select {
+		case _, alive = <-p.words:
+		case <-deadline:
+			p.t.Fatalf("process %s lives on after %s", p.name, most)
+		}
+	}
+	_ = p.end()
+	if how, is := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !is || how.Signal() != syscall.SIGKILL {
+		p.t.Fatalf("process %s: %s", p.name, p.cmd.ProcessState)
+	}
+}
+
 // submit lets the process submit a task and waits until that is acknowledged.
 func (p *process) submit(id string) {
 	p.t.Helper()
@@ -182,7 +199,7 @@ func startProcesses(t *testing.T, noNATS bool) *processes {
 
 func (c *processes) node(name string, slots int) *process {
 	c.Helper()
-	p, _ := startProcess(c.T, role{Name: name, Etcd: c.etcd, NATS: c.nats, Slots: slots, TTL: processTTL})
+	p, _ := startProcess(c.T, role{Name: name, Etcd: c.etcd, NATS: c.nats, Shards: processShards, Slots: slots, TTL: processTTL})
 	return p
 }
 
