@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -46,6 +45,8 @@ type Client struct {
 	ran     atomic.Bool
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
+
+	archives bool // the node archives what it trims; a plain client does not know
 }
 
 // NewClient checks the configuration. It starts nothing; call Run.
@@ -190,12 +191,7 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	if err != nil {
 		return t, err
 	}
-	if err := wire.Scan(a.data); err != nil {
-		return t, err
-	}
-	r := wire.NewReader(a.data)
-	t = decodeTask(r)
-	return t, r.Close()
+	return decodeServed(a.data)
 }
 
 // Filter selects tasks; zero fields match everything.
@@ -251,12 +247,13 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 }
 
 func decodePage(data []byte) (page []projection.Task, more bool, err error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return nil, false, err
 	}
-	r := wire.NewReader(data)
 	n := r.Array()
 	more = r.Bool()
+	page = make([]projection.Task, 0, min(max(n-1, 0), len(data)/leastTaskBytes))
 	for range n - 1 {
 		t := decodeTask(r)
 		if err := r.Err(); err != nil {

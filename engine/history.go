@@ -20,7 +20,7 @@ func (c *Client) records() (records, error) {
 	if c.cfg.Store == nil {
 		return records{}, fmt.Errorf("%w: the client has no store", ErrUnavailable)
 	}
-	return records{c.cfg.Store, c.cfg.Archive}, nil
+	return records{c.cfg.Store, c.cfg.Archive, c.archives}, nil
 }
 
 // History yields the events of the present life of a task, in order; of its last life when it was deleted or forgotten.
@@ -102,15 +102,19 @@ func (r records) last(ctx context.Context, shard int, id events.TaskID, until ev
 	if last != 0 {
 		return last, nil
 	}
-	if r.archive == nil && first > 1 {
-		return 0, fmt.Errorf("%w in the entries from %d on; those before were dropped", ErrNotFound, first)
-	}
-	if r.archive == nil {
+	if first == 1 {
 		return 0, ErrNotFound
 	}
+	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", ErrNotFound, first)
+	if r.archive == nil {
+		return 0, dropped
+	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
-		if err != nil {
-			return 0, err
+		switch {
+		case errors.Is(err, ErrNoArchive) && !r.all:
+			return 0, dropped
+		case err != nil:
+			return 0, r.unarchived(ctx, shard, first-1, err)
 		}
 		if ref, err := lastIn(rec, id, until); err != nil || ref != 0 {
 			return ref, err
@@ -158,6 +162,9 @@ func (r records) back(ctx context.Context, shard int, id events.TaskID, ref even
 		return all, nil
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
+		if errors.Is(err, ErrNoArchive) {
+			return all, r.unarchived(ctx, shard, ref.Entry(), err)
+		}
 		if err == nil && rec.Number != ref.Entry() {
 			continue
 		}

@@ -219,9 +219,20 @@ func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *tes
 }
 
 // While the archive is away, what only it holds is waited for: no question fails, and no task for want of its parameters.
+// A journal that was trimmed tells that there was an archive, where none is to be seen.
 func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 	t.Parallel()
+	for name, why := range map[string]error{"no answer": errAway, "none to be seen": fmt.Errorf("no JetStream: %w", engine.ErrNoArchive)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waitsForTheArchive(t, why)
+		})
+	}
+}
+
+func waitsForTheArchive(t *testing.T, why error) {
 	p := newAged(t, "archive", engine.Policy{RetainCount: 1000})
+	p.archive.why = why
 	f := p.submit("early", bulk)
 	want(t, p.client.Attach("early"), string(bulk))
 	p.pass()
@@ -242,6 +253,14 @@ func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 		}
 		return false
 	})
+	for _, err := range p.node.History(within(t), "forgotten") {
+		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, errAway) {
+			t.Errorf("history of a task that only the archive may know: %v", err)
+		}
+	}
+	if all, err := p.node.Verify(within(t), nil); err == nil {
+		t.Errorf("verified without the archive: %+v", all)
+	}
 	asked := f.Done()
 	select {
 	case <-asked:

@@ -102,6 +102,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.archives = cfg.Archive != nil
 	n := &Node{Client: client, cfg: cfg, types: hex.EncodeToString(types.Sum(nil)[:8]), ready: make(chan struct{})}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)

@@ -283,7 +283,11 @@ type Archiver interface {
 	Settled() time.Duration
 }
 
-// ArchiveReader reads what was archived; natsbus implements it.
+// ErrNoArchive reports that no archive is to be seen: none was ever begun, or what would keep it is not up.
+var ErrNoArchive = errors.New("there is no archive")
+
+// ArchiveReader reads what was archived; natsbus implements it. Its methods wrap ErrNoArchive, or yield nothing, where
+// nothing is.
 type ArchiveReader interface {
 	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
 	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.

@@ -11,9 +11,26 @@ import (
 type records struct {
 	store   Store
 	archive ArchiveReader // nil: what was trimmed is gone
+	all     bool          // journals are trimmed only of what is in the archive
 }
 
-func (m *member) records() records { return records{m.store, m.cfg.reader()} }
+func (m *member) records() records { return records{m.store, m.cfg.reader(), m.cfg.Archive != nil} }
+
+// unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
+// no archive, and entries are archived before they are trimmed, it is away.
+func (r records) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
+	if !errors.Is(unread, ErrNoArchive) {
+		return unread // it is away or damaged: the entry is not gone
+	}
+	first, err := r.first(ctx, shard)
+	if err != nil {
+		return err
+	}
+	if r.all && number < first {
+		return fmt.Errorf("%w: the journal begins with entry %d: %w", ErrUnavailable, first, unread)
+	}
+	return fmt.Errorf("%w: entry %d: %w", ErrTrimmed, number, unread)
+}
 
 // Read is Journal.Read, from the archive where the journal was trimmed.
 func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error] {
@@ -34,7 +51,7 @@ func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Rec
 			case ended:
 				return
 			case fromArchive != nil:
-				yield(Record{}, fromArchive)
+				yield(Record{}, r.unarchived(ctx, shard, next, fromArchive))
 				return
 			case next == before:
 				yield(Record{}, fmt.Errorf("neither in the archive: %w", err))
@@ -68,7 +85,7 @@ func (r records) Entry(ctx context.Context, shard int, number uint64) (Record, e
 	for rec, unread := range r.archive.ReadArchive(ctx, shard, number) {
 		switch {
 		case unread != nil:
-			return Record{}, unread // where the archive is away or damaged, the entry is not gone
+			return Record{}, r.unarchived(ctx, shard, number, unread)
 		case rec.Number == number:
 			return rec, nil
 		}

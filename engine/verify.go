@@ -259,6 +259,9 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 	defer func() { stop() }()
 	at := first
 	for archived, err := range r.archive.ReadArchive(ctx, v.Shard, first) {
+		if errors.Is(err, ErrNoArchive) {
+			return nil // every entry was read: the journal is whole
+		}
 		if err != nil {
 			return v.archiveUnreadable(err, at)
 		}

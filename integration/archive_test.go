@@ -21,6 +21,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/projection"
 )
 
 // tight is a store that says that it is small: a tail of 1 MiB makes a snapshot due.
@@ -139,6 +140,55 @@ func wantAway(t *testing.T, at *engine.Client) {
 	if all, err := at.Verify(within(t, soon), nil); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("verified %+v, %v; want ErrUnavailable", all, err)
 	}
+}
+
+// NATS answers, and knows no JetStream: a server that is not up yet looks so, and like one that never kept anything.
+func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
+	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	l := bulkyTally()
+	a := c.StartNode("a", archives(t), l.run())
+	f := startFlowOf(t, l, megabytes, a)
+	awaitShards(t, a.Client, "a trimmed journal", trimmedBeyond(10))
+	l.wantOnce(t, a.Client, f.end())
+
+	dir := c.NATS.Store
+	restartNATS := func(dir string) {
+		c.NATS.Stop()
+		c.NATS.Store = dir
+		c.NATS.Start()
+	}
+	restartNATS("")
+	testcluster.Await(t, "NATS without JetStream", func() bool {
+		_, err := a.Verify(within(t, soon), nil)
+		return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
+	})
+	const early = "task-0-0" // its parameters are in the archive alone
+	ok(t, a.Retry(within(t, soon), early))
+	awaitListed(t, a.Client, early, "waits for its parameters", func(task projection.Task) bool {
+		if task.Status == projection.Failure {
+			t.Fatalf("the task has failed: %+v", task.Error)
+		}
+		return task.Status == projection.Running && !task.OnNode()
+	})
+	restartNATS(dir)
+	result, err := a.Attach(early).Wait(within(t, soon))
+	if err != nil || !bytes.HasSuffix(result, []byte(` ran 2"`)) {
+		t.Errorf("resolved with %.100s, %v", result, err)
+	}
+	wantWhole(t, a.Client)
+}
+
+// awaitListed polls a task as its owner holds it in memory, until it is as wanted.
+func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string, holds func(projection.Task) bool) {
+	t.Helper()
+	testcluster.Await(t, "task "+string(id)+" "+what, func() bool {
+		for task, err := range at.List(within(t, soon), engine.Filter{Affinity: id.Affinity()}) {
+			if err == nil && task.ID == id {
+				return holds(task)
+			}
+		}
+		return false
+	})
 }
 
 func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {

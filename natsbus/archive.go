@@ -37,8 +37,8 @@ type ArchiveConfig struct {
 // also when NATS is away, and a segment is sent three times at most; calls work again when NATS is back. Its methods may
 // be called concurrently; it needs no closing.
 //
-// Without JetStream the methods of engine.Archiver wrap ErrNoJetStream, and those of engine.ArchiveReader find an empty
-// archive.
+// Without JetStream all methods wrap ErrNoJetStream, and those of engine.ArchiveReader engine.ErrNoArchive, too: that alone
+// where JetStream has no stream of the cluster.
 type Archive struct {
 	bus      *Bus
 	cfg      ArchiveConfig

@@ -157,7 +157,7 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 	calling.Wait()
 }
 
-func TestArchive_WithoutJetStreamWritesFailAndReadsFindNothing(t *testing.T) {
+func TestArchive_WithoutJetStreamWritesFailAndReadsSayThatThereIsNone(t *testing.T) {
 	t.Parallel()
 	a := openArchive(t, testcluster.StartNATS(t))
 	one := archivetest.Entries(t, 0, 1, 1)
@@ -173,9 +173,27 @@ func TestArchive_WithoutJetStreamWritesFailAndReadsFindNothing(t *testing.T) {
 		"read": func() ([]engine.Record, error) { return archivetest.Collect(a.ReadArchive(t.Context(), 0, 1)) },
 		"find": func() ([]engine.Record, error) { return archivetest.Collect(a.FindArchived(t.Context(), 0, "t")) },
 	} {
-		if got, err := seq(); len(got) > 0 || err != nil {
+		if got, err := seq(); len(got) > 0 || !errors.Is(err, engine.ErrNoArchive) || !errors.Is(err, natsbus.ErrNoJetStream) {
 			t.Errorf("%s without JetStream: %d records, %v", name, len(got), err)
 		}
+	}
+}
+
+// A stream without segments of the shard is an archive that holds nothing; no stream is none.
+func TestArchive_NoStreamIsNoArchive(t *testing.T) {
+	t.Parallel()
+	a := openArchive(t, testcluster.StartJetStream(t))
+	read := func() (unread, unfound error) {
+		_, unread = archivetest.Collect(a.ReadArchive(t.Context(), 0, 1))
+		_, unfound = archivetest.Collect(a.FindArchived(t.Context(), 0, "t"))
+		return unread, unfound
+	}
+	if unread, unfound := read(); !errors.Is(unread, engine.ErrNoArchive) || !errors.Is(unfound, engine.ErrNoArchive) {
+		t.Errorf("without a stream: %v, %v", unread, unfound)
+	}
+	archive(t, a, 1, engine.ArchiveHead{}, archivetest.Entries(t, 1, 1, 1))
+	if unread, unfound := read(); unread != nil || unfound != nil {
+		t.Errorf("with a stream: %v, %v", unread, unfound)
 	}
 }
 

@@ -119,12 +119,9 @@ func (r *reader) ask(ctx context.Context, asking *sync.WaitGroup, m *stored) (aw
 // find returns the segment from which to read, the last that begins at or before from; nil = nothing is archived. What
 // cannot be read counts as beyond, so that reading meets it in its place.
 func (r *reader) find(ctx context.Context) (*stored, error) {
-	last, err := r.archive.last(ctx, r.shard)
-	if errors.Is(err, ErrNoJetStream) || err == nil && last == nil {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
+	last, err := r.archive.get(ctx, getRequest{LastFor: r.archive.subject(r.shard)})
+	if err != nil || last == nil {
+		return nil, noArchive(err)
 	}
 	r.end = last.sequence
 	low, err := r.archive.next(ctx, r.shard, 1)
@@ -158,6 +155,14 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 		}
 	}
 	return low, nil
+}
+
+// noArchive adds engine.ErrNoArchive where it is meant. A stream that a server has just lost sight of looks like none.
+func noArchive(err error) error {
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoJetStream) {
+		return fmt.Errorf("%w: %w", engine.ErrNoArchive, err)
+	}
+	return err
 }
 
 // FindArchived implements engine.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
@@ -206,11 +211,8 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID)
 		})
 		return err
 	})
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoJetStream) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
+		return nil, fmt.Errorf("read headers of stream %s: %w", a.stream, noArchive(err))
 	}
 	info := headers.CachedInfo()
 	defer func() { // what stays, the server removes

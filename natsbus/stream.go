@@ -178,12 +178,20 @@ func forgets(c jetstream.StreamConfig) string {
 
 // last returns the last message of a shard; nil = none.
 func (a *Archive) last(ctx context.Context, shard int) (*stored, error) {
-	return a.get(ctx, getRequest{LastFor: a.subject(shard)})
+	return anyOf(a.get(ctx, getRequest{LastFor: a.subject(shard)}))
 }
 
 // next returns the first message of a shard at or after a sequence; nil = none.
 func (a *Archive) next(ctx context.Context, shard int, sequence uint64) (*stored, error) {
-	return a.get(ctx, getRequest{Sequence: max(sequence, 1), NextFor: a.subject(shard)})
+	return anyOf(a.get(ctx, getRequest{Sequence: max(sequence, 1), NextFor: a.subject(shard)}))
+}
+
+// anyOf takes a stream that is not there for an empty one.
+func anyOf(m *stored, err error) (*stored, error) {
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	return m, err
 }
 
 type getRequest struct {
@@ -201,8 +209,7 @@ type getAnswer struct {
 	} `json:"message"`
 }
 
-// get asks the leader of the stream: what a replica answers may be older. It returns nil when there is no such message,
-// or no stream.
+// get asks the leader of the stream: what a replica answers may be older. It returns nil when there is no such message.
 func (a *Archive) get(ctx context.Context, what getRequest) (*stored, error) {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -222,7 +229,7 @@ func (a *Archive) get(ctx context.Context, what getRequest) (*stored, error) {
 		}
 		return nil
 	})
-	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
 	if err != nil {

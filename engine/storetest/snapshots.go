@@ -42,6 +42,19 @@ var snapshots = map[string]func(*world){
 			failsWith(w, w.B.Parts(w.ctx, 0, s), engine.ErrTrimmed)
 		}
 	},
+	"Publish/RemovesWhatAnEarlierOwnerLeft": func(w *world) {
+		theirs := w.own(w.A)
+		w.snapshot(w.A, theirs, 2, "old")
+		half := w.put(w.A, theirs, 3, "half", "half")
+		same := w.put(w.A, theirs, 4, "half", "half")
+		mine := w.handOver(w.A, theirs, w.join(w.B))
+		p := w.snapshot(w.B, mine, 4, "new")
+		w.wantParts(p.Kept[0], "new")
+		w.wantParts(p.Kept[1], "old")
+		for _, s := range []engine.Snapshot{half, same} {
+			failsWith(w, w.B.Parts(w.ctx, 0, s), engine.ErrTrimmed)
+		}
+	},
 	"Publish/LeavesOtherShardsAlone": func(w *world) {
 		session := w.join(w.A)
 		zero, one := w.take(w.A, session, 0, engine.Owner{}), w.take(w.A, session, 1, engine.Owner{})

@@ -1,0 +1,83 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+)
+
+// forge alters the number or the hash in the head of every part of a snapshot, and makes all sums right again: those of the
+// parts, and the pointer's.
+func (g *ground) forge(t *testing.T, s engine.Snapshot, alter func(number, hash []byte)) {
+	t.Helper()
+	rec, err := g.store.Entry(within(t), 0, s.Entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := sha256.New()
+	for part := range s.Parts {
+		g.change(t, strings.TrimSuffix(partKey(s), "00000000")+fmt.Sprintf("%08x", part), func(value []byte) []byte {
+			at := bytes.Index(value, e.Hash[:])
+			alter(value[:at-2], value[at:at+len(e.Hash)]) // between them is the length of the hash
+			content, sum := value[:len(value)-5], value[len(value)-4:]
+			binary.BigEndian.PutUint32(sum, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+			digest := sha256.Sum256(value)
+			sums.Write(digest[:])
+			return value
+		})
+	}
+	g.change(t, pointerKey, func(value []byte) []byte { return bytes.Replace(value, s.Hash[:], sums.Sum(nil), 1) })
+}
+
+// raise makes a number larger whose bytes are the last ones, without a carry.
+func raise(number []byte) {
+	last := len(number) - 1
+	for number[last] == 0xff {
+		last--
+	}
+	number[last] |= number[last] + 1
+}
+
+// A snapshot that is sound in itself, but not the state after the entry that the pointer names, is passed over as a damaged
+// one is.
+func TestSnapshot_OfAnotherStateIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]func(number, hash []byte){
+		"of a later entry":   func(number, _ []byte) { raise(number) },
+		"of another history": func(_, hash []byte) { hash[0] ^= 1 },
+	} {
+		for _, mode := range []string{"keep", "drop"} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				g := newGround(t, mode)
+				before := g.load(t)
+				g.forge(t, before.Kept[0], alter)
+				forged := g.pointer(t)
+				n := g.node(t)
+				testcluster.Await(t, "a sound snapshot", func() bool {
+					asked, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					if infos, err := n.Shards(asked); err == nil && infos[0].Problem != "" {
+						t.Fatalf("the shard is not served: %s", infos[0].Problem)
+					}
+					return g.pointer(t).Revision > forged.Revision
+				})
+				wantServed(t, n)
+			})
+		}
+	}
+}
