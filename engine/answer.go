@@ -100,10 +100,10 @@ func (a *answer) encode(w *wire.Writer) {
 }
 
 func decodeAnswers(data []byte) ([]answer, error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return nil, err
 	}
-	r := wire.NewReader(data)
 	answers := make([]answer, arrayOf(r, data, 4))
 	for i := range answers {
 		a := &answers[i]
@@ -170,8 +170,8 @@ func decodeAssignments(data []byte) ([]assignment, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	r := wire.NewReader(data) // the message was scanned, but this part was opaque to the scan
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data) // the message was, but this part was opaque to that
+	if err != nil {
 		return nil, err
 	}
 	all := make([]assignment, arrayOf(r, data, 19))

@@ -31,7 +31,7 @@ var askers = sync.Pool{New: func() any {
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
 	w := askers.Get().(*asker)
 	if !r.send(shard, laneID, c, w.done) {
-		return answer{}, &OverloadError{Cause: fmt.Sprintf("%d commands wait for shard %d", maxWaiting, shard), RetryAfter: time.Second}
+		return answer{}, overloaded(shard)
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
 		return answer{}, ErrClosed
@@ -46,6 +46,11 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (a
 		}
 		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	}
+}
+
+// overloaded refuses a submit that would wait too long.
+func overloaded(shard int) error {
+	return &OverloadError{Cause: fmt.Sprintf("too many commands wait for shard %d", shard), RetryAfter: time.Second}
 }
 
 // askTask is ask for a task's shard.

@@ -219,10 +219,10 @@ func decodeNames(data []byte) ([]attemptName, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return nil, err
 	}
-	r := wire.NewReader(data)
 	names := decodeAttempts(r)
 	return names, r.Close()
 }

@@ -24,6 +24,8 @@ const (
 	maxBatchCommands = 2048
 	maxBatchBytes    = 192 << 10 // a batch takes no further command beyond it
 	maxAnswerBytes   = 512 << 10
+	// maxMessageBytes bounds what is decoded: an etcd request holds 1.5 MiB, a NATS message 1 MiB.
+	maxMessageBytes = 1536 << 10
 	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
 	commandBytes = 192
 )
@@ -57,11 +59,22 @@ func (b *batch) encode() []byte {
 // scratch holds writers for what is encoded first and copied in its size then.
 var scratch = sync.Pool{New: func() any { return new(wire.Writer) }}
 
-func decodeBatch(data []byte) (*batch, error) {
+// scanned returns a reader of what came from outside, once decoding it is known to cost no more than a small multiple of it.
+func scanned(data []byte) (*wire.Reader, error) {
+	if len(data) > maxMessageBytes {
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", wire.ErrMalformed, len(data), maxMessageBytes)
+	}
 	if err := wire.Scan(data); err != nil {
 		return nil, err
 	}
-	r := wire.NewReader(data)
+	return wire.NewReader(data), nil
+}
+
+func decodeBatch(data []byte) (*batch, error) {
+	r, err := scanned(data)
+	if err != nil {
+		return nil, err
+	}
 	r.ArrayOf(5)
 	b := &batch{sender: r.Text()}
 	lane := r.Uint()
@@ -100,10 +113,10 @@ func encodeAnswerMessage(shard int, b *batch, answers []answer) []byte {
 }
 
 func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, err error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return 0, 0, 0, nil, err
 	}
-	r := wire.NewReader(data)
 	r.ArrayOf(4)
 	shard64, lane64 := r.Uint(), r.Uint()
 	number = r.Uint()

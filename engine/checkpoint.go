@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -76,6 +77,9 @@ func ParseCheckpoint(text string) (p Checkpoint, err error) {
 			return Checkpoint{}, fmt.Errorf("checkpoint: line %.100q: want shard, entry and hash", line)
 		}
 		p.Heads = append(p.Heads, h)
+	}
+	if p.String() != text {
+		return Checkpoint{}, errors.New("checkpoint: numbers with leading zeros, or hashes in capitals")
 	}
 	return p, nil
 }

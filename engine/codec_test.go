@@ -403,11 +403,13 @@ type answerMessage struct {
 	answers []answer
 }
 
+func decodeMessage(data []byte) (m answerMessage, err error) {
+	m.shard, m.lane, m.number, m.answers, err = decodeAnswerMessage(data)
+	return m, err
+}
+
 func FuzzDecodeAnswerMessage(f *testing.F) {
-	fuzzed(f, func(data []byte) (m answerMessage, err error) {
-		m.shard, m.lane, m.number, m.answers, err = decodeAnswerMessage(data)
-		return m, err
-	}, func(m answerMessage) []byte {
+	fuzzed(f, decodeMessage, func(m answerMessage) []byte {
 		return encodeAnswerMessage(m.shard, &batch{lane: m.lane, number: m.number}, m.answers)
 	}, encodeAnswerMessage(3, &batch{lane: 1, number: 9}, nil), encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}, {text: "x"}}))
 }

@@ -362,9 +362,22 @@ func (c *offerCommand) encode(w *wire.Writer) {
 func (c *offerCommand) decode(r *wire.Reader) {
 	r.ArrayOf(4)
 	c.Node, c.Lease, c.Slots = r.Text(), events.Millis(r.Int()), int(r.Int())
-	for range r.Array() / 2 {
-		c.Behaviors = append(c.Behaviors, offeredBehavior{r.Text(), int(r.Int())})
+	if n := pairs(r); n > 0 {
+		c.Behaviors = make([]offeredBehavior, n)
 	}
+	for i := range c.Behaviors {
+		c.Behaviors[i] = offeredBehavior{r.Text(), int(r.Int())}
+	}
+}
+
+// pairs reads the head of an array of pairs and returns how many there are.
+func pairs(r *wire.Reader) int {
+	n := r.Array()
+	if n%2 != 0 {
+		r.Fail("array of %d values for pairs", n)
+		return 0
+	}
+	return n / 2
 }
 
 func (c *rollCallCommand) encode(w *wire.Writer) {
@@ -392,8 +405,11 @@ func encodeAttempts(w *wire.Writer, attempts []attemptName) {
 }
 
 func decodeAttempts(r *wire.Reader) (attempts []attemptName) {
-	for range r.Array() / 2 {
-		attempts = append(attempts, attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())})
+	if n := pairs(r); n > 0 {
+		attempts = make([]attemptName, n)
+	}
+	for i := range attempts {
+		attempts[i] = attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
 	}
 	return attempts
 }

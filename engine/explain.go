@@ -50,10 +50,14 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	if err != nil {
 		return e, err
 	}
-	if err := wire.Scan(a.data); err != nil {
+	return decodeExplanation(id, a.data)
+}
+
+func decodeExplanation(id events.TaskID, data []byte) (e Explanation, err error) {
+	r, err := scanned(data)
+	if err != nil {
 		return e, err
 	}
-	r := wire.NewReader(a.data)
 	r.ArrayOf(3)
 	e = Explanation{Task: id, Why: r.Text(), Since: events.Millis(r.Int()), Text: r.Text()}
 	return e, r.Close()
@@ -116,10 +120,12 @@ func (m *member) followSettings(ctx context.Context) error {
 		one, cancel := context.WithTimeout(ctx, m.ttl)
 		a, err := m.router.ask(one, shard, laneQuery, &getCommand{Task: events.Settings})
 		cancel()
-		if err == nil && a.code == answerOK && wire.Scan(a.data) == nil {
-			r := wire.NewReader(a.data)
-			t := decodeTask(r)
-			m.adopt(readSettings(&t))
+		if err == nil && a.code == answerOK {
+			if t, err := decodeServed(a.data); err == nil {
+				m.adopt(readSettings(&t))
+			} else {
+				m.log.WarnContext(ctx, "settings cannot be read", "err", err)
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -41,15 +43,28 @@ type exportHeader struct {
 type exportLine struct {
 	Entry []byte `json:"entry,omitempty"`
 
-	Head    []byte         `json:"head,omitempty"`
-	Digests hashes         `json:"digests,omitempty"`
-	Shown   []events.Shown `json:"shown,omitempty"`
+	Head    []byte `json:"head,omitempty"`
+	Digests hashes `json:"digests,omitempty"`
+	Shown   shown  `json:"shown,omitempty"`
 
 	Link *events.Hash `json:"link,omitempty"`
 
 	End        uint64       `json:"end,omitempty"`
 	Hash       *events.Hash `json:"hash,omitempty"`
 	Checkpoint string       `json:"checkpoint,omitempty"`
+}
+
+// shown are the events of an entry that an excerpt shows.
+type shown []events.Shown
+
+// maxShownCommas is how many commas the events of the largest entry take: three each, and the smallest takes 12 bytes there.
+const maxShownCommas = 3 * events.MaxEntryBytes / 12
+
+func (all *shown) UnmarshalJSON(text []byte) error {
+	if bytes.Count(text, []byte{','}) > maxShownCommas {
+		return errors.New("more events than an entry holds")
+	}
+	return json.Unmarshal(text, (*[]events.Shown)(all))
 }
 
 // hashes are written one after the other, as bytes.

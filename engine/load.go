@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/events"
 	"taskledger/internal/wire"
 )
 
@@ -125,28 +126,40 @@ func (l *load) onMessage(msg Message) { l.hear(msg.Data) }
 
 // hear takes a load message from the bus, or from a node key.
 func (l *load) hear(data []byte) {
-	if wire.Scan(data) != nil {
+	node, clock, backlog, err := decodeLoad(data)
+	if err != nil || node == l.m.session.ID {
 		return
 	}
-	r := wire.NewReader(data)
-	r.ArrayOf(3)
-	node, clock := r.Text(), r.Int()
-	p := peerLoad{at: time.Now(), backlog: map[int]map[string]int{}, drift: time.Duration(clock-int64(l.m.now())) * time.Millisecond}
-	for range r.Array() {
-		r.ArrayOf(3)
-		shard, behavior, ready := int(r.Int()), r.Text(), int(r.Int())
-		if p.backlog[shard] == nil {
-			p.backlog[shard] = map[string]int{}
-		}
-		p.backlog[shard][behavior] = ready
-	}
-	if r.Close() != nil || node == l.m.session.ID {
-		return
-	}
+	p := peerLoad{at: time.Now(), backlog: backlog, drift: time.Duration(clock-l.m.now()) * time.Millisecond}
 	l.mu.Lock()
 	l.peers[node] = p
 	l.mu.Unlock()
 	l.m.offers.ring()
+}
+
+func decodeLoad(data []byte) (node string, clock events.Millis, backlog map[int]map[string]int, err error) {
+	r, err := scanned(data)
+	if err != nil {
+		return "", 0, nil, err
+	}
+	r.ArrayOf(3)
+	node, clock = r.Text(), events.Millis(r.Int())
+	backlog = map[int]map[string]int{}
+	for range r.Array() {
+		r.ArrayOf(3)
+		shard, behavior, ready := r.Int(), r.Text(), int(r.Int())
+		if shard < 0 || shard >= maxShards {
+			r.Fail("load of shard %d", shard)
+		}
+		if r.Err() != nil {
+			break
+		}
+		if backlog[int(shard)] == nil {
+			backlog[int(shard)] = map[string]int{}
+		}
+		backlog[int(shard)][behavior] = ready
+	}
+	return node, clock, backlog, r.Close()
 }
 
 // hearKeys takes the loads that node keys carry, and forgets the nodes that are gone.

@@ -137,10 +137,10 @@ func encodeOutcomes(outcomes []outcome) (messages [][]byte) {
 }
 
 func decodeOutcomes(data []byte) ([]outcome, error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return nil, err
 	}
-	r := wire.NewReader(data)
 	all := make([]outcome, arrayOf(r, data, 9))
 	for i := range all {
 		all[i].decode(r)

@@ -54,10 +54,10 @@ func (p *planned) encode() []byte {
 }
 
 func decodePlanned(data []byte) (p planned, err error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return p, err
 	}
-	r := wire.NewReader(data)
 	r.ArrayOf(6)
 	p.plan.ID, p.plan.NotBefore, p.plan.Priority = events.TaskID(r.Text()), events.Millis(r.Int()).Time(), r.Int()
 	p.policy.Decode(r)

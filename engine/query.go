@@ -391,10 +391,10 @@ func (o *owner) degraded() string {
 }
 
 func decodeInfo(data []byte) (s ShardInfo, err error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return s, err
 	}
-	r := wire.NewReader(data)
 	r.ArrayOf(14)
 	s.Owner, s.Epoch, s.Entries = r.Text(), r.Int(), r.Uint()
 	copy(s.Hash[:], r.View())

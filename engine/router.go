@@ -19,6 +19,11 @@ const (
 	giveUp = 30 * time.Minute
 	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
 	maxWaiting = 50_000
+	// maxWait bounds how long the first of more than fewWaiting may have waited: a submit behind them would take longer, and a
+	// refusal now is better than an answer after its caller has given up.
+	maxWait = time.Second
+	// fewWaiting may wait for as long as it takes: a dead owner is replaced within seconds.
+	fewWaiting = 256
 	// postmen is how many post letters side by side.
 	postmen = 4
 )
@@ -55,6 +60,13 @@ type lane struct {
 type call struct {
 	command command
 	done    func(answer, error)
+	since   time.Duration // on the monotonic clock
+}
+
+// full reports that submits take no place behind those that wait.
+func (l *lane) full(now time.Duration) bool {
+	n := len(l.waiting)
+	return n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait
 }
 
 // flight is a batch under way.
@@ -86,12 +98,13 @@ func newRouter(sender, principal string, shards int, bus Bus, store Store, log *
 // never called, when too many wait already.
 func (r *router) send(shard int, laneID uint8, c command, done func(answer, error)) bool {
 	l := &r.lanes[shard][laneID]
+	now := time.Since(clockBase)
 	l.mu.Lock()
-	if laneID == laneSubmit && len(l.waiting) >= maxWaiting {
+	if laneID == laneSubmit && l.full(now) {
 		l.mu.Unlock()
 		return false
 	}
-	l.waiting = append(l.waiting, call{c, done})
+	l.waiting = append(l.waiting, call{c, done, now})
 	if in := r.ownerHere(shard, laneID); in != nil {
 		l.mu.Unlock()
 		in.ring()
@@ -215,7 +228,9 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	for i, c := range f.calls {
 		switch {
 		case answers[i].code == answerTryAgain:
-			r.send(shard, laneID, c.command, c.done)
+			if !r.send(shard, laneID, c.command, c.done) && c.done != nil {
+				c.done(answer{}, overloaded(shard))
+			}
 			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.done != nil { // as in ask
 				c.done(answer{}, ErrClosed)
 			}
@@ -232,7 +247,9 @@ func (r *router) withdraw(shard int, laneID uint8, c command) bool {
 	defer l.mu.Unlock()
 	for i := range l.waiting {
 		if l.waiting[i].command == c {
-			l.waiting = append(l.waiting[:i:i], l.waiting[i+1:]...)
+			copy(l.waiting[1:i+1], l.waiting[:i]) // those that give up are mostly the first
+			l.waiting[0] = call{}
+			l.waiting = l.waiting[1:]
 			return true
 		}
 	}

@@ -400,6 +400,54 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 	})
 }
 
+// What would wait longer than its caller does is refused when it comes, not given up when it is late.
+func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		submit := func() bool { return w.send(wayShard, laneSubmit, &infoCommand{}, nil) }
+		tried := w.ask("first")
+		first := w.want("first", 1, 0)
+		for range fewWaiting {
+			submit()
+		}
+		time.Sleep(2 * maxWait)
+		if !submit() {
+			t.Error("refused behind few")
+		}
+		if submit() {
+			t.Error("taken behind a long wait")
+		}
+		if !w.send(wayShard, laneWork, &infoCommand{}, nil) {
+			t.Error("an outcome was refused")
+		}
+		w.reply(first, []answer{{}})
+		if got := <-tried; got.err != nil {
+			t.Error(got.err)
+		}
+		if !submit() {
+			t.Error("refused although nothing waits")
+		}
+	})
+}
+
+// A command that must be sent again finds its place taken when others have waited for long.
+func TestRouter_CommandToTryAgainBehindALongWaitIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		tried := w.ask("first")
+		first := w.want("first", 1, 0)
+		for range maxBatchCommands + fewWaiting + 1 {
+			w.send(wayShard, laneSubmit, &infoCommand{}, nil)
+		}
+		time.Sleep(2 * maxWait)
+		w.reply(first, []answer{{code: answerTryAgain}})
+		var overload *OverloadError
+		if got := <-tried; !errors.As(got.err, &overload) {
+			t.Errorf("%v, want an OverloadError", got.err)
+		}
+	})
+}
+
 func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)

@@ -87,10 +87,10 @@ func encodeCancel(shard int, a attemptName) []byte {
 }
 
 func decodeCancel(data []byte) (shard int, a attemptName, err error) {
-	if err := wire.Scan(data); err != nil {
+	r, err := scanned(data)
+	if err != nil {
 		return 0, a, err
 	}
-	r := wire.NewReader(data)
 	r.ArrayOf(3)
 	shard, a = int(r.Uint()), attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
 	return shard, a, r.Close()

@@ -56,6 +56,19 @@ func encodeDetails(w *wire.Writer, t *projection.Task) {
 	}
 }
 
+// leastTaskBytes is what the smallest task takes encoded.
+const leastTaskBytes = 47
+
+// decodeServed reads a task as encodeTask wrote it.
+func decodeServed(data []byte) (t projection.Task, err error) {
+	r, err := scanned(data)
+	if err != nil {
+		return t, err
+	}
+	t = decodeTask(r)
+	return t, r.Close()
+}
+
 func decodeTask(r *wire.Reader) (t projection.Task) {
 	r.ArrayOf(31)
 	t.ID, t.Kind = events.TaskID(r.Text()), &projection.Kind{Behavior: r.Text()}
@@ -84,7 +97,12 @@ func decodeDetails(r *wire.Reader, t *projection.Task) {
 	if r.Array() > 0 {
 		t.Progress = &events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
 	}
-	for range r.Array() {
+	n := r.Array()
+	if n > projection.MaxRequests {
+		r.Fail("%d request ids", n)
+		return
+	}
+	for range n {
 		t.Requests = append(t.Requests, r.Text())
 	}
 }

@@ -40,3 +40,20 @@ func TestBenchScale_PrintsEveryField(t *testing.T) {
 		}
 	}
 }
+
+func TestBenchOverload_CountsEverySubmit(t *testing.T) {
+	t.Parallel()
+	var got map[string]float64
+	out := must(t, t.TempDir(), "bench", "overload", "--in-flight", "8", "--peak", "300ms", "--duration", "500ms", "--json")
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("printed %q: %v", out, err)
+	}
+	for _, name := range []string{"peak_per_s", "offered_per_s", "goodput", "sent", "accepted", "submit_p50_ms", "p50_ms", "node_cpu", "generator_cpu"} {
+		if got[name] <= 0 {
+			t.Errorf("%s is %v", name, got[name])
+		}
+	}
+	if got["sent"] != got["accepted"]+got["refused"]+got["timed_out"]+got["failed"] || got["failed"]+got["sessions_lost"] > 0 {
+		t.Errorf("printed %s", out)
+	}
+}

@@ -111,7 +111,7 @@ func processCPU() (time.Duration, error) {
 // greeting is what a child says first.
 type greeting struct{ Etcd string }
 
-// child is etcd in a process of its own. It ends when its standard input does, so it never outlives this process.
+// child is a process of this program: etcd, or the generator of a load. It ends when its standard input does, so it never outlives this process.
 type child struct {
 	greeting
 	process *exec.Cmd
@@ -120,6 +120,22 @@ type child struct {
 }
 
 func startChild(self []string) (*child, error) {
+	c, err := spawn(self)
+	if err != nil {
+		return nil, err
+	}
+	line, err := c.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &c.greeting)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("greeting: %w", err), c.close())
+	}
+	return c, nil
+}
+
+// spawn starts a process that ends with its standard input.
+func spawn(self []string) (*child, error) {
 	c := &child{process: exec.Command(self[0], self[1:]...)}
 	// A signal to the terminal's process group must not end the servers under those who drain.
 	c.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -134,13 +150,6 @@ func startChild(self []string) (*child, error) {
 	c.out = bufio.NewReader(out)
 	if err := c.process.Start(); err != nil {
 		return nil, err
-	}
-	line, err := c.out.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &c.greeting)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("greeting: %w", err), c.close())
 	}
 	return c, nil
 }

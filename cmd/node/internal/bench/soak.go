@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/engine"
+	"taskledger/events"
 )
 
 const (
@@ -21,27 +23,34 @@ const (
 	million  = 1e6
 )
 
-// SoakConfig says how long to run at full speed.
+// SoakConfig says how long to run, and how fast.
 type SoakConfig struct {
 	Tasks    int           // at most
 	Duration time.Duration // at most
-	InFlight int
+	InFlight int           // at most
+	Rate     int           // tasks begun each second; 0 = at full speed
 	Sample   time.Duration // between two samples
+
+	// ArchiveAway lets the archive fail all the time, so that no journal is trimmed. Etcd, which then grows until the brake
+	// refuses tasks, is in a process of its own.
+	ArchiveAway bool
+	Servers     []string // for that: the command line that calls Serve
 }
 
-// SoakResult is what one node at full speed came to. Means and slopes are over the samples after the first fifth; a slope
+// SoakResult is what one node under constant load came to. Means and slopes are over the samples after the first fifth; a slope
 // is by least squares, in percent of the mean for each million tasks.
 type SoakResult struct {
 	Tasks     int     `json:"tasks"`
 	DurationS float64 `json:"duration_s"`
 	TasksPerS float64 `json:"tasks_per_s"`
+	Refused   int64   `json:"refused"` // submits while the store was almost full; each was made again
 	Samples   int     `json:"samples"`
 
 	StoreBytes float64 `json:"store_bytes"` // etcd's, in use
 	StoreSlope float64 `json:"store_slope_pct"`
 	FileBytes  float64 `json:"store_file_bytes"` // etcd's file
 	FileSlope  float64 `json:"store_file_slope_pct"`
-	HeapBytes  float64 `json:"heap_bytes"` // live, after a collection; of the node and both servers
+	HeapBytes  float64 `json:"heap_bytes"` // live, after a collection; of the node and the servers in its process
 	HeapSlope  float64 `json:"heap_slope_pct"`
 	RSSBytes   float64 `json:"rss_bytes"`
 	RSSSlope   float64 `json:"rss_slope_pct"`
@@ -70,7 +79,11 @@ type SoakPoint struct {
 // Soak runs noop tasks through one node, with snapshots and the archive on, and watches what grows. progress is told of
 // the tasks done.
 func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r SoakResult, err error) {
-	s, err := startServers(ctx, nil)
+	var self []string
+	if cfg.ArchiveAway {
+		self = cfg.Servers
+	}
+	s, err := startServers(ctx, self)
 	if err != nil {
 		return r, err
 	}
@@ -79,14 +92,18 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	if err != nil {
 		return r, err
 	}
-	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: link.EngineArchive(), Slots: perTaskSlots * cfg.InFlight,
+	archive := link.EngineArchive()
+	if cfg.ArchiveAway {
+		archive = awayArchive{}
+	}
+	n, err := startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: archive, Slots: perTaskSlots * cfg.InFlight,
 		Behaviors: []engine.Behavior{behaviors.Noop()}})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, n.close()) }()
 
-	var done atomic.Int64
+	w := &soakWork{SoakConfig: cfg, turn: submitAndWait(n)}
 	var points []SoakPoint
 	begun := time.Now()
 	g, both := errgroup.WithContext(ctx)
@@ -94,10 +111,10 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	defer finish()
 	g.Go(func() error {
 		defer finish()
-		return work(both, working, cfg, submitAndWait(n), &done)
+		return w.run(both, working)
 	})
 	g.Go(func() (err error) {
-		points, err = watch(both, working, cfg.Sample, n, &done, progress)
+		points, err = watch(both, working, cfg.Sample, n, &w.done, progress)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -107,27 +124,101 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	if r.Kept, err = keptShare(ctx, n); err != nil {
 		return r, err
 	}
-	r.Tasks, r.DurationS = int(done.Load()), time.Since(begun).Seconds()
+	r.Tasks, r.Refused, r.DurationS = int(w.done.Load()), w.refused.Load(), time.Since(begun).Seconds()
 	r.TasksPerS = float64(r.Tasks) / r.DurationS
 	return r, nil
 }
 
-// work keeps tasks in flight until so many are done or working ends. Unlike closedLoop it remembers nothing.
-func work(ctx, working context.Context, cfg SoakConfig, turn func(context.Context, int) error, done *atomic.Int64) error {
-	var begun atomic.Int64
+// soakWork is the load. Unlike closedLoop it remembers nothing.
+type soakWork struct {
+	SoakConfig
+	turn                 func(ctx context.Context, worker int) error
+	begun, done, refused atomic.Int64
+}
+
+// run keeps tasks in flight until so many are done or working ends.
+func (w *soakWork) run(ctx, working context.Context) error {
+	start := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
-	for worker := range cfg.InFlight {
+	for worker := range w.InFlight {
 		g.Go(func() error {
-			for working.Err() == nil && begun.Add(1) <= int64(cfg.Tasks) {
-				if err := turn(ctx, worker); err != nil {
+			for n := w.begun.Add(1); n <= int64(w.Tasks) && w.awaitTurn(working, start, n); n = w.begun.Add(1) {
+				if err := w.insist(ctx, working, worker); err != nil {
 					return err
 				}
-				done.Add(1)
 			}
 			return nil
 		})
 	}
 	return g.Wait()
+}
+
+// awaitTurn waits until the n-th task is due. It returns false when working has ended.
+func (w *soakWork) awaitTurn(working context.Context, start time.Time, n int64) bool {
+	if w.Rate == 0 {
+		return working.Err() == nil
+	}
+	due := start.Add(time.Duration(float64(n-1) / float64(w.Rate) * float64(time.Second)))
+	return pause(working, time.Until(due))
+}
+
+// insist submits a task again, while it is refused for lack of space, as long as working goes on.
+func (w *soakWork) insist(ctx, working context.Context, worker int) error {
+	for {
+		err := w.turn(ctx, worker)
+		refusal, refused := errors.AsType[*engine.OverloadError](err)
+		switch {
+		case err == nil:
+			w.done.Add(1)
+			return nil
+		case !refused || !w.ArchiveAway:
+			return err
+		}
+		w.refused.Add(1)
+		if !pause(working, refusal.RetryAfter) {
+			return nil
+		}
+	}
+}
+
+// pause waits, and returns false when working has ended.
+func pause(working context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return working.Err() == nil
+	}
+	select {
+	case <-working.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+var errArchiveAway = errors.New("the archive is away")
+
+// awayArchive is an archive that cannot be reached.
+type awayArchive struct{}
+
+func (awayArchive) Settled() time.Duration { return 0 }
+
+func (awayArchive) Head(context.Context, int) (engine.ArchiveHead, error) {
+	return engine.ArchiveHead{}, errArchiveAway
+}
+
+func (awayArchive) Archive(context.Context, int, engine.ArchiveHead, []engine.Record) (engine.ArchiveHead, error) {
+	return engine.ArchiveHead{}, errArchiveAway
+}
+
+func (awayArchive) Confirm(context.Context, int, engine.ArchiveHead, []engine.Record) error {
+	return errArchiveAway
+}
+
+func (awayArchive) ReadArchive(context.Context, int, uint64) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, errArchiveAway) }
+}
+
+func (awayArchive) FindArchived(context.Context, int, events.TaskID) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, errArchiveAway) }
 }
 
 // watch takes samples until working ends.

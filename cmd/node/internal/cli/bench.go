@@ -15,8 +15,11 @@ import (
 	"taskledger/cmd/node/internal/progress"
 )
 
-// serversCommand is the hidden subcommand of bench that runs etcd and NATS in a process of their own.
-const serversCommand = "servers"
+// The hidden subcommands of bench that run etcd and NATS, and a generator of load, in a process of their own.
+const (
+	serversCommand   = "servers"
+	generatorCommand = "generator"
+)
 
 func (a *app) benchCommand() *cobra.Command {
 	var cfg bench.Config
@@ -43,7 +46,7 @@ time is that of both.`,
 			switch client {
 			case "inproc":
 			case "grpc":
-				self, err := selfServers()
+				self, err := selfBench(serversCommand)
 				if err != nil {
 					return err
 				}
@@ -70,7 +73,7 @@ time is that of both.`,
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.upkeepCommand(), a.benchServers())
+	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.upkeepCommand(), a.overloadCommand(), a.benchServers(), a.benchGenerator())
 	return c
 }
 
@@ -90,7 +93,7 @@ its handler a future resolves when NATS has stopped.`,
 			if cfg.Waiting < 0 || cfg.Delayed < 0 || cfg.DuePerS < 1 {
 				return &usageError{"want counts of 0 or more, and at least one due task a second"}
 			}
-			if cfg.Servers, err = selfServers(); err != nil {
+			if cfg.Servers, err = selfBench(serversCommand); err != nil {
 				return err
 			}
 			r, err := bench.Scale(cmd.Context(), cfg)
@@ -115,14 +118,20 @@ func (a *app) soakCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "soak",
-		Short: "Run one node at full speed and watch what grows",
+		Short: "Run one node under constant load and watch what grows",
 		Long: `Soak runs noop tasks through one node on temporary data, with snapshots, archive, trims and compaction on, until so many
 are done or the time is over. It samples etcd's bytes in use and its file, the live heap after a collection, resident
-memory and open files, and fits a line through what follows the first fifth: how much each grows for every million tasks.`,
+memory and open files, and fits a line through what follows the first fifth: how much each grows for every million tasks.
+
+With --archive-away the archive cannot be reached and no journal is trimmed: etcd, in a process of its own, grows until it
+is almost full and tasks are refused, which are then submitted again; the node's memory must not grow with it.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cfg.InFlight < 1 || cfg.Tasks < 1 || cfg.Sample <= 0 {
-				return &usageError{"want one task in flight or more, one task or more, and a time between samples"}
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.InFlight < 1 || cfg.Tasks < 1 || cfg.Sample <= 0 || cfg.Rate < 0 {
+				return &usageError{"want one task in flight or more, one task or more, a time between samples, and no negative rate"}
+			}
+			if cfg.Servers, err = selfBench(serversCommand); err != nil {
+				return err
 			}
 			bar := progress.NewBar(a.Err, "tasks")
 			r, err := bench.Soak(cmd.Context(), cfg, func(tasks int) { bar.Show(int64(tasks), int64(max(tasks, cfg.Tasks)), "") })
@@ -145,7 +154,9 @@ memory and open files, and fits a line through what follows the first fifth: how
 	f := c.Flags()
 	f.IntVar(&cfg.Tasks, "tasks", 10_000_000, "tasks at most")
 	f.DurationVar(&cfg.Duration, "duration", time.Hour, "time at most")
-	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
+	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time, at most")
+	f.IntVar(&cfg.Rate, "rate", 0, "tasks begun each second; 0 = at full speed")
+	f.BoolVar(&cfg.ArchiveAway, "archive-away", false, "let the archive be away all the time")
 	f.DurationVar(&cfg.Sample, "sample", 5*time.Second, "time between two samples")
 	f.Float64Var(&maxKept, "max-kept", 0, "fail when etcd holds a larger share of all entries at the end; 0 = never")
 	f.Float64Var(&maxSlope, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
@@ -189,6 +200,49 @@ archive and trims, one with none of them. A window of the first lasts until they
 	return c
 }
 
+func (a *app) overloadCommand() *cobra.Command {
+	var cfg bench.OverloadConfig
+	var minGoodput float64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "overload",
+		Short: "Measure what a node does at twice the load it can take",
+		Long: `Overload finds the peak of one node on temporary data, by a closed loop of noop tasks, and then submits twice as many a
+second, whatever becomes of them. The generator of both loads is a process of its own, whose processor time is told, as is
+what it could not send on schedule. Goodput is the tasks completed while the open loop lasts, as a share of the peak.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cfg.InFlight < 1 || cfg.Peak <= 0 || cfg.Duration <= 0 {
+				return &usageError{"want one task in flight or more, and loops of some length"}
+			}
+			if cfg.Generator, err = selfBench(generatorCommand); err != nil {
+				return err
+			}
+			r, err := bench.Overload(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := a.printFields(r, asJSON); err != nil {
+				return err
+			}
+			switch {
+			case r.Goodput < minGoodput:
+				return fmt.Errorf("goodput is %.2f of the peak, less than the %.2f asked for", r.Goodput, minGoodput)
+			case minGoodput > 0 && r.SessionsLost+r.TimedOut+r.Failed > 0:
+				return fmt.Errorf("%d sessions lost, %d submits without an answer, %d failed", r.SessionsLost, r.TimedOut, r.Failed)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way in the closed loop")
+	f.DurationVar(&cfg.Peak, "peak", 10*time.Second, "length of the closed loop")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "length of the open loop")
+	f.Float64Var(&minGoodput, "min-goodput", 0, "fail when less than this share of the peak is completed, or anything is lost or unanswered; 0 = never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
 func (a *app) benchServers() *cobra.Command {
 	return &cobra.Command{
 		Use:    serversCommand,
@@ -199,13 +253,23 @@ func (a *app) benchServers() *cobra.Command {
 	}
 }
 
-// selfServers is the command line of this program that runs the servers.
-func selfServers() ([]string, error) {
+func (a *app) benchGenerator() *cobra.Command {
+	return &cobra.Command{
+		Use:    generatorCommand,
+		Short:  "Make the loads that standard input asks for until it ends",
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return bench.Generate(cmd.Context(), a.In, a.Out) },
+	}
+}
+
+// selfBench is the command line of this program that runs a subcommand of bench.
+func selfBench(command string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return []string{self, "bench", serversCommand}, nil
+	return []string{self, "bench", command}, nil
 }
 
 // printFields prints the fields of a struct under their JSON names.

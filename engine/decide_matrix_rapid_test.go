@@ -1,0 +1,748 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// taskModel is what the state matrix says a task is, written down without the fold and its table.
+type taskModel struct {
+	behavior string
+	policy   events.Policy
+	priority int64
+
+	status                            projection.Status
+	suspended, cancelled, further     bool
+	over                              bool // the budget belongs to a run that has ended
+	attempt, failures, losses, runs   uint32
+	node                              string
+	offer                             uint64
+	life, last, started, ended        events.Ref
+	startedAt, endedAt, due           events.Millis
+	seq                               uint64
+	params, result, failure, progress string
+	kept                              bool // params are in memory
+	requests                          []string
+}
+
+func (p *taskModel) final() bool {
+	return (p.status == projection.Success || p.status == projection.Failure) && p.due == 0
+}
+
+func (p *taskModel) waits() bool {
+	return p.status == projection.Created || p.status == projection.Running && p.node == ""
+}
+
+// matrix predicts what commands lead to: the kinds of the events, the answers and the tasks.
+type matrix struct {
+	now   events.Millis
+	entry uint64
+	drop  bool
+	brake string
+	tasks map[events.TaskID]*taskModel
+	want  []string // "task Kind" of the events of the entry under way
+}
+
+// add predicts an event, which changes the task.
+func (m *matrix) add(id events.TaskID, kind events.Kind, change func(p *taskModel)) *taskModel {
+	p := m.tasks[id]
+	ref := events.RefOf(m.entry, len(m.want))
+	m.want = append(m.want, fmt.Sprint(id, " ", kind))
+	if p == nil {
+		p = &taskModel{life: ref}
+		m.tasks[id] = p
+	}
+	p.seq, p.last = p.seq+1, ref
+	change(p)
+	if p.final() {
+		p.kept = false
+		if p.status == projection.Failure && !p.over {
+			p.endRun()
+		}
+	}
+	return p
+}
+
+func (p *taskModel) endRun() { p.runs, p.over, p.further = p.runs+1, true, false }
+
+func (p *taskModel) request(id string) {
+	if id == "" || slices.Contains(p.requests, id) {
+		return
+	}
+	p.requests = append(p.requests, id)
+	p.requests = p.requests[max(0, len(p.requests)-projection.MaxRequests):]
+}
+
+// end predicts the end of an attempt, or of a task that waits.
+func (m *matrix) end(id events.TaskID, status projection.Status, what string, next events.Millis) {
+	kind := events.KindSucceeded
+	if status == projection.Failure {
+		kind = events.KindFailed
+	}
+	m.add(id, kind, func(p *taskModel) {
+		p.status, p.node, p.due, p.cancelled = status, "", next, false
+		p.result, p.failure, p.ended, p.endedAt = "", "", p.last, m.now
+		if status == projection.Success {
+			p.result = what
+		} else {
+			p.failure = what
+			p.failures++
+		}
+		if status == projection.Success || next == 0 {
+			p.endRun()
+		}
+	})
+}
+
+// endAttempt is end, and what follows from parameters that were merged while the attempt ran.
+func (m *matrix) endAttempt(id events.TaskID, status projection.Status, what string, next events.Millis) {
+	p := m.tasks[id]
+	again := p.further && !p.cancelled
+	if p.cancelled {
+		next = 0
+		if status == projection.Failure {
+			what = events.CodeCancelled
+		}
+	}
+	m.end(id, status, what, next)
+	if again && (status == projection.Success || next == 0) {
+		m.reschedule(id, m.now, "")
+	}
+}
+
+func (m *matrix) reschedule(id events.TaskID, at events.Millis, request string) {
+	m.add(id, events.KindRescheduled, func(p *taskModel) { p.due = at; p.request(request) })
+}
+
+func (m *matrix) mergeParams(id events.TaskID, params, request string) {
+	m.add(id, events.KindMerged, func(p *taskModel) {
+		p.params, p.kept = params, true
+		p.further = p.further || p.node != ""
+		p.request(request)
+	})
+}
+
+// wait predicts that a running task waits to run again, unless it was cancelled.
+func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
+	p := m.add(id, kind, func(p *taskModel) {
+		p.node, p.due = "", until
+		if kind == events.KindLost {
+			p.losses++
+		}
+	})
+	switch {
+	case p.cancelled:
+		m.end(id, projection.Failure, events.CodeCancelled, 0)
+	case kind == events.KindLost && int(p.losses) >= p.policy.MaxLost:
+		m.endAttempt(id, projection.Failure, events.CodeLost, 0)
+	}
+}
+
+func (m *matrix) forgot(p *taskModel) bool { return m.drop && p.final() && p.params != "" && !p.kept }
+
+func (m *matrix) submit(c *submitCommand) answer {
+	p := m.tasks[c.Task]
+	at := max(c.NotBefore, m.now)
+	switch {
+	case c.Priority < 0:
+		return answer{code: answerInvalid}
+	case p == nil && m.brake != "":
+		return answer{code: answerOverload}
+	case p == nil:
+		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
+			p.status, p.behavior, p.policy, p.priority = projection.Created, c.Behavior, c.Policy, c.Priority
+			p.due, p.params, p.kept = at, string(c.Params), true
+			p.request(c.RequestID)
+		})
+		return answer{life: p.life, run: 1}
+	case p.behavior != c.Behavior:
+		return answer{code: answerInvalid}
+	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
+	case p.final() && c.Policy.Existing == events.ReturnRecorded:
+	case m.forgot(p):
+		m.reschedule(c.Task, at, c.RequestID)
+		m.mergeParams(c.Task, string(c.Params), "")
+	case c.Merges:
+		return answer{code: answerMerge, joined: true}
+	default:
+		m.join(c)
+	}
+	return p.joined()
+}
+
+func (m *matrix) join(c *submitCommand) {
+	p := m.tasks[c.Task]
+	if at := max(c.NotBefore, m.now); p.final() || p.status == projection.Created && at < p.due {
+		m.reschedule(c.Task, at, c.RequestID)
+	}
+}
+
+func (p *taskModel) joined() answer {
+	a := answer{joined: true, life: p.life, run: p.runs}
+	if !p.final() {
+		a.run++
+	}
+	if p.further {
+		a.run++
+	}
+	return a
+}
+
+func (m *matrix) merge(c *mergeCommand) answer {
+	p := m.tasks[c.Submit.Task]
+	switch {
+	case c.Submit.Priority < 0:
+		return answer{code: answerInvalid}
+	case p == nil || p.life != c.Life || p.seq != c.Seq:
+		return answer{code: answerChanged}
+	case m.forgot(p):
+		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
+		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
+		return p.joined()
+	case p.params != string(c.Submit.Params) || !p.kept && p.params != "":
+		m.mergeParams(c.Submit.Task, string(c.Submit.Params), c.Submit.RequestID)
+	}
+	m.join(&c.Submit)
+	return p.joined()
+}
+
+// current reports whether an attempt is the task's.
+func (m *matrix) current(id events.TaskID, started events.Ref, node string) bool {
+	p := m.tasks[id]
+	return p != nil && p.node != "" && p.node == node && p.started == started
+}
+
+func (m *matrix) complete(c *completeCommand) answer {
+	if !m.current(c.Task, c.Started, c.Node) {
+		return answer{code: answerStale}
+	}
+	p := m.tasks[c.Task]
+	next := c.Next
+	if next != 0 {
+		next = max(next, m.now)
+	}
+	switch c.How {
+	case succeeded:
+		m.endAttempt(c.Task, projection.Success, string(c.Result), next)
+	case failed:
+		if c.ByPolicy {
+			next = 0
+			if tries := int(p.failures) + 1; tries < p.policy.MaxAttempts {
+				most := min(p.policy.Backoff.Base<<(tries-1), p.policy.Backoff.Max)
+				next = m.now + events.Millis(time.Duration(float64(most)*float64(c.Random)/(1<<32)).Milliseconds())
+			}
+		}
+		m.endAttempt(c.Task, projection.Failure, c.Error.Code, next)
+	case snoozed:
+		m.wait(c.Task, events.KindSnoozed, m.now+events.Millis(max(c.Wait, 0).Milliseconds()))
+	case released:
+		m.wait(c.Task, events.KindReleased, m.now)
+	}
+	return answer{}
+}
+
+func (m *matrix) report(c *progressCommand) answer {
+	if !m.current(c.Task, c.Started, c.Node) {
+		return answer{code: answerStale}
+	}
+	m.add(c.Task, events.KindProgressed, func(p *taskModel) { p.progress = c.Progress.Note })
+	return answer{}
+}
+
+func (m *matrix) operate(c *operateCommand) answer {
+	p := m.tasks[c.Task]
+	switch {
+	case p == nil:
+		return answer{code: answerNotFound}
+	case c.Task == events.Settings:
+		return answer{code: answerState}
+	case c.Do == doRetry && m.forgot(p):
+		return answer{code: answerMerge}
+	}
+	life := p.life
+	ended := p.status == projection.Success || p.status == projection.Failure
+	allowed := map[operation]bool{doCancel: !p.final(), doRunNow: p.node == "" && !p.final(), doRetry: ended, doSuspend: !p.final(),
+		doResume: true, doDelete: p.status != projection.Running}
+	if !allowed[c.Do] {
+		return answer{code: answerState}
+	}
+	switch c.Do {
+	case doCancel:
+		switch {
+		case p.waits():
+			m.end(c.Task, projection.Failure, events.CodeCancelled, 0)
+		case ended:
+			m.reschedule(c.Task, 0, "")
+		case !p.cancelled:
+			m.add(c.Task, events.KindCancelRequested, func(p *taskModel) { p.cancelled = true })
+		}
+	case doRunNow, doRetry:
+		if p.due == 0 || p.due > m.now {
+			m.reschedule(c.Task, m.now, "")
+		}
+	case doSuspend:
+		if !p.suspended {
+			m.add(c.Task, events.KindSuspended, func(p *taskModel) { p.suspended = true })
+		}
+	case doResume:
+		if p.suspended {
+			m.add(c.Task, events.KindResumed, func(p *taskModel) { p.suspended = false })
+		}
+	case doDelete:
+		m.add(c.Task, events.KindDeleted, func(*taskModel) {})
+		delete(m.tasks, c.Task)
+	}
+	return answer{life: life}
+}
+
+func (m *matrix) pause(c *pauseCommand) answer {
+	var now struct {
+		Paused []string `json:"paused"`
+	}
+	p := m.tasks[events.Settings]
+	if p != nil {
+		if err := json.Unmarshal([]byte(p.params)[1:], &now); err != nil {
+			panic(err)
+		}
+	}
+	if slices.Contains(now.Paused, c.Behavior) == c.Paused {
+		return answer{}
+	}
+	now.Paused = slices.DeleteFunc(now.Paused, func(b string) bool { return b == c.Behavior })
+	if c.Paused {
+		now.Paused = slices.Sorted(slices.Values(append(now.Paused, c.Behavior)))
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		panic(err)
+	}
+	if p != nil {
+		m.mergeParams(events.Settings, string(events.JSON(text)), "")
+		return answer{}
+	}
+	m.add(events.Settings, events.KindCreated, func(p *taskModel) {
+		p.status, p.behavior, p.due, p.params, p.kept = projection.Created, settingsBehavior, m.now, string(events.JSON(text)), true
+	})
+	m.add(events.Settings, events.KindSuspended, func(p *taskModel) { p.suspended = true })
+	return answer{}
+}
+
+// on returns the tasks that run on a node, in the order they started.
+func (m *matrix) on(node string) (ids []events.TaskID) {
+	for id, p := range m.tasks {
+		if p.node == node {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b events.TaskID) int { return cmp.Compare(m.tasks[a].started, m.tasks[b].started) })
+	return ids
+}
+
+func (m *matrix) lose(node string) {
+	for _, id := range m.on(node) {
+		m.wait(id, events.KindLost, m.now+events.Millis(m.tasks[id].policy.LostDelay.Milliseconds()))
+	}
+}
+
+// rollCall predicts which attempts are released, and which of the node's are over.
+func (m *matrix) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
+	for _, a := range c.Attempts {
+		if !m.current(a.Task, a.Started, c.Node) || m.tasks[a.Task].cancelled {
+			over = append(over, a)
+		}
+	}
+	for _, id := range m.on(c.Node) {
+		p := m.tasks[id]
+		known := slices.Contains(c.Attempts, attemptName{id, p.started})
+		reached := p.offer != 0 && p.offer <= c.Answered || p.offer == 0 && (c.Node != self || p.started.Entry() < began)
+		if !known && reached && p.started >= c.From && (c.To == 0 || p.started < c.To) {
+			m.wait(id, events.KindReleased, m.now)
+		}
+	}
+	return over
+}
+
+// next is the task of a behavior that starts next: of those with the highest priority one that was due first.
+func (m *matrix) next(behavior string) (best *taskModel) {
+	for _, p := range m.tasks {
+		if p.behavior != behavior || p.suspended || p.due == 0 || p.due > m.now {
+			continue
+		}
+		if best == nil || p.priority > best.priority || p.priority == best.priority && p.due < best.due {
+			best = p
+		}
+	}
+	return best
+}
+
+func (m *matrix) start(id events.TaskID, node string, offer uint64) {
+	m.add(id, events.KindStarted, func(p *taskModel) {
+		if p.over {
+			p.failures, p.losses, p.over = 0, 0, false
+		}
+		p.status, p.node, p.offer, p.started, p.startedAt = projection.Running, node, offer, p.last, m.now
+		p.attempt++
+		p.due, p.result, p.failure, p.progress = 0, "", "", ""
+	})
+}
+
+// seal ends the entry: finished tasks leave by number and by age.
+func (m *matrix) seal() {
+	finished := map[string][]events.TaskID{}
+	for id, p := range m.tasks {
+		if p.final() {
+			finished[p.behavior] = append(finished[p.behavior], id)
+		}
+	}
+	for _, ids := range finished {
+		slices.SortFunc(ids, func(a, b events.TaskID) int {
+			p, q := m.tasks[a], m.tasks[b]
+			return cmp.Or(cmp.Compare(p.keptUntil(), q.keptUntil()), cmp.Compare(p.ended, q.ended))
+		})
+		for len(ids) > 0 && (len(ids) > m.tasks[ids[0]].policy.RetainCount || m.tasks[ids[0]].keptUntil() < m.now) {
+			delete(m.tasks, ids[0])
+			ids = ids[1:]
+		}
+	}
+}
+
+func (p *taskModel) keptUntil() events.Millis {
+	return p.endedAt + events.Millis(p.policy.Retain.Milliseconds())
+}
+
+// seen is what the fold says of a task, in the words of the matrix.
+func seen(t *projection.Task) taskModel {
+	p := taskModel{behavior: t.Kind.Behavior, policy: t.Kind.Policy, priority: t.Priority, status: t.Status, suspended: t.Suspended,
+		cancelled: t.Cancelled, further: t.Rerun, over: t.RunEnded, attempt: t.Attempt, failures: t.Failures, losses: t.Lost, runs: t.Runs,
+		node: t.Node, offer: t.Offer, life: t.Created, last: t.Last, started: t.Started, ended: t.Outcome, startedAt: t.StartedAt,
+		endedAt: t.EndedAt, due: t.Due, seq: t.Seq, params: string(t.Params), result: string(t.Result), kept: !t.ParamsElided, requests: t.Requests}
+	if t.Error != nil {
+		p.failure = t.Error.Code
+	}
+	if t.Progress != nil {
+		p.progress = t.Progress.Note
+	}
+	return p
+}
+
+// matrixMachine is a shard whose every entry is predicted.
+type matrixMachine struct {
+	*ledger
+	matrix   matrix
+	snapshot *projection.Snapshot // under way
+	began    uint64               // first entry of the present ownership
+}
+
+// turn commits steps as one entry and compares what came of it with the prediction.
+func (m *matrixMachine) turn(steps []func(d *decider)) {
+	m.matrix.now, m.matrix.entry, m.matrix.want = m.now, m.state.Number+1, nil
+	m.entry(func(d *decider) {
+		d.drop, d.brake = m.matrix.drop, m.matrix.brake
+		m.state.Ripen(m.now)
+		for _, step := range steps {
+			step(d)
+			m.legal(d)
+		}
+	})
+	if len(m.matrix.want) > 0 {
+		m.matrix.seal()
+	}
+	var got []string
+	if m.state.Number == m.matrix.entry {
+		for _, ev := range m.entries[len(m.entries)-1].Events {
+			got = append(got, fmt.Sprint(ev.Task, " ", ev.Kind()))
+		}
+	}
+	if !slices.Equal(got, m.matrix.want) {
+		m.t.Fatalf("entry %d has the events %q, want %q", m.matrix.entry, got, m.matrix.want)
+	}
+	m.compare(m.state)
+}
+
+// compare holds a fold to the prediction, and to what the state matrix says must and must not be there.
+func (m *matrixMachine) compare(state *projection.Shard) {
+	m.t.Helper()
+	if state.Len() != len(m.matrix.tasks) {
+		m.t.Fatalf("%d tasks, want %d: %v", state.Len(), len(m.matrix.tasks), slices.Sorted(maps.Keys(m.matrix.tasks)))
+	}
+	finished := 0
+	for id, p := range m.matrix.tasks {
+		t := state.Task(id)
+		if t == nil {
+			m.t.Fatalf("%s is gone, want %+v", id, *p)
+		}
+		want := *p
+		if want.kept = p.kept || p.params == ""; !want.kept {
+			want.params = ""
+		}
+		if id == events.Settings {
+			want.policy = t.Kind.Policy
+		}
+		if got := seen(t); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			m.t.Fatalf("%s is\n%+v, want\n%+v", id, got, want)
+		}
+		if p.final() {
+			finished++
+		}
+		m.stamps(t)
+	}
+	if state.Finished() != finished || state.Live() != state.Len()-finished {
+		m.t.Fatalf("%d finished and %d live tasks, want %d of %d finished", state.Finished(), state.Live(), finished, state.Len())
+	}
+}
+
+// stamps holds a task to the columns "must be there" and "must not" of the state matrix.
+func (m *matrixMachine) stamps(t *projection.Task) {
+	m.t.Helper()
+	running, result := t.Status == projection.Running, t.Result != nil || t.ResultElided
+	var bad bool
+	switch t.Status {
+	case projection.Created:
+		bad = t.ScheduleNotBefore() == 0 || t.StartedAt != 0 || result || t.Error != nil
+	case projection.Running:
+		bad = t.Attempt == 0 || t.StartedAt == 0 || t.RecheckNotBefore() == 0 || t.LostNotBefore() < t.StartedAt || result || t.Error != nil
+	case projection.Success:
+		bad = t.StartedAt == 0 || t.Error != nil
+	case projection.Failure:
+		bad = t.Error == nil || result
+	default:
+		bad = true
+	}
+	if bad || !running && (t.LostNotBefore() != 0 || t.Node != "") {
+		m.t.Fatalf("%s has what its state forbids, or lacks what it demands: %+v", t.ID, *t)
+	}
+}
+
+// restore replaces the fold by what its snapshot, begun some entries ago, and the entries since come to.
+func (m *matrixMachine) restore() {
+	if m.snapshot == nil {
+		return
+	}
+	for !m.snapshot.Step(3) {
+	}
+	r := projection.NewRestorer(0)
+	for _, part := range m.snapshot.Parts() {
+		if err := r.Add(part); err != nil {
+			m.t.Fatalf("restore: %v", err)
+		}
+	}
+	state, err := r.Done()
+	if err != nil {
+		m.t.Fatalf("restore: %v", err)
+	}
+	for _, e := range m.entries[m.snapshot.Entry:] {
+		if err := state.Replay(e); err != nil {
+			m.t.Fatalf("replay on the snapshot of entry %d: %v", m.snapshot.Entry, err)
+		}
+	}
+	m.adopt(state)
+}
+
+// replay replaces the fold by that of the whole journal.
+func (m *matrixMachine) replay() {
+	state := projection.NewShard(0)
+	for _, e := range m.entries {
+		if err := state.Replay(e); err != nil {
+			m.t.Fatalf("replay: %v", err)
+		}
+	}
+	m.adopt(state)
+}
+
+func (m *matrixMachine) adopt(state *projection.Shard) {
+	if stateDigest(state) != stateDigest(m.state) || state.Hash != m.state.Hash || state.Number != m.state.Number {
+		m.t.Fatalf("another owner has another state after entry %d", state.Number)
+	}
+	m.state, m.snapshot, m.began = state, nil, state.Number+1
+	m.compare(state)
+}
+
+var (
+	matrixNodes     = []string{"n-1", "n-2"}
+	matrixBehaviors = []string{"work", "other"}
+	matrixTasks     = []events.TaskID{"a", "b", "c", "orders/1", "orders/2", "orders/3"}
+)
+
+// drawn makes a command, most of which are possible in the task's present state, and its prediction.
+func (m *matrixMachine) drawn(t *rapid.T) func(d *decider) {
+	id := rapid.SampledFrom(matrixTasks).Draw(t, "task")
+	kind := rapid.SampledFrom([]string{"submit", "submit", "merge", "complete", "complete", "complete", "progress", "operate", "operate",
+		"pause", "start", "start", "start", "lose", "roll call"}).Draw(t, "command")
+	behavior := rapid.SampledFrom(matrixBehaviors).Draw(t, "behavior")
+	node := rapid.SampledFrom(matrixNodes).Draw(t, "node")
+	at := rapid.SampledFrom([]events.Millis{0, 0, m.now - 1000, m.now + 2000}).Draw(t, "at")
+	late := rapid.IntRange(0, 9).Draw(t, "late") == 0
+	n := rapid.Uint32().Draw(t, "n")
+	switch kind {
+	case "submit":
+		return m.predicted(m.ask(t, id, behavior, at))
+	case "merge":
+		return m.predicted(&mergeCommand{Submit: *m.ask(t, id, behavior, at), Seq: uint64(n % 2)}) // 1: of a stale state
+	case "complete":
+		c := &completeCommand{Task: id, Node: node, How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"},
+			Result: events.JSON(fmt.Append(nil, n%3)), Next: at, Wait: time.Duration(n%5000) * time.Millisecond, Random: n}
+		c.ByPolicy = c.How == failed && n%2 == 0
+		return m.attempt(late, &c.Task, &c.Started, &c.Node, c)
+	case "progress":
+		c := &progressCommand{Task: id, Node: node, Progress: events.Progressed{Note: fmt.Sprint(n % 4)}}
+		return m.attempt(late, &c.Task, &c.Started, &c.Node, c)
+	case "operate":
+		if late {
+			id = events.Settings
+		}
+		return m.predicted(&operateCommand{Task: id, Do: operation(rapid.IntRange(0, int(operationCount)-1).Draw(t, "do"))})
+	case "pause":
+		return m.predicted(&pauseCommand{Behavior: behavior, Paused: n%2 == 0})
+	case "start":
+		return func(d *decider) {
+			next, ready := m.matrix.next(behavior), m.state.Ready(behavior)
+			switch {
+			case (next == nil) != (ready == nil):
+				t.Fatalf("ready is %+v, want %+v", ready, next)
+			case next == nil:
+				return
+			case ready.Priority != next.priority || ready.Due != next.due:
+				t.Fatalf("%s is first, want one of priority %d due at %d", ready.ID, next.priority, next.due)
+			}
+			d.start(ready, node, uint64(n%4), 9*time.Second)
+			m.matrix.start(ready.ID, node, uint64(n%4))
+		}
+	case "lose":
+		return func(d *decider) {
+			d.lose(node)
+			m.matrix.lose(node)
+		}
+	}
+	return m.rollCall(t, node, late, uint64(n%4))
+}
+
+func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at events.Millis) *submitCommand {
+	c := &submitCommand{Task: id, Behavior: behavior, NotBefore: at, Priority: rapid.SampledFrom([]int64{0, 0, 0, 7, -1}).Draw(t, "priority"),
+		Policy: policyOf(events.Policy{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), MaxLost: rapid.IntRange(1, 3).Draw(t, "losses"),
+			LostDelay: time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")) * time.Second, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second},
+			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Retain: time.Duration(rapid.IntRange(1, 30).Draw(t, "retain")) * time.Second,
+			RetainCount: rapid.IntRange(1, 3).Draw(t, "count")}),
+		RequestID: rapid.SampledFrom([]string{"", "", "r-1", "r-2"}).Draw(t, "request"), Merges: rapid.IntRange(0, 3).Draw(t, "merges") == 0}
+	if rapid.IntRange(0, 9).Draw(t, "other") > 0 {
+		c.Behavior = "work"
+	}
+	if text := rapid.SampledFrom([]string{"", "1", "2", "3"}).Draw(t, "params"); text != "" {
+		c.Params = events.JSON([]byte(text))
+	}
+	return c
+}
+
+// predicted decides a command and compares its answer.
+func (m *matrixMachine) predicted(c command) func(d *decider) {
+	return func(d *decider) {
+		var want answer
+		if merge, ok := c.(*mergeCommand); ok { // of the state as it is when the command is decided
+			if t := m.state.Task(merge.Submit.Task); t != nil {
+				merge.Life, merge.Seq = t.Created, t.Seq-merge.Seq
+			}
+		}
+		got := d.decide(c)
+		switch c := c.(type) {
+		case *submitCommand:
+			want = m.matrix.submit(c)
+		case *mergeCommand:
+			want = m.matrix.merge(c)
+		case *completeCommand:
+			want = m.matrix.complete(c)
+		case *progressCommand:
+			want = m.matrix.report(c)
+		case *operateCommand:
+			want = m.matrix.operate(c)
+		case *pauseCommand:
+			want = m.matrix.pause(c)
+		}
+		if got.code != want.code || got.life != want.life || got.run != want.run || got.joined != want.joined {
+			m.t.Fatalf("%T %+v is answered with %+v, want %+v", c, c, got, want)
+		}
+	}
+}
+
+// attempt makes a report one of an attempt that runs, unless it is late.
+func (m *matrixMachine) attempt(late bool, id *events.TaskID, started *events.Ref, node *string, c command) func(d *decider) {
+	decide := m.predicted(c)
+	return func(d *decider) {
+		if p := m.matrix.tasks[*id]; p == nil || p.node == "" {
+			for other, q := range m.matrix.tasks { // another that runs
+				if q.node != "" && (m.matrix.tasks[*id] == nil || m.matrix.tasks[*id].node == "" || other < *id) {
+					*id = other
+				}
+			}
+		}
+		if p := m.matrix.tasks[*id]; p != nil {
+			*started = p.started
+			if late {
+				*started--
+			} else if p.node != "" {
+				*node = p.node
+			}
+		}
+		decide(d)
+	}
+}
+
+// rollCall lists some of a node's attempts, and perhaps one that is not its own.
+func (m *matrixMachine) rollCall(t *rapid.T, node string, foreign bool, answered uint64) func(d *decider) {
+	listed, place := rapid.IntRange(0, 2).Draw(t, "listed"), rapid.IntRange(-3, 2)
+	from, to := place.Draw(t, "from"), place.Draw(t, "to") // the places where the range begins and ends, if any
+	self := rapid.SampledFrom(matrixNodes).Draw(t, "self")
+	return func(d *decider) {
+		c := &rollCallCommand{Node: node, Answered: answered}
+		for i, id := range m.matrix.on(node) {
+			started := m.matrix.tasks[id].started
+			if listed > 0 {
+				listed--
+				c.Attempts = append(c.Attempts, attemptName{id, started})
+			}
+			if i == from {
+				c.From = started
+			}
+			if i == to {
+				c.To = started
+			}
+		}
+		if foreign {
+			c.Attempts = append(c.Attempts, attemptName{"nobody", 1})
+		}
+		got, all := d.rollCall(c, self, m.began)
+		if want := m.matrix.rollCall(c, self, m.began); !all || !slices.Equal(got, want) {
+			t.Fatalf("of %+v are over %v, want %v", c, got, want)
+		}
+	}
+}
+
+func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &matrixMachine{ledger: newLedger(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, drop: rapid.Bool().Draw(t, "drop")}}
+		turn := func(t *rapid.T) {
+			steps := make([]func(*decider), rapid.IntRange(1, 8).Draw(t, "steps"))
+			for i := range steps {
+				steps[i] = m.drawn(t)
+			}
+			m.turn(steps)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"turn":         turn,
+			"another turn": turn,
+			"time":         func(t *rapid.T) { m.now += events.Millis(rapid.IntRange(1, 8000).Draw(t, "ms")) },
+			"owner": func(t *rapid.T) {
+				rapid.SampledFrom([]func(){func() { m.snapshot = m.state.BeginSnapshot() }, m.restore, m.restore, m.replay}).Draw(t, "owner")()
+				m.matrix.brake = rapid.SampledFrom([]string{"", "", "", "etcd is full"}).Draw(t, "brake")
+			},
+		})
+	})
+}

@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/internal/wire/wiretest"
+	"taskledger/projection"
+)
+
+// entryPoint is a function that decodes bytes of another process.
+type entryPoint struct {
+	name   string
+	sample []byte
+	decode func([]byte) error
+}
+
+// pointAt makes an entry point of a decoder.
+func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) entryPoint {
+	return entryPoint{name, sample, func(b []byte) error { _, err := decode(b); return err }}
+}
+
+// loadMessage is what a load message says.
+type loadMessage struct {
+	node    string
+	clock   events.Millis
+	backlog map[int]map[string]int
+}
+
+func decodeLoadMessage(b []byte) (m loadMessage, err error) {
+	m.node, m.clock, m.backlog, err = decodeLoad(b)
+	return m, err
+}
+
+type cancelMessage struct {
+	shard int
+	name  attemptName
+}
+
+func decodeCancelMessage(b []byte) (m cancelMessage, err error) {
+	m.shard, m.name, err = decodeCancel(b)
+	return m, err
+}
+
+type pageMessage struct {
+	tasks []projection.Task
+	more  bool
+}
+
+func decodePageMessage(b []byte) (m pageMessage, err error) {
+	m.tasks, m.more, err = decodePage(b)
+	return m, err
+}
+
+func encodePage(m pageMessage) []byte {
+	var w wire.Writer
+	w.Array(len(m.tasks) + 1)
+	w.Bool(m.more)
+	for i := range m.tasks {
+		encodeTask(&w, &m.tasks[i])
+	}
+	return w.B
+}
+
+// entryPoints returns every decoder of this package with a message that it accepts.
+func entryPoints() []entryPoint {
+	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
+	task := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
+		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: []string{"r-1", "r-2"}}
+	var one, load, why, info, outcomes, assignments wire.Writer
+	encodeTask(&one, &task)
+	load.B = append(load.B, 0x93, 0xa1, 'n', 1, 0x92, 0x93, 3, 0xa4, 'w', 'o', 'r', 'k', 7, 0x93, 4, 0xa1, 'x', 1)
+	why.B = append(why.B, 0x93, 0xa1, 'w', 1, 0xa1, 't')
+	info.Array(14)
+	info.B = append(info.B, 0xa1, 'n', 1, 2, 0xc0, 0xc0, 3, 4, 5, 6, 7, 8, 9, 10, 0xa0)
+	outcomes.Array(1)
+	(&outcome{task: "a", status: projection.Failure, err: failure}).encode(&outcomes, 0)
+	assignments.Array(1)
+	(&assignment{attemptName: attemptName{"a", 1}, behavior: "work", params: []byte{1, 50}}).encode(&assignments)
+	answers := encodeAnswers([]answer{{}, refused(answerState, "no"), {data: []byte{1}, joined: true, run: 3}})
+	all := []entryPoint{
+		pointAt("answers", answers, decodeAnswers),
+		pointAt("answer message", encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}}), decodeMessage),
+		pointAt("outcomes", outcomes.B, decodeOutcomes),
+		pointAt("assignments", assignments.B, decodeAssignments),
+		pointAt("names", encodeNames([]attemptName{{"a", 1}, {"b", 2}}), decodeNames),
+		pointAt("cancel", encodeCancel(3, attemptName{"a", 1}), decodeCancelMessage),
+		pointAt("plan", (&planned{plan: Plan{ID: "a"}, merged: []byte("1")}).encode(), decodePlanned),
+		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
+		pointAt("task", one.B, decodeServed),
+		pointAt("info", info.B, decodeInfo),
+		pointAt("explanation", why.B, func(b []byte) (Explanation, error) { return decodeExplanation("a", b) }),
+		pointAt("load", load.B, decodeLoadMessage),
+	}
+	for op := uint64(1); newCommand(op) != nil; op++ {
+		c := newCommand(op)
+		switch c := c.(type) {
+		case *completeCommand:
+			c.How, c.Error = failed, failure
+		case *offerCommand:
+			c.Behaviors = []offeredBehavior{{"work", 3}, {"x", 1}}
+		case *rollCallCommand:
+			c.Attempts = []attemptName{{"a", 1}, {"b", 2}}
+		}
+		b := &batch{sender: "c-1", number: 7, principal: "ada", commands: []command{c}}
+		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.encode(), decodeBatch))
+	}
+	return all
+}
+
+func TestDecoders_BombsCostLittle(t *testing.T) {
+	for _, p := range entryPoints() {
+		t.Run(p.name, func(t *testing.T) {
+			wiretest.Check(t, p.sample, func(b []byte) error {
+				if len(b) == 0 {
+					return errors.New("in some places nothing stands for none")
+				}
+				return p.decode(b)
+			})
+		})
+	}
+}
+
+// FuzzDecodeReplies decodes any bytes as each of the messages that have no target of their own: what is accepted is
+// written and read again as the same.
+func FuzzDecodeReplies(f *testing.F) {
+	for _, p := range entryPoints() {
+		if !strings.HasPrefix(p.name, "batch") {
+			f.Add(p.sample)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		roundTrip(t, b, decodeNames, encodeNames)
+		roundTrip(t, b, decodeCancelMessage, func(m cancelMessage) []byte { return encodeCancel(m.shard, m.name) })
+		roundTrip(t, b, decodePlanned, func(p planned) []byte { return p.encode() })
+		roundTrip(t, b, decodePageMessage, encodePage)
+		roundTrip(t, b, decodeServed, func(task projection.Task) []byte {
+			var w wire.Writer
+			encodeTask(&w, &task)
+			return w.B
+		})
+		if m, err := decodeLoadMessage(b); err == nil && len(m.backlog) > maxShards {
+			t.Errorf("load of %d shards", len(m.backlog))
+		}
+		if _, err := decodeInfo(b); err == nil && wire.Scan(b) != nil {
+			t.Error("malformed bytes are read as a shard's information")
+		}
+		if e, err := decodeExplanation("a", b); err == nil && e.Task != "a" {
+			t.Errorf("explanation of %s", e.Task)
+		}
+		readSettings(&projection.Task{Params: b})
+	})
+}
+
+// roundTrip decodes b, and what came of it once more.
+func roundTrip[T any](t *testing.T, b []byte, decode func([]byte) (T, error), encode func(T) []byte) {
+	t.Helper()
+	v, err := decode(b)
+	if err != nil {
+		return
+	}
+	if again, err := decode(encode(v)); err != nil || !reflect.DeepEqual(again, v) {
+		t.Fatalf("written and read again:\n%+v, %v; want\n%+v", again, err, v)
+	}
+}
+
+// FuzzNoResponders tells a router that nobody listens on any subject.
+func FuzzNoResponders(f *testing.F) {
+	f.Add("node.c-1.3.0.1")
+	f.Add("node.c-1.3.3.1")
+	f.Add("node.c-1.-1.9.1")
+	f.Add("node.c-1.99999999999999999999.0.1")
+	f.Fuzz(func(t *testing.T, subject string) {
+		r := newRouter("c-1", "", 4, nil, nil, slog.New(slog.DiscardHandler))
+		r.onMessage(Message{Subject: subject, NoResponders: true})
+		r.onMessage(Message{Subject: subject, Data: []byte(subject)})
+	})
+}
+
+// FuzzParseCheckpoint reads any text: what is accepted is what String returns, to the byte, because it was signed.
+func FuzzParseCheckpoint(f *testing.F) {
+	f.Add(Checkpoint{Cluster: "c", Heads: []CheckpointHead{{3, 17, events.Hash{1}}, {4, 1, events.Hash{}}}}.String())
+	f.Add(Checkpoint{}.String())
+	f.Add("taskledger checkpoint\nc\n03 017 " + strings.Repeat("AB", 32) + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParseCheckpoint(text)
+		if err == nil && p.String() != text {
+			t.Errorf("%q is read as %q", text, p)
+		}
+		if _, err := headsOf([]Checkpoint{p}, Cluster{ID: p.Cluster, Shards: maxShards}); err == nil && len(p.Heads) > 0 && p.Heads[0].Shard >= maxShards {
+			t.Errorf("shard %d", p.Heads[0].Shard)
+		}
+	})
+}
+
+// exported is an export of a shard of some entries, its checkpoint, and one of a task in them.
+func exported(t testing.TB) (shard, task string, kept Checkpoint) {
+	t.Helper()
+	l := newLedger(t)
+	l.decide(l.ask(events.Policy{}))
+	l.start(ledgerTask, "n-1")
+	other := l.ask(events.Policy{})
+	other.Task = "neighbour"
+	l.decide(other)
+	l.decide(l.done(succeeded))
+	var whole, one bytes.Buffer
+	w, o := json.NewEncoder(&whole), json.NewEncoder(&one)
+	header := exportHeader{Format: exportFormat, Version: exportVersion, Cluster: "c", From: 1}
+	lines := []exportLine{}
+	excerpts := []exportLine{}
+	for _, e := range l.entries {
+		lines = append(lines, exportLine{Entry: sealed(t, e)})
+		x, err := events.NewExcerpt(sealed(t, e), func(ev *events.Event) bool { return ev.Task == ledgerTask })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(x.Shown) > 0 {
+			excerpts = append(excerpts, exportLine{Head: x.Head, Digests: x.Digests, Shown: x.Shown})
+			continue
+		}
+		link := x.Link()
+		excerpts = append(excerpts, exportLine{Link: &link.Head, Digests: link.Digests})
+	}
+	last := l.entries[len(l.entries)-1]
+	end := exportLine{End: last.Number, Hash: &last.Hash}
+	encode := func(to *json.Encoder, all ...any) {
+		for _, v := range all {
+			if err := to.Encode(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	encode(w, header)
+	for i := range lines {
+		encode(w, lines[i])
+	}
+	encode(w, end)
+	header.Task = ledgerTask
+	encode(o, header)
+	for i := range excerpts {
+		encode(o, excerpts[i])
+	}
+	encode(o, end)
+	return whole.String(), one.String(), Checkpoint{"c", []CheckpointHead{{0, last.Number, last.Hash}}}
+}
+
+// sealed returns the stored form of an entry.
+func sealed(t testing.TB, e *events.Entry) []byte {
+	t.Helper()
+	var b events.Builder
+	head := *e
+	head.Events, head.Origins = nil, nil
+	b.Reset(head)
+	for _, o := range e.Origins {
+		b.AddOrigin(o)
+	}
+	for _, ev := range e.Events {
+		b.Add(ev)
+	}
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// FuzzVerifyExport verifies any file against a checkpoint of a genuine one: nothing but the genuine entries is accepted.
+func FuzzVerifyExport(f *testing.F) {
+	shard, task, kept := exported(f)
+	genuine, err := VerifyExport(strings.NewReader(shard), kept)
+	if err != nil || genuine.Damage != "" || genuine.Heads != 1 {
+		f.Fatalf("the genuine export: %+v, %v", genuine, err)
+	}
+	if v, err := VerifyExport(strings.NewReader(task), kept); err != nil || v.Damage != "" || v.Events != 3 {
+		f.Fatalf("the genuine export of a task: %+v, %v", v, err)
+	}
+	f.Add(shard)
+	f.Add(task)
+	f.Add(strings.Replace(shard, `"from":1`, `"from":2`, 1))
+	f.Fuzz(func(t *testing.T, file string) {
+		v, err := VerifyExport(strings.NewReader(file), kept)
+		if err != nil || v.Damage != "" || v.Heads == 0 {
+			return
+		}
+		want := genuine.Events
+		if v.Task != "" {
+			want = 3
+		}
+		if v.From == 1 && v.Entries == genuine.Entries && (v.Hash != genuine.Hash || v.Events > want || v.Task == "" && v.Events != want) {
+			t.Errorf("accepted: %+v, the genuine one is %+v", v, genuine)
+		}
+	})
+}
+
+func TestVerifyExport_BombsCostLittle(t *testing.T) {
+	header := `{"format":"taskledger export","version":1,"cluster":"c","from":1}` + "\n"
+	ofTask := strings.Replace(header, `"from"`, `"task":"a","from"`, 1)
+	const size = 2 << 20
+	fill := func(before, element, after string) string {
+		return before + strings.Repeat(element+",", size/(len(element)+1)) + element + after
+	}
+	for name, file := range map[string]string{
+		"arrays in arrays":     header + strings.Repeat("[", size),
+		"objects in objects":   header + strings.Repeat(`{"a":`, size/5),
+		"unknown arrays":       header + fill(`{"x":[`, "[]", "]}"),
+		"empty events":         ofTask + fill(`{"head":"AAAA","shown":[`, "{}", "]}"),
+		"events that are none": ofTask + fill(`{"head":"AAAA","shown":[`, "null", "]}"),
+		"events of nothing":    ofTask + fill(`{"head":"AAAA","shown":[`, `{"index":0}`, "]}"),
+		"numbers as bytes":     header + fill(`{"entry":[`, "1", "]}"),
+		"digests":              ofTask + `{"link":"` + strings.Repeat("00", 32) + `","digests":"` + strings.Repeat("A", size/4*4) + `"}`,
+		"an entry":             header + `{"entry":"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x91}, size/4*3)) + `"}`,
+		"one line":             header + strings.Repeat("a", 2*maxExportLine),
+		"one header":           strings.Repeat("a", 2*maxExportLine),
+		"one key often":        header + `{` + strings.Repeat(`"end":1,`, size/8) + `"end":1}`,
+	} {
+		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Patience: time.Second}, func(b []byte) error {
+			v, err := VerifyExport(bytes.NewReader(b))
+			if err == nil && v.Damage == "" {
+				return nil
+			}
+			return errors.New("refused")
+		})
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
