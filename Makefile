@@ -19,12 +19,13 @@ test:
 	go test ./...
 
 FUZZTIME ?= 20s
-FUZZ = -fuzztime $(FUZZTIME) -fuzzminimizetime 50x
-TARGETS = internal/wire:FuzzScan internal/wire:FuzzReader events:FuzzDecodeEntry engine:FuzzDecodeBatch engine:FuzzDecodeAnswers \
-	engine:FuzzDecodeOutcomes engine:FuzzDecodeAssignments engine:FuzzDecodeAnswerMessage \
-	projection:FuzzRestorer natsbus:FuzzSegment_HostileBytesNeverPanic natsbus:FuzzFrame_OpenNeverPanicsAndTakesNothingForged etcdstore:FuzzFormat_DecodersNeverPanic
-fuzz: # every target for FUZZTIME
-	@for t in $(TARGETS); do go test ./$${t%:*} -run '^$$' -fuzz "^$${t#*:}$$" $(FUZZ) || exit 1; done
+fuzz: # every target of every package for FUZZTIME, as the packages list them
+	@listed=$$(go test -list '^Fuzz' ./...) || { echo "$$listed"; exit 1; }; \
+	echo "$$listed" | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 50x </dev/null || exit 1; \
+	done
 
 mutations: # breaks the code in every way of the table and wants one test red each time; takes minutes
 	go run ./integration/mutations

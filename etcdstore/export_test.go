@@ -19,6 +19,13 @@ func (k Keys) Part(shard int, s engine.Snapshot, part int) string {
 func (k Keys) Letter(shard int, from string, l uint8) string { return k.k.letter(shard, from, l) }
 func (k Keys) Answer(to string, shard int, l uint8) string   { return k.k.answer(to, shard, l) }
 
+// EntryOf and LaneOf read keys back.
+
+func EntryOf(key []byte) (uint64, error) { return number(key) }
+func LaneOf(key []byte, prefix string) (name string, lane uint8, err error) {
+	return laned(key, prefix)
+}
+
 // The codecs of the stored values.
 
 func EncodeMeta(shards int, id string, key []byte) []byte { return encodeMeta(meta{shards, id, key}) }

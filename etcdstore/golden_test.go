@@ -16,7 +16,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-func golden(t *testing.T, name string) []byte {
+func golden(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -25,7 +25,7 @@ func golden(t *testing.T, name string) []byte {
 	return bytes.TrimSpace(text)
 }
 
-func goldenValue(t *testing.T, name string) []byte {
+func goldenValue(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(string(golden(t, name+".hex")))
 	if err != nil {
@@ -127,34 +127,4 @@ func TestFormat_LaterVersionsAreRefused(t *testing.T) {
 	b[1]++
 	_, err := etcdstore.DecodeOwner(b)
 	wantError(t, err, "format version 2")
-}
-
-func FuzzFormat_DecodersNeverPanic(f *testing.F) {
-	for _, name := range []string{"meta", "node", "owner", "pointer", "pointer-one", "mail", "slot"} {
-		text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
-		if err != nil {
-			f.Fatal(err)
-		}
-		b, err := hex.DecodeString(strings.TrimSpace(string(text)))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-		f.Add(b[:len(b)-1])
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _, _, metaErr := etcdstore.DecodeMeta(b)
-		_, nodeErr := etcdstore.DecodeNode(b)
-		_, ownerErr := etcdstore.DecodeOwner(b)
-		_, pointerErr := etcdstore.DecodePointer(b)
-		_, mailErr := etcdstore.DecodeMail(b)
-		if wire.Scan(b) == nil {
-			return
-		}
-		for _, err := range []error{metaErr, nodeErr, ownerErr, pointerErr, mailErr} {
-			if !errors.Is(err, wire.ErrMalformed) {
-				t.Errorf("decoded malformed bytes: %v", err)
-			}
-		}
-	})
 }

@@ -7,6 +7,9 @@ import (
 	"taskledger/internal/wire"
 )
 
+// maxValueBytes bounds what is decoded: more is in no request.
+const maxValueBytes = 1536 << 10
+
 // version is the first element of every value that this package encodes.
 const version = 1
 
@@ -27,6 +30,9 @@ func record(elements int) *wire.Writer {
 // fields opens a value of at least the given number of elements after its version. More are left unread: a later
 // release may append some.
 func fields(b []byte, elements int) (*wire.Reader, error) {
+	if len(b) > maxValueBytes {
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", wire.ErrMalformed, len(b), maxValueBytes)
+	}
 	if err := wire.Scan(b); err != nil {
 		return nil, err
 	}
@@ -87,8 +93,11 @@ func decodeNode(b []byte) (n engine.NodeInfo, err error) {
 		return n, err
 	}
 	n.Name, n.Version, n.Address = r.Text(), r.Text(), r.Text()
-	for range r.Array() {
-		n.Behaviors = append(n.Behaviors, r.Text())
+	if runs := r.Array(); runs > 0 {
+		n.Behaviors = make([]string, runs)
+	}
+	for i := range n.Behaviors {
+		n.Behaviors[i] = r.Text()
 	}
 	n.Types, n.Slots = r.Text(), int(r.Int())
 	n.Owner, n.Draining = r.Bool(), r.Bool()
@@ -134,7 +143,10 @@ func decodePointer(b []byte) (kept []engine.Snapshot, err error) {
 	}
 	for range r.Array() {
 		var s engine.Snapshot
-		r.ArrayOf(5)
+		if r.ArrayOf(5); r.Err() != nil || len(kept) == 2 {
+			r.Fail("more than two snapshots")
+			break
+		}
 		s.Entry, s.Epoch = r.Uint(), r.Int()
 		s.Parts, s.Bytes = int(r.Uint()), r.Int()
 		if n := copy(s.Hash[:], r.View()); n != len(s.Hash) {

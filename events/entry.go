@@ -47,6 +47,12 @@ var ErrDamaged = errors.New("damaged entry")
 // entryVersion is the first value of a stored entry.
 const entryVersion = 1
 
+// What the smallest origin and the smallest event take encoded: Decode makes room for no more than fit.
+const (
+	leastOriginBytes = 6
+	leastEventBytes  = 12
+)
+
 // Builder encodes an entry event by event, so that its size is known before the next command is decided.
 //
 // An entry is stored as a msgpack array
@@ -182,10 +188,7 @@ func Decode(data []byte) (*Entry, error) {
 }
 
 func decode(data []byte) (*Entry, error) {
-	if len(data) > MaxEntryBytes {
-		return nil, fmt.Errorf("%d bytes exceed the limit of %d", len(data), MaxEntryBytes)
-	}
-	if err := wire.Scan(data); err != nil {
+	if err := scan(data); err != nil {
 		return nil, err
 	}
 	r := wire.NewReader(data)
@@ -199,7 +202,7 @@ func decode(data []byte) (*Entry, error) {
 		return nil, fmt.Errorf("head: %w", err)
 	}
 	n := r.Array()
-	if n == 0 || n%2 != 0 || n/2 > MaxEntryEvents {
+	if n == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
 		return nil, fmt.Errorf("array of %d headers and payloads", n)
 	}
 	e.Events = make([]Event, n/2)
@@ -226,8 +229,16 @@ func decode(data []byte) (*Entry, error) {
 	return e, nil
 }
 
+// scan refuses what decoding would cost more than a small multiple of, and what is larger than any entry.
+func scan(data []byte) error {
+	if len(data) > MaxEntryBytes {
+		return fmt.Errorf("%d bytes exceed the limit of %d", len(data), MaxEntryBytes)
+	}
+	return wire.Scan(data)
+}
+
 func decodeHead(head []byte) (*Entry, error) {
-	if err := wire.Scan(head); err != nil {
+	if err := scan(head); err != nil {
 		return nil, err
 	}
 	e := new(Entry)
@@ -240,7 +251,9 @@ func decodeHead(head []byte) (*Entry, error) {
 	} else {
 		r.Fail("hash of %d bytes", len(prev))
 	}
-	if n := r.Array(); n > 0 {
+	if n := r.Array(); n > len(head)/leastOriginBytes {
+		r.Fail("array of %d origins in %d bytes", n, len(head))
+	} else if n > 0 {
 		e.Origins = make([]Origin, n)
 	}
 	for i := range e.Origins {
@@ -251,7 +264,7 @@ func decodeHead(head []byte) (*Entry, error) {
 }
 
 func decodeEvent(e *Event, header, payload []byte, origins int) error {
-	if err := wire.Scan(header); err != nil {
+	if err := scan(header); err != nil {
 		return err
 	}
 	r := wire.NewReader(header)

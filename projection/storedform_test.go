@@ -17,6 +17,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"taskledger/events"
+	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
 )
 
@@ -280,5 +281,12 @@ func FuzzRestorer(f *testing.F) {
 		wantSame(t, whole(again, s.Time), whole(s, s.Time), "restored again")
 		s.Ripen(s.Time + 1_000_000)
 		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + 1_000_000})
+	})
+}
+
+func TestRestorer_BombsCostLittle(t *testing.T) {
+	wiretest.Check(t, write(sampleShard(t))[0], func(b []byte) error {
+		_, err := restored([][]byte{resummed(b)})
+		return err
 	})
 }

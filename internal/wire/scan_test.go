@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/internal/wire"
+	"taskledger/internal/wire/wiretest"
 )
 
 // hostile names byte strings that made msgpack decoders allocate gigabytes, overflow their stack or read past the end.
@@ -217,5 +218,20 @@ func FuzzScan(f *testing.F) {
 		if err := agree(b); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+func TestScan_BombsCostLittle(t *testing.T) {
+	wiretest.Check(t, []byte{0x93, 1, 0xa1, 'a', 0x91, 0xc0}, func(b []byte) error {
+		if err := wire.Scan(b); err != nil {
+			return err
+		}
+		r := wire.NewReader(b)
+		r.ArrayOf(3)
+		r.Uint()
+		_ = r.Text()
+		r.ArrayOf(1)
+		r.View()
+		return r.Close()
 	})
 }

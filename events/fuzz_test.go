@@ -1,0 +1,128 @@
+package events_test
+
+import (
+	"errors"
+	"reflect"
+	"regexp"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/internal/wire/wiretest"
+)
+
+var legalID = regexp.MustCompile(`^[A-Za-z0-9._:-]+(/[A-Za-z0-9._:-]+)?$`)
+
+// FuzzText reads any text as each of the vocabulary's texts: what is accepted is written and read again as the same.
+func FuzzText(f *testing.F) {
+	for _, text := range []string{"orders/purge", "purge-table", "3.42.7", "65535.17592186044415.1048575", "2023-11-14T22:13:20.123Z",
+		"2023-11-14T23:13:20+01:00", events.Hash{1, 31: 2}.String(), "-1.1.1", "1.1", "9999-12-31T23:59:59.999Z", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id := events.TaskID(text)
+		if got, want := id.Validate() == nil, len(text) <= events.MaxIDBytes && legalID.MatchString(text); got != want {
+			t.Errorf("task id %q: legal is %t, want %t", text, got, want)
+		}
+		if shard := id.Shard(16); shard < 0 || shard > 15 || events.TaskID(id.Affinity()+"/x").Shard(16) != shard {
+			t.Errorf("task id %q: shard %d of 16", text, shard)
+		}
+		if events.ValidateBehavior(text) == nil && id.Validate() != nil {
+			t.Errorf("behavior %q is no token", text)
+		}
+		again(t, text, new(events.Position), new(events.Position))
+		again(t, text, new(events.Hash), new(events.Hash))
+		again(t, text, new(events.Millis), new(events.Millis))
+	})
+}
+
+type textual interface {
+	MarshalText() ([]byte, error)
+	UnmarshalText([]byte) error
+}
+
+// again checks that what is read from text is written and read again as the same.
+func again(t *testing.T, text string, first, second textual) {
+	t.Helper()
+	if first.UnmarshalText([]byte(text)) != nil {
+		return
+	}
+	written, err := first.MarshalText()
+	if err != nil || second.UnmarshalText(written) != nil || !reflect.DeepEqual(first, second) {
+		t.Errorf("%q is read as %v, written as %q, %v, and read as %v", text, first, written, err, second)
+	}
+}
+
+// FuzzExcerpt opens any excerpt: errors wrap ErrDamaged, and the hash of an entry is that of its own events alone.
+func FuzzExcerpt(f *testing.F) {
+	entry, data := seal(f, sampleHead(), sampleOrigins, samples()...)
+	for i := range entry.Events {
+		x, err := events.NewExcerpt(data, func(ev *events.Event) bool { return ev.Position.Ref.Index() == i })
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(x.Head, x.Shown[0].Index, x.Shown[0].Header, x.Shown[0].Payload)
+	}
+	genuine, err := events.NewExcerpt(data, func(*events.Event) bool { return false })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, head []byte, index int, header, payload []byte) {
+		one := events.Shown{Index: index, Header: header, Payload: payload}
+		forged := events.Excerpt{Head: head, Digests: genuine.Digests, Shown: []events.Shown{one}}
+		opened := open(t, &forged)
+		if opened != nil && opened.Hash == entry.Hash && !reflect.DeepEqual(opened.Events[0].Body, entry.Events[index].Body) {
+			t.Errorf("event %d is shown as %+v, it was %+v", index, opened.Events[0].Body, entry.Events[index].Body)
+		}
+		fitting := events.Excerpt{Head: head, Digests: []events.Hash{digest(header, payload)}, Shown: []events.Shown{{Header: header, Payload: payload}}}
+		e := open(t, &fitting)
+		if e == nil {
+			return
+		}
+		if rebuilt := rebuild(t, e); !reflect.DeepEqual(rebuilt.Events, e.Events) {
+			t.Errorf("written and read again:\n%+v\nwant\n%+v", rebuilt.Events, e.Events)
+		}
+	})
+}
+
+// open returns nil for what is no excerpt.
+func open(t *testing.T, x *events.Excerpt) *events.Entry {
+	t.Helper()
+	e, err := x.Open()
+	if err != nil && !errors.Is(err, events.ErrDamaged) {
+		t.Errorf("%v does not wrap ErrDamaged", err)
+	}
+	return e
+}
+
+func TestDecode_BombsCostLittle(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()[:3]...)
+	wiretest.Check(t, data, func(b []byte) error {
+		_, err := events.Decode(b)
+		return err
+	})
+}
+
+// What is a binary string to the scan of an entry is scanned by itself.
+func TestExcerpt_BombsCostLittle(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
+	x, err := events.NewExcerpt(data, func(*events.Event) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("head", func(t *testing.T) {
+		wiretest.Check(t, x.Head, func(b []byte) error {
+			_, err := (&events.Excerpt{Head: b}).Open()
+			return err
+		})
+	})
+	for _, kind := range []events.Kind{events.KindCreated, events.KindFailed} { // the longest
+		t.Run(kind.String(), func(t *testing.T) {
+			shown := x.Shown[kind-1]
+			wiretest.Check(t, shown.Header, func(b []byte) error {
+				_, err := (&events.Excerpt{Head: x.Head, Digests: []events.Hash{digest(b, shown.Payload)},
+					Shown: []events.Shown{{Header: b, Payload: shown.Payload}}}).Open()
+				return err
+			})
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package wiretest
+
+const slowness = 10 // of the race detector

@@ -1,0 +1,139 @@
+// Package wiretest holds any decoder of bytes from outside to what hostile ones may cost: an error and no panic, memory
+// within a small multiple of the input, and little time.
+package wiretest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"taskledger/internal/wire"
+)
+
+const (
+	maxFactor = 64       // bytes that decoding one byte may allocate
+	maxBytes  = 64 << 20 // that decoding may allocate, however much there is to decode
+	slack     = 64 << 10 // what the runtime and the text of an error take
+	patience  = 100 * time.Millisecond
+	// graftBytes is the size of what takes the place of a value: large enough that slack does not hide what it costs.
+	graftBytes = 64 << 10
+	// tries is how often a cost is measured: others allocate and use the processor, too, and the least is the decoder's.
+	tries = 4
+)
+
+// Bomb is hostile bytes.
+type Bomb struct {
+	Name     string
+	Data     []byte
+	Patience time.Duration // what refusing them may take, ten times as long under the race detector; 0 = 100 ms
+}
+
+// fillers are the smallest values of each kind.
+var fillers = map[string][]byte{"numbers": {0}, "nils": {0xc0}, "strings": {0xa0}, "arrays": {0x90}, "maps": {0x80}, "bytes": {0xc4, 0},
+	"pairs": {0x92, 0xa0, 0}}
+
+// bombs are msgpack that no decoder may accept.
+var bombs = sync.OnceValue(func() []Bomb {
+	all := []Bomb{
+		{Name: "nothing", Data: nil},
+		{Name: "map of 4 G pairs", Data: []byte{0xdf, 0xff, 0xff, 0xff, 0xff}},
+		{Name: "array of 10 M", Data: []byte{0xdd, 0x00, 0x98, 0x96, 0x80}},
+		{Name: "array of 10 M, 1 MB there", Data: append([]byte{0xdd, 0x00, 0x98, 0x96, 0x80}, make([]byte, 1<<20)...)},
+		{Name: "arrays of 64 k in arrays of 64 k", Data: bytes.Repeat([]byte{0xdc, 0xff, 0xff}, 2000)},
+		{Name: "1 MB of arrays in arrays", Data: bytes.Repeat([]byte{0x91}, 1<<20)},
+		{Name: "10 MB of arrays in arrays", Data: bytes.Repeat([]byte{0x91}, 10<<20)},
+		{Name: "10 MB of maps in maps", Data: bytes.Repeat([]byte{0x81, 0xa0}, 5<<20)},
+		{Name: "string longer than the rest", Data: []byte{0x91, 0xdb, 0xff, 0xff, 0xff, 0xff, 'a'}},
+		{Name: "bytes longer than the rest", Data: []byte{0x91, 0xc6, 0xff, 0xff, 0xff, 0xff, 1}},
+		{Name: "length cut off", Data: []byte{0x91, 0xdb, 0xff}},
+		{Name: "extension", Data: []byte{0x91, 0xd4, 1, 2}},
+		{Name: "extension longer than the rest", Data: []byte{0x91, 0xc9, 0xff, 0xff, 0xff, 0xff, 1}},
+		{Name: "one key twice", Data: []byte{0x82, 0xa1, 'a', 1, 0xa1, 'a', 2}},
+		{Name: "unused code", Data: []byte{0xc1}},
+	}
+	for _, size := range []int{1 << 20, 10 << 20} {
+		for name, filler := range fillers {
+			all = append(all, Bomb{Name: fmt.Sprintf("array of %d MB of %s", size>>20, name), Data: filled(size, filler)})
+		}
+	}
+	return all
+})
+
+// filled is an array of about size bytes, as long as it says.
+func filled(size int, filler []byte) []byte {
+	n := size / len(filler)
+	return append(binary.BigEndian.AppendUint32([]byte{0xdd}, uint32(n)), bytes.Repeat(filler, n)...)
+}
+
+// Check runs decode on every bomb, which it must refuse, and on sample, which it must accept, with something appended and
+// with bombs in the place of each value in it, which it may refuse.
+func Check(t *testing.T, sample []byte, decode func([]byte) error) {
+	t.Helper()
+	if err := decode(sample); err != nil {
+		t.Fatalf("the sample is refused: %v", err)
+	}
+	for _, b := range append(slices.Clip(bombs()), Bomb{Name: "bytes after the value", Data: append(slices.Clip(sample), 0)}) {
+		if err := Bounded(t, b, decode); err == nil {
+			t.Errorf("%s: accepted", b.Name)
+		}
+	}
+	all, _ := values(sample, 0)
+	for _, v := range all {
+		for name, filler := range fillers {
+			graft := slices.Concat(sample[:v.from], filled(graftBytes, filler), sample[v.to:])
+			_ = Bounded(t, Bomb{Name: fmt.Sprintf("%s in place of bytes %d to %d", name, v.from, v.to), Data: graft}, decode)
+		}
+	}
+}
+
+// span is where a value stands in a message.
+type span struct{ from, to int }
+
+// values returns where the values of a sound message stand, those within arrays too, and the end of the first.
+func values(b []byte, from int) (all []span, to int) {
+	heads := map[byte]int{0xdc: 3, 0xdd: 5}
+	to = from + 1
+	for wire.Scan(b[from:to]) != nil { // a value has one length
+		to++
+	}
+	all = []span{{from, to}}
+	at := to
+	if b[from]&0xf0 == 0x90 {
+		at = from + 1
+	} else if head := heads[b[from]]; head > 0 {
+		at = from + head
+	}
+	for at < to {
+		var inner []span
+		inner, at = values(b, at)
+		all = append(all, inner...)
+	}
+	return all, to
+}
+
+// Bounded runs decode, holds what it costs to the bounds, and returns its error.
+func Bounded(t *testing.T, b Bomb, decode func([]byte) error) (err error) {
+	t.Helper()
+	most, within := min(maxFactor*uint64(len(b.Data))+slack, maxBytes), slowness*cmp.Or(b.Patience, patience)
+	var took time.Duration
+	var allocated uint64
+	for range tries {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		begun := time.Now()
+		err = decode(b.Data)
+		took = time.Since(begun)
+		runtime.ReadMemStats(&after)
+		if allocated = after.TotalAlloc - before.TotalAlloc; allocated <= most && took <= within {
+			return err
+		}
+	}
+	t.Errorf("%s: %d bytes take %s and %d bytes of memory, want %s and %d at most", b.Name, len(b.Data), took, allocated, within, most)
+	return err
+}
