@@ -1,0 +1,270 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+const (
+	shards = 2
+	begin  = events.Millis(1_800_000_000_000)
+)
+
+// builder makes a run in which every step is right, unless a test changes one. Each call takes a millisecond of every clock.
+type builder struct {
+	t      testing.TB
+	run    *history.Run
+	clock  int64 // of the run, nanoseconds
+	now    events.Millis
+	rev    int64
+	owner  string
+	epochs [shards]int64
+	heads  [shards]events.Entry
+	tasks  map[string]*tracked
+	batch  uint64
+	change func(e *events.Entry) // of the next entry, before it is sealed
+	event  func(e *events.Event) // of the next event
+	record func(r *history.Record)
+}
+
+// tracked is where the builder left a task.
+type tracked struct {
+	history.Served
+	last, started events.Ref
+	node          string
+	execution     int
+	due           events.Millis
+}
+
+// newBuilder begins a run with the nodes n-1 and n-2, of which n-1 owns every shard.
+func newBuilder(t testing.TB) *builder {
+	b := &builder{t: t, run: &history.Run{}, now: begin, rev: 10, tasks: map[string]*tracked{}}
+	b.run.Info = history.Info{Kind: "simulated", Seed: 7, Shards: shards, TTLMs: 100, BoundMs: 1000}
+	b.run.Members = []history.Journals{{Member: "m-1", Entries: make([][]history.Record, shards)}}
+	b.join("n-1")
+	b.join("n-2")
+	b.own("n-1")
+	return b
+}
+
+func (b *builder) tick() int64 {
+	b.clock += int64(time.Millisecond)
+	b.now++
+	return b.clock
+}
+
+func (b *builder) key(k history.KeyChange) {
+	b.rev++
+	k.Revision = b.rev
+	b.run.Keys = append(b.run.Keys, k)
+}
+
+func (b *builder) join(node string)  { b.key(history.KeyChange{Node: node}) }
+func (b *builder) leave(node string) { b.key(history.KeyChange{Node: node, Deleted: true}) }
+
+// own makes a node the owner of every shard.
+func (b *builder) own(node string) {
+	b.owner = node
+	for shard := range shards {
+		b.key(history.KeyChange{Shard: shard, Owner: node})
+		b.epochs[shard] = b.rev
+	}
+}
+
+// add commits an entry with events of a task.
+func (b *builder) add(id string, bodies ...events.Body) {
+	b.t.Helper()
+	b.tick()
+	shard := events.TaskID(id).Shard(shards)
+	head := b.heads[shard]
+	e := events.Entry{Shard: uint16(shard), Number: head.Number + 1, Epoch: b.epochs[shard], Owner: b.owner, Time: b.now, Prev: head.Hash}
+	if b.change != nil {
+		b.change(&e)
+	}
+	var entry events.Builder
+	entry.Reset(e)
+	b.batch++
+	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Principal: "ada"})
+	for _, body := range bodies {
+		t := b.track(id)
+		ev := events.Event{Task: events.TaskID(id), Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
+		if b.event != nil {
+			b.event(&ev)
+		}
+		t.fold(entry.Add(ev))
+	}
+	b.change, b.event = nil, nil
+	data, err := entry.Seal()
+	if err != nil {
+		b.t.Fatalf("seal: %v", err)
+	}
+	b.heads[shard] = entry.Entry
+	b.rev++
+	r := history.Record{Number: e.Number, Revision: b.rev, Created: b.rev, Data: data}
+	if b.record != nil {
+		b.record(&r)
+		b.record = nil
+	}
+	journal := &b.run.Members[0].Entries[shard]
+	*journal = append(*journal, r)
+}
+
+func (b *builder) track(id string) *tracked {
+	t := b.tasks[id]
+	if t == nil {
+		t = &tracked{Served: history.Served{Task: id}, execution: -1}
+		b.tasks[id] = t
+	}
+	return t
+}
+
+func (t *tracked) fold(ev *events.Event) {
+	t.Seq, t.last = ev.Seq, ev.Position.Ref
+	switch body := ev.Body.(type) {
+	case *events.Created:
+		t.Status, t.due = "CREATED", body.NotBefore
+	case *events.Started:
+		t.Status, t.Outcome, t.Attempt = "RUNNING", "", body.Attempt
+		t.started, t.node = ev.Position.Ref, body.Node
+	case *events.Succeeded:
+		text, _ := body.Result.JSON()
+		t.Status, t.Outcome, t.due = "SUCCESS", "="+string(text), body.Next
+		t.Runs++
+	case *events.Failed:
+		t.Status, t.Outcome, t.due = "FAILURE", "!"+body.Error.Code, body.Next
+		if body.Next == 0 {
+			t.Runs++
+		}
+	case *events.Rescheduled:
+		if t.Status == "FAILURE" && t.due != 0 && body.At == 0 {
+			t.Runs++
+		}
+		t.due = body.At
+	case *events.Deleted:
+		*t = tracked{Served: history.Served{Task: t.Task}, execution: -1}
+	}
+}
+
+// op records an operation that begins and ends around what it does.
+func (b *builder) op(o history.Operation, does func()) *history.Operation {
+	o.Call = b.tick()
+	if o.Answer == "" {
+		o.Answer = history.OK
+	}
+	if does != nil {
+		does()
+	}
+	if o.Answer != history.Unknown {
+		o.Return = b.tick()
+	}
+	b.run.Operations = append(b.run.Operations, o)
+	return &b.run.Operations[len(b.run.Operations)-1]
+}
+
+// created is of a policy with 3 attempts, 2 losses and a loss delay of 5 ms.
+func (b *builder) created() *events.Created {
+	p, err := events.Policy{MaxAttempts: 3, MaxLost: 2, LostDelay: 5 * time.Millisecond}.Complete()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &events.Created{Behavior: "work", Policy: p, NotBefore: b.now + 1, Params: events.JSON([]byte("1"))}
+}
+
+// submit acknowledges a submit that makes the task.
+func (b *builder) submit(id string) *history.Operation {
+	return b.op(history.Operation{Verb: history.Submit, Task: id}, func() { b.add(id, b.created()) })
+}
+
+func (b *builder) join2(id string, runsAgain bool, bodies ...events.Body) *history.Operation {
+	return b.op(history.Operation{Client: 1, Verb: history.Submit, Task: id, Joined: true, RunsAgain: runsAgain}, func() {
+		if len(bodies) > 0 {
+			b.add(id, bodies...)
+		}
+	})
+}
+
+// command acknowledges a command with its event.
+func (b *builder) command(verb history.Verb, id string, bodies ...events.Body) *history.Operation {
+	return b.op(history.Operation{Verb: verb, Task: id}, func() {
+		if len(bodies) > 0 {
+			b.add(id, bodies...)
+		}
+	})
+}
+
+// start commits a Started, and its function begins.
+func (b *builder) start(id, node string) *history.Execution {
+	b.add(id, &events.Started{Node: node, Attempt: b.track(id).Attempt + 1, Lease: 100})
+	t := b.track(id)
+	b.run.Executions = append(b.run.Executions, history.Execution{Task: id, Node: node, Attempt: t.Attempt, Begin: b.tick(),
+		Token: events.Position{Shard: uint16(events.TaskID(id).Shard(shards)), Ref: t.started}})
+	t.execution = len(b.run.Executions) - 1
+	return &b.run.Executions[t.execution]
+}
+
+// returns ends the call of the task's last attempt.
+func (b *builder) returns(id, outcome string) *history.Execution {
+	x := &b.run.Executions[b.track(id).execution]
+	x.End, x.Outcome = b.tick(), outcome
+	return x
+}
+
+func (b *builder) succeed(id string) { b.succeedNext(id, 0) }
+
+func (b *builder) succeedNext(id string, next events.Millis) {
+	b.returns(id, "=1")
+	b.add(id, &events.Succeeded{Result: events.JSON([]byte("1")), Next: next, Run: b.track(id).Runs + 1})
+}
+
+// fail ends the attempt with code "no"; next 0 ends the run.
+func (b *builder) fail(id string, next events.Millis) {
+	b.returns(id, "!no").Final = next == 0
+	b.add(id, b.failed(id, "no", next))
+}
+
+func (b *builder) failed(id, code string, next events.Millis) *events.Failed {
+	f := &events.Failed{Error: events.Error{Code: code}, Next: next}
+	if next == 0 {
+		f.Run = b.track(id).Runs + 1
+	}
+	return f
+}
+
+func (b *builder) tell(verb history.Verb, id, outcome string) *history.Operation {
+	o := history.Operation{Client: 2, Verb: verb, Task: id, Outcome: outcome}
+	if t := b.track(id); verb == history.Get {
+		o.Status, o.Attempt, o.Outcome = t.Status, t.Attempt, t.Outcome
+		if t.Status == "" {
+			o.Answer = history.Absent
+		}
+	}
+	return b.op(o, nil)
+}
+
+// done runs a task from submit to success.
+func (b *builder) done(id string) {
+	b.submit(id)
+	b.start(id, "n-1")
+	b.succeed(id)
+}
+
+// finish completes the run with a second member and what the owners showed.
+func (b *builder) finish() *history.Run {
+	b.run.Info.Healed, b.run.Info.End = b.tick(), b.tick()
+	b.run.Info.EndWall = int64(b.now) + 10_000
+	for _, t := range b.tasks {
+		if t.Status != "" {
+			b.run.Served = append(b.run.Served, t.Served)
+		}
+	}
+	second := history.Journals{Member: "m-2"}
+	for _, records := range b.run.Members[0].Entries {
+		second.Entries = append(second.Entries, append([]history.Record(nil), records...))
+	}
+	b.run.Members = append(b.run.Members, second)
+	b.run.Remains.Checked = true
+	return b.run
+}

@@ -1,0 +1,206 @@
+package check_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+)
+
+// everything is a run in which everything happens that may.
+func everything(t testing.TB) *builder {
+	b := newBuilder(t)
+	b.op(history.Operation{Verb: history.Get, Task: "a", Answer: history.Absent}, nil)
+	b.done("a")
+	b.tell(history.Wait, "a", "=1")
+	b.tell(history.Get, "a", "")
+	b.join2("a", false)
+	b.join2("a", true, &events.Rescheduled{At: b.now})
+	b.tell(history.Get, "a", "")
+	b.start("a", "n-2")
+	b.fail("a", b.now+5)
+	b.now += 5
+	b.start("a", "n-2")
+	b.fail("a", 0)
+	b.tell(history.Wait, "a", "!no")
+	b.command(history.Retry, "a", &events.Rescheduled{At: b.now + 1})
+	b.start("a", "n-2")
+	b.succeed("a")
+	b.tell(history.Wait, "a", "=1")
+	b.command(history.Delete, "a", &events.Deleted{})
+	b.tell(history.Get, "a", "")
+	b.op(history.Operation{Verb: history.Cancel, Task: "a", Answer: history.Absent}, nil)
+	b.op(history.Operation{Verb: history.Wait, Task: "a", Answer: history.Absent}, nil)
+	b.done("a")
+
+	b.submit("cancelled")
+	b.start("cancelled", "n-1")
+	b.command(history.Cancel, "cancelled", &events.CancelRequested{})
+	b.command(history.Cancel, "cancelled")
+	b.returns("cancelled", "")
+	b.add("cancelled", b.failed("cancelled", events.CodeCancelled, 0))
+	b.op(history.Operation{Verb: history.Cancel, Task: "cancelled", Answer: history.Refused}, nil)
+	b.submit("early")
+	b.command(history.Cancel, "early", b.failed("early", events.CodeCancelled, 0))
+	b.tell(history.Wait, "early", "!cancelled")
+
+	b.submit("repeated")
+	b.start("repeated", "n-1")
+	b.succeedNext("repeated", b.now+3)
+	b.tell(history.Get, "repeated", "")
+	b.now += 3
+	b.start("repeated", "n-1")
+	b.succeedNext("repeated", b.now+20_000)
+	b.command(history.RunNow, "repeated", &events.Rescheduled{At: b.now + 1})
+	b.start("repeated", "n-1")
+	b.succeedNext("repeated", b.now+1_000)
+	b.command(history.Cancel, "repeated", &events.Rescheduled{})
+	b.tell(history.Wait, "repeated", "!cancelled")
+
+	b.submit("merged")
+	b.start("merged", "n-1")
+	b.join2("merged", false, &events.Merged{Params: events.JSON([]byte("2"))})
+	b.returns("merged", "=1")
+	b.add("merged", &events.Succeeded{Result: events.JSON([]byte("1")), Run: 1}, &events.Rescheduled{At: b.now + 1})
+	b.start("merged", "n-2")
+	b.succeed("merged")
+
+	b.submit("suspended")
+	b.command(history.Suspend, "suspended", &events.Suspended{})
+	b.command(history.Suspend, "suspended")
+	b.command(history.Resume, "suspended", &events.Resumed{})
+	b.command(history.Suspend, "suspended", &events.Suspended{})
+	b.submit("snoozed")
+	b.start("snoozed", "n-1")
+	b.returns("snoozed", "")
+	b.add("snoozed", &events.Snoozed{Until: b.now + 1})
+	b.start("snoozed", "n-1")
+	b.returns("snoozed", "")
+	b.add("snoozed", &events.Released{Until: b.now + 1})
+	b.start("snoozed", "n-1")
+	b.succeed("snoozed")
+	b.op(history.Operation{Verb: history.Submit, Task: "unknown", Answer: history.Unknown}, func() { b.add("unknown", b.created()) })
+	b.op(history.Operation{Verb: history.Delete, Task: "unknown", Answer: history.Unknown}, nil)
+
+	b.lostTwice()
+	b.pause()
+	b.submit("asleep")
+	return b
+}
+
+// lostTwice is a task whose nodes die; its second function never notices.
+func (b *builder) lostTwice() {
+	b.submit("lost")
+	b.start("lost", "n-1")
+	b.leave("n-1")
+	b.own("n-2")
+	b.join("n-3")
+	b.add("lost", &events.Lost{Until: b.now + 6})
+	b.now += 6
+	b.start("lost", "n-3")
+	zombie := b.run.Executions[b.track("lost").execution]
+	b.leave("n-3")
+	b.add("lost", &events.Lost{Until: b.now + 6}, b.failed("lost", events.CodeLost, 0))
+	b.command(history.Retry, "lost", &events.Rescheduled{At: b.now + 1})
+	b.start("lost", "n-2")
+	b.succeed("lost")
+	for i := range b.run.Executions {
+		if b.run.Executions[i].Token == zombie.Token {
+			b.run.Executions[i].End, b.run.Executions[i].Outcome = b.tick(), "=1"
+		}
+	}
+}
+
+// pause keeps the tasks of a behavior from running.
+func (b *builder) pause() {
+	c := b.created()
+	c.Behavior, c.Params = "cluster", events.JSON([]byte(`{"paused":["work"]}`))
+	b.add(string(events.Settings), c, &events.Suspended{})
+	delete(b.tasks, string(events.Settings))
+}
+
+func TestAll_FindsNothingInARunThatIsRight(t *testing.T) {
+	run := everything(t).finish()
+	for _, v := range check.All(run) {
+		t.Error(v)
+	}
+	dir := t.TempDir()
+	if err := history.Save(dir, run); err != nil {
+		t.Fatal(err)
+	}
+	again, err := history.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := check.All(again); len(found) > 0 {
+		t.Errorf("of the run that was kept: %v", found)
+	}
+}
+
+// Retention makes room for a further life of a finished task, by age and by number.
+func TestAll_ForgetsFinishedTasks(t *testing.T) {
+	for name, change := range map[string]func(p *events.Policy){
+		"age":    func(p *events.Policy) { p.Retain = 2 * time.Millisecond },
+		"number": func(p *events.Policy) { p.RetainCount = 1 },
+	} {
+		b := newBuilder(t)
+		done := func(id string) {
+			c := b.created()
+			change(&c.Policy)
+			b.op(history.Operation{Verb: history.Submit, Task: id}, func() { b.add(id, c) })
+			b.start(id, "n-1")
+			b.succeed(id)
+		}
+		done("x/a")
+		done("x/b")
+		b.add("x/c", b.created())
+		b.op(history.Operation{Verb: history.Submit, Task: "x/c", Answer: history.Unknown}, nil)
+		b.tasks["x/a"] = nil
+		b.op(history.Operation{Verb: history.Get, Task: "x/a", Answer: history.Absent}, nil)
+		done("x/a")
+		b.now += 5
+		b.add("x/d", b.created())
+		b.op(history.Operation{Verb: history.Submit, Task: "x/d", Answer: history.Unknown}, nil)
+		for _, id := range []string{"x/a", "x/b"} { // the last one of a count stays
+			if name == "age" || id == "x/b" {
+				delete(b.tasks, id)
+			}
+		}
+		for _, v := range check.All(b.finish()) {
+			t.Errorf("%s: %s", name, v)
+		}
+	}
+}
+
+func TestViolation_IsOneLine(t *testing.T) {
+	got := check.Violation{Invariant: "2 legal", Task: "a", Shard: 1, Entry: 7, Text: "no"}.String()
+	if want := "2 legal: shard 1, entry 7, task a: no"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// busy is a run of about 200 tasks and 500 operations.
+func busy(t testing.TB) *history.Run {
+	b := newBuilder(t)
+	for i := range 200 {
+		id := fmt.Sprint("t-", i)
+		b.done(id)
+		b.tell(history.Wait, id, "=1")
+		if i%2 == 0 {
+			b.tell(history.Get, id, "")
+		}
+	}
+	return b.finish()
+}
+
+func BenchmarkAll(b *testing.B) {
+	run := busy(b)
+	for b.Loop() {
+		if found := check.All(run); len(found) > 0 {
+			b.Fatal(found)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package check
+
+import (
+	"encoding/json"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+// graceMs is how long, beside two TTLs, a task that is due may take to start.
+const graceMs = 2000
+
+// checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it from
+// running.
+func (c *checker) checkEnded() {
+	paused := c.paused()
+	ends := events.Millis(c.run.Info.EndWall)
+	if ends == 0 {
+		ends = c.latest
+	}
+	ripe := ends - events.Millis(2*c.run.Info.TTLMs+graceMs)
+	for _, t := range c.sorted() {
+		s := t.last()
+		if !t.known() || !t.promised() || slices.Contains(paused, s.behavior) || !s.stuck(ripe) {
+			continue
+		}
+		if s.phase == running {
+			c.accuse(ended, t, 0, "at the end attempt %d still runs, %d ms after its start", s.attempt, ends-s.since)
+		} else {
+			c.accuse(ended, t, 0, "at the end it is %s after %d attempts, and was due %d ms ago", s.phase, s.attempt, ends-s.due)
+		}
+	}
+}
+
+// promised reports whether a client was promised a run.
+func (t *task) promised() bool {
+	return slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+		return o.Answer == history.OK && (o.Verb == history.Submit || o.Verb == history.Retry || o.Verb == history.RunNow)
+	})
+}
+
+// stuck reports a task that should have run, or ended, by the time given. One that repeats may be on its way.
+func (s *state) stuck(by events.Millis) bool {
+	switch {
+	case s.phase == absent || s.final():
+		return false
+	case s.phase == running:
+		return s.runs == 0 || s.since <= by
+	}
+	return !s.suspended && s.due <= by
+}
+
+// paused returns the behaviors that the settings keep from running at the end.
+func (c *checker) paused() []string {
+	t := c.tasks[string(events.Settings)]
+	if t == nil {
+		return nil
+	}
+	var settings struct{ Paused []string }
+	for i := range t.steps {
+		var params events.Payload
+		switch b := t.steps[i].ev.Body.(type) {
+		case *events.Created:
+			params = b.Params
+		case *events.Merged:
+			params = b.Params
+		default:
+			continue
+		}
+		settings.Paused = nil
+		if text, err := params.JSON(); err == nil {
+			err = json.Unmarshal(text, &settings)
+			if err != nil {
+				c.accuse(legal, t, t.steps[i].entry, "the settings cannot be read: %v", err)
+			}
+		}
+	}
+	return settings.Paused
+}

@@ -1,0 +1,232 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+// checkLinear looks, task by task, for an order of the operations that respects who returned before whom was called and that
+// the journal explains: each operation takes its place after some event of the task, in the order of the events, where its
+// answer is what a client had to be told. Commands that cause an event take the place of one, each its own.
+//
+// That is stricter than being linearizable in some way. What may happen in between (losses, retries, repetitions) is known
+// from the journal, so the model is deterministic. Operations of unknown result and refused ones constrain nothing. The calls
+// of functions bound when an event can have been committed: a Started before its call began, an outcome after it returned.
+//
+// Tasks with other violations are left out.
+func (c *checker) checkLinear() {
+	deadline := time.Now().Add(c.limit)
+	for _, t := range c.sorted() {
+		if !t.known() || c.accused[t.id] {
+			continue
+		}
+		ops := c.places(t)
+		if len(ops) < 2 && !impossible(ops) {
+			continue
+		}
+		switch porcupine.CheckOperationsTimeout(explained, ops, max(time.Until(deadline), time.Millisecond)) {
+		case porcupine.Illegal:
+			c.accuse(linear, t, 0, "no order of what clients were told is explained by the journal: %s", describe(t))
+		case porcupine.Unknown:
+			c.accuse(linear, t, 0, "no order of %d operations was found within %s: not judged", len(ops), c.limit)
+			return
+		}
+	}
+}
+
+// impossible reports that an operation alone has no place.
+func impossible(ops []porcupine.Operation) bool {
+	for i := range ops {
+		if _, ok := ops[i].Input.(*candidate).place(0); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// explained is the model. A state is the number of events of the task that have happened.
+var explained = porcupine.Model{
+	Init: func() any { return 0 },
+	Step: func(s, input, _ any) (bool, any) {
+		at, ok := input.(*candidate).place(s.(int))
+		return ok, at
+	},
+}
+
+// candidate is an operation with the places that it can take among the events of its task. A place is a number of events
+// that have happened.
+type candidate struct {
+	from, to int    // bounds by the clock
+	claims   []bool // by place: the event before it is the operation's own
+	fits     []bool // by place: the answer is right there without an event of its own
+}
+
+// place returns the first place of the operation when so many events have happened before it. Later places are never better:
+// whatever can follow one of them can follow the first.
+func (o *candidate) place(happened int) (int, bool) {
+	for at := max(happened, o.from); at <= o.to; at++ {
+		if o.fits[at] || o.claims[at] && at > happened && at > o.from {
+			return at, true
+		}
+	}
+	return happened, false
+}
+
+// places returns the operations of a task that were told something.
+func (c *checker) places(t *task) []porcupine.Operation {
+	var ops []porcupine.Operation
+	clock := t.clock()
+	for _, o := range t.operations {
+		if o.Answer != history.OK && o.Answer != history.Absent {
+			continue
+		}
+		p := &candidate{from: clock.least(o.Call), to: clock.most(o.Return), claims: make([]bool, len(t.steps)+1), fits: make([]bool, len(t.steps)+1)}
+		for at := range p.fits {
+			p.claims[at], p.fits[at] = c.explains(t, o, at)
+		}
+		call := o.Call
+		if o.Verb == history.Wait && o.Answer == history.OK { // what was told once stays true: the latest moment binds least
+			call = o.Return
+		}
+		ops = append(ops, porcupine.Operation{Input: p, Call: call, Return: o.Return})
+	}
+	return ops
+}
+
+// explains reports whether the event before a place may be an operation's own, and whether its answer is right there without
+// one.
+func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits bool) {
+	s, by := new(state), byEngine
+	if at > 0 {
+		s, by = &t.steps[at-1].state, t.cause(at-1)
+	}
+	if o.Verb == history.Wait {
+		return false, t.told(o, at)
+	}
+	if o.Answer == history.Absent {
+		return false, s.phase == absent
+	}
+	over := s.phase == success || s.phase == failure
+	switch o.Verb {
+	case history.Submit:
+		if !o.Joined {
+			return by == bySubmit, false
+		}
+		return false, s.phase != absent && !(o.RunsAgain && o.Request == "" && s.final())
+	case history.Get:
+		return false, s.phase != absent && s.phase.status() == o.Status && s.attempt == o.Attempt && s.shows(o.Outcome)
+	case history.Cancel:
+		return by == byCancel, s.cancelled && s.phase == running
+	case history.Retry:
+		return by == byAgain && over, over && s.due != 0
+	case history.RunNow:
+		return by == byAgain, s.phase != running && s.due != 0 && s.due <= max(c.latest, events.Millis(c.run.Info.EndWall))
+	case history.Delete:
+		return by == byDelete, false
+	case history.Suspend:
+		return by == bySuspend, s.phase != absent && s.suspended
+	case history.Resume:
+		return by == byResume, s.phase != absent && !s.suspended
+	}
+	return false, true
+}
+
+// told reports whether a wait may have ended as it did when so many events had happened: it tells of the run that it is for,
+// which may have ended long ago.
+func (t *task) told(o *history.Operation, happened int) bool {
+	if o.Answer == history.Absent && happened == 0 {
+		return true
+	}
+	for i := range happened {
+		if o.Answer == history.Absent && t.steps[i].state.phase == absent {
+			return true
+		}
+		if outcome, ok := t.endOfRun(i); ok && o.Answer == history.OK && outcome == o.Outcome {
+			return true
+		}
+	}
+	return false
+}
+
+// clock is what the calls of functions tell of when the events of a task were committed.
+type clock struct {
+	before []int64 // by event: it was committed at that time at the latest
+	after  []int64 // by event: and not before that time
+}
+
+func (t *task) clock() *clock {
+	k := &clock{before: make([]int64, len(t.steps)), after: make([]int64, len(t.steps))}
+	byToken := make(map[events.Ref]*history.Execution, len(t.executions))
+	for _, x := range t.executions {
+		byToken[x.Token.Ref] = x
+	}
+	for i := range t.steps {
+		k.before[i] = math.MaxInt64
+		s := &t.steps[i].state
+		x := byToken[s.started]
+		switch {
+		case x == nil:
+		case s.prev == s.started:
+			k.before[i] = x.Begin
+		case s.prev == s.ending && s.outcome == x.Outcome && t.steps[i-1].state.phase == running:
+			k.after[i] = x.End
+		}
+	}
+	return k
+}
+
+// least is how many events had happened at a time, at least.
+func (k *clock) least(at int64) int {
+	for i := len(k.before) - 1; i >= 0; i-- {
+		if k.before[i] < at {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// most is how many events can have happened by a time.
+func (k *clock) most(by int64) int {
+	for i := range k.after {
+		if k.after[i] > by {
+			return i
+		}
+	}
+	return len(k.after)
+}
+
+// describe lists what clients were told, in the order of the calls, and the events.
+func describe(t *task) string {
+	var b strings.Builder
+	for _, o := range t.operations {
+		if o.Answer == history.OK || o.Answer == history.Absent {
+			fmt.Fprintf(&b, "%s %s", o.Verb, o.Answer)
+			if o.Verb == history.Submit {
+				fmt.Fprintf(&b, " joined=%t", o.Joined)
+			}
+			if o.Status != "" {
+				fmt.Fprintf(&b, " %s, attempt %d", o.Status, o.Attempt)
+			}
+			if o.Outcome != "" {
+				fmt.Fprintf(&b, " %.60q", o.Outcome)
+			}
+			fmt.Fprintf(&b, " [%d, %d]; ", o.Call, o.Return)
+		}
+	}
+	b.WriteString("events:")
+	for i := range t.steps {
+		if ev := t.steps[i].ev; ev != nil {
+			fmt.Fprintf(&b, " %s", ev.Kind())
+		} else {
+			b.WriteString(" (forgotten)")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+// checkServed compares what the owners showed with the fold. A task that goes on may have gone on since.
+func (c *checker) checkServed() {
+	shown := map[string]bool{string(events.Settings): true}
+	for i := range c.run.Served {
+		s := &c.run.Served[i]
+		t := c.task(s.Task)
+		switch {
+		case s.Task == string(events.Settings) || !t.known():
+		case shown[s.Task]:
+			c.accuse(served, t, 0, "shown twice")
+		default:
+			c.compareServed(t, s)
+		}
+		shown[s.Task] = true
+	}
+	for _, t := range c.sorted() {
+		if t.known() && t.last().phase != absent && !shown[t.id] {
+			c.accuse(served, t, 0, "not shown by its owner, the journal has it %s", t.last().phase)
+		}
+	}
+}
+
+func (c *checker) compareServed(t *task, s *history.Served) {
+	want := t.last()
+	if s.Seq < want.seq && !want.final() {
+		for i := len(t.steps) - 1; i >= 0 && t.steps[i].state.seq >= s.Seq; i-- {
+			want = &t.steps[i].state
+		}
+	}
+	if s.Seq != want.seq || s.Status != want.phase.status() || s.Attempt != want.attempt || s.Runs != want.runs || !want.shows(s.Outcome) {
+		c.accuse(served, t, 0, "its owner showed %s after event %d, attempt %d, %d runs, outcome %.60q; the journal leads to %s after event %d, attempt %d, %d runs, outcome %.60q",
+			s.Status, s.Seq, s.Attempt, s.Runs, s.Outcome, want.phase, want.seq, want.attempt, want.runs, want.outcome)
+	}
+}
+
+// elided is the size of results, with the byte that names their codec, beyond which a list shows them empty.
+const elided = 1 << 10
+
+// shows reports whether an outcome is the one of the state. That of a run that will be repeated or tried again may be left
+// out, and so may a long result.
+func (s *state) shows(outcome string) bool {
+	return outcome == s.outcome || outcome == "" && !s.final() || outcome == "=" && s.phase == success && len(s.outcome) > elided
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/integration/robustness/history"
+)
+
+// fault is one kind of disturbance.
+type fault struct {
+	name  string
+	scope scope
+	needs need
+	// least and most are how long it is in force; what takes its own time ignores them.
+	least, most time.Duration
+	// inflict disturbs, ends the disturbance, and returns what was disturbed and what shows that it was; no proof means
+	// that nothing does. An error means that the run is broken. It must heal when ctx ends, too.
+	inflict func(ctx context.Context, r *run, d disturbance) (target, proof string, err error)
+}
+
+// disturbance is one case of a fault.
+type disturbance struct {
+	duration time.Duration
+	random   *rand.Rand
+	node     *node // that is claimed for it; nil unless the scope is oneNode
+}
+
+// scope is what a fault disturbs: two faults at a time never have the same, but for two nodes.
+type scope int
+
+const (
+	nothing scope = iota // that another one could disturb
+	oneNode
+	allNodes
+	etcd
+	nats
+)
+
+// need is what must hold of a whole history for a fault to be possible.
+type need int
+
+const (
+	needMembers need = 1 << iota // of etcd: three
+	needQuota                    // members with a small quota
+	needWrites                   // nodes whose writes can be made to fail
+	needTight                    // a NATS that drops slow clients soon
+	needAbsent                   // a NATS that never starts
+	needNATS                     // one that does
+	needProc                     // a /proc that tells the state of processes
+)
+
+// faults is every kind, in the order in which --all-faults takes them, two at a time.
+var faults = []fault{
+	{"node-kill", oneNode, 0, 0, 3 * time.Second, killNode},
+	{"compaction", etcd, 0, 2 * time.Second, 4 * time.Second, compact},
+	{"node-pause-long", oneNode, needProc, ttl + 1500*time.Millisecond, 2*ttl + time.Second, pauseNode},
+	{"nats-restart", nats, needNATS, time.Second, 3 * time.Second, restartNATS},
+	{"node-pauses-short", oneNode, needProc, 3 * time.Second, 5 * time.Second, pauseNodeShortly},
+	{"etcd-leader-kill", etcd, 0, time.Second, 3 * time.Second, killLeader},
+	{"node-starve", oneNode, needProc, 3 * time.Second, 5 * time.Second, starveNode},
+	{"writes-lost-and-late", nothing, needWrites, 3 * time.Second, 6 * time.Second, loseWrites},
+	{"partition-node-etcd", oneNode, 0, 2 * time.Second, 6 * time.Second, partition(toEtcd, bothWays)},
+	{"nats-slow-consumer", nats, needTight, 3 * time.Second, 5 * time.Second, slowConsumer},
+	{"partition-node-all", oneNode, 0, 2 * time.Second, 6 * time.Second, partition(toAll, bothWays)},
+	{"etcd-member-restart", etcd, 0, time.Second, 2 * time.Second, restartMember},
+	{"replies-lost", oneNode, 0, 2 * time.Second, 5 * time.Second, partition(toAll, repliesOnly)},
+	{"defragmentation", etcd, 0, 2 * time.Second, 4 * time.Second, defragment},
+	{"requests-lost", oneNode, 0, 2 * time.Second, 5 * time.Second, partition(toAll, requestsOnly)},
+	{"bus-doubled-and-late", nats, needNATS, 3 * time.Second, 6 * time.Second, disturbBus},
+	{"clock-step", oneNode, 0, 2 * time.Second, 5 * time.Second, stepClock},
+	{"etcd-leader-pause-short", etcd, needProc, 500 * time.Millisecond, 2500 * time.Millisecond, pauseLeader},
+	{"partition-node-nats", oneNode, needNATS, 2 * time.Second, 5 * time.Second, partition(toNATS, bothWays)},
+	{"etcd-leader-pause-long", etcd, needProc, ttl + time.Second, ttl + 3*time.Second, pauseLeader},
+	{"half-open-links", oneNode, 0, 2 * time.Second, 4 * time.Second, loseConnections},
+	{"etcd-majority-loss", etcd, 0, 2 * time.Second, 4 * time.Second, loseMajority},
+	{"latency", oneNode, 0, 3 * time.Second, 6 * time.Second, delayLinks},
+	{"etcd-minority-with-clients", etcd, needMembers, 2 * time.Second, 5 * time.Second, isolateMember},
+	{"bus-forged", nats, needNATS, 2 * time.Second, 4 * time.Second, forgeMessages},
+	{"etcd-full", etcd, needQuota, time.Second, 3 * time.Second, fillEtcd},
+	{"rolling-restart", allNodes, 0, 0, 0, restartNodes},
+	{"nats-absent", nats, needAbsent, 4 * time.Second, 6 * time.Second, noNATS},
+}
+
+func faultNamed(name string) (*fault, bool) {
+	i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &faults[i], true
+}
+
+// clashes reports whether two faults cannot be in force at a time.
+func (f *fault) clashes(other *fault) bool {
+	if f.scope == oneNode || other.scope == oneNode {
+		return f.scope == allNodes || other.scope == allNodes
+	}
+	return f.scope == other.scope && (f.scope != nothing || f == other)
+}
+
+// cannot says why the fault is impossible on this machine, in a run of so many members; "" when it is possible.
+func (f *fault) cannot(members int) string {
+	if f.needs&needMembers != 0 && members < 3 {
+		return fmt.Sprintf("takes three members of etcd, not %d", members)
+	}
+	if _, err := os.Stat("/proc/self/stat"); f.needs&needProc != 0 && err != nil {
+		return fmt.Sprintf("takes the state of processes: %v", err)
+	}
+	return ""
+}
+
+// plan is which faults a history has: rounds, one after another, of one or two at a time.
+type plan [][]*fault
+
+// rounds is how many a plan drawn by the seed has: about as many as fit. With many more, every history would have all that
+// some fault needs.
+const rounds = 4
+
+// newPlan arranges the kinds asked for, or draws them when there are none. An error says which kind is impossible.
+func newPlan(random *rand.Rand, s settings) (plan, error) {
+	var p plan
+	for _, name := range s.kinds {
+		f, known := faultNamed(name)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("fault %q is unknown", name)
+		case f.cannot(s.members) != "":
+			return nil, fmt.Errorf("fault %s %s", name, f.cannot(s.members))
+		case !p.suits(f):
+			return nil, fmt.Errorf("fault %s does not go with NATS that is absent", name)
+		}
+		p.add(f)
+	}
+	if len(p) > 0 {
+		return p, nil
+	}
+	for len(p) < rounds {
+		f := &faults[random.IntN(len(faults))]
+		if f.cannot(s.members) == "" && p.suits(f) {
+			p.add(f)
+		}
+	}
+	return p, nil
+}
+
+// add puts the fault beside the last one, where they can be in force at a time.
+func (p *plan) add(f *fault) {
+	if n := len(*p); n > 0 && len((*p)[n-1]) == 1 && !f.clashes((*p)[n-1][0]) {
+		(*p)[n-1] = append((*p)[n-1], f)
+		return
+	}
+	*p = append(*p, []*fault{f})
+}
+
+// suits reports whether what the fault needs of the whole history goes with the others.
+func (p plan) suits(f *fault) bool {
+	all := f.needs
+	for _, round := range p {
+		for _, other := range round {
+			all |= other.needs
+		}
+	}
+	return all&needAbsent == 0 || all&(needNATS|needTight) == 0
+}
+
+func (p plan) needs(n need) bool {
+	return slices.ContainsFunc(p, func(round []*fault) bool {
+		return slices.ContainsFunc(round, func(f *fault) bool { return f.needs&n != 0 })
+	})
+}
+
+func (p plan) nats() natsMode {
+	switch {
+	case p.needs(needAbsent):
+		return natsAbsent
+	case p.needs(needTight):
+		return natsTight
+	}
+	return natsOn
+}
+
+// calm is the time between two rounds.
+const calm = time.Second
+
+// disturb goes through the plan, again and again, until the time is over. Each round waits for traffic to flow.
+func (r *run) disturb(ctx context.Context) {
+	r.warmUp(ctx)
+	end := time.Now().Add(r.settings.duration)
+	for i := 0; time.Now().Before(end) && ctx.Err() == nil; i++ {
+		round := r.plan[i%len(r.plan)]
+		var inForce sync.WaitGroup
+		for i, f := range round {
+			d := disturbance{random: rand.New(rand.NewPCG(r.random.Uint64(), 0)), duration: f.least}
+			if f.most > f.least {
+				d.duration += time.Duration(r.random.Int64N(int64(f.most - f.least)))
+			}
+			if f.scope == oneNode {
+				d.node = r.claim()
+			}
+			after := time.Duration(i) * time.Duration(r.random.Int64N(int64(calm)))
+			inForce.Go(func() {
+				sleep(ctx, after)
+				r.inflict(ctx, f, d)
+			})
+		}
+		inForce.Wait()
+		for _, n := range r.nodes {
+			n.claimed = false
+		}
+		sleep(ctx, calm)
+		r.warmUp(ctx)
+	}
+}
+
+// claim draws a node that no other fault of the round has.
+func (r *run) claim() *node {
+	free := slices.DeleteFunc(slices.Clone(r.nodes), func(n *node) bool { return n.claimed })
+	n := free[r.random.IntN(len(free))]
+	n.claimed = true
+	return n
+}
+
+// inflict makes one disturbance and records it.
+func (r *run) inflict(ctx context.Context, f *fault, d disturbance) {
+	flight := r.inFlight()
+	h := history.Fault{Kind: f.name, From: now(r.begin)}
+	var err error
+	h.Target, h.Proof, err = f.inflict(ctx, r, d)
+	h.Until = now(r.begin)
+	if flight < minInFlight {
+		r.problem("fault %s met %d tasks in flight, want %d", f.name, flight, minInFlight)
+	}
+	if err != nil {
+		r.problem("fault %s of %s: %v", f.name, h.Target, err)
+	}
+	if h.Proof == "" {
+		r.problem("fault %s of %s did not bite", f.name, h.Target)
+	}
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	r.faults = append(r.faults, h)
+}
+
+// restart starts the process of a node again and waits until it serves.
+func (r *run) restart(ctx context.Context, n *node) error {
+	return errors.Join(r.startNode(n), r.awaitNode(ctx, n))
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/integration/robustness/link"
+)
+
+// killLeader ends the leader as a crash does, and starts it again after a while.
+func killLeader(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	m, err := r.leader(ctx)
+	if err != nil {
+		return "etcd", "", err
+	}
+	before, err := r.term(ctx)
+	if err != nil {
+		return m.Name, "", err
+	}
+	if err := r.down(m, (*process).kill); err != nil {
+		return m.Name, "", err
+	}
+	sleep(ctx, d.duration)
+	if err := r.startMember(ctx, m); err != nil {
+		return m.Name, "", err
+	}
+	after, err := r.term(ctx)
+	if after > before {
+		proof = fmt.Sprintf("it led in term %d, term %d followed", before, after)
+	}
+	return m.Name, proof, err
+}
+
+// term is that of the present leader.
+func (r *run) term(ctx context.Context) (uint64, error) {
+	m, err := r.leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	defer cancel()
+	status, err := m.client.Status(ctx, m.observer.Address)
+	if err != nil {
+		return 0, err
+	}
+	return status.RaftTerm, nil
+}
+
+// pauseLeader lets the leader stand still.
+func pauseLeader(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	m, err := r.leader(ctx)
+	if err != nil {
+		return "etcd", "", err
+	}
+	stood, err := m.process.pause(ctx, d.duration)
+	if stood {
+		proof = fmt.Sprintf("the leader, pid %d, stood still for %s", m.process.pid(), d.duration)
+	}
+	return m.Name, proof, err
+}
+
+// restartMember stops a member that does not lead, where there is one, in order, and starts it again.
+func restartMember(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	m, err := r.leader(ctx)
+	if err != nil {
+		return "etcd", "", err
+	}
+	if others := r.others(m); len(others) > 0 {
+		m = others[d.random.IntN(len(others))]
+	}
+	old := m.process.pid()
+	if err := r.down(m, func(p *process) error { return p.stop(stopWithin) }); err != nil {
+		return m.Name, "", err
+	}
+	sleep(ctx, d.duration)
+	if err := r.startMember(ctx, m); err != nil {
+		return m.Name, "", err
+	}
+	return m.Name, fmt.Sprintf("pid %d has ended in order, pid %d serves", old, m.process.pid()), nil
+}
+
+// loseMajority ends so many members that the others, if any, can commit nothing.
+func loseMajority(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return "etcd", "", err
+	}
+	lost := []*member{leader}
+	rest := r.others(leader)
+	for len(lost) <= len(r.members)/2 {
+		lost, rest = append(lost, rest[0]), rest[1:]
+	}
+	probe := leader
+	if len(rest) > 0 {
+		probe = rest[0]
+	}
+	if err := eachOf(lost, func(m *member) error { return r.down(m, (*process).kill) }); err != nil {
+		return "etcd", "", err
+	}
+	if err := probe.probe(ctx); err != nil {
+		proof = fmt.Sprintf("without %d of %d members a linearizable read fails: %v", len(lost), len(r.members), err)
+	}
+	sleep(ctx, d.duration)
+	return fmt.Sprint(len(lost), " members of etcd"), proof, eachOf(lost, func(m *member) error { return r.startMember(ctx, m) })
+}
+
+// probe makes a linearizable read at the member.
+func (m *member) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := m.client.Get(ctx, mark)
+	return err
+}
+
+// isolateMember cuts a member off from the others, while nodes and clients reach it.
+func isolateMember(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	m := r.members[d.random.IntN(len(r.members))]
+	held := link.Condition{Hold: true}
+	for _, way := range bothWays {
+		m.peers.Set(way, held)
+		for _, other := range r.others(m) {
+			other.peers.SetPeer(m.id, way, held)
+		}
+	}
+	sleep(ctx, d.duration/2)
+	if err := m.probe(ctx); err != nil {
+		proof = fmt.Sprintf("a linearizable read at it fails: %v", err)
+	}
+	sleep(ctx, d.duration/2)
+	for _, other := range r.members {
+		other.peers.Clear()
+	}
+	return m.Name, proof, nil
+}
+
+// compactEvery is the time between two compactions.
+const compactEvery = 150 * time.Millisecond
+
+// compact forgets all replaced values up to now, again and again, but for those that the recorder has not seen.
+func compact(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	done, last := 0, int64(0)
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, compactEvery) {
+		seen := r.recorder.seen()
+		if seen == last {
+			continue
+		}
+		ask, cancel := context.WithTimeout(ctx, requestWithin)
+		_, err := r.members[done%len(r.members)].client.Compact(ask, seen)
+		cancel()
+		if err == nil {
+			done, last = done+1, seen
+		} else if !errors.Is(err, rpctypes.ErrCompacted) && !transient(err) {
+			return "etcd", "", err
+		}
+	}
+	if done > 0 {
+		proof = fmt.Sprintf("%d compactions, up to revision %d", done, last)
+	}
+	return "etcd", proof, nil
+}
+
+// transient reports whether an error says nothing but that etcd is slow.
+func transient(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// defragment defragments one member after another, again and again; each stands still meanwhile.
+func defragment(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	done, took := 0, time.Duration(0)
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, compactEvery) {
+		began := time.Now()
+		if err := r.members[done%len(r.members)].defragment(ctx); err != nil {
+			return "etcd", "", err
+		}
+		done, took = done+1, took+time.Since(began)
+	}
+	return "etcd", fmt.Sprintf("%d defragmentations took %s in all", done, took.Round(time.Millisecond)), nil
+}
+
+func (m *member) defragment(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	_, err := m.client.Defragment(ctx, m.observer.Address)
+	return err
+}
+
+const (
+	junk       = "junk/"        // keys outside the cluster
+	junkMark   = watched + "-x" // tells the recorder that the junk is gone
+	junkBytes  = 1 << 20
+	fillWithin = 20 * time.Second
+)
+
+// fillEtcd fills etcd until it takes no more writes, and makes space again after a while.
+func fillEtcd(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	c := r.members[0].client
+	if _, err := c.Put(ctx, junkMark, ""); err != nil {
+		return "etcd", "", err
+	}
+	if err := fill(ctx, c); err != nil {
+		return "etcd", "", errors.Join(err, r.makeSpace(ctx))
+	}
+	alarms, err := c.AlarmList(ctx)
+	if err == nil && len(alarms.Alarms) > 0 {
+		proof = fmt.Sprintf("etcd raised the alarm %s", alarms.Alarms[0].Alarm)
+	}
+	sleep(ctx, d.duration)
+	return "etcd", proof, errors.Join(err, r.makeSpace(ctx))
+}
+
+func fill(ctx context.Context, c *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, fillWithin)
+	defer cancel()
+	value := string(make([]byte, junkBytes))
+	for i := 0; ; i++ {
+		_, err := c.Put(ctx, fmt.Sprint(junk, i), value)
+		switch {
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("etcd is not full after %s", fillWithin)
+		}
+	}
+}
+
+// makeSpace does what an operator does: delete, compact, defragment, disarm.
+func (r *run) makeSpace(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startWithin)
+	defer cancel()
+	c := r.members[0].client
+	if _, err := c.Delete(ctx, junk, clientv3.WithPrefix()); err != nil {
+		return err
+	}
+	gone, err := c.Delete(ctx, junkMark)
+	if err != nil {
+		return err
+	}
+	if _, err := r.recorder.all(ctx, gone.Header.Revision); err != nil {
+		return err
+	}
+	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return err
+	}
+	for _, m := range r.members {
+		if err := m.defragment(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = c.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	return err
+}

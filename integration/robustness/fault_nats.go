@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+
+	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/role"
+)
+
+// restartNATS kills NATS and starts it again, on another port: the links know.
+func restartNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	refused := r.refused()
+	old := r.nats.process
+	if err := old.kill(); err != nil {
+		return "nats", "", err
+	}
+	r.leadNATS("")
+	sleep(ctx, d.duration)
+	if refused = r.refused() - refused; refused > 0 {
+		proof = fmt.Sprintf("pid %d has ended: %v; %d connections were refused", old.pid(), old.err, refused)
+	}
+	return "nats", proof, r.startNATS(ctx)
+}
+
+// refused counts the connections to NATS that were refused.
+func (r *run) refused() (n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.links {
+		n += l.nats.Refused()
+	}
+	return n
+}
+
+// noNATS shows that NATS is not there, as it is not in the whole history.
+func noNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	refused := r.refused()
+	sleep(ctx, d.duration)
+	if refused = r.refused() - refused; refused > 0 {
+		proof = fmt.Sprintf("%d connections were refused", refused)
+	}
+	return "nats", proof, nil
+}
+
+const (
+	// floodBytes is the size of a message of a flood: less than NATS lets wait for a client.
+	floodBytes = 32 << 10
+	floodEvery = 2 * time.Millisecond
+)
+
+// slowConsumer lets so little pass from NATS to a client, while messages flood it, that the server drops it.
+func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	c := r.clients[d.random.IntN(len(r.clients))]
+	conn, err := natsgo.Connect("nats://" + r.nats.address)
+	if err != nil {
+		return c.name, "", err
+	}
+	defer conn.Close()
+	before, err := r.nats.process.order(ctx, role.Order{Count: true})
+	if err != nil {
+		return c.name, "", err
+	}
+	c.nats.Set(link.Back, link.Condition{Rate: 500})
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, floodEvery) {
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(shards)), make([]byte, floodBytes)))
+	}
+	c.nats.Clear()
+	after, lost := r.nats.process.order(context.WithoutCancel(ctx), role.Order{Count: true})
+	if after > before {
+		proof = fmt.Sprintf("NATS dropped %d clients as too slow", after-before)
+	}
+	return c.name, proof, errors.Join(err, lost)
+}
+
+// forgeEvery is the time between two forged messages.
+const forgeEvery = 5 * time.Millisecond
+
+// forgeMessages publishes what no member has sent: noise, and the members' messages with a bit turned or on another subject.
+func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	conn, err := natsgo.Connect("nats://" + r.nats.address)
+	if err != nil {
+		return "nats", "", err
+	}
+	defer conn.Close()
+	heard := make(chan *natsgo.Msg, 1)
+	sub, err := conn.Subscribe("taskledger.>", func(m *natsgo.Msg) {
+		select {
+		case heard <- m:
+		default:
+		}
+	})
+	if err != nil {
+		return "nats", "", err
+	}
+	before := r.forged(ctx)
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; {
+		select {
+		case m := <-heard:
+			err = errors.Join(err, conn.PublishMsg(forge(m, d.random)))
+		case <-time.After(forgeEvery):
+		}
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(shards)), noise(d.random)))
+		sleep(ctx, forgeEvery)
+	}
+	err = errors.Join(err, sub.Unsubscribe(), conn.Flush())
+	dropped := int64(0)
+	for p, n := range r.forged(context.WithoutCancel(ctx)) {
+		dropped += n - before[p]
+	}
+	if dropped > 0 {
+		proof = fmt.Sprintf("nodes dropped %d forged messages", dropped)
+	}
+	return "nats", proof, err
+}
+
+func forge(m *natsgo.Msg, random *rand.Rand) *natsgo.Msg {
+	forged := &natsgo.Msg{Subject: m.Subject, Reply: m.Reply, Data: append([]byte(nil), m.Data...)}
+	if len(forged.Data) == 0 || random.IntN(2) == 0 {
+		forged.Subject = fmt.Sprintf("taskledger.done.%d", random.IntN(shards))
+		return forged
+	}
+	forged.Data[random.IntN(len(forged.Data))] ^= 1 << random.IntN(8)
+	return forged
+}
+
+func noise(random *rand.Rand) []byte {
+	data := make([]byte, random.IntN(300))
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return data
+}
+
+// forged counts the messages that each process of a node has dropped. One that another fault has ended is left out.
+func (r *run) forged(ctx context.Context) map[*process]int64 {
+	counts := map[*process]int64{}
+	for _, n := range r.nodes {
+		p := n.running()
+		if count, err := p.order(ctx, role.Order{Count: true}); err == nil {
+			counts[p] = count
+		}
+	}
+	return counts
+}

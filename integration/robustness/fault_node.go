@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/integration/robustness/role"
+)
+
+// killNode ends a node as a crash does, and starts it again after a while. Its target names the session that ended.
+func killNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	session := d.node.sessionID()
+	target = d.node.Name + " " + session
+	r.crashed()
+	functions := r.oracle.runningOn(session)
+	if err := d.node.running().kill(); err != nil {
+		return target, "", err
+	}
+	d.node.calls.end()
+	proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", d.node.running().pid(), functions, d.node.running().err)
+	sleep(ctx, d.duration)
+	return target, proof, r.restart(ctx, d.node)
+}
+
+// crashed notes that a node could not clean up.
+func (r *run) crashed() {
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	r.killed = true
+}
+
+// pauseNode lets a node stand still until its session has ended, and go on as if nothing had been.
+func pauseNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	session := d.node.sessionID()
+	target = d.node.Name + " " + session
+	stood, err := d.node.running().pause(ctx, d.duration)
+	if err == nil && stood && r.awaitGone(ctx, session) {
+		proof = fmt.Sprintf("pid %d stood still for %s, and the key of its session is gone", d.node.running().pid(), d.duration)
+	}
+	return target, proof, err
+}
+
+// awaitGone waits a little for the recorder to hear that a session has ended.
+func (r *run) awaitGone(ctx context.Context, session string) bool {
+	for range 100 {
+		if r.recorder.gone(session) {
+			return true
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
+	return false
+}
+
+// pauseNodeShortly lets a node stand still again and again, each time for less than its session lives.
+func pauseNodeShortly(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	pauses, total := 0, time.Duration(0)
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; {
+		pause := time.Duration(float64(ttl) * (0.1 + 0.4*d.random.Float64()))
+		stood, err := d.node.running().pause(ctx, pause)
+		if err != nil {
+			return d.node.Name, "", err
+		}
+		if stood {
+			pauses, total = pauses+1, total+pause
+		}
+		sleep(ctx, pause/3)
+	}
+	if pauses > 0 {
+		proof = fmt.Sprintf("pid %d stood still %d times, for %s in all", d.node.running().pid(), pauses, total)
+	}
+	return d.node.Name, proof, nil
+}
+
+// starveNode gives a node a twentieth of a processor.
+func starveNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	const period, share = 100 * time.Millisecond, 20
+	p := d.node.running()
+	_, before, err := p.stat()
+	if err != nil {
+		return d.node.Name, "", err
+	}
+	began := time.Now()
+	stood := 0
+	for time.Since(began) < d.duration && ctx.Err() == nil {
+		still, err := p.pause(ctx, period-period/share)
+		if err != nil {
+			return d.node.Name, "", err
+		}
+		if still {
+			stood++
+		}
+		sleep(ctx, period/share)
+	}
+	_, after, err := p.stat()
+	if took := time.Since(began); stood > 0 && after-before < took/share*2 {
+		proof = fmt.Sprintf("pid %d got %s of processor time in %s, standing still %d times", p.pid(), after-before, took.Round(time.Millisecond), stood)
+	}
+	return d.node.Name, proof, err
+}
+
+// restartNodes stops every node in order, one after another, and starts it again.
+func restartNodes(ctx context.Context, r *run, _ disturbance) (target, proof string, err error) {
+	for _, n := range r.nodes {
+		old, how := n.running().pid(), "drained"
+		if err := n.running().stop(stopWithin); err != nil { // another fault keeps it from leaving in order
+			how = err.Error()
+			r.crashed()
+		}
+		n.calls.end()
+		if err := r.restart(ctx, n); err != nil {
+			return n.Name, "", err
+		}
+		proof += fmt.Sprintf("%s ended as pid %d: %s; it serves as pid %d. ", n.Name, old, how, n.running().pid())
+	}
+	return "all nodes", proof, nil
+}
+
+// stepClock sets the wall clock of a node an hour ahead or back, and right again.
+func stepClock(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	step := time.Hour
+	if d.random.IntN(2) == 0 {
+		step = -step
+	}
+	right := time.Duration(0)
+	target = fmt.Sprint(d.node.Name, " by ", step)
+	if _, err := d.node.running().order(ctx, role.Order{Clock: &step}); err != nil {
+		return target, "", err
+	}
+	sleep(ctx, d.duration)
+	asked, err := d.node.running().order(context.WithoutCancel(ctx), role.Order{Clock: &right})
+	if asked > 0 {
+		proof = fmt.Sprintf("the wrong clock was read %d times", asked)
+	}
+	return target, proof, err
+}
+
+// loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied late.
+func loseWrites(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	lost, err := r.orderNodes(ctx, d.duration, func(on bool) role.Order { return role.Order{Writes: &on} })
+	if lost > 0 {
+		proof = fmt.Sprintf("%d answers of etcd were lost", lost)
+	}
+	return "all nodes", proof, err
+}
+
+// disturbBus makes the messages of all nodes come twice or late.
+func disturbBus(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	disturbed, err := r.orderNodes(ctx, d.duration, func(on bool) role.Order { return role.Order{Bus: &on} })
+	if disturbed > 0 {
+		proof = fmt.Sprintf("%d messages were doubled or delayed", disturbed)
+	}
+	return "all nodes", proof, err
+}
+
+// orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then. A
+// node may have ended meanwhile, by another fault: its process is another one then.
+func (r *run) orderNodes(ctx context.Context, d time.Duration, order func(on bool) role.Order) (sum int64, err error) {
+	processes := make([]*process, len(r.nodes))
+	for i, n := range r.nodes {
+		processes[i] = n.running()
+	}
+	counts := make(chan int64, len(processes))
+	each := func(ctx context.Context, o role.Order) error {
+		return eachOf(processes, func(p *process) error {
+			count, err := p.order(ctx, o)
+			counts <- count
+			select {
+			case <-p.ended:
+				return nil
+			default:
+				return err
+			}
+		})
+	}
+	err = each(ctx, order(true))
+	for range processes {
+		<-counts
+	}
+	sleep(ctx, d)
+	err = errors.Join(err, each(context.WithoutCancel(ctx), order(false)))
+	for range processes {
+		sum += <-counts
+	}
+	return sum, err
+}

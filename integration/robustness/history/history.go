@@ -1,0 +1,146 @@
+// Package history is what a run under faults leaves behind: what clients asked and were told, what functions did, which
+// faults were in force, and what etcd holds. The checkers read nothing else, so a kept run can be checked again.
+//
+// All times are nanoseconds of one clock that no fault touches, counted from the beginning of the run.
+package history
+
+import (
+	"taskledger/events"
+)
+
+// Run is one history.
+type Run struct {
+	Info       Info
+	Operations []Operation
+	Executions []Execution
+	Faults     []Fault
+	Members    []Journals // as each etcd member tells them after all faults have healed and Served was asked for; at least one
+	Keys       []KeyChange
+	Served     []Served // what the owners told of every task at the end, cluster/settings left out
+	Remains    Remains
+}
+
+// Info says which run it was and what it promised.
+type Info struct {
+	Kind     string // "real" or "simulated"
+	Seed     uint64
+	Command  string   // that repeats it
+	Versions []string // of the program and the servers
+	Shards   int
+	TTLMs    int64 // of sessions
+	BoundMs  int64 // within which every acknowledged task must end once the faults have healed
+	Healed   int64 // when the last fault had healed
+	End      int64
+	EndWall  int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
+	Problems []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
+}
+
+// Verb is what a client asked for.
+type Verb string
+
+// The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later.
+const (
+	Submit  Verb = "submit"
+	Wait    Verb = "wait"
+	Get     Verb = "get" // linear
+	Cancel  Verb = "cancel"
+	Retry   Verb = "retry"
+	RunNow  Verb = "run-now"
+	Delete  Verb = "delete"
+	Suspend Verb = "suspend"
+	Resume  Verb = "resume"
+)
+
+// Answer is how an operation ended.
+type Answer string
+
+// The answers.
+const (
+	OK      Answer = "ok"      // acknowledged; of Wait and Get: told
+	Refused Answer = "refused" // definitely not done: illegal in the task's state, or overload
+	Absent  Answer = "absent"  // the task does not exist
+	Unknown Answer = "unknown" // it may have been done, or be done later; Return is 0 then
+)
+
+// Operation is one call of a client. A client makes one call at a time; after Unknown it goes on under another number.
+type Operation struct {
+	Client int
+	Verb   Verb
+	Task   string
+	Call   int64
+	Return int64 // 0 = never
+	Answer Answer
+
+	Joined    bool   // of Submit: the task existed
+	RunsAgain bool   // of Submit: a task that has ended gets a further run
+	Delay     int64  // of Submit, nanoseconds
+	Request   string // of Submit: its request id; a repeated one joins the run that the first one asked for
+	Status    string // of Get: as projection.Status prints it
+	Attempt   uint32 // of Get: attempts started in this life
+	// Outcome is what Wait and Get learned of a run that has ended: "=" and the result as JSON text, or "!" and the code
+	// of the error. "" when it has not ended.
+	Outcome string
+	Error   string // for people
+}
+
+// Execution is one call of a task's function, as the function itself reported it on a way that faults do not touch.
+type Execution struct {
+	Task    string
+	Node    string          // session id
+	Token   events.Position // of the Started that caused it
+	Attempt uint32
+	Begin   int64
+	End     int64  // 0 = it never returned: its process died
+	Outcome string // as in Operation; "" = it was told to stop, or never returned
+	Final   bool   // a failed outcome that asks for no further attempt
+}
+
+// Fault is one disturbance.
+type Fault struct {
+	Kind   string
+	Target string
+	From   int64
+	Until  int64
+	Proof  string // what shows that it bit; "" = nothing does
+}
+
+// Journals is what one etcd member tells.
+type Journals struct {
+	Member  string
+	Entries [][]Record // by shard, in order, archived ones included
+}
+
+// Record is a stored entry.
+type Record struct {
+	Number   uint64
+	Revision int64 // mod revision in etcd
+	Created  int64 // create revision in etcd; differs from Revision when the key was written twice. 0 = not known
+	Data     []byte
+}
+
+// KeyChange is a change of a node/ or owner/ key, in the order of revisions, from the first revision on.
+type KeyChange struct {
+	Revision int64
+	Node     string // of a node key: the session id
+	Shard    int    // of an owner key; meaningful when Node is ""
+	Owner    string // of an owner key: the session id that it names now
+	Deleted  bool
+}
+
+// Served is a task as its owner showed it at the end.
+type Served struct {
+	Task    string
+	Status  string
+	Seq     uint64
+	Attempt uint32
+	Runs    uint32
+	Outcome string // as in Operation
+}
+
+// Remains is what was left after every node and client had stopped.
+type Remains struct {
+	Checked bool
+	Leases  int
+	Keys    []string // other than meta, owner/, journal/ and snapshot/ keys
+	Others  []string // goroutines, files, watchers: in words
+}

@@ -1,0 +1,256 @@
+// Command robustness runs a cluster of real processes under faults, records what clients are told, what functions do and
+// what etcd holds, and has the record checked. Run it from anywhere inside the module:
+//
+//	go run ./integration/robustness run                 one history, with faults drawn by a seed of the day
+//	go run ./integration/robustness run --seed 7        that one again: the same faults and requests, at other moments
+//	go run ./integration/robustness run --all-faults    as many histories as it takes for every kind of fault
+//	go run ./integration/robustness check DIR           checks a kept history again
+//	go run ./integration/robustness faults              what can be done to the cluster
+//
+// It ends with 1 when an invariant is violated or a history proves nothing, and with 2 when it is used wrongly.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/report"
+	"taskledger/integration/robustness/role"
+)
+
+func main() {
+	if isChild, code := role.Run(); isChild {
+		os.Exit(code)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+const (
+	exitOK    = 0
+	exitRed   = 1
+	exitUsage = 2
+)
+
+var errUsage = errors.New("usage: robustness run [flags] | check DIR | faults")
+
+// command carries out a command line and returns what the process ends with.
+func command(ctx context.Context, args []string, out, errs io.Writer) int {
+	green, err := false, errUsage
+	switch {
+	case len(args) > 0 && args[0] == "run":
+		green, err = runCommand(ctx, args[1:], out, errs)
+	case len(args) == 2 && args[0] == "check":
+		green, err = checkCommand(args[1], out)
+	case len(args) == 1 && args[0] == "faults":
+		green, err = true, listFaults(out)
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(errs, err)
+		return exitUsage
+	case err != nil:
+		fmt.Fprintln(errs, "robustness:", err)
+		return exitRed
+	case !green:
+		return exitRed
+	}
+	return exitOK
+}
+
+// options are what the command run is told.
+type options struct {
+	settings
+	histories int
+	all       bool
+	json      string
+	keep      bool
+}
+
+func parse(args []string, errs io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixMilli()), "of the first history; the next ones have the next seeds")
+	flags.IntVar(&o.histories, "histories", 1, "how many, one after another")
+	flags.IntVar(&o.settings.nodes, "nodes", 3, "3 to 5")
+	flags.IntVar(&o.members, "etcd", 1, "members of etcd: 1 or 3")
+	flags.DurationVar(&o.duration, "duration", 10*time.Second, "how long each is disturbed")
+	kinds := flags.String("faults", "", "kinds, separated by commas; two at a time where they can be (default: drawn by the seed)")
+	flags.BoolVar(&o.all, "all-faults", false, "as many histories as it takes for every kind, two at a time")
+	flags.StringVar(&o.out, "out", "", "directory that keeps all histories (default: a temporary one that keeps those that are not green)")
+	flags.StringVar(&o.json, "json", "", "file for the summary, as JSON")
+	if err := flags.Parse(args); err != nil {
+		return o, errors.Join(errUsage, err)
+	}
+	if *kinds != "" {
+		o.kinds = strings.Split(*kinds, ",")
+	}
+	switch {
+	case flags.NArg() > 0, o.nodes < 3, o.nodes > 5, o.members != 1 && o.members != 3, o.histories < 1, o.all && *kinds != "":
+		return o, errUsage
+	}
+	if _, err := newPlan(rand.New(rand.NewPCG(o.seed, 0)), o.settings); err != nil {
+		return o, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if o.keep = o.out != ""; !o.keep {
+		o.out, err = os.MkdirTemp("", "robustness-")
+	}
+	return o, err
+}
+
+// runCommand makes and checks histories.
+func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green bool, err error) {
+	o, err := parse(args, errs)
+	if err != nil {
+		return false, err
+	}
+	total := newSummary()
+	for _, s := range o.plan(total) {
+		if err := o.one(ctx, s, total, out); err != nil {
+			return false, err
+		}
+	}
+	err = total.write(out)
+	if o.json != "" {
+		text, failed := json.MarshalIndent(total, "", "  ")
+		err = errors.Join(err, failed, os.WriteFile(o.json, text, 0o600))
+	}
+	if !o.keep && total.green() {
+		err = errors.Join(err, os.RemoveAll(o.out))
+	}
+	return total.green(), err
+}
+
+// plan returns the settings of every history, and notes the kinds of faults that are impossible.
+func (o *options) plan(total *summary) (all []settings) {
+	var kinds []string
+	for _, f := range faults {
+		if why := f.cannot(o.members); why != "" {
+			total.NotRun[f.name] = why
+		} else {
+			kinds = append(kinds, f.name)
+		}
+	}
+	s := o.settings
+	if o.all {
+		o.histories = (len(kinds) + 1) / 2
+	}
+	for i := range o.histories {
+		s.seed = o.seed + uint64(i)
+		if o.all {
+			s.kinds = kinds[2*i : min(2*i+2, len(kinds))]
+		}
+		s.command = s.again()
+		all = append(all, s)
+	}
+	return all
+}
+
+// again is the command that repeats the history.
+func (s settings) again() string {
+	text := fmt.Sprintf("go run ./integration/robustness run --seed %d --nodes %d --etcd %d --duration %s", s.seed, s.nodes, s.members, s.duration)
+	if len(s.kinds) > 0 {
+		text += " --faults " + strings.Join(s.kinds, ",")
+	}
+	return text
+}
+
+// one makes, keeps and checks a history.
+func (o *options) one(ctx context.Context, s settings, total *summary, out io.Writer) error {
+	began := time.Now()
+	h, dir, err := makeHistory(ctx, s)
+	if err != nil {
+		total.Histories, total.Rejected = total.Histories+1, total.Rejected+1
+		fmt.Fprintf(out, "%-8s %v\n  again: %s\n  kept:  %s\n", "failed", err, s.command, dir)
+		return ctx.Err()
+	}
+	violations := check.All(h)
+	if err := errors.Join(history.Save(dir, h), writeReport(dir, h, violations), total.add(h, violations, dir)); err != nil {
+		return err
+	}
+	green := verdict(out, h, violations)
+	fmt.Fprintf(out, "  %s\n", time.Since(began).Round(100*time.Millisecond))
+	if !green {
+		fmt.Fprintf(out, "  again: %s\n  kept:  %s\n", s.command, dir)
+		return nil
+	}
+	if !o.keep {
+		return os.RemoveAll(dir)
+	}
+	return os.RemoveAll(filepath.Join(dir, dataDir))
+}
+
+// verdict prints what a history came to, and reports whether it is green.
+func verdict(out io.Writer, h *history.Run, violations []check.Violation) bool {
+	word := report.Verdict(h, violations)
+	var kinds []string
+	for _, f := range h.Faults {
+		kinds = append(kinds, f.Kind)
+	}
+	slices.Sort(kinds)
+	fmt.Fprintf(out, "%-8s seed %d: %d operations, %d executions, faults: %s\n", word, h.Info.Seed, len(h.Operations), len(h.Executions),
+		strings.Join(kinds, ", "))
+	for _, p := range h.Info.Problems {
+		fmt.Fprintln(out, "  problem:", p)
+	}
+	for _, v := range violations[:min(len(violations), maxShown)] {
+		fmt.Fprintln(out, "  violation:", v)
+	}
+	if more := len(violations) - maxShown; more > 0 {
+		fmt.Fprintf(out, "  and %d violations more\n", more)
+	}
+	return word == "passed"
+}
+
+// maxShown is how many violations of a history are printed; the report has all.
+const maxShown = 10
+
+// checkCommand checks a kept history again.
+func checkCommand(dir string, out io.Writer) (green bool, err error) {
+	h, err := history.Load(dir)
+	if err != nil {
+		return false, err
+	}
+	violations := check.All(h)
+	return verdict(out, h, violations), writeReport(dir, h, violations)
+}
+
+// listFaults prints every kind, and whether this machine can do it.
+func listFaults(out io.Writer) error {
+	var errs []error
+	for _, f := range faults {
+		can := "yes"
+		if why := f.cannot(1); why != "" {
+			can = why + " (--etcd 3)"
+		}
+		_, err := fmt.Fprintf(out, "%-28s %s\n", f.name, can)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// writeReport writes the page for people.
+func writeReport(dir string, h *history.Run, violations []check.Violation) error {
+	f, err := os.Create(filepath.Join(dir, "index.html"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.Write(f, h, violations), f.Close())
+}

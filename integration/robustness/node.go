@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/traffic"
+)
+
+// node is a process that runs tasks, again and again.
+type node struct {
+	role.Role
+	links
+
+	calls   *calls
+	claimed bool // by a fault
+
+	mu      sync.Mutex
+	process *process // nil before the first
+	session string
+}
+
+// running is the present process, or the last one; nil before the first.
+func (n *node) running() *process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process
+}
+
+// sessionID is that of the present session, or of the last one.
+func (n *node) sessionID() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.session
+}
+
+// startNode starts the process of a node, and does not wait until it is ready.
+func (r *run) startNode(n *node) error {
+	n.calls = newCalls(r.done)
+	calls := n.calls
+	p, err := start(n.Role, r.dir, func(w role.Word) {
+		switch {
+		case w.Session != "":
+			n.mu.Lock()
+			n.session = w.Session
+			n.mu.Unlock()
+		case w.Report != nil:
+			r.oracle.hear(w.Report)
+		case w.Call != nil:
+			calls.hear(w.Call)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.process = p
+	return nil
+}
+
+// awaitNode waits until a node serves, and has it submit.
+func (r *run) awaitNode(ctx context.Context, n *node) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if _, err := n.running().await(ctx); err != nil {
+		return err
+	}
+	yes := true
+	_, err := n.running().order(ctx, role.Order{Submit: &yes})
+	return err
+}
+
+// oracle hears from the functions themselves what they do.
+type oracle struct {
+	mu      sync.Mutex
+	running map[call]int // index in all
+	all     []history.Execution
+	over    map[string]bool // tasks whose last function asked for no further run
+}
+
+// call names one call of a function. That it is called twice is what the checkers look for.
+type call struct {
+	node  string
+	token events.Position
+	begin int64
+}
+
+func newOracle() *oracle { return &oracle{running: map[call]int{}, over: map[string]bool{}} }
+
+func (o *oracle) hear(r *traffic.Report) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over[r.Task] = r.Last
+	key := call{r.Node, r.Token, r.Begin}
+	if r.Goes {
+		o.running[key] = len(o.all)
+		o.all = append(o.all, r.Execution)
+		return
+	}
+	if at, known := o.running[key]; known {
+		o.all[at] = r.Execution
+		delete(o.running, key)
+	}
+}
+
+// runningOn counts the functions that a session runs.
+func (o *oracle) runningOn(session string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key := range o.running {
+		if key.node == session {
+			n++
+		}
+	}
+	return n
+}
+
+// inFlight counts the acknowledged tasks that have not ended, as far as functions tell.
+func (r *run) inFlight() (n int) {
+	r.done.mu.Lock()
+	defer r.done.mu.Unlock()
+	r.oracle.mu.Lock()
+	defer r.oracle.mu.Unlock()
+	for id := range r.done.acked {
+		if !r.oracle.over[id] {
+			n++
+		}
+	}
+	return n
+}
+
+// newNode makes a node with ways of its own; it does not run yet.
+func (r *run) newNode(i int) error {
+	l, err := r.newLinks()
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprint("node", i+1)
+	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: slots, TTL: ttl, FaultyStore: r.plan.needs(needWrites)}})
+	return nil
+}

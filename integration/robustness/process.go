@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"taskledger/integration/robustness/role"
+)
+
+// answerWithin bounds how long a process may take to answer an order: writes that it delays are waited for.
+const answerWithin = 30 * time.Second
+
+var errEnded = errors.New("process has ended")
+
+// process is a child: this binary in a role.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	hears func(role.Word) // called for one word at a time, until the process has ended
+	ready chan role.Word  // closed when the process ends; holds what it said of its addresses and readiness
+	ended chan struct{}
+	err   error // of its end, once ended is closed
+
+	mu      sync.Mutex
+	in      io.WriteCloser
+	orders  int
+	answers map[int]chan role.Word
+}
+
+// start runs a process in a role. Its standard error goes to <name>.log in dir, after what an earlier one left there.
+func start(r role.Role, dir string, hears func(role.Word)) (*process, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(dir, r.Name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has its own
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(executable)
+	cmd.Env = append(os.Environ(), role.Variable+"="+string(text))
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is the driver's, which stops it in order
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", r.Name, err)
+	}
+	p := &process{name: r.Name, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: in,
+		answers: map[int]chan role.Word{}}
+	go p.listen(out)
+	return p, nil
+}
+
+// listen hears every word and then the end of the process.
+func (p *process) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var w role.Word
+		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
+			continue // the last line of a process that was killed
+		}
+		switch {
+		case w.Ready || w.Clients != "":
+			p.ready <- w
+		case w.Answers != 0:
+			p.answered(w)
+		default:
+			p.hears(w)
+		}
+	}
+	p.err = p.cmd.Wait()
+	close(p.ready)
+	close(p.ended)
+}
+
+func (p *process) answered(w role.Word) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked := p.answers[w.Answers]; asked != nil {
+		asked <- w
+		delete(p.answers, w.Answers)
+	}
+}
+
+// await returns the next word about the process's addresses or readiness.
+func (p *process) await(ctx context.Context) (role.Word, error) {
+	select {
+	case w, ok := <-p.ready:
+		if !ok {
+			return w, fmt.Errorf("%s: %w: %w", p.name, errEnded, p.err)
+		}
+		return w, nil
+	case <-ctx.Done():
+		return role.Word{}, fmt.Errorf("%s is not ready: %w", p.name, context.Cause(ctx))
+	}
+}
+
+// order has an order carried out and returns the count in its answer.
+func (p *process) order(ctx context.Context, o role.Order) (int64, error) {
+	answer, err := p.send(&o)
+	if err != nil {
+		return 0, fmt.Errorf("order to %s: %w", p.name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	select {
+	case w := <-answer:
+		if w.Err != "" {
+			return 0, fmt.Errorf("order to %s: %s", p.name, w.Err)
+		}
+		return w.Count, nil
+	case <-p.ended:
+		return 0, fmt.Errorf("order to %s: %w", p.name, errEnded)
+	case <-ctx.Done():
+		return 0, fmt.Errorf("order to %s: %w", p.name, context.Cause(ctx))
+	}
+}
+
+func (p *process) send(o *role.Order) (answer chan role.Word, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.orders++
+	o.Number = p.orders
+	answer = make(chan role.Word, 1)
+	p.answers[o.Number] = answer
+	return answer, json.NewEncoder(p.in).Encode(o)
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
+
+func (p *process) signal(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("signal %s to %s: %w", s, p.name, err)
+	}
+	return nil
+}
+
+// kill ends the process as a crash does, and waits until it is gone and all that it said is heard.
+func (p *process) kill() error {
+	err := p.signal(syscall.SIGKILL)
+	<-p.ended
+	return err
+}
+
+// stop ends the process in order, and kills it when that takes too long.
+func (p *process) stop(within time.Duration) error {
+	p.mu.Lock()
+	_ = p.in.Close() // it may be closed
+	p.mu.Unlock()
+	select {
+	case <-p.ended:
+	case <-time.After(within):
+		return errors.Join(fmt.Errorf("%s did not stop within %s", p.name, within), p.kill())
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s: %w", p.name, p.err)
+	}
+	return nil
+}
+
+// stat reads the state of the process, one letter, and the processor time that it has used.
+func (p *process) stat() (state string, used time.Duration, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
+	if err != nil {
+		return "", 0, err
+	}
+	_, after, _ := strings.Cut(string(text), ") ") // the name may hold anything
+	fields := strings.Fields(after)
+	if len(fields) < 13 {
+		return "", 0, fmt.Errorf("/proc/%d/stat: %q", p.pid(), text)
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	return fields[0], time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
+}
+
+// pause stops the process for a while, and reports whether the kernel says that it stood still.
+func (p *process) pause(ctx context.Context, d time.Duration) (stood bool, err error) {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return false, err
+	}
+	sleep(ctx, d)
+	state, _, err := p.stat()
+	return state == "T", errors.Join(err, p.signal(syscall.SIGCONT))
+}
+
+// sleep is how a fault lasts; it ends early with ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,170 @@
+package report_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/report"
+)
+
+const hostile = `x"><script>alert(1)</script>`
+
+// run is a run with an entry and hostile names wherever there is a name.
+func run(t *testing.T) *history.Run {
+	t.Helper()
+	policy, err := events.Policy{}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b events.Builder
+	b.Reset(events.Entry{Shard: 0, Number: 1, Epoch: 3, Owner: "n-1", Time: 1_800_000_001_500})
+	created := b.Add(events.Event{Task: "plain", Seq: 1, Body: &events.Created{Behavior: "work", Policy: policy, NotBefore: 1}})
+	b.Add(events.Event{Task: "plain", Seq: 2, Prev: created.Position.Ref, Body: &events.Started{Node: "n-1", Attempt: 1}})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &history.Run{
+		Info: history.Info{Kind: "simulated", Seed: 4711, Command: "replay 4711 " + hostile, Versions: []string{hostile}, Shards: 1, End: 3e9,
+			EndWall: 1_800_000_003_000},
+		Operations: []history.Operation{
+			{Client: 1, Verb: history.Submit, Task: "plain", Call: 1e9, Return: 2e9, Answer: history.OK},
+			{Client: 1, Verb: history.Get, Task: "plain", Call: 21e8, Return: 22e8, Answer: history.OK, Status: "RUNNING", Attempt: 1},
+			{Client: 2, Verb: history.Wait, Task: hostile, Call: 1e9, Answer: history.Unknown, Outcome: "=" + hostile, Error: hostile},
+		},
+		Executions: []history.Execution{{Task: "plain", Node: hostile, Token: events.Position{Ref: events.RefOf(1, 1)}, Attempt: 1, Begin: 12e8, Outcome: "!" + hostile}},
+		Faults: []history.Fault{{Kind: hostile, Target: "n-1", From: 1e9, Until: 2e9, Proof: hostile}, {Kind: "freeze", Target: "n-2", From: 1e9},
+			{Kind: "freeze", Target: "n-2", From: 2e9, Until: 25e8, Proof: "3 writes held"}},
+		Members: []history.Journals{{Member: "m", Entries: [][]history.Record{{{Number: 1, Revision: 5, Data: data}, {Number: 2, Data: []byte("damaged")}}}}},
+	}
+}
+
+func write(t *testing.T, r *history.Run, found []check.Violation) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := report.Write(&out, r, found); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+var violations = []check.Violation{{Invariant: "2 legal", Task: "plain", Shard: 0, Entry: 1, Text: hostile}, {Invariant: "13 clean", Text: "a lease remains"}}
+
+func TestWrite_ShowsTheRunAndWhatWasFound(t *testing.T) {
+	text := write(t, run(t), violations)
+	for _, want := range []string{"violated", "4711", "replay 4711", "2 legal", "a lease remains", `name bad" title="plain"`,
+		"client 1: submit: ok, 1s to 2s", "client 1: get: ok, 2.1s to 2.2s, RUNNING, attempt 1", "attempt 1 on", "1.2s to no end", "token 0.1.1",
+		"freeze of n-2, 2s to 2.5s: 3 writes held", "no proof", "Created, event 1 at 0.1.0", "Started, event 2 at 0.1.1", `class="event accused"`,
+		`class="op unknown open"`, `class="run open"`, `class="fault idle"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if bad, other := strings.Index(text, `title="plain"`), strings.LastIndex(text, `class="name" title="x`); bad > other {
+		t.Error("a task without violations stands before one with")
+	}
+}
+
+func TestWrite_TakesEveryNameAsText(t *testing.T) {
+	text := write(t, run(t), violations)
+	if strings.Contains(text, "<script") || strings.Contains(text, `x">`) {
+		t.Error("the page has a script in it")
+	}
+	if got := strings.Count(text, "&lt;script&gt;"); got < 10 {
+		t.Errorf("%d hostile names are shown, want every one", got)
+	}
+	for _, asset := range []string{"http://", "https://", "src=", "<link", "url("} {
+		if strings.Contains(text, asset) {
+			t.Errorf("the page has %q in it, and needs something else", asset)
+		}
+	}
+}
+
+// An event stands at its owner's clock, and a Started not after its function began.
+func TestWrite_PlacesEvents(t *testing.T) {
+	text := write(t, run(t), nil)
+	for kind, want := range map[string]string{"Created": `x="499"`, "Started": `x="399"`} {
+		at := strings.Index(text, "<title>"+kind)
+		if mark := text[max(0, at-100):max(at, 0)]; !strings.Contains(mark, want) {
+			t.Errorf("%s stands at %q, want %s", kind, mark, want)
+		}
+	}
+}
+
+func TestWrite_BoundsWhatItShows(t *testing.T) {
+	r := run(t)
+	for i := range 20_000 {
+		r.Operations = append(r.Operations, history.Operation{Verb: history.Get, Task: fmt.Sprint("t-", i%1000), Call: int64(i), Answer: history.Unknown})
+		r.Faults = append(r.Faults, history.Fault{Kind: "kill", From: int64(i)})
+	}
+	text := write(t, r, make([]check.Violation, 10_000))
+	if len(text) > 10<<20 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	for _, want := range []string{"and 9700 more", "further tasks are not shown", "and 19703 more"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestWrite_ShowsARunWithoutAnything(t *testing.T) {
+	if text := write(t, new(history.Run), nil); !strings.Contains(text, "passed") || !strings.Contains(text, "None.") {
+		t.Error("an empty run is not shown as passed")
+	}
+}
+
+func TestVerdict_IsTheWorst(t *testing.T) {
+	good, rejected := run(t), run(t)
+	rejected.Info.Problems = []string{"no fault bit"}
+	for _, row := range []struct {
+		run   *history.Run
+		found []check.Violation
+		want  string
+	}{{good, nil, "passed"}, {rejected, nil, "rejected"}, {good, violations, "violated"}, {rejected, violations, "violated"}} {
+		if got := report.Verdict(row.run, row.found); got != row.want {
+			t.Errorf("%s, want %s", got, row.want)
+		}
+	}
+}
+
+func TestSummary_CountsAndListsEachOnALine(t *testing.T) {
+	r := run(t)
+	r.Info.Problems = []string{"no\nfault"}
+	var out bytes.Buffer
+	if err := report.Summary(&out, r, append(violations, make([]check.Violation, 100)...)); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"VIOLATED simulated, seed 4711, 3s", `problem "no\nfault"`, "operations 3", "tasks 2", "executions 1", "entries 2",
+		"submit 1 ok 0 refused 0 absent 0 unknown", "wait 0 ok 0 refused 0 absent 1 unknown", `fault "freeze" 2 1 without proof`,
+		"violations 102", "shard 0, entry 1, task plain", "repeat replay 4711"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, out.String())
+		}
+	}
+	if n := strings.Count(out.String(), "\n"); n > 60 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+type fullDisk struct{}
+
+var errFull = errors.New("disk is full")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWrite_ReportsAWriterThatFails(t *testing.T) {
+	if err := report.Write(fullDisk{}, run(t), nil); !errors.Is(err, errFull) {
+		t.Errorf("page: %v", err)
+	}
+	if err := report.Summary(fullDisk{}, run(t), nil); !errors.Is(err, errFull) {
+		t.Errorf("summary: %v", err)
+	}
+}

@@ -1,0 +1,154 @@
+// Package role is what a process of a run under faults is: a member of etcd, NATS, or a node. The driver gives this same
+// binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines of JSON.
+// A process ends in order when its input does.
+package role
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+)
+
+// Variable names the environment variable that holds a Role as JSON.
+const Variable = "TASKLEDGER_ROBUSTNESS_ROLE"
+
+// Kind is what a process is.
+type Kind string
+
+// The kinds.
+const (
+	Etcd Kind = "etcd"
+	NATS Kind = "nats"
+	Node Kind = "node"
+)
+
+// Role is all that a process is told at its start.
+type Role struct {
+	Kind  Kind
+	Name  string
+	Dir   string // of its data
+	Begin int64  // of the run, of package clock
+
+	// Of a member of etcd; the addresses are host:port of the links that lead to it.
+	Peers, Clients string            `json:",omitempty"`
+	Members        map[string]string `json:",omitempty"` // address of the peers of every member, by name
+	Quota          int64             `json:",omitempty"` // bytes; 0 = etcd's default
+
+	MaxPending int64 `json:",omitempty"` // of NATS: bytes that may wait for a client before it is dropped; 0 = NATS's default
+
+	// Of a node.
+	Seed        uint64        `json:",omitempty"` // of what it submits
+	FaultyStore bool          `json:",omitempty"` // its writes can be made to fail
+	Etcd        []string      `json:",omitempty"`
+	NATS        string        `json:",omitempty"`
+	Shards      int           `json:",omitempty"`
+	Slots       int           `json:",omitempty"`
+	TTL         time.Duration `json:",omitempty"`
+}
+
+// Order is a line on a process's standard input. It is answered by a Word of the same Number.
+type Order struct {
+	Number int
+	Clock  *time.Duration `json:",omitempty"` // how far a node's wall clock is to be off
+	Writes *bool          `json:",omitempty"` // whether a node's writes fail now and then
+	Bus    *bool          `json:",omitempty"` // whether a node's messages are doubled and delayed
+	Submit *bool          `json:",omitempty"` // whether a node submits
+	Count  bool           `json:",omitempty"` // asks for Word.Count
+}
+
+// Word is a line on a process's standard output.
+type Word struct {
+	Ready   bool   `json:",omitempty"`
+	Peers   string `json:",omitempty"` // where a member of etcd listens: host:port
+	Clients string `json:",omitempty"` // where a member of etcd or NATS listens: host:port
+	ID      string `json:",omitempty"` // of a member of etcd
+
+	Session string          `json:",omitempty"` // the node has begun one
+	Report  *traffic.Report `json:",omitempty"`
+	Call    *Call           `json:",omitempty"`
+
+	Answers int    `json:",omitempty"` // number of the Order
+	Count   int64  `json:",omitempty"` // of what the order is about: see the kinds of faults
+	Err     string `json:",omitempty"`
+}
+
+// Call is an operation of a node, told when it begins, with Return 0 and no Answer, and again when it has ended.
+type Call struct {
+	Number int // of the process's calls
+	history.Operation
+}
+
+// process is one in its role.
+type process struct {
+	Role
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+// Run takes on the role that this process was given; false when it has none.
+func Run() (had bool, code int) {
+	text := os.Getenv(Variable)
+	if text == "" {
+		return false, 0
+	}
+	p := &process{out: json.NewEncoder(os.Stdout)}
+	err := json.Unmarshal([]byte(text), &p.Role)
+	if err == nil {
+		err = p.run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, p.Name, err)
+		return true, 1
+	}
+	return true, 0
+}
+
+func (p *process) run() error {
+	switch p.Kind {
+	case Etcd:
+		return p.etcd()
+	case NATS:
+		return p.nats()
+	case Node:
+		return p.node()
+	}
+	return fmt.Errorf("role %q is unknown", p.Kind)
+}
+
+// say tells the driver. Without one nobody hears.
+func (p *process) say(w Word) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.out.Encode(w)
+}
+
+// obey carries out orders until there are no more.
+func (p *process) obey(carryOut func(Order) (count int64, err error)) error {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var o Order
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			return fmt.Errorf("order cannot be read: %w", err)
+		}
+		w := Word{Answers: o.Number}
+		var err error
+		if w.Count, err = carryOut(o); err != nil {
+			w.Err = err.Error()
+		}
+		p.say(w)
+	}
+	return lines.Err()
+}
+
+// idle waits for the end of the orders.
+func idle() error {
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}

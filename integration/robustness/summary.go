@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+)
+
+// summary is what several histories came to. It is written as JSON.
+type summary struct {
+	Histories  int                    `json:"histories"`
+	Rejected   int                    `json:"rejected"` // that prove nothing
+	Seconds    float64                `json:"seconds"`
+	Operations map[history.Answer]int `json:"operations"`
+	Executions int                    `json:"executions"`
+	Entries    int                    `json:"entries"`
+	Fired      map[string]int         `json:"faults"`   // that verifiably did, by kind
+	NotRun     map[string]string      `json:"not_run"`  // kinds, with the reason
+	Broken     map[string]int         `json:"violated"` // violations, by invariant
+	Rerun      reruns                 `json:"rerun_after_kill"`
+	RerunSlow  reruns                 `json:"rerun_after_kill_and_etcd_leader_change"`
+	Refused    int                    `json:"late_outcomes_refused"`
+}
+
+// reruns is how long tasks of killed nodes took to run again.
+type reruns struct {
+	Promise time.Duration   `json:"promise_ns"`
+	Times   []time.Duration `json:"times_ns"`
+}
+
+func newSummary() *summary {
+	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
+		Rerun: reruns{Promise: ttl + time.Second}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}}
+}
+
+// add counts one history.
+func (s *summary) add(h *history.Run, violations []check.Violation, dir string) error {
+	s.Histories++
+	if len(h.Info.Problems) > 0 {
+		s.Rejected++
+	}
+	s.Seconds += time.Duration(h.Info.End).Seconds()
+	for _, op := range h.Operations {
+		s.Operations[op.Answer]++
+	}
+	s.Executions += len(h.Executions)
+	for _, shard := range h.Members[0].Entries {
+		s.Entries += len(shard)
+	}
+	for _, f := range h.Faults {
+		if f.Proof != "" {
+			s.Fired[f.Kind]++
+		}
+	}
+	for _, v := range violations {
+		s.Broken[v.Invariant]++
+	}
+	for _, f := range h.Faults {
+		if f.Kind == killKind {
+			s.countReruns(h, f)
+		}
+	}
+	late, err := countInLogs(dir, "late outcome refused")
+	s.Refused += late
+	return err
+}
+
+// killKind is the fault after which tasks are timed.
+const killKind = "node-kill"
+
+// countReruns times the tasks that ran where a node was killed, until their next attempt begins.
+func (s *summary) countReruns(h *history.Run, kill history.Fault) {
+	_, session, _ := strings.Cut(kill.Target, " ")
+	to := &s.Rerun
+	if slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
+		return strings.HasPrefix(f.Kind, "etcd-") && f.From < kill.Until+int64(ttl) && f.Until > kill.From-int64(ttl)
+	}) {
+		to = &s.RerunSlow
+	}
+	for _, x := range h.Executions {
+		if x.Node != session || x.End != 0 {
+			continue
+		}
+		next := int64(0)
+		for _, y := range h.Executions {
+			if y.Task == x.Task && y.Attempt == x.Attempt+1 && y.Begin > kill.From && (next == 0 || y.Begin < next) {
+				next = y.Begin
+			}
+		}
+		if next != 0 {
+			to.Times = append(to.Times, time.Duration(next-kill.From))
+		}
+	}
+}
+
+// countInLogs counts the lines with a text in the logs of processes.
+func countInLogs(dir, text string) (n int, err error) {
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range logs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return n, err
+		}
+		n += bytes.Count(data, []byte(text))
+	}
+	return n, nil
+}
+
+// percentile returns the time that a share of the tasks kept within.
+func (r reruns) percentile(share float64) time.Duration {
+	if len(r.Times) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(r.Times))
+	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
+}
+
+func (r reruns) String() string {
+	late := 0
+	for _, t := range r.Times {
+		if t > r.Promise {
+			late++
+		}
+	}
+	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
+	return fmt.Sprintf("p50 %s, p99 %s, max %s of %d tasks; promised %s, kept by all but %d", round(r.percentile(0.5)), round(r.percentile(0.99)),
+		round(r.percentile(1)), len(r.Times), r.Promise, late)
+}
+
+// broken counts the violations of invariants.
+func (s *summary) broken(invariants ...string) (n int) {
+	for name, count := range s.Broken {
+		number, _, _ := strings.Cut(name, " ")
+		if slices.Contains(invariants, number) {
+			n += count
+		}
+	}
+	return n
+}
+
+// green reports whether every history proves something, and nothing bad.
+func (s *summary) green() bool { return s.Histories > 0 && s.Rejected == 0 && len(s.Broken) == 0 }
+
+func (s *summary) write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-34s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	operations := 0
+	for _, n := range s.Operations {
+		operations += n
+	}
+	row("histories", "%d, %d rejected, %.0f s", s.Histories, s.Rejected, s.Seconds)
+	row("operations", "%d", operations)
+	for _, answer := range slices.Sorted(maps.Keys(s.Operations)) {
+		row("  "+string(answer), "%d", s.Operations[answer])
+	}
+	row("executions, entries", "%d, %d", s.Executions, s.Entries)
+	fired := 0
+	for _, n := range s.Fired {
+		fired += n
+	}
+	row("faults that fired", "%d", fired)
+	for _, f := range faults {
+		switch {
+		case s.Fired[f.name] > 0:
+			row("  "+f.name, "%d", s.Fired[f.name])
+		case s.NotRun[f.name] != "":
+			row("  "+f.name, "not run: %s", s.NotRun[f.name])
+		}
+	}
+	row("run again after a kill", "%s", s.Rerun)
+	row("  and an etcd leader change", "%s", s.RerunSlow)
+	row("late outcomes refused", "%d", s.Refused)
+	row("duplicates", "%d", s.broken("5", "11"))
+	row("lost, or never asked for", "%d", s.broken("7", "8"))
+	violations := 0
+	for _, n := range s.Broken {
+		violations += n
+	}
+	row("violations", "%d", violations)
+	for _, name := range slices.Sorted(maps.Keys(s.Broken)) {
+		row("  "+name, "%d", s.Broken[name])
+	}
+	return b.Flush()
+}

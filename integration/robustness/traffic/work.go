@@ -1,0 +1,163 @@
+// Package traffic is what a run under faults asks of the engine: the work that tasks do, and a seeded mix of commands.
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/history"
+)
+
+// Params say what a task does.
+type Params struct {
+	Millis  int // how long an attempt works
+	Fails   int `json:",omitempty"` // attempts of a run that fail first
+	Repeats int `json:",omitempty"` // attempts of the life after which a success asks for no further run
+}
+
+// The behaviors differ in what a submit does that meets a final record.
+const (
+	once  = "once"
+	again = "again"
+)
+
+const (
+	// maxAttempts is less than Params ask for now and then: some tasks fail for good.
+	maxAttempts = 4
+	repeatEvery = 300 * time.Millisecond
+)
+
+var backoff = engine.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millisecond}
+
+// Report is what a function tells of itself on a way that faults do not touch.
+type Report struct {
+	history.Execution
+	Goes bool // End is 0 because it has just begun
+	Last bool // it asked for no further attempt or run
+}
+
+// Work is a behavior: its tasks do what Params say.
+type Work struct {
+	ID_    string
+	Begin  int64        // of the run, of package clock
+	Report func(Report) // hears of every attempt before the engine hears of its outcome; nil where nothing runs
+}
+
+// Behaviors returns all that tasks are submitted with.
+func Behaviors(begin int64, report func(Report)) []engine.Behavior {
+	return []engine.Behavior{&Work{once, begin, report}, &Work{again, begin, report}}
+}
+
+// ID implements engine.Behavior.
+func (w *Work) ID() string { return w.ID_ }
+
+// Types implements engine.Behavior.
+func (w *Work) Types() string { return "" }
+
+// Policy implements engine.Behavior.
+func (w *Work) Policy() engine.Policy {
+	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50}
+	if w.ID_ == again {
+		p.Existing = engine.RunAgain
+	}
+	return p
+}
+
+// Plan implements engine.Behavior.
+func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+
+// Run implements engine.Behavior.
+func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+	x := history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
+		Begin: clock.Now() - w.Begin}
+	w.Report(Report{Execution: x, Goes: true})
+	out, told := attempt(ctx, a)
+	x.End = clock.Now() - w.Begin
+	if !told {
+		x.Outcome, x.Final = outcomeText(out), out.Err != nil && out.Next.IsZero()
+	}
+	w.Report(Report{Execution: x, Last: !told && out.Next.IsZero()})
+	return out
+}
+
+// attempt works; told means that it was told to stop.
+func attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, told bool) {
+	var p Params
+	if err := json.Unmarshal(a.Params, &p); err != nil {
+		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
+	}
+	timer := time.NewTimer(time.Duration(p.Millis) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: context.Cause(ctx).Error()}}, true
+	}
+	if a.Failures < p.Fails {
+		out.Err = &events.Error{Code: events.CodeFailed, Message: fmt.Sprint("failure ", a.Failures+1), Retryable: true}
+		if a.Failures+1 < a.Policy.MaxAttempts {
+			out.Next = time.Now().Add(a.Policy.Backoff.Delay(a.Failures+1, 1))
+		}
+		return out, false
+	}
+	out.Result = fmt.Appendf(nil, "%q", a.Token)
+	if a.Number <= p.Repeats {
+		out.Next = time.Now().Add(repeatEvery)
+	}
+	return out, false
+}
+
+func outcomeText(out engine.Outcome) string {
+	if out.Err != nil {
+		return "!" + out.Err.Code
+	}
+	return "=" + string(out.Result)
+}
+
+type sessionKey struct{}
+
+// sessionOf asks the logger of an attempt for the session that runs it.
+func sessionOf(ctx context.Context, log *slog.Logger) (id string) {
+	log.InfoContext(context.WithValue(ctx, sessionKey{}, &id), "which session")
+	return id
+}
+
+// Sessions is a log handler that knows the session of a node, and tells Joined of every new one.
+type Sessions struct {
+	slog.Handler
+	Joined func(id string)
+
+	id string
+}
+
+// WithAttrs implements slog.Handler: the node gives its logger the id of each session.
+func (s *Sessions) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := &Sessions{s.Handler.WithAttrs(attrs), s.Joined, s.id}
+	for _, a := range attrs {
+		if a.Key == "node" {
+			with.id = a.Value.String()
+			s.Joined(with.id)
+		}
+	}
+	return with
+}
+
+// WithGroup implements slog.Handler.
+func (s *Sessions) WithGroup(name string) slog.Handler {
+	return &Sessions{s.Handler.WithGroup(name), s.Joined, s.id}
+}
+
+// Handle implements slog.Handler.
+func (s *Sessions) Handle(ctx context.Context, r slog.Record) error {
+	if id, asked := ctx.Value(sessionKey{}).(*string); asked {
+		*id = s.id
+		return nil
+	}
+	return s.Handler.Handle(ctx, r)
+}
