@@ -34,6 +34,7 @@ examples/...         | behaviors engine engine/embedded events projection etcdst
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
+internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
 internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
@@ -46,6 +47,11 @@ integration/robustness/traffic | engine events projection integration/robustness
 integration/robustness/role    | engine etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap github.com/nats-io | a process of a run: a server or a node
 integration/robustness         | engine events projection etcdstore natsbus internal/wire integration/robustness/clock integration/robustness/link integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
+integration/simulation   | integration/simulation/build integration/simulation/machine integration/robustness/history integration/robustness/check | makes simulated histories and judges them
+integration/simulation/build   |                                      | runs the go command
+integration/simulation/machine | integration/robustness/history github.com/tetratelabs/wazero | alone knows the WebAssembly runtime
+integration/simulation/guest   | integration/simulation/world         | the program in the machine
+integration/simulation/world   | engine etcdstore events projection internal/wire internal/modeletcd integration/robustness/history go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/mutations |                                                  | rewrites source and runs tests
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `

@@ -1,0 +1,163 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/projection"
+)
+
+// caller makes one call at a time and records what it asked and was told.
+type caller struct {
+	world  *world
+	number int
+}
+
+func (w *world) caller() *caller { return &caller{w, w.record.caller()} }
+
+// do makes a call, with a drawn patience. ask fills in what it learns.
+func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	op.Client, op.Call = c.number, c.world.record.now()
+	err := ask(ctx, &op)
+	op.Return, op.Answer = c.world.record.now(), answerOf(err)
+	if err != nil {
+		op.Error = err.Error()
+	}
+	if p.killed.Err() != nil && op.Answer != history.OK { // nobody was there to hear it
+		op.Answer = history.Unknown
+	}
+	if op.Answer == history.Unknown {
+		op.Return = 0
+		c.number = c.world.record.caller()
+	}
+	if op.Task != "" { // what was refused before it had an id concerns no task
+		c.world.record.operate(op)
+	}
+	return op
+}
+
+func answerOf(err error) history.Answer {
+	var state *engine.StateError
+	var invalid *engine.InvalidError
+	var overload *engine.OverloadError
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotKept):
+		return history.Absent
+	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload),
+		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
+		return history.Refused
+	}
+	return history.Unknown
+}
+
+// patience draws how long a caller waits for an answer.
+func (c *caller) patience() time.Duration {
+	return c.world.dice.between(500*time.Millisecond, 6*time.Second)
+}
+
+// order is a submit.
+type order struct {
+	id       events.TaskID // "" = drawn
+	behavior string
+	job      job
+	delay    time.Duration
+	request  string
+}
+
+// submit returns the future, of which the id is "" when nothing was accepted.
+func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation) {
+	b := behavior(p, o.behavior)
+	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == engine.RunAgain, Request: o.request}
+	o.job.Pad = c.world.pad
+	params, err := json.Marshal(o.job)
+	if err != nil {
+		panic(err) // a struct of texts and numbers
+	}
+	options := engine.SubmitOptions{ID: o.id, RequestID: o.request}
+	if o.delay > 0 {
+		options.NotBefore = p.now().Add(o.delay)
+	}
+	var future *engine.Future
+	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
+		future, err = p.client.Submit(ctx, b, params, options)
+		op.Task, op.Joined = string(future.ID()), future.Joined()
+		return err
+	})
+	return future, op
+}
+
+// wait waits for a future, longer than anything lasts.
+func (c *caller) wait(p *process, f *engine.Future) history.Operation {
+	defer f.Close()
+	return c.do(p, history.Operation{Verb: history.Wait, Task: string(f.ID())}, waitMost, func(ctx context.Context, op *history.Operation) error {
+		result, err := f.Wait(ctx)
+		if failure, ok := errors.AsType[*engine.TaskError](err); ok {
+			op.Outcome = "!" + failure.Code
+			return nil
+		}
+		if err == nil {
+			op.Outcome = "=" + string(result)
+		}
+		return err
+	})
+}
+
+// get reads a task linearly.
+func (c *caller) get(p *process, task string) history.Operation {
+	return c.do(p, history.Operation{Verb: history.Get, Task: task}, c.patience(), func(ctx context.Context, op *history.Operation) error {
+		t, err := p.client.GetLinear(ctx, events.TaskID(task))
+		if errors.Is(err, engine.ErrUnavailable) { // it changes nothing: who hears nothing knows nothing
+			return errNoAnswer
+		}
+		if err == nil {
+			op.Status, op.Attempt = t.Status.String(), t.Attempt
+			op.Outcome, err = outcomeOfTask(&t)
+		}
+		return err
+	})
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// outcomeOfTask returns what is known of the last run that has ended; "" while none has, or one has begun since.
+func outcomeOfTask(t *projection.Task) (string, error) {
+	switch {
+	case t.Status == projection.Success:
+		text, err := t.Result.JSON()
+		return "=" + string(text), err
+	case t.Status == projection.Failure && t.RunEnded:
+		return "!" + t.Error.Code, nil
+	}
+	return "", nil
+}
+
+// operate makes a call that changes a task.
+func (c *caller) operate(p *process, verb history.Verb, task string) history.Operation {
+	id := events.TaskID(task)
+	return c.do(p, history.Operation{Verb: verb, Task: task}, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+		switch verb {
+		case history.Cancel:
+			return p.client.Cancel(ctx, id, "")
+		case history.Retry:
+			return p.client.Retry(ctx, id)
+		case history.RunNow:
+			return p.client.RunNow(ctx, id)
+		case history.Delete:
+			return p.client.Delete(ctx, id)
+		case history.Suspend:
+			return p.client.Suspend(ctx, id)
+		case history.Resume:
+			return p.client.Resume(ctx, id)
+		}
+		panic("no command " + string(verb))
+	})
+}

@@ -1,0 +1,365 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"taskledger/integration/robustness/history"
+)
+
+const (
+	// faultsFrom and faultsUntil are when faults begin; a pair begins together.
+	faultsFrom  = 300 * time.Millisecond
+	faultsUntil = 9 * time.Second
+	minFaults   = 10
+	maxFaults   = 14
+)
+
+// fault is a kind of disturbance. inject makes it, waits, ends it, and says what shows that it bit.
+type fault struct {
+	kind   string
+	target func(*world) string // who may suffer only one of this kind at a time
+	inject func(w *world, target string) (proof string)
+}
+
+var kinds = []fault{
+	{"kill", someNode, (*world).killNode},
+	{"kill", someNode, (*world).killNode},
+	{"restart", someNode, (*world).restartNode},
+	{"freeze", someNode, (*world).freeze},
+	{"cut off from etcd", someone, (*world).cutFromEtcd},
+	{"one-way to etcd", someone, (*world).oneWay},
+	{"lease revoked early", someNode, (*world).expire},
+	{"leader change", everyone, (*world).changeLeader},
+	{"compacted under watchers", everyone, (*world).compact},
+	{"watch held", someone, (*world).holdWatch},
+	{"bus away", everyone, (*world).busAway},
+	{"cut off from the bus", someone, (*world).cutFromBus},
+	{"unruly bus", everyone, (*world).unrulyBus},
+	{"replies lost", someone, (*world).loseReplies},
+	{"requests lost", someone, (*world).loseRequests},
+	{"late copies", someone, (*world).copyLate},
+	{"slow etcd", someone, (*world).slowEtcd},
+	{"no space", everyone, (*world).noSpace},
+	{"clock step", someNode, (*world).stepClock},
+}
+
+func someNode(w *world) string { return fmt.Sprintf("node-%d", w.dice.n(nodes)) }
+
+func someone(w *world) string {
+	if w.dice.chance(0.25) {
+		return fmt.Sprintf("client-%d", w.dice.n(clients))
+	}
+	return someNode(w)
+}
+
+func everyone(*world) string { return "all" }
+
+// faults injects faults at drawn times, often in pairs, and returns when all have ended.
+func (w *world) faults() {
+	var all sync.WaitGroup
+	for n := minFaults + w.dice.n(maxFaults-minFaults+1); n > 0; {
+		at := w.dice.between(faultsFrom, faultsUntil)
+		together := min(n, 1+w.dice.n(2))
+		n -= together
+		for range together {
+			f := pick(w.dice, kinds...)
+			all.Go(func() {
+				time.Sleep(at)
+				w.suffer(f)
+			})
+		}
+	}
+	all.Wait()
+}
+
+// suffer injects a fault and records it, unless its like is in force.
+func (w *world) suffer(f fault) {
+	target := f.target(w)
+	release, ok := w.reserve(f.kind, target)
+	if !ok {
+		return
+	}
+	defer release()
+	from := w.record.now()
+	proof := f.inject(w, target)
+	w.record.fault(history.Fault{Kind: f.kind, Target: target, From: from, Until: w.record.now(), Proof: proof})
+}
+
+// reserve marks what a fault changes. A node that is down suffers nothing else.
+func (w *world) reserve(kind, target string) (release func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := kind + " " + target
+	if strings.HasPrefix(target, "node-") && w.node(target) == nil || w.busy[key] {
+		return nil, false
+	}
+	w.busy[key] = true
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.busy, key)
+	}, true
+}
+
+// node returns the node of the name, nil while it is down.
+func (w *world) node(name string) *process { return w.nodes[name[len(name)-1]-'0'] }
+
+// process returns the process of the name, nil while it is down.
+func (w *world) process(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.HasPrefix(name, "node-") {
+		return w.node(name)
+	}
+	return w.clients[name[len(name)-1]-'0']
+}
+
+// targets are the processes that a target means.
+func (w *world) targets(target string) []*process {
+	if target == "all" {
+		return w.everybody()
+	}
+	if p := w.process(target); p != nil {
+		return []*process{p}
+	}
+	return nil
+}
+
+// last lets a fault last.
+func (w *world) last(least, most time.Duration) { time.Sleep(w.dice.between(least, most)) }
+
+// takeDown takes a node out of the world; nil when it is out already.
+func (w *world) takeDown(name string) *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.node(name)
+	w.nodes[name[len(name)-1]-'0'] = nil
+	return p
+}
+
+// bringUp begins a node again.
+func (w *world) bringUp(name string) {
+	p, err := w.begin(name, true)
+	if err != nil {
+		w.problem("%v", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nodes[name[len(name)-1]-'0'] = p
+}
+
+// abandon allows that mail of a process stays: it could not remove it, or not for the faults. A sweep does, an hour later.
+func (w *world) abandon(p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.swept[p.port.mail()] = 0
+}
+
+func (w *world) killNode(target string) (proof string) {
+	p := w.takeDown(target)
+	if p == nil {
+		return ""
+	}
+	session := p.node.SessionID()
+	p.die()
+	w.abandon(p)
+	w.last(50*time.Millisecond, 4*time.Second)
+	w.bringUp(target)
+	if session == "" {
+		return ""
+	}
+	return "session " + session + " was left alone"
+}
+
+func (w *world) restartNode(target string) (proof string) {
+	p := w.takeDown(target)
+	if p == nil {
+		return ""
+	}
+	session := p.node.SessionID()
+	p.leave()
+	w.abandon(p)
+	w.last(10*time.Millisecond, time.Second)
+	w.bringUp(target)
+	if session == "" {
+		return ""
+	}
+	return "session " + session + " left"
+}
+
+// weather changes the ways of the targets for a while.
+func (w *world) weather(target string, h hit, least, most time.Duration, begin, end func(*weather)) (proof string) {
+	all := w.targets(target)
+	var tallies []*tally
+	for _, p := range all {
+		tallies = append(tallies, p.way.hits)
+	}
+	hits := since(h, tallies...)
+	for _, p := range all {
+		p.way.change(begin)
+	}
+	w.last(least, most)
+	for _, p := range all {
+		p.way.change(end)
+	}
+	return hits()
+}
+
+// freeze keeps a node from everybody for longer than its session lives; then what it had sent arrives.
+func (w *world) freeze(target string) (proof string) {
+	p := w.process(target)
+	if p == nil {
+		return ""
+	}
+	p.port.hush(true)
+	defer p.port.hush(false)
+	return w.weather(target, held, ttl, ttl+2*time.Second, func(is *weather) { is.held = true }, func(is *weather) { is.held = false })
+}
+
+func (w *world) cutFromEtcd(target string) (proof string) {
+	return w.weather(target, refused, 100*time.Millisecond, 4*time.Second,
+		func(is *weather) { is.away = true }, func(is *weather) { is.away = false })
+}
+
+func (w *world) oneWay(target string) (proof string) {
+	return w.weather(target, replyLost, 100*time.Millisecond, 4*time.Second,
+		func(is *weather) { is.oneWay = true }, func(is *weather) { is.oneWay = false })
+}
+
+func (w *world) holdWatch(target string) (proof string) {
+	return w.weather(target, watchHeld, 500*time.Millisecond, 5*time.Second,
+		func(is *weather) { is.watchHeld = true }, func(is *weather) { is.watchHeld = false })
+}
+
+func (w *world) loseReplies(target string) (proof string) {
+	return w.weather(target, replyLost, 500*time.Millisecond, 4*time.Second,
+		func(is *weather) { is.loseReply = 0.3 }, func(is *weather) { is.loseReply = 0 })
+}
+
+func (w *world) loseRequests(target string) (proof string) {
+	return w.weather(target, requestLost, 500*time.Millisecond, 4*time.Second,
+		func(is *weather) { is.loseRequest = 0.3 }, func(is *weather) { is.loseRequest = 0 })
+}
+
+func (w *world) copyLate(target string) (proof string) {
+	return w.weather(target, copied, time.Second, 4*time.Second,
+		func(is *weather) { is.copies = 0.4 }, func(is *weather) { is.copies = 0 })
+}
+
+func (w *world) slowEtcd(target string) (proof string) {
+	slow := w.dice.between(20*time.Millisecond, 700*time.Millisecond)
+	return w.weather(target, slowed, 500*time.Millisecond, 4*time.Second,
+		func(is *weather) { is.slow = slow }, func(is *weather) { is.slow = 0 })
+}
+
+// expire ends the lease of a node that goes on for a while.
+func (w *world) expire(target string) (proof string) {
+	p := w.process(target)
+	if p == nil {
+		return ""
+	}
+	session := p.node.SessionID()
+	for _, c := range w.etcd.History(1) {
+		if session != "" && c.Key == cluster+"/node/"+session && !c.Deleted {
+			p.way.change(func(is *weather) { is.watchHeld = true })
+			w.etcd.Expire(c.Lease)
+			w.last(10*time.Millisecond, time.Second)
+			p.way.change(func(is *weather) { is.watchHeld = false })
+			return "session " + session + " lost its lease"
+		}
+	}
+	return ""
+}
+
+// changeLeader leaves the cluster without a leader for a moment.
+func (w *world) changeLeader(target string) (proof string) {
+	w.etcd.BreakWatches(nil)
+	defer w.etcd.ElectLeader()
+	return w.weather(target, refused, 50*time.Millisecond, 1500*time.Millisecond,
+		func(is *weather) { is.away = true }, func(is *weather) { is.away = false })
+}
+
+// compact forgets what watchers that were cut off have not seen yet.
+func (w *world) compact(target string) (proof string) {
+	before := w.etcd.Revision()
+	held := w.weather(target, watchHeld, 300*time.Millisecond, time.Second,
+		func(is *weather) { is.watchHeld = true }, func(*weather) {})
+	w.etcd.BreakWatches(errAway)
+	revision := w.etcd.Revision()
+	_, err := w.clients[0].etcd.Compact(context.Background(), revision)
+	for _, p := range w.everybody() {
+		p.way.change(func(is *weather) { is.watchHeld = false })
+	}
+	if err != nil || revision == before || held == "" {
+		return ""
+	}
+	return fmt.Sprintf("compacted %d revisions, %s", revision-before, held)
+}
+
+func (w *world) noSpace(string) (proof string) {
+	var tallies []*tally
+	for _, p := range w.everybody() {
+		tallies = append(tallies, p.way.hits)
+	}
+	hits := since(noSpace, tallies...)
+	w.etcd.SetFull(true)
+	w.last(100*time.Millisecond, 2500*time.Millisecond)
+	w.etcd.SetFull(false)
+	return hits()
+}
+
+// ports changes the connections of the targets to the bus for a while.
+func (w *world) ports(target string, h hit, least, most time.Duration, begin, end func(*port)) (proof string) {
+	all := w.targets(target)
+	var tallies []*tally
+	for _, p := range all {
+		tallies = append(tallies, p.port.hits)
+	}
+	hits := since(h, tallies...)
+	for _, p := range all {
+		begin(p.port)
+	}
+	w.last(least, most)
+	for _, p := range all {
+		end(p.port)
+	}
+	return hits()
+}
+
+func (w *world) busAway(target string) (proof string) {
+	return w.ports(target, muffled, 200*time.Millisecond, 4*time.Second,
+		func(p *port) { p.disconnect(true) }, func(p *port) { p.disconnect(false) })
+}
+
+func (w *world) cutFromBus(target string) (proof string) {
+	return w.ports(target, muffled, 200*time.Millisecond, 4*time.Second,
+		func(p *port) { p.hush(true) }, func(p *port) { p.hush(false) })
+}
+
+func (w *world) unrulyBus(target string) (proof string) {
+	u := unruly{lose: pick(w.dice, 0, 0.1, 0.4), double: pick(w.dice, 0, 0.3), late: 0.2}
+	return w.ports(target, delayed, 500*time.Millisecond, 4*time.Second,
+		func(p *port) { p.bus.misbehave(u) }, func(p *port) { p.bus.misbehave(unruly{}) })
+}
+
+// stepClock lets a node's wall clock jump, and jump back.
+func (w *world) stepClock(target string) (proof string) {
+	p := w.process(target)
+	if p == nil {
+		return ""
+	}
+	hits := since(misread, p.hits)
+	step := pick(w.dice, -90*time.Second, -10*time.Second, -time.Second, time.Second, 8*time.Second, 15*time.Second)
+	p.ahead.Store(int64(step))
+	w.last(500*time.Millisecond, 5*time.Second)
+	p.ahead.Store(0)
+	if proof = hits(); proof != "" {
+		proof += fmt.Sprintf(", %s off", step)
+	}
+	return proof
+}

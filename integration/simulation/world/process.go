@@ -1,0 +1,114 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+)
+
+const (
+	// cluster is the prefix of all keys.
+	cluster = "t"
+	ttl     = 3 * time.Second
+)
+
+// process is what would be a process of its own: a node or a client, its connections, its clock.
+type process struct {
+	world *world
+	name  string
+	way   *way
+	port  *port
+	ahead atomic.Int64 // of its wall clock, nanoseconds
+	hits  *tally       // of its clock
+
+	killed    context.Context // ends when it is killed
+	kill      context.CancelFunc
+	etcd      *clientv3.Client
+	behaviors []engine.Behavior
+	node      *engine.Node   // nil in a client
+	client    *engine.Client // of a node: its own
+	stop      context.CancelFunc
+	ended     chan struct{} // closed when it has ended
+	err       error         // of its Run
+}
+
+// begin starts a node or a client, which goes on until it is stopped or killed. It tries until it can.
+func (w *world) begin(name string, isNode bool) (*process, error) {
+	p := &process{world: w, name: name, hits: newTally(), ended: make(chan struct{})}
+	p.killed, p.kill = context.WithCancel(context.Background())
+	p.way = newWay(w.dice, &w.late, p.killed)
+	p.port = w.bus.port(p.killed)
+	p.etcd = w.etcd.Connect(p.way)
+	p.behaviors = behaviors(p)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: p.etcd, Cluster: cluster, Shards: w.shards,
+		RequestTimeout: w.dice.between(300*time.Millisecond, 2*time.Second)})
+	if err == nil {
+		err = p.run(store, isNode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("begin %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
+	var run func(context.Context) error
+	if isNode {
+		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, Slots: 24, TTL: ttl,
+			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
+		if p.world.shelf != nil {
+			cfg.Archive = p.world.shelf
+		}
+		if p.node, err = engine.NewNode(cfg); err != nil {
+			return err
+		}
+		p.client, run = p.node.Client, p.node.Run
+	} else {
+		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.name, Now: p.now}
+		if p.world.shelf != nil {
+			cfg.Archive = p.world.shelf
+		}
+		if p.client, err = engine.NewClient(cfg); err != nil {
+			return err
+		}
+		run = p.client.Run
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go func() {
+		defer close(p.ended)
+		p.err = run(ctx)
+		_ = p.etcd.Close() // tells that its context ended
+	}()
+	return nil
+}
+
+// now is the process' wall clock.
+func (p *process) now() time.Time {
+	ahead := p.ahead.Load()
+	if ahead != 0 {
+		p.hits.add(misread)
+	}
+	return time.Now().Add(time.Duration(ahead))
+}
+
+// leave stops the process in order.
+func (p *process) leave() {
+	p.stop()
+	<-p.ended
+}
+
+// die ends the process as a crash would: from now on nothing that it does has an effect.
+func (p *process) die() {
+	p.kill()
+	p.node.Kill()
+	<-p.ended
+}
