@@ -30,8 +30,8 @@ var askers = sync.Pool{New: func() any {
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
 	w := askers.Get().(*asker)
-	if !r.send(shard, laneID, c, w.done) {
-		return answer{}, overloaded(shard)
+	if err := r.send(shard, laneID, c, w.done); err != nil {
+		return answer{}, err
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
 		return answer{}, ErrClosed

@@ -125,7 +125,7 @@ func (o *owner) answerGiven(d *decider) {
 func (o *owner) park(b delivery) {
 	c, ok := b.commands[0].(*offerCommand)
 	if !ok || len(b.commands) != 1 {
-		b.reply(b.batch, []answer{refused(answerInvalid, "an offer travels alone")})
+		b.reply(b.batch, []answer{refused(answerInvalid, "an offer travels alone")}, false)
 		return
 	}
 	if answers, done := o.decided(b.batch); done {
@@ -153,7 +153,7 @@ func (o *owner) park(b delivery) {
 	offer := *c
 	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
 	o.offers = append(o.offers, &parkedOffer{delivery: b, offerCommand: &offer})
-	b.reply(b.batch, nil)
+	b.reply(b.batch, nil, false)
 }
 
 // closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are given.

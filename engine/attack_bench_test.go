@@ -138,7 +138,7 @@ func (b *bench) put(l *letter, mailed bool) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.own.inbox.put(delivery{batch: copied, letter: mailed, reply: func(_ *batch, a []answer) { l.got = append(l.got, a) }})
+	b.own.inbox.put(delivery{batch: copied, letter: mailed, reply: func(_ *batch, a []answer, _ bool) { l.got = append(l.got, a) }})
 }
 
 // turn lets the owner take one turn, which must succeed.

@@ -97,39 +97,42 @@ func decodeBatch(data []byte) (*batch, error) {
 	return b, r.Close()
 }
 
-// encodeAnswerMessage writes what goes back to the sender of a batch; nil answers acknowledge that it has come.
-func encodeAnswerMessage(shard int, b *batch, answers []answer) []byte {
+// encodeAnswerMessage writes what goes back to the sender of a batch; nil answers acknowledge that it has come. recorded
+// tells that they are in the journal.
+func encodeAnswerMessage(shard int, b *batch, answers []answer, recorded bool) []byte {
 	var body []byte
 	if answers != nil {
 		body = encodeAnswers(answers)
 	}
 	w := wire.Writer{B: make([]byte, 0, len(body)+32)}
-	w.Array(4)
+	w.Array(5)
 	w.Uint(uint64(shard))
 	w.Uint(uint64(b.lane))
 	w.Uint(b.number)
 	w.Bytes(body)
+	w.Bool(recorded)
 	return w.B
 }
 
-func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, err error) {
+func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []answer, recorded bool, err error) {
 	r, err := scanned(data)
 	if err != nil {
-		return 0, 0, 0, nil, err
+		return 0, 0, 0, nil, false, err
 	}
-	r.ArrayOf(4)
+	r.ArrayOf(5)
 	shard64, lane64 := r.Uint(), r.Uint()
 	number = r.Uint()
 	body := r.View()
+	recorded = r.Bool()
 	if shard64 >= maxShards || lane64 >= uint64(laneCount) {
 		r.Fail("answer from shard %d, lane %d", shard64, lane64)
 	}
 	shard, laneID = int(shard64), uint8(lane64)
 	if err := r.Close(); err != nil {
-		return 0, 0, 0, nil, err
+		return 0, 0, 0, nil, false, err
 	}
 	if body != nil {
 		answers, err = decodeAnswers(body)
 	}
-	return shard, laneID, number, answers, err
+	return shard, laneID, number, answers, recorded, err
 }

@@ -106,6 +106,8 @@ func genCommand(t *rapid.T, op uint64) command {
 		return &explainCommand{genID.Draw(t, "task")}
 	case *planCommand:
 		return &planCommand{genText.Draw(t, "behavior"), genPayload.Draw(t, "params"), rapid.Bool().Draw(t, "merge"), genPayload.Draw(t, "stored")}
+	case *settleCommand:
+		return &settleCommand{rapid.Uint64().Draw(t, "number")}
 	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
@@ -202,8 +204,8 @@ func TestAnswers_AreReadAsWritten(t *testing.T) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, answers)
 		}
 		b := &batch{lane: rapid.Uint8Range(0, laneCount-1).Draw(t, "lane"), number: rapid.Uint64().Draw(t, "number")}
-		shard, lane, number, message, err := decodeAnswerMessage(encodeAnswerMessage(200, b, answers))
-		if err != nil || shard != 200 || lane != b.lane || number != b.number || !reflect.DeepEqual(message, got) {
+		shard, lane, number, message, recorded, err := decodeAnswerMessage(encodeAnswerMessage(200, b, answers, true))
+		if err != nil || shard != 200 || lane != b.lane || number != b.number || !recorded || !reflect.DeepEqual(message, got) {
 			t.Fatalf("message read as %d, %d, %d, %+v, %v", shard, lane, number, message, err)
 		}
 	})
@@ -211,7 +213,7 @@ func TestAnswers_AreReadAsWritten(t *testing.T) {
 
 func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
 	for _, answers := range [][]answer{nil, {}} {
-		_, _, _, got, err := decodeAnswerMessage(encodeAnswerMessage(1, &batch{number: 1}, answers))
+		_, _, _, got, _, err := decodeAnswerMessage(encodeAnswerMessage(1, &batch{number: 1}, answers, false))
 		if err != nil || (got == nil) != (answers == nil) {
 			t.Errorf("%#v is read as %#v, %v", answers, got, err)
 		}
@@ -401,15 +403,17 @@ type answerMessage struct {
 	lane    uint8
 	number  uint64
 	answers []answer
+
+	recorded bool
 }
 
 func decodeMessage(data []byte) (m answerMessage, err error) {
-	m.shard, m.lane, m.number, m.answers, err = decodeAnswerMessage(data)
+	m.shard, m.lane, m.number, m.answers, m.recorded, err = decodeAnswerMessage(data)
 	return m, err
 }
 
 func FuzzDecodeAnswerMessage(f *testing.F) {
 	fuzzed(f, decodeMessage, func(m answerMessage) []byte {
-		return encodeAnswerMessage(m.shard, &batch{lane: m.lane, number: m.number}, m.answers)
-	}, encodeAnswerMessage(3, &batch{lane: 1, number: 9}, nil), encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}, {text: "x"}}))
+		return encodeAnswerMessage(m.shard, &batch{lane: m.lane, number: m.number}, m.answers, m.recorded)
+	}, encodeAnswerMessage(3, &batch{lane: 1, number: 9}, nil, false), encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}, {text: "x"}}, true))
 }

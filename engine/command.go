@@ -204,6 +204,8 @@ func newCommand(op uint64) command {
 		return new(explainCommand)
 	case 15:
 		return new(planCommand)
+	case 16:
+		return new(settleCommand)
 	}
 	return nil
 }

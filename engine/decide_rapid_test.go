@@ -73,7 +73,7 @@ func (m *shardMachine) deliver(s *laneState, i int) {
 	if err != nil {
 		m.t.Fatalf("batch: %v", err)
 	}
-	m.pending[b.lane] = append(m.pending[b.lane], delivery{batch: b, reply: func(b *batch, answers []answer) { m.hear(b, answers) }})
+	m.pending[b.lane] = append(m.pending[b.lane], delivery{batch: b, reply: func(b *batch, answers []answer, _ bool) { m.hear(b, answers) }})
 }
 
 // hear takes an answer. The answer to a batch that caused events is the same for ever.
@@ -131,7 +131,7 @@ func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 	}
 	m.commit()
 	for _, r := range o.turnOf.replies {
-		r.reply(r.batch, r.answers)
+		r.reply(r.batch, r.answers, true)
 	}
 }
 

@@ -13,7 +13,7 @@ const lookEvery = 50 * time.Millisecond
 // return, shards handed over. ctx is the session's; its end cuts everything short.
 func (m *member) drain(ctx context.Context) {
 	m.draining.Store(true)
-	if err := m.store.Update(ctx, m.session, m.key()); err != nil {
+	if err := m.tellDraining(ctx); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
 	m.exec.drain()
@@ -27,6 +27,13 @@ func (m *member) drain(ctx context.Context) {
 	// What was given to an offer whose answer got lost is released by now. The end of the session would make it Lost.
 	m.waitForOwners(ctx, told)
 	m.place.giveAll(ctx)
+}
+
+// tellDraining gives up after the TTL: a full store may take no write for long.
+func (m *member) tellDraining(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.ttl)
+	defer cancel()
+	return m.store.Update(ctx, m.session, m.key())
 }
 
 // waitForOwners waits until answered is closed, for the TTL at most, and not in vain: the owners that have not answered

@@ -80,7 +80,7 @@ func (p *post) reported() (all []command) {
 		m := p.inbox.take(&mail{})
 		for _, d := range m.lanes[laneWork] {
 			all = append(all, d.commands...)
-			d.reply(d.batch, make([]answer, len(d.commands)))
+			d.reply(d.batch, make([]answer, len(d.commands)), true)
 			again = true
 		}
 	}

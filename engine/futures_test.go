@@ -45,7 +45,7 @@ func (w *waiters) questions(a answer) (all []*awaitCommand) {
 				all = append(all, c.(*awaitCommand))
 				answers[i] = a
 			}
-			d.reply(d.batch, answers)
+			d.reply(d.batch, answers, true)
 			again = true
 		}
 	}

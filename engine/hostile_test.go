@@ -90,7 +90,7 @@ func entryPoints() []entryPoint {
 	answers := encodeAnswers([]answer{{}, refused(answerState, "no"), {data: []byte{1}, joined: true, run: 3}})
 	all := []entryPoint{
 		pointAt("answers", answers, decodeAnswers),
-		pointAt("answer message", encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}}), decodeMessage),
+		pointAt("answer message", encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}}, true), decodeMessage),
 		pointAt("outcomes", outcomes.B, decodeOutcomes),
 		pointAt("assignments", assignments.B, decodeAssignments),
 		pointAt("names", encodeNames([]attemptName{{"a", 1}, {"b", 2}}), decodeNames),

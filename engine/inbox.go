@@ -10,8 +10,8 @@ import (
 // and never blocks.
 type delivery struct {
 	*batch
-	reply  func(b *batch, answers []answer)
-	letter bool // it came through the store
+	reply  func(b *batch, answers []answer, recorded bool) // recorded: the answers are in the journal
+	letter bool                                            // it came through the store
 }
 
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
@@ -152,6 +152,7 @@ func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
 		f := h.r.nextFlight(l, h.shard, laneID)
 		l.mu.Unlock()
 		if f != nil {
+			f.copies.Add(1)
 			lanes[laneID] = append(lanes[laneID], delivery{batch: f.batch, reply: h.r.replyHere(h.shard)})
 		}
 	}

@@ -196,7 +196,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		o.abandon()
 		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.err)
 	}
-	if len(o.entry.Entry.Events) > 0 {
+	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
 		if err := o.commit(ctx); err != nil {
 			o.abandon()
 			return err
@@ -232,15 +232,37 @@ func (o *owner) commit(ctx context.Context) error {
 // append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
 // no space: what runs can be completed once there is some.
 func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
-	for {
-		one, cancel := context.WithTimeout(ctx, o.m.ttl)
-		revision, err := o.m.store.Append(one, o.ownership, o.head, data)
-		cancel()
-		if !errors.Is(err, ErrFull) || ctx.Err() != nil {
-			return revision, err
-		}
+	revision, err := o.tryAppend(ctx, data)
+	for errors.Is(err, ErrFull) && ctx.Err() == nil {
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
+		tried := make(chan struct{})
+		go func() {
+			defer close(tried)
+			revision, err = o.tryAppend(ctx, data)
+		}()
+		o.refuseUntil(tried)
+	}
+	return revision, err
+}
+
+func (o *owner) tryAppend(ctx context.Context, data []byte) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
+	defer cancel()
+	return o.m.store.Append(ctx, o.ownership, o.head, data)
+}
+
+// refuseUntil answers new submits, until done is closed, before their senders try other ways: of a batch that was sent twice
+// a refusal counts only when it can be recorded.
+func (o *owner) refuseUntil(done <-chan struct{}) {
+	ticker := time.NewTicker(busPatience / 4)
+	defer ticker.Stop()
+	for {
 		o.refuseNew()
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+		}
 	}
 }
 
@@ -261,7 +283,7 @@ func (o *owner) refuseNew() {
 			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
 		}
 		o.remember(projection.SenderLane{Sender: d.sender, Lane: d.lane}, d.number, answers)
-		d.reply(d.batch, answers)
+		d.reply(d.batch, answers, false)
 	}
 	in.lanes[laneSubmit] = rest
 	for lane := range in.lanes {
@@ -294,10 +316,13 @@ func (o *owner) abandon() {
 func (o *owner) perform(queries []delivery) {
 	t := &o.turnOf
 	for i := range t.replies {
-		t.replies[i].reply(t.replies[i].batch, t.replies[i].answers)
+		r := &t.replies[i]
+		if recorded := o.recorded(r.batch); recorded || o.m.mayRead() { // else the session may be over, and a later owner decides
+			r.reply(r.batch, r.answers, recorded)
+		}
 	}
 	for _, offer := range t.given {
-		offer.reply(offer.batch, o.assignments(offer.names))
+		offer.reply(offer.batch, o.assignments(offer.names), true)
 	}
 	for i := range t.starts {
 		o.m.exec.launch(o.m, o.ownership.Shard, t.starts[i])
@@ -375,8 +400,17 @@ func (o *owner) decided(b *batch) (answers []answer, done bool) {
 	return answers, true
 }
 
+// recorded reports whether the journal holds that a batch was decided, and how.
+func (o *owner) recorded(b *batch) bool {
+	row := o.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
+	return row != nil && row.Number == b.number
+}
+
 // decideBatch decides every command of a batch. A batch without events leaves no trace in the entry.
 func (o *owner) decideBatch(d *decider, b *batch) []answer {
+	if c := b.settles(); c != nil {
+		return o.settle(b, c)
+	}
 	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
 	answers := make([]answer, len(b.commands))
 	if o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil {

@@ -36,16 +36,16 @@ func (o *owner) query(d delivery) {
 		}
 	}
 	if len(later) == 0 {
-		d.reply(d.batch, answers)
+		d.reply(d.batch, answers, false)
 		return
 	}
-	d.reply(d.batch, nil)
+	d.reply(d.batch, nil, false)
 	o.m.spawn(func(ctx context.Context) {
 		for _, read := range later {
 			read(ctx)
 		}
 		if ctx.Err() == nil {
-			d.reply(d.batch, answers)
+			d.reply(d.batch, answers, false)
 		}
 	})
 }

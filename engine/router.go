@@ -63,10 +63,16 @@ type call struct {
 	since   time.Duration // on the monotonic clock
 }
 
-// full reports that submits take no place behind those that wait.
-func (l *lane) full(now time.Duration) bool {
+// refusesLocked returns why submits take no place behind those that wait; nil when they do.
+func (l *lane) refusesLocked(shard int, now time.Duration) error {
 	n := len(l.waiting)
-	return n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait
+	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait {
+		return overloaded(shard)
+	}
+	if f := l.flight; f != nil && f.told != nil && f.told[0].code == answerOverload { // as those before, which nothing can settle yet
+		return f.told[0].err("")
+	}
+	return nil
 }
 
 // flight is a batch under way.
@@ -77,7 +83,9 @@ type flight struct {
 	calls   []call
 	began   time.Time
 	sent    time.Time // last
-	patient bool      // acknowledged, or posted: wait longer before the next try
+	copies  atomic.Int32
+	told    []answer // of a flight that settles another: what was answered to that one
+	patient bool     // acknowledged, or posted: wait longer before the next try
 }
 
 func newFlight(shard int, b *batch, calls []call) *flight {
@@ -94,21 +102,23 @@ func newRouter(sender, principal string, shards int, bus Bus, store Store, log *
 	return r
 }
 
-// send queues a command. done is called once, from a goroutine that must not be blocked. It returns false, and done is
-// never called, when too many wait already.
-func (r *router) send(shard int, laneID uint8, c command, done func(answer, error)) bool {
+// send queues a command. done is called once, from a goroutine that must not be blocked. An error, of the submit lane alone,
+// means that nothing was sent, and done is never called.
+func (r *router) send(shard int, laneID uint8, c command, done func(answer, error)) error {
 	l := &r.lanes[shard][laneID]
 	now := time.Since(clockBase)
 	l.mu.Lock()
-	if laneID == laneSubmit && l.full(now) {
-		l.mu.Unlock()
-		return false
+	if laneID == laneSubmit {
+		if err := l.refusesLocked(shard, now); err != nil {
+			l.mu.Unlock()
+			return err
+		}
 	}
 	l.waiting = append(l.waiting, call{c, done, now})
 	if in := r.ownerHere(shard, laneID); in != nil {
 		l.mu.Unlock()
 		in.ring()
-		return true
+		return nil
 	}
 	if (laneID == laneSubmit || laneID == laneWork) && l.flight == nil && !l.yielding {
 		// The first command of a batch lets whoever is ready to run add to it.
@@ -124,7 +134,7 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 	}
 	l.mu.Unlock()
 	r.dispatch(f)
-	return true
+	return nil
 }
 
 // nextFlight makes a batch of what waits, if none is under way.
@@ -153,10 +163,12 @@ func (r *router) dispatch(f *flight) {
 		return
 	}
 	if in, ok := r.owners.Load(f.shard); ok {
+		f.copies.Add(1)
 		in.(*inbox).put(delivery{batch: f.batch, reply: r.replyHere(f.shard)})
 		return
 	}
 	if r.bus != nil && r.connected.Load() {
+		f.copies.Add(1)
 		if err := r.bus.Publish(shardSubject(f.shard), r.replySubject(f), f.bytes()); err == nil {
 			return
 		}
@@ -164,8 +176,10 @@ func (r *router) dispatch(f *flight) {
 	r.post(f)
 }
 
-func (r *router) replyHere(shard int) func(*batch, []answer) {
-	return func(b *batch, answers []answer) { r.answered(shard, b.lane, b.number, answers) }
+func (r *router) replyHere(shard int) func(*batch, []answer, bool) {
+	return func(b *batch, answers []answer, recorded bool) {
+		r.answered(shard, b.lane, b.number, answers, recorded)
+	}
 }
 
 func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
@@ -191,8 +205,9 @@ func (r *router) post(f *flight) {
 	}
 }
 
-// answered takes the answers to a batch; nil acknowledges it. Answers to earlier batches come too late and are dropped.
-func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer) {
+// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
+// batches come too late and are dropped.
+func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer, recorded bool) {
 	if laneID == laneOffer {
 		if r.offers != nil {
 			r.offers.answered(shard, number, answers)
@@ -211,9 +226,15 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		l.mu.Unlock()
 		return
 	}
-	if len(answers) != len(f.calls) {
+	if next := l.settlesLocked(f, answers, recorded); next != nil {
 		l.mu.Unlock()
-		r.log.Error("answer does not fit its batch", "shard", shard, "lane", laneID, "number", number, "answers", len(answers), "commands", len(f.calls))
+		r.dispatch(next)
+		return
+	}
+	answers, ok := f.settled(answers)
+	if !ok || len(answers) != len(f.calls) {
+		l.mu.Unlock()
+		r.log.Error("answer does not fit its batch", "shard", shard, "lane", laneID, "number", number, "answers", len(answers), "calls", len(f.calls))
 		return
 	}
 	l.flight = nil
@@ -228,8 +249,8 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	for i, c := range f.calls {
 		switch {
 		case answers[i].code == answerTryAgain:
-			if !r.send(shard, laneID, c.command, c.done) && c.done != nil {
-				c.done(answer{}, overloaded(shard))
+			if err := r.send(shard, laneID, c.command, c.done); err != nil && c.done != nil {
+				c.done(answer{}, err)
 			}
 			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.done != nil { // as in ask
 				c.done(answer{}, ErrClosed)
@@ -420,13 +441,14 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f {
 				continue
 			}
+			f.copies.Add(1)
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
 			if err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			}
-			r.answered(f.shard, f.batch.lane, f.batch.number, nil)
+			r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
 		}
 	}
 }
@@ -490,12 +512,12 @@ func (r *router) flightOf(shard int, laneID uint8, number uint64) *flight {
 
 // receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
 func (r *router) receive(data []byte) (shard int, ok bool) {
-	shard, laneID, number, answers, err := decodeAnswerMessage(data)
+	shard, laneID, number, answers, recorded, err := decodeAnswerMessage(data)
 	if err != nil || shard >= len(r.lanes) {
 		r.log.Warn("answer message cannot be read", "err", err)
 		return 0, false
 	}
-	r.answered(shard, laneID, number, answers)
+	r.answered(shard, laneID, number, answers, recorded)
 	return shard, true
 }
 

@@ -88,7 +88,7 @@ type result struct {
 func (w *ways) ask(name string) chan result {
 	w.Helper()
 	got := make(chan result, 2)
-	if !w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, func(a answer, err error) { got <- result{a, err} }) {
+	if w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, func(a answer, err error) { got <- result{a, err} }) != nil {
 		w.Fatalf("%s was refused", name)
 	}
 	return got
@@ -142,7 +142,7 @@ func (w *ways) want(when string, bus, store int) *batch {
 
 // reply answers a batch over the bus; nil acknowledges it.
 func (w *ways) reply(b *batch, answers []answer) {
-	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers)})
+	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, true)})
 	synctest.Wait()
 }
 
@@ -263,7 +263,7 @@ func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 				spoil(w)
 				got := w.ask("one")
 				first := w.want("at once", 0, 1)
-				w.receive(encodeAnswerMessage(wayShard, first, []answer{{run: 1}}))
+				w.receive(encodeAnswerMessage(wayShard, first, []answer{{run: 1}}, true))
 				w.wantResult(got, 1, nil)
 			})
 		})
@@ -285,7 +285,7 @@ func TestRouter_OwnerInThisProcessIsReachedByACall(t *testing.T) {
 		w.same(first, d.batch)
 		time.Sleep(time.Minute)
 		w.want("while the owner is here", 0, 0)
-		d.reply(d.batch, []answer{{run: 4}})
+		d.reply(d.batch, []answer{{run: 4}}, true)
 		w.wantResult(got, 4, nil)
 		w.serveHere(wayShard, nil)
 		w.ask("two")
@@ -304,7 +304,7 @@ func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
 		w.reply(first, []answer{})
 		w.reply(first, []answer{{}, {}})
 		w.onMessage(Message{Data: []byte("garbled")})
-		w.onMessage(Message{Data: encodeAnswerMessage(200, first, []answer{{}})})
+		w.onMessage(Message{Data: encodeAnswerMessage(200, first, []answer{{}}, true)})
 		w.wantSilence(got)
 		w.reply(first, []answer{{run: 1}})
 		w.wantResult(got, 1, nil)
@@ -384,7 +384,7 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		for range maxWaiting + 1 { // one is under way
-			if !w.send(wayShard, laneSubmit, &infoCommand{}, nil) {
+			if w.send(wayShard, laneSubmit, &infoCommand{}, nil) != nil {
 				t.Fatal("refused below the limit")
 			}
 		}
@@ -393,7 +393,7 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 			t.Errorf("%v, want an OverloadError", err)
 		}
 		for range maxWaiting + 2 {
-			if !w.send(wayShard, laneWork, &infoCommand{}, nil) {
+			if w.send(wayShard, laneWork, &infoCommand{}, nil) != nil {
 				t.Fatal("an outcome was refused")
 			}
 		}
@@ -404,7 +404,7 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		submit := func() bool { return w.send(wayShard, laneSubmit, &infoCommand{}, nil) }
+		submit := func() bool { return w.send(wayShard, laneSubmit, &infoCommand{}, nil) == nil }
 		tried := w.ask("first")
 		first := w.want("first", 1, 0)
 		for range fewWaiting {
@@ -417,7 +417,7 @@ func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 		if submit() {
 			t.Error("taken behind a long wait")
 		}
-		if !w.send(wayShard, laneWork, &infoCommand{}, nil) {
+		if w.send(wayShard, laneWork, &infoCommand{}, nil) != nil {
 			t.Error("an outcome was refused")
 		}
 		w.reply(first, []answer{{}})
@@ -476,8 +476,8 @@ func TestRouter_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("a")
 		first := w.want("at once", 1, 0)
-		if !w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, func(answer, error) { w.failAll() }) {
-			t.Fatal("b was refused")
+		if err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, func(answer, error) { w.failAll() }); err != nil {
+			t.Fatal(err)
 		}
 		again := w.ask("c")
 		w.reply(first, []answer{{run: 1}})

@@ -22,8 +22,8 @@ func (m *member) serveShard(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
 			return
 		}
-		o.inbox.put(delivery{batch: b, reply: func(b *batch, answers []answer) {
-			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers))
+		o.inbox.put(delivery{batch: b, reply: func(b *batch, answers []answer, recorded bool) {
+			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers, recorded))
 		}})
 	})
 	if err != nil && ctx.Err() == nil {
@@ -43,12 +43,12 @@ func (m *member) readLetters(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		o.inbox.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer) {
+		o.inbox.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer, recorded bool) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}
 			m.spawn(func(ctx context.Context) {
-				if err := m.store.Answer(ctx, l, encodeAnswerMessage(l.Shard, b, answers)); err != nil && ctx.Err() == nil {
+				if err := m.store.Answer(ctx, l, encodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
 					m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
 				}
 			})

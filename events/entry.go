@@ -135,8 +135,9 @@ func (b *Builder) Add(ev Event) *Event {
 // an entry could be committed and never be read again.
 func (b *Builder) Seal() ([]byte, error) {
 	e := &b.Entry
-	if len(e.Events) == 0 || len(e.Events) > MaxEntryEvents {
-		return nil, fmt.Errorf("entry %d of shard %d: %d events, want 1 to %d", e.Number, e.Shard, len(e.Events), MaxEntryEvents)
+	if len(e.Events)+len(e.Origins) == 0 || len(e.Events) > MaxEntryEvents {
+		return nil, fmt.Errorf("entry %d of shard %d: %d events, want %d at most, or %d origins, want one at least",
+			e.Number, e.Shard, len(e.Events), MaxEntryEvents, len(e.Origins))
 	}
 	for i := range e.Events {
 		if err := e.Events[i].check(len(e.Origins)); err != nil {
@@ -202,10 +203,12 @@ func decode(data []byte) (*Entry, error) {
 		return nil, fmt.Errorf("head: %w", err)
 	}
 	n := r.Array()
-	if n == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
+	if n+len(e.Origins) == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
 		return nil, fmt.Errorf("array of %d headers and payloads", n)
 	}
-	e.Events = make([]Event, n/2)
+	if n > 0 {
+		e.Events = make([]Event, n/2)
+	}
 	digests := make([]byte, 0, n/2*len(e.Hash))
 	var scratch wire.Writer
 	for i := range e.Events {

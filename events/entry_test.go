@@ -231,3 +231,33 @@ func TestBuilder_AddFillsInWhatTheEntryKnows(t *testing.T) {
 		t.Errorf("answers %q, %v, want those set after AddOrigin", e.Origins[0].Answers, err)
 	}
 }
+
+func TestEntry_WithOriginsAloneIsReadAsWritten(t *testing.T) {
+	var b events.Builder
+	b.Reset(events.Entry{Shard: 1, Number: 1, Epoch: 7, Owner: "owner", Time: 9})
+	b.AddOrigin(events.Origin{Sender: "c-1", Number: 3})
+	b.SetAnswers([]byte{1})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := events.Decode(data)
+	if err != nil || len(e.Events) != 0 || len(e.Origins) != 1 || e.Origins[0].Number != 3 || e.Hash != b.Entry.Hash {
+		t.Errorf("read as %+v, %v", e, err)
+	}
+	x, err := events.NewExcerpt(data, func(*events.Event) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opened, err := x.Open(); err != nil || opened.Hash != e.Hash {
+		t.Errorf("excerpt opens as %+v, %v", opened, err)
+	}
+}
+
+func TestEntry_WithNothingIsRefused(t *testing.T) {
+	var b events.Builder
+	b.Reset(events.Entry{Shard: 1, Number: 1})
+	if data, err := b.Seal(); err == nil {
+		t.Errorf("sealed as %x", data)
+	}
+}

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func operate(do operation) command { return &operateCommand{Task: "x", Do: do} }
+
+// A command is refused, and one copy of it is still under way when the shard has another owner and the command would be
+// legal.
+func TestSettle_RefusedBatchIsNotDecidedByTheNextOwner(t *testing.T) {
+	b := newBench(t, -1)
+	refused := b.next("sender", laneSubmit, operate(doCancel))
+	b.deliver(refused)
+	b.turn()
+	settle := b.next("sender", laneSubmit, &settleCommand{refused.batch.number})
+	b.deliver(settle)
+	b.turn()
+	b.takeOver()
+	scheduled(b)
+	written := b.sealed()
+	b.deliver(refused)
+	b.turn()
+	if task := b.task(); b.sealed() != written || task.Final() {
+		t.Errorf("decided after all: events are %s", b.kinds())
+	}
+	if len(refused.got) != 1 || refused.got[0][0].code != answerNotFound || len(settle.got) != 1 || settle.got[0][0].data != nil {
+		t.Errorf("answers are %+v and %+v, want one refusal, and that nothing is recorded", refused.got, settle.got)
+	}
+}
+
+// The owner that refused was none any more; the one that is decides a copy.
+func TestSettle_TellsWhatAnotherOwnerDecided(t *testing.T) {
+	b := newBench(t, -1)
+	scheduled(b)
+	cancel := b.next("sender", laneSubmit, operate(doCancel))
+	b.deliver(cancel)
+	b.turn()
+	b.takeOver()
+	settle := b.next("sender", laneSubmit, &settleCommand{cancel.batch.number})
+	b.deliver(settle)
+	b.turn()
+	if len(settle.got) != 1 || len(settle.got[0]) != 1 {
+		t.Fatalf("answers are %+v", settle.got)
+	}
+	if of, err := decodeAnswers(settle.got[0][0].data); err != nil || len(of) != 1 || of[0].code != answerOK || of[0].life != b.task().Created {
+		t.Errorf("settled as %+v, %v; want what was decided", of, err)
+	}
+}
+
+func TestRouter_RefusalOfABatchSentOnceIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("a")
+		w.answer(w.want("at once", 1, 0), false, answer{code: answerNotFound})
+		if r := <-got; r.code != answerNotFound {
+			t.Errorf("told %+v", r)
+		}
+	})
+}
+
+func TestRouter_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
+	for name, settled := range map[string]struct {
+		answer answer
+		want   answerCode
+	}{
+		"never decided":      {answer{}, answerNotFound},
+		"decided by another": {answer{data: encodeAnswers([]answer{{run: 7}})}, answerOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWays(t, true)
+				got := w.ask("a")
+				first := w.want("at once", 1, 0)
+				time.Sleep(2 * busPatience)
+				w.want("unanswered", 0, 1)
+				w.answer(first, false, answer{code: answerNotFound})
+				select {
+				case r := <-got:
+					t.Fatalf("told %+v while a letter lies there", r)
+				default:
+				}
+				settling := w.want("to be settled", 1, 0)
+				if c := settling.settles(); c == nil || c.Number != first.number || settling.number != first.number+1 {
+					t.Fatalf("batch %d is %+v, want one that settles %d", settling.number, settling.commands, first.number)
+				}
+				w.answer(settling, true, settled.answer)
+				if r := <-got; r.code != settled.want {
+					t.Errorf("told %+v, want code %d", r, settled.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRouter_RecordedAnswerToABatchSentTwiceIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("a")
+		first := w.want("at once", 1, 0)
+		time.Sleep(2 * busPatience)
+		w.want("unanswered", 0, 1)
+		w.answer(first, true, answer{run: 1})
+		if r := <-got; r.run != 1 {
+			t.Errorf("told %+v", r)
+		}
+	})
+}
+
+// The store is full: nothing can be recorded, and so nothing settled.
+func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("a")
+		first := w.want("at once", 1, 0)
+		time.Sleep(2 * busPatience)
+		w.want("unanswered", 0, 1)
+		w.answer(first, false, overload("%s", fullStore))
+		settling := w.want("to be settled", 1, 0)
+		err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, nil)
+		var refused *OverloadError
+		if !errors.As(err, &refused) || refused.Cause != fullStore {
+			t.Errorf("a further submit: %v", err)
+		}
+		w.answer(settling, true, answer{})
+		if r := <-got; r.code != answerOverload {
+			t.Errorf("told %+v", r)
+		}
+		w.ask("c")
+		w.want("settled", 1, 0)
+	})
+}
+
+// answer answers a batch over the bus.
+func (w *ways) answer(b *batch, recorded bool, answers ...answer) {
+	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
+	synctest.Wait()
+}
