@@ -219,7 +219,7 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 // the shard to another node is no more than that.
 func (p *placement) fail(ctx context.Context, shard int, err error) {
 	switch {
-	case errors.Is(err, events.ErrDamaged), errors.Is(err, projection.ErrChain), isTransition(err):
+	case isDamage(err):
 		p.mu.Lock()
 		p.broken[shard] = err.Error()
 		p.mu.Unlock()
@@ -232,9 +232,10 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 	}
 }
 
-func isTransition(err error) bool {
+// isDamage reports that what is stored makes no sense.
+func isDamage(err error) bool {
 	var t *projection.TransitionError
-	return errors.As(err, &t)
+	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.As(err, &t)
 }
 
 // serve reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until

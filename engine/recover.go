@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/projection"
 )
+
+// archiveRetry is the pause after an archive that is needed could not be read.
+const archiveRetry = time.Second
 
 // loaded is a shard's state after the entry head, and what is to be known to go on from there.
 type loaded struct {
@@ -54,10 +58,29 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		}
 		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
 		have = newLoaded(shard, pointer, pointer.Kept)
-		if err := have.replay(whole.Read(ctx, shard, 1)); err != nil && ctx.Err() == nil {
+		err = have.replay(whole.Read(ctx, shard, 1))
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return have, ctx.Err()
+		case errors.Is(err, ErrTrimmed), isDamage(err):
 			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, nor all its entries: %w", events.ErrDamaged, shard, err)
 		}
-		return have, ctx.Err()
+		m.log.ErrorContext(ctx, "the archive, which alone holds the shard's entries, cannot be read now", "shard", shard, "err", err)
+		if !pause(ctx, archiveRetry) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// pause waits for d, and reports false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -203,6 +203,21 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	}
 }
 
+// The archive alone holds what the shard was, and is away when its next owner asks first.
+func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "archive")
+	for _, s := range g.load(t).Kept {
+		g.change(t, partKey(s), flip)
+	}
+	g.archive.until.Store(3)
+	g.archive.away.Store(true)
+	wantServed(t, g.node(t))
+	if g.archive.away.Load() {
+		t.Error("the archive was not asked")
+	}
+}
+
 func wantQuarantined(t *testing.T, n *engine.Node) {
 	t.Helper()
 	asked, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -21,6 +21,7 @@ import (
 // shelf is an archive in memory, which can be made to fail.
 type shelf struct {
 	away     atomic.Bool
+	until    atomic.Int64              // so many questions were asked in vain while away; 0 = for ever
 	why      error                     // of what is asked while it is away
 	archived atomic.Pointer[time.Time] // first
 
@@ -35,6 +36,9 @@ var errAway = errors.New("the archive is away")
 
 func (a *shelf) err() error {
 	if a.away.Load() {
+		if a.until.Add(-1) == 0 {
+			a.away.Store(false)
+		}
 		return a.why
 	}
 	return nil
