@@ -168,6 +168,25 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	}
 }
 
+func TestDrain_EndsWhileTheStoreIsFull(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	n := c.StartNode("a", nil, newJob(engine.Policy{}))
+	fillStore(t, c)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		n.Stop()
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(10 * c.TTL()):
+		t.Error("the node does not stop")
+		emptyStore(t, c)
+		<-stopped
+	}
+}
+
 // fillStore writes until the alarm is raised.
 func fillStore(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()
