@@ -208,18 +208,30 @@ func outcomeAnswer(o outcome) answer {
 
 // searchBack follows a task's events back to the end of a run.
 func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) answer {
-	attempt := t.Attempt
+	attempt, ended := t.Attempt, t.Runs // after the event that is looked at
+	dropped := false                    // the retry that was promised before
 	for ref := t.Last; ref != 0; {
 		ev, err := eventAt(ctx, o.m.records(), o.ownership.Shard, ref)
 		if err != nil {
 			return o.unread(ctx, err)
 		}
-		if out, ok := endOfRun(ev, t.Created); ok && out.run == run {
+		out, ends := endOfRun(ev, t.Created)
+		switch b := ev.Body.(type) {
+		case *events.Rescheduled:
+			dropped = dropped || b.At == 0
+		case *events.Failed:
+			if !ends && dropped {
+				out.run, ends = ended, true
+			}
+		case *events.Started:
+			attempt, dropped = b.Attempt-1, false
+		}
+		if ends && out.run == run {
 			out.attempt = attempt
 			return outcomeAnswer(out)
 		}
-		if started, ok := ev.Body.(*events.Started); ok {
-			attempt = started.Attempt - 1
+		if ends {
+			ended, dropped = out.run-1, false
 		}
 		ref = ev.Prev
 	}
@@ -233,7 +245,8 @@ func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 		return tryLater(ctx)
 	}
 	defer o.searches.Delete(*c)
-	var attempt uint32
+	var attempt, ended uint32
+	var promised *outcome // a failure whose retry is to come
 	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
 		if err != nil {
 			return o.unread(ctx, err)
@@ -247,12 +260,24 @@ func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 			if ev.Task != c.Task || ev.Position.Ref < c.Life {
 				continue
 			}
-			if b, ok := ev.Body.(*events.Started); ok {
-				attempt = b.Attempt
+			out, ends := endOfRun(ev, c.Life)
+			switch b := ev.Body.(type) {
+			case *events.Started:
+				attempt, promised = b.Attempt, nil
+			case *events.Failed:
+				promised = &out
+			case *events.Rescheduled:
+				if b.At == 0 && promised != nil && promised.run == 0 {
+					out, ends = *promised, true
+					out.run = ended + 1
+				}
 			}
-			if out, ok := endOfRun(ev, c.Life); ok && (out.run >= c.Run || out.status == 0) {
+			if ends && (out.run >= c.Run || out.status == 0) {
 				out.attempt = attempt
 				return outcomeAnswer(out)
+			}
+			if ends {
+				ended = out.run
 			}
 		}
 	}
@@ -271,7 +296,8 @@ func (o *owner) unread(ctx context.Context, err error) answer {
 	return tryLater(ctx)
 }
 
-// endOfRun reads the outcome from an event alone.
+// endOfRun reads the outcome from an event alone. It does not see that a retry which was promised is taken away, by a
+// Rescheduled to never: then the failure before it was the end of the run.
 func endOfRun(ev *events.Event, life events.Ref) (outcome, bool) {
 	o := outcome{task: ev.Task, life: life, ref: ev.Position.Ref, at: ev.At}
 	switch b := ev.Body.(type) {

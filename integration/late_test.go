@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -93,5 +94,36 @@ func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 		want(t, futures[0], "run 1")
 		wantFailure(t, futures[1], "broken")
 		want(t, futures[2], "run 3")
+	})
+}
+
+// A retry was promised and then cancelled: the failure before it was the end of the run, for a future that comes when the
+// task has run again, or is forgotten, as for any other.
+func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		policy := engine.Policy{Existing: engine.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: engine.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: policy})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		runs := func(id string, n int) {
+			awaitTask(t, client, events.TaskID(id), "has ended", func(task projection.Task) bool { return task.Final() && int(task.Runs) == n })
+		}
+		late, later := w.submit(t, client, "same/x"), w.submit(t, client, "same/x")
+		w.next(t).fail(errNoLuck)
+		awaitTask(t, client, "same/x", "has failed", func(task projection.Task) bool { return task.Status == projection.Failure && !task.Final() })
+		ok(t, client.Cancel(within(t, soon), "same/x", "enough"))
+		runs("same/x", 1)
+		again := w.submit(t, client, "same/x")
+		w.next(t).succeed("again")
+		runs("same/x", 2)
+		wantFailure(t, late, events.CodeFailed)
+		want(t, again, "again")
+		f := w.submit(t, n, "same/other") // the shard keeps one
+		w.next(t).succeed("other")
+		want(t, f, "other")
+		if _, err := client.Get(within(t, soon), "same/x"); !errors.Is(err, engine.ErrNotFound) {
+			t.Fatalf("get: %v, want ErrNotFound: the task should have been forgotten", err)
+		}
+		wantFailure(t, later, events.CodeFailed)
 	})
 }
