@@ -66,6 +66,9 @@ func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool
 				return err
 			}
 			at[e.Shard] = e.Number
+			if len(e.Events) == 0 { // it only settles a batch
+				continue
+			}
 			if !yield(Batch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
 				return nil
 			}

@@ -105,7 +105,7 @@ func (i *inbox) take(reuse *mail) mail {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.here != nil {
-		i.lanes = i.here.depart(i.lanes)
+		i.lanes = i.here.depart(i, i.lanes)
 	}
 	m := mail{i.lanes, i.lost}
 	for lane := range i.lanes {
@@ -144,15 +144,17 @@ func (h *lanesHere) waiting() (n int) {
 	return n
 }
 
-// depart appends the next batches.
-func (h *lanesHere) depart(lanes [laneCount][]delivery) [laneCount][]delivery {
+// depart appends the next batches, which go into the inbox.
+func (h *lanesHere) depart(in *inbox, lanes [laneCount][]delivery) [laneCount][]delivery {
 	for _, laneID := range []uint8{laneSubmit, laneWork} {
 		l := &h.r.lanes[h.shard][laneID]
 		l.mu.Lock()
 		f := h.r.nextFlight(l, h.shard, laneID)
+		if f != nil {
+			f.in, f.copies = in, 1
+		}
 		l.mu.Unlock()
 		if f != nil {
-			f.copies.Add(1)
 			lanes[laneID] = append(lanes[laneID], delivery{batch: f.batch, reply: h.r.replyHere(h.shard)})
 		}
 	}

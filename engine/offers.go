@@ -279,7 +279,11 @@ func (of *offers) adjust(m *member, now time.Time) {
 	base := max(1, fair/4)
 	short := m.exec.wanted()       // somebody waits for slots that are offered elsewhere
 	for shard := range of.shards { // first, lest a slot return to the shard that does without it
-		of.forget(&of.shards[shard], now)
+		s := &of.shards[shard]
+		of.forget(s, now)
+		if _, here := of.n.router.owners.Load(shard); here { // made before the shard was taken; its answer may have got lost
+			of.repeatLate(s.last(), now)
+		}
 	}
 	for _, f := range foreign {
 		s := &of.shards[f.shard]
@@ -288,9 +292,7 @@ func (of *offers) adjust(m *member, now time.Time) {
 		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors) && last.lacks(startable)
 		short = short || lacking
 		switch {
-		case last != nil && now.Sub(last.sent) > of.patience(last):
-			of.repeat(last, now)
-		case of.closed:
+		case of.repeatLate(last, now), of.closed:
 		case last.takesMore(f.backlog, now), lacking && last.old(now) && m.exec.couldAdd(last.detail):
 			offered := of.offer(m, f.shard, want, f.backlog)
 			short = short || offered < min(want, f.backlog)
@@ -365,8 +367,12 @@ func (of *offers) patience(o *openOffer) time.Duration {
 	return o.flight.patience()
 }
 
-// repeat sends an unanswered offer again, by turns over the bus and through the store.
-func (of *offers) repeat(last *openOffer, now time.Time) {
+// repeatLate sends the offer that stands, nil for none, again when it is unanswered for long: by turns over the bus and
+// through the store. It reports whether it did.
+func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
+	if last == nil || now.Sub(last.sent) <= of.patience(last) {
+		return false
+	}
 	viaStore := !last.patient
 	last.sent, last.patient = now, viaStore
 	if viaStore {
@@ -374,6 +380,7 @@ func (of *offers) repeat(last *openOffer, now time.Time) {
 	} else {
 		of.n.router.dispatch(last.flight)
 	}
+	return true
 }
 
 // offer reserves slots, as many as wanted and free, offers them and returns how many.

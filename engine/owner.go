@@ -157,14 +157,21 @@ func (o *owner) stillOwner(ctx context.Context) error {
 	return nil
 }
 
+// mayStartAgain is how often an owner whose session may be over looks whether it was renewed.
+const mayStartAgain = 50 * time.Millisecond
+
 // untilDue is how long the owner may sleep. The wall clock is looked at again every second, lest a jump go unnoticed.
 func (o *owner) untilDue() (time.Duration, bool) {
 	due := o.state.NextDue()
 	if due == 0 {
 		return 0, false
 	}
+	var least time.Duration
+	if !o.m.mayStart() { // what is due stays due
+		least = mayStartAgain
+	}
 	wait := time.Duration(due-o.m.now()) * time.Millisecond
-	return min(max(wait, 0), time.Second), true
+	return min(max(wait, least), time.Second), true
 }
 
 // takeTurn decides what has gathered, commits it and performs the effects.
@@ -176,6 +183,9 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
+	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
+		clear(o.seen)
+	}
 	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
 
 	for _, node := range in.lost {
@@ -366,6 +376,9 @@ func (o *owner) decideLane(d *decider, lane uint8, batches []delivery) {
 			return
 		}
 		if answers, done := o.decided(b.batch); done {
+			if answers == nil && b.letter {
+				answers = []answer{} // nobody waits for them, but the letter is removed with its answer
+			}
 			if answers != nil {
 				o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
 			}
@@ -406,7 +419,7 @@ func (o *owner) recorded(b *batch) bool {
 	return row != nil && row.Number == b.number
 }
 
-// decideBatch decides every command of a batch. A batch without events leaves no trace in the entry.
+// decideBatch decides every command of a batch. A batch without events leaves no trace in the entry, unless it settles another.
 func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	if c := b.settles(); c != nil {
 		return o.settle(b, c)
@@ -444,9 +457,6 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 // remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no
 // event. Losing it is harmless: what caused events is in the journal.
 func (o *owner) remember(lane projection.SenderLane, number uint64, answers []answer) {
-	if len(o.seen) >= projection.MaxSenders {
-		clear(o.seen)
-	}
 	o.seen[lane] = answered{number, answers}
 }
 

@@ -286,11 +286,11 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 // catchUp reads what is still unread of a shard that is this node's now: all, or what came after an earlier load.
 func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*loaded, error) {
 	if have == nil {
-		return p.m.loadShard(ctx, shard)
+		return p.m.awaitShard(ctx, shard)
 	}
 	err := p.m.replay(ctx, shard, have)
 	if errors.Is(err, ErrTrimmed) { // snapshots went past it
-		return p.m.loadShard(ctx, shard)
+		return p.m.awaitShard(ctx, shard)
 	}
 	if err != nil {
 		return nil, err
@@ -330,6 +330,9 @@ var errStays = errors.New("the owner keeps the shard")
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
 	have, err := p.m.loadShard(ctx, shard)
+	if errors.Is(err, errArchiveAway) {
+		return fmt.Errorf("%w: %w", errStays, err)
+	}
 	if err != nil {
 		return err
 	}

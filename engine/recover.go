@@ -15,6 +15,8 @@ import (
 // archiveRetry is the pause after an archive that is needed could not be read.
 const archiveRetry = time.Second
 
+var errArchiveAway = errors.New("the archive, which alone holds the shard's entries, cannot be read now")
+
 // loaded is a shard's state after the entry head, and what is to be known to go on from there.
 type loaded struct {
 	state   *projection.Shard
@@ -34,7 +36,8 @@ func (p SnapshotPointer) without(damaged []Snapshot) SnapshotPointer {
 }
 
 // loadShard reads the newest snapshot of a shard that can be read, and the journal from there. Snapshots that cannot be read are
-// passed over: the one before, or all entries from the first on, lead to the same state.
+// passed over: the one before, or all entries from the first on, lead to the same state. It wraps errArchiveAway when only
+// those would, and not all can be read now.
 func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 	for {
 		pointer, err := m.readPointer(ctx, shard)
@@ -65,22 +68,23 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		case errors.Is(err, ErrTrimmed), isDamage(err):
 			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, nor all its entries: %w", events.ErrDamaged, shard, err)
 		}
-		m.log.ErrorContext(ctx, "the archive, which alone holds the shard's entries, cannot be read now", "shard", shard, "err", err)
-		if !pause(ctx, archiveRetry) {
-			return nil, ctx.Err()
-		}
+		return nil, fmt.Errorf("%w: %w", errArchiveAway, err)
 	}
 }
 
-// pause waits for d, and reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
+// awaitShard is loadShard that waits for an archive which is needed and cannot be read.
+func (m *member) awaitShard(ctx context.Context, shard int) (*loaded, error) {
+	for {
+		have, err := m.loadShard(ctx, shard)
+		if !errors.Is(err, errArchiveAway) {
+			return have, err
+		}
+		m.log.ErrorContext(ctx, "shard is served later", "shard", shard, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(archiveRetry):
+		}
 	}
 }
 

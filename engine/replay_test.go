@@ -10,6 +10,8 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
+	codec "taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -23,6 +25,33 @@ func (p *past) spread(n int) (ids []events.TaskID) {
 		ids = append(ids, id)
 	}
 	return ids
+}
+
+// settle has an entry without events recorded.
+func (p *past) settle(shard int) {
+	p.t.Helper()
+	entries := func() uint64 {
+		infos, err := p.node.Shards(within(p.t))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return infos[shard].Entries
+	}
+	before := entries()
+	var batch codec.Writer
+	batch.Array(5)
+	batch.Text("somebody")
+	batch.Uint(0) // the lane of submits
+	batch.Uint(2)
+	batch.Text("")
+	batch.Array(2)
+	batch.Uint(16)
+	batch.Array(1)
+	batch.Uint(1)
+	if err := p.store.Post(within(p.t), shard, "somebody", 0, batch.B); err != nil {
+		p.t.Fatal(err)
+	}
+	testcluster.Await(p.t, "settled batch", func() bool { return entries() > before })
 }
 
 func replayed(t *testing.T, c *engine.Client, o engine.ReplayOptions) (all []events.Event) {
@@ -107,6 +136,7 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(4)
+	p.settle(1)
 	p.keep(0)
 	c := p.reader(p.archive)
 	var cursor engine.Cursor
@@ -116,6 +146,9 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 		for b, err := range c.Follow(within(t), cursor) {
 			if err != nil {
 				t.Fatal(err)
+			}
+			if len(b.Events) == 0 {
+				t.Errorf("entry %d of shard %d has no events", b.Entry, b.Shard)
 			}
 			for _, ev := range b.Events {
 				seen = append(seen, ev.Position)

@@ -19,10 +19,10 @@ const (
 	giveUp = 30 * time.Minute
 	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
 	maxWaiting = 50_000
-	// maxWait bounds how long the first of more than fewWaiting may have waited: a submit behind them would take longer, and a
-	// refusal now is better than an answer after its caller has given up.
-	maxWait = time.Second
-	// fewWaiting may wait for as long as it takes: a dead owner is replaced within seconds.
+	// maxWait bounds how long the first of more than fewWaiting may have waited when a batch has left without it: the owner is
+	// there and does not keep up, a submit behind them would take longer, and a refusal now is better than an answer after its
+	// caller has given up. While no batch leaves, because the owner is replaced, say, all wait.
+	maxWait    = time.Second
 	fewWaiting = 256
 	// postmen is how many post letters side by side.
 	postmen = 4
@@ -61,12 +61,13 @@ type call struct {
 	command command
 	done    func(answer, error)
 	since   time.Duration // on the monotonic clock
+	last    uint64        // number of the batch that left last before it came
 }
 
 // refusesLocked returns why submits take no place behind those that wait; nil when they do.
 func (l *lane) refusesLocked(shard int, now time.Duration) error {
 	n := len(l.waiting)
-	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait {
+	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.number > l.waiting[0].last {
 		return overloaded(shard)
 	}
 	if f := l.flight; f != nil && f.told != nil && f.told[0].code == answerOverload { // as those before, which nothing can settle yet
@@ -83,9 +84,10 @@ type flight struct {
 	calls   []call
 	began   time.Time
 	sent    time.Time // last
-	copies  atomic.Int32
-	told    []answer // of a flight that settles another: what was answered to that one
-	patient bool     // acknowledged, or posted: wait longer before the next try
+	copies  int       // that may be decided, by owners that do not know of each other; guarded by the lane
+	in      *inbox    // of an owner in this process that has one
+	told    []answer  // of a flight that settles another: what was answered to that one
+	patient bool      // acknowledged, or posted: wait longer before the next try
 }
 
 func newFlight(shard int, b *batch, calls []call) *flight {
@@ -114,7 +116,7 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 			return err
 		}
 	}
-	l.waiting = append(l.waiting, call{c, done, now})
+	l.waiting = append(l.waiting, call{c, done, now, l.number})
 	if in := r.ownerHere(shard, laneID); in != nil {
 		l.mu.Unlock()
 		in.ring()
@@ -162,13 +164,16 @@ func (r *router) dispatch(f *flight) {
 	if f == nil {
 		return
 	}
-	if in, ok := r.owners.Load(f.shard); ok {
-		f.copies.Add(1)
-		in.(*inbox).put(delivery{batch: f.batch, reply: r.replyHere(f.shard)})
+	if here, ok := r.owners.Load(f.shard); ok {
+		if in := here.(*inbox); r.leaves(f, in, 1) {
+			in.put(delivery{batch: f.batch, reply: r.replyHere(f.shard)})
+		}
 		return
 	}
 	if r.bus != nil && r.connected.Load() {
-		f.copies.Add(1)
+		if !r.leaves(f, nil, 1) {
+			return
+		}
 		if err := r.bus.Publish(shardSubject(f.shard), r.replySubject(f), f.bytes()); err == nil {
 			return
 		}
@@ -226,6 +231,11 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		l.mu.Unlock()
 		return
 	}
+	if f.told == nil && len(answers) != len(f.calls) {
+		l.mu.Unlock()
+		r.misfit(f, answers)
+		return
+	}
 	if next := l.settlesLocked(f, answers, recorded); next != nil {
 		l.mu.Unlock()
 		r.dispatch(next)
@@ -234,7 +244,7 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	answers, ok := f.settled(answers)
 	if !ok || len(answers) != len(f.calls) {
 		l.mu.Unlock()
-		r.log.Error("answer does not fit its batch", "shard", shard, "lane", laneID, "number", number, "answers", len(answers), "calls", len(f.calls))
+		r.misfit(f, answers)
 		return
 	}
 	l.flight = nil
@@ -259,6 +269,11 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 			c.done(answers[i], nil)
 		}
 	}
+}
+
+func (r *router) misfit(f *flight, answers []answer) {
+	r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.lane, "number", f.batch.number,
+		"answers", len(answers), "calls", len(f.calls))
 }
 
 // withdraw takes back a command that has not been sent; false when it has.
@@ -438,10 +453,9 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 		case <-ctx.Done():
 			return nil
 		case f := <-r.posts[postman]:
-			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f {
+			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f || !r.leaves(f, nil, letterReaders) {
 				continue
 			}
-			f.copies.Add(1)
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()

@@ -405,27 +405,37 @@ func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		submit := func() bool { return w.send(wayShard, laneSubmit, &infoCommand{}, nil) == nil }
-		tried := w.ask("first")
+		w.ask("first")
 		first := w.want("first", 1, 0)
-		for range fewWaiting {
+		for range maxBatchCommands + fewWaiting + 1 {
 			submit()
 		}
 		time.Sleep(2 * maxWait)
-		if !submit() {
-			t.Error("refused behind few")
-		}
+		w.taken()
+		w.reply(first, []answer{{}})
+		second := w.want("second", 1, 0)
 		if submit() {
 			t.Error("taken behind a long wait")
 		}
 		if w.send(wayShard, laneWork, &infoCommand{}, nil) != nil {
 			t.Error("an outcome was refused")
 		}
-		w.reply(first, []answer{{}})
-		if got := <-tried; got.err != nil {
-			t.Error(got.err)
-		}
+		w.reply(second, make([]answer, len(second.commands)))
 		if !submit() {
-			t.Error("refused although nothing waits")
+			t.Error("refused although few wait")
+		}
+	})
+}
+
+// Nobody answers for ten seconds: the owner is replaced.
+func TestRouter_SubmitsWaitForTheNextOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		for i := range 10_000 {
+			if err := w.send(wayShard, laneSubmit, &infoCommand{}, nil); err != nil {
+				t.Fatalf("submit %d: %v", i, err)
+			}
+			time.Sleep(time.Millisecond)
 		}
 	})
 }

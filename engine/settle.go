@@ -6,9 +6,12 @@ import (
 	"taskledger/projection"
 )
 
-// A batch that caused no event leaves no trace: a copy of it that reaches a later owner is decided afresh. So a sender that
-// has sent a batch more than once does not believe such an answer at once. It settles the batch first: the next number of
-// its lane is recorded in the journal, after which no copy counts any more.
+// A batch that caused no event leaves no trace: a copy of it that reaches a later owner is decided afresh. So a sender does
+// not believe such an answer to a batch of which more than one copy may be decided. It settles the batch first: the next
+// number of its lane is recorded in the journal, after which no copy counts any more.
+
+// letterReaders is how many owners may decide one letter: one that is about to answer it, and the next one.
+const letterReaders = 2
 
 // settleCommand asks what became of the batch before it in its lane, which shall not be decided any more. The answer's data
 // is the answers of that batch if they are recorded; nil = it never was, and never will be.
@@ -21,7 +24,7 @@ func (c *settleCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Number = r.Uint
 
 // settlesLocked returns the flight that takes f's place when its answers are not to be believed yet; nil when they are.
 func (l *lane) settlesLocked(f *flight, answers []answer, recorded bool) *flight {
-	if recorded || f.batch.lane != laneSubmit || f.told != nil || f.copies.Load() < 2 {
+	if recorded || f.batch.lane != laneSubmit || f.told != nil || f.copies < 2 {
 		return nil
 	}
 	l.number++
@@ -48,11 +51,39 @@ func (f *flight) settled(answers []answer) (of []answer, ok bool) {
 	return of, err == nil
 }
 
-// settle answers the one command of a batch that settles another. What is not recorded yet is, without any event.
+// leaves counts the copies of a flight that go on their way: into the inbox of an owner here, or over a way at whose end
+// owners may read them that do not know of each other. It reports false when the flight was answered meanwhile: nothing may
+// follow an answer that was passed on.
+func (r *router) leaves(f *flight, in *inbox, copies int) bool {
+	if f.batch.lane == laneOffer {
+		return true
+	}
+	l := &r.lanes[f.shard][f.batch.lane]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flight != f {
+		return false
+	}
+	if in == nil || f.in != in {
+		f.in, f.copies = in, f.copies+copies
+	}
+	return true
+}
+
+// settle answers the one command of a batch that settles another: with what is recorded of that one, or by recording this
+// one's number, without any event.
 func (o *owner) settle(b *batch, c *settleCommand) []answer {
 	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
-	if row := o.state.Decided(lane); row != nil && row.Number == c.Number {
+	for _, decided := range o.entry.Entry.Origins { // in this entry
+		if decided.Sender == b.sender && decided.Lane == b.lane && decided.Number == c.Number {
+			return []answer{{data: decided.Answers}}
+		}
+	}
+	switch row := o.state.Decided(lane); {
+	case row != nil && row.Number == c.Number:
 		return []answer{{data: row.Answers}}
+	case row == nil && o.state.Senders() >= projection.MaxSenders:
+		return nil // later
 	}
 	answers := []answer{{}}
 	o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal})

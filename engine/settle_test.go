@@ -51,6 +51,39 @@ func TestSettle_TellsWhatAnotherOwnerDecided(t *testing.T) {
 	}
 }
 
+// A letter and what settles it are decided in one turn.
+func TestSettle_TellsWhatItsOwnEntryDecided(t *testing.T) {
+	b := newBench(t, -1)
+	scheduled(b)
+	cancel := b.next("sender", laneSubmit, operate(doCancel))
+	settle := b.next("sender", laneSubmit, &settleCommand{cancel.batch.number})
+	b.post(cancel)
+	b.deliver(settle)
+	b.turn()
+	if of, err := decodeAnswers(settle.got[0][0].data); err != nil || len(of) != 1 || of[0].code != answerOK || of[0].life == 0 {
+		t.Errorf("settled as %+v, %v; want what was decided", of, err)
+	}
+}
+
+// Nobody waits for it any more, but it must not outlive the number that makes it harmless.
+func TestSettle_LetterThatComesLateIsRemoved(t *testing.T) {
+	b := newBench(t, -1)
+	refused := b.next("sender", laneSubmit, operate(doCancel))
+	settle := b.next("sender", laneSubmit, &settleCommand{refused.batch.number})
+	b.deliver(settle)
+	b.turn()
+	b.deliver(refused)
+	b.turn()
+	if len(refused.got) != 0 {
+		t.Errorf("a message is answered with %+v", refused.got)
+	}
+	b.post(refused)
+	b.turn()
+	if len(refused.got) != 1 || len(refused.got[0]) != 0 {
+		t.Errorf("a letter is answered with %+v, want no answers", refused.got)
+	}
+}
+
 func TestRouter_RefusalOfABatchSentOnceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
@@ -138,4 +171,52 @@ func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
 func (w *ways) answer(b *batch, recorded bool, answers ...answer) {
 	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
 	synctest.Wait()
+}
+
+// Of a letter alone there may be two readers: an owner that is about to answer it, and the next one.
+func TestRouter_RefusalOfALetterIsSettledFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		w.busChanged(false)
+		got := w.ask("a")
+		w.answer(w.want("posted", 0, 1), false, answer{code: answerNotFound})
+		w.wantSilence(got)
+		w.answer(w.want("to be settled", 0, 1), true, answer{})
+		if r := <-got; r.code != answerNotFound {
+			t.Errorf("told %+v", r)
+		}
+	})
+}
+
+// An owner in this process was held up: what lies in its inbox goes nowhere else, however often it was put there.
+func TestRouter_LateRefusalOfTheOwnerInThisProcessIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		in := newInbox()
+		w.serveHere(wayShard, in)
+		got := w.ask("a")
+		synctest.Wait()
+		d := in.take(&mail{}).lanes[laneSubmit][0]
+		time.Sleep(10 * time.Second)
+		d.reply(d.batch, []answer{overload("%s", fullStore)}, false)
+		if r := <-got; r.code != answerOverload {
+			t.Errorf("told %+v", r)
+		}
+	})
+}
+
+func TestRouter_AnswersThatDoNotFitSettleNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("a")
+		first := w.want("at once", 1, 0)
+		time.Sleep(2 * busPatience)
+		w.want("unanswered", 0, 1)
+		w.answer(first, false)
+		w.want("nothing follows", 0, 0)
+		w.answer(first, true, answer{run: 1})
+		if r := <-got; r.run != 1 {
+			t.Errorf("told %+v", r)
+		}
+	})
 }

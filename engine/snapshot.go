@@ -35,7 +35,6 @@ type snapshots struct {
 	doubt bool // of run alone: whether the last one was published is not known
 
 	mu      sync.Mutex
-	first   bool            // none was begun yet
 	damaged []Snapshot      // that this owner could not read
 	pointer SnapshotPointer // as this owner knows it, without the damaged ones
 	entry   uint64          // of the snapshot that is being taken; 0 = none
@@ -48,7 +47,7 @@ type snapshots struct {
 }
 
 func newSnapshots(o *owner, have *loaded) *snapshots {
-	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, first: true, wake: make(chan struct{}, 1)}
+	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: make(chan struct{}, 1)}
 }
 
 // leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
@@ -80,8 +79,7 @@ func (s *snapshots) due(tail, quota int64, now time.Time) bool {
 	long := min(max(quota/int64(tailShare*s.o.m.cfgShards()), minTail), maxTail)
 	if len(s.pointer.Kept) > 0 {
 		long = max(long, s.pointer.Kept[0].Bytes)
-	}
-	if s.first { // owners that begin together, with shards that grow alike, would take all their snapshots at once
+	} else { // shards that begin together and grow alike would take all their snapshots at once, for ever
 		long = long * int64(s.o.ownership.Shard+1) / int64(s.o.m.cfgShards())
 	}
 	return tail >= long && s.entry == 0 && !now.Before(s.retry)
@@ -91,7 +89,6 @@ func (s *snapshots) due(tail, quota int64, now time.Time) bool {
 func (s *snapshots) begin(entry uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.first = false
 	s.entry, s.waiting, s.whole, s.failed = entry, nil, false, false
 }
 

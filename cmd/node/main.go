@@ -11,7 +11,7 @@ import (
 	"taskledger/cmd/node/internal/cli"
 )
 
-// gcPercent lets the heap grow to five times what is live before it is collected: what is live is small and what a busy
+// gcPercent lets the heap grow to three times what is live before it is collected: what is live is small and what a busy
 // node allocates is much. GOGC overrides it.
 const gcPercent = 200
 
