@@ -109,6 +109,7 @@ func (b *bench) takeOver() {
 		head = Head{uint64(i + 1), int64(i + 1)}
 	}
 	b.own = newOwner(b.m, Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, &loaded{state: state, head: head}, func() {})
+	b.store.members.Owners[0] = Owner{selfID, b.own.ownership.Revision}
 	b.m.futures.serveHere(0, head)
 	b.m.router.serveHere(0, b.own.inbox)
 	b.m.place.owners[0] = b.own
@@ -147,6 +148,7 @@ func (b *bench) turn() {
 	if err := b.own.takeTurn(b.Context()); err != nil {
 		b.Fatalf("turn: %v", err)
 	}
+	b.m.tasks.Wait()
 }
 
 // ask delivers one command, takes a turn and returns the answer.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,13 @@ type turn struct {
 type pendingReply struct {
 	delivery
 	answers []answer
+}
+
+// tellsState reports whether an answer without events says of a task what only the shard's owner can know.
+func (r *pendingReply) tellsState() bool {
+	return r.batch.lane == laneSubmit && slices.ContainsFunc(r.answers, func(a answer) bool {
+		return a.code != answerOverload && a.code != answerInvalid
+	})
 }
 
 type nodeAttempt struct {
@@ -325,12 +333,20 @@ func (o *owner) abandon() {
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
 func (o *owner) perform(queries []delivery) {
 	t := &o.turnOf
+	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
-		if recorded := o.recorded(r.batch); recorded || o.m.mayRead() { // else the session may be over, and a later owner decides
-			r.reply(r.batch, r.answers, recorded)
+		switch {
+		case o.recorded(r.batch):
+			r.reply(r.batch, r.answers, true)
+		case !o.m.mayRead(): // the session may be over: a later owner decides
+		case r.tellsState():
+			unproven = append(unproven, *r)
+		default:
+			r.reply(r.batch, r.answers, false)
 		}
 	}
+	o.replyOnceProven(unproven)
 	for _, offer := range t.given {
 		offer.reply(offer.batch, o.assignments(offer.names), true)
 	}
@@ -346,6 +362,23 @@ func (o *owner) perform(queries []delivery) {
 	for _, q := range queries {
 		o.query(q)
 	}
+}
+
+// replyOnceProven gives answers that nothing in the journal stands for when a read has shown that the shard still is this
+// owner's. The lease may have been revoked although it was renewed a moment ago; then the next owner answers.
+func (o *owner) replyOnceProven(replies []pendingReply) {
+	if len(replies) == 0 {
+		return
+	}
+	o.m.spawn(func(ctx context.Context) {
+		if err := o.stillOwner(ctx); err != nil {
+			o.log.InfoContext(ctx, "answers are left to the shard's owner", "err", err)
+			return
+		}
+		for i := range replies {
+			replies[i].reply(replies[i].batch, replies[i].answers, false)
+		}
+	})
 }
 
 // note collects the effects of an event while it is being decided.

@@ -174,7 +174,12 @@ func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
 	t := o.state.Task(c.Task)
 	if t == nil || c.Life != 0 && t.Created != c.Life {
 		if c.Life == 0 {
-			return answer{code: answerNotFound}, nil
+			return answer{}, func(ctx context.Context) answer {
+				if err := o.stillOwner(ctx); err != nil {
+					return answer{code: answerTryAgain}
+				}
+				return answer{code: answerNotFound}
+			}
 		}
 		return answer{}, func(ctx context.Context) answer { return o.searchForward(ctx, c) }
 	}

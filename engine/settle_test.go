@@ -220,3 +220,22 @@ func TestRouter_AnswersThatDoNotFitSettleNothing(t *testing.T) {
 		}
 	})
 }
+
+// The lease was revoked although it was renewed a moment ago, and another owner has decided since.
+func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
+	b := newBench(t, -1)
+	b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1}
+	for name, c := range map[string]command{"refusal": operate(doCancel), "overload": submitOf(Policy{})} {
+		brake := "braked"
+		b.m.brake.Store(&brake)
+		l := b.next("sender", laneSubmit, c)
+		b.deliver(l)
+		b.turn()
+		if told := len(l.got) > 0; told != (name == "overload") {
+			t.Errorf("%s: told %+v", name, l.got)
+		}
+	}
+	if _, later := b.own.await(&awaitCommand{Task: "x"}); later == nil || later(t.Context()).code != answerTryAgain {
+		t.Error("a future was told that there is no such task")
+	}
+}
