@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"taskledger/integration/robustness/check"
@@ -23,8 +25,8 @@ const shownMost = 20
 // campaign makes histories, judges them and counts.
 type campaign struct {
 	options
-	machine *machine.Machine
-	replay  bool // prints more
+	program string // that makes them
+	replay  bool   // prints more
 
 	mu         sync.Mutex
 	out        io.Writer
@@ -36,6 +38,7 @@ type campaign struct {
 	operations int
 	executions int
 	entries    int
+	trimmed    int            // of these
 	faults     map[string]int // by kind, those that bit
 	idle       int            // those that did not
 	problems   []error
@@ -43,7 +46,7 @@ type campaign struct {
 
 // run makes all histories, a few at a time.
 func (c *campaign) run(ctx context.Context) error {
-	began := time.Now()
+	began, used := time.Now(), processorTime()
 	c.faults = map[string]int{}
 	seeds := make(chan uint64)
 	ctx, stop := context.WithCancel(ctx)
@@ -68,7 +71,7 @@ func (c *campaign) run(ctx context.Context) error {
 	}
 	close(seeds)
 	workers.Wait()
-	c.summary(time.Since(began))
+	c.summary(time.Since(began), processorTime()-used)
 	err := errors.Join(c.problems...)
 	if c.red > 0 {
 		err = errors.Join(err, errRed)
@@ -78,7 +81,7 @@ func (c *campaign) run(ctx context.Context) error {
 
 // one makes and judges one history, and reports whether it is red.
 func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
-	h, err := c.machine.History(ctx, seed)
+	h, err := machine.History(ctx, c.program, seed)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -88,7 +91,7 @@ func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 		c.made++
 		c.red++
 		c.violations++
-		fmt.Fprintf(c.out, "RED seed %d: %v\n  %s\n", seed, err, c.again(seed))
+		c.lost(seed, err.Error())
 		return true
 	}
 	violations := check.All(h)
@@ -108,6 +111,32 @@ func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 		fmt.Fprintf(c.out, "  kept in %s\n", dir)
 	}
 	return len(violations) > 0
+}
+
+// lost tells of a history that was not made, and keeps all that its program wrote.
+func (c *campaign) lost(seed uint64, told string) {
+	const shown = 600
+	fmt.Fprintf(c.out, "RED %s\n  %s\n", told[:min(len(told), shown)], c.again(seed))
+	if c.keep == "" {
+		return
+	}
+	path := filepath.Join(c.keep, fmt.Sprintf("seed-%d.txt", seed))
+	if err := errors.Join(os.MkdirAll(c.keep, 0o700), os.WriteFile(path, []byte(told), 0o600)); err != nil {
+		c.problems = append(c.problems, err)
+	}
+	fmt.Fprintf(c.out, "  kept in %s\n", path)
+}
+
+// processorTime is what this process and those that it has waited for have used.
+func processorTime() (used time.Duration) {
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if err := syscall.Getrusage(who, &r); err != nil {
+			panic(err) // its arguments are valid
+		}
+		used += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	return used
 }
 
 func (c *campaign) again(seed uint64) string {
@@ -130,6 +159,7 @@ func (c *campaign) count(h *history.Run) {
 	for _, shard := range h.Members[0].Entries {
 		c.entries += len(shard)
 	}
+	c.trimmed += h.Info.Trimmed
 	for _, f := range h.Faults {
 		if f.Proof == "" {
 			c.idle++
@@ -147,12 +177,12 @@ func (c *campaign) show(h *history.Run, violations []check.Violation) {
 	}
 }
 
-func (c *campaign) summary(took time.Duration) {
+func (c *campaign) summary(took, used time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(c.out, "%d histories in %s, %.0f a minute; %d rejected, %d red, %d violations\n", c.made, took.Round(time.Millisecond),
-		float64(c.made)/took.Minutes(), c.rejected, c.red, c.violations)
-	fmt.Fprintf(c.out, "%d operations, of which %d commands; %d executions, %d entries\n", c.operations, c.commands, c.executions, c.entries)
+	fmt.Fprintf(c.out, "%d histories in %s, %.0f a minute, each %s of a processor; %d rejected, %d red, %d violations\n",
+		c.made, took.Round(time.Millisecond), float64(c.made)/took.Minutes(), (used / time.Duration(max(c.made, 1))).Round(time.Millisecond), c.rejected, c.red, c.violations)
+	fmt.Fprintf(c.out, "%d operations, of which %d commands; %d executions, %d entries, of which %d trimmed\n", c.operations, c.commands, c.executions, c.entries, c.trimmed)
 	for _, kind := range slices.Sorted(maps.Keys(c.faults)) {
 		fmt.Fprintf(c.out, "  %-24s %d\n", kind, c.faults[kind])
 	}

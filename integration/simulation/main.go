@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 )
 
 func main() {
@@ -83,33 +82,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		o.seed, o.histories, o.parallel = seed, 1, 1
 	}
-	m, err := prepare(ctx, o.overlay, out)
-	if err != nil {
-		return err
-	}
-	c := &campaign{options: o, machine: m, out: out, replay: args[0] == "replay"}
-	return errors.Join(c.run(ctx), m.Close(context.WithoutCancel(ctx)))
-}
-
-// prepare builds the program and loads it.
-func prepare(ctx context.Context, overlay string, out io.Writer) (*machine.Machine, error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "simulation-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
-	path, err := build.Build(ctx, dir, overlay)
+	program, err := build.Build(ctx, dir, o.overlay)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	m, err := machine.Load(ctx, program)
-	if err == nil {
-		fmt.Fprintf(out, "built and loaded in %s\n", time.Since(began).Round(time.Second))
-	}
-	return m, err
+	fmt.Fprintf(out, "built in %s\n", time.Since(began).Round(time.Second))
+	c := &campaign{options: o, program: program, out: out, replay: args[0] == "replay"}
+	return c.run(ctx)
 }

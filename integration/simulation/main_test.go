@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -11,11 +10,9 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if opened != nil {
-		if err := opened.Close(context.Background()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	if err := os.RemoveAll(builtIn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

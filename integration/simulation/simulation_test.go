@@ -13,43 +13,31 @@ import (
 	"taskledger/integration/simulation/machine"
 )
 
-// opened is what TestMain closes; nil when no test needed it.
-var opened *machine.Machine
-
-// loaded builds and loads the program once for all tests.
-var loaded = sync.OnceValues(func() (*machine.Machine, error) {
-	dir, err := os.MkdirTemp("", "simulation-")
-	if err != nil {
-		return nil, err
+// built is the program, built once for all tests, in a folder that TestMain removes.
+var built = sync.OnceValues(func() (program string, err error) {
+	if builtIn, err = os.MkdirTemp("", "simulation-"); err != nil {
+		return "", err
 	}
-	defer os.RemoveAll(dir)
-	path, err := build.Build(context.Background(), dir, "")
-	if err != nil {
-		return nil, err
-	}
-	program, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	opened, err = machine.Load(context.Background(), program)
-	return opened, err
+	return build.Build(context.Background(), builtIn, "")
 })
 
-func load(t *testing.T) *machine.Machine {
+var builtIn string // "" when no test needed it
+
+func program(t *testing.T) string {
 	t.Helper()
-	m, err := loaded()
+	p, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return p
 }
 
 func TestSimulation_SameSeedSameHistory(t *testing.T) {
-	m := load(t)
+	p := program(t)
 	var prints [3][]byte
 	for i, seed := range []uint64{7, 7, 8} {
 		var err error
-		if prints[i], err = m.Run(t.Context(), seed); err != nil {
+		if prints[i], err = machine.Run(t.Context(), p, seed); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,12 +53,12 @@ func TestSimulation_SameSeedSameHistory(t *testing.T) {
 const enough = 30 * time.Second
 
 func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
-	m := load(t)
 	const most, least = 40, 3
+	p := program(t)
 	kinds := map[string]bool{}
 	began, judged := time.Now(), 0
 	for seed := uint64(1); seed <= most && (judged < least || time.Since(began) < enough); seed++ {
-		h, err := m.History(t.Context(), seed)
+		h, err := machine.History(t.Context(), p, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

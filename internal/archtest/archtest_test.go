@@ -49,10 +49,12 @@ integration/robustness         | engine events projection etcdstore natsbus inte
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   |                                      | runs the go command
-integration/simulation/machine | integration/robustness/history github.com/tetratelabs/wazero | alone knows the WebAssembly runtime
-integration/simulation/guest   | integration/simulation/world         | the program in the machine
+integration/simulation/machine | integration/robustness/history       | runs the program
+integration/simulation/guest   | integration/simulation/world         | the program that makes a history
 integration/simulation/world   | engine etcdstore events projection internal/wire internal/modeletcd integration/robustness/history go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
-integration/mutations |                                                  | rewrites source and runs tests
+integration/bugs     |                                                  | a leaf: broken sources
+integration/mutations | integration/bugs                                 | rewrites source and runs tests
+integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine | looks for planted bugs with both harnesses
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
 

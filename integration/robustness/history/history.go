@@ -32,6 +32,7 @@ type Info struct {
 	Healed   int64 // when the last fault had healed
 	End      int64
 	EndWall  int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
+	Trimmed  int      // entries that left etcd for the archive, where that is counted
 	Problems []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
 }
 
@@ -74,7 +75,7 @@ type Operation struct {
 	Joined    bool   // of Submit: the task existed
 	RunsAgain bool   // of Submit: a task that has ended gets a further run
 	Delay     int64  // of Submit, nanoseconds
-	Request   string // of Submit: its request id; a repeated one joins the run that the first one asked for
+	Request   string // of Submit: its request id; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
 	Status    string // of Get: as projection.Status prints it
 	Attempt   uint32 // of Get: attempts started in this life
 	// Outcome is what Wait and Get learned of a run that has ended: "=" and the result as JSON text, or "!" and the code
@@ -89,6 +90,7 @@ type Execution struct {
 	Node    string          // session id
 	Token   events.Position // of the Started that caused it
 	Attempt uint32
+	Try     uint32 // of the run, as the function was told: 1 and the failures before; 0 = not known
 	Begin   int64
 	End     int64  // 0 = it never returned: its process died
 	Outcome string // as in Operation; "" = it was told to stop, or never returned

@@ -1,10 +1,11 @@
-// Package build compiles the simulated world to WebAssembly.
+// Package build compiles the simulated world.
 package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,40 +16,39 @@ import (
 // program is the package that is compiled.
 const program = "taskledger/integration/simulation/guest"
 
-//go:embed stub/*.go.txt
-var stubs embed.FS
+// change is what differs in a file of Go's runtime: a text that is there, and what takes its place.
+type change struct{ file, old, new string }
 
-// stub takes the place of a file that does not compile for the target. No code path of the world calls it.
-type stub struct{ module, file, text string }
-
-var stubbed = []stub{
-	{"github.com/coreos/go-systemd/v22", "journal/journal_unix.go", "stub/journal.go.txt"},
-	{"go.etcd.io/etcd/client/pkg/v3", "fileutil/lock_flock.go", "stub/flock.go.txt"},
+// changes take out of the runtime what would make two runs of a seed differ. The build tag faketime has it jump to the
+// next moment when everything waits, and stand still otherwise.
+var changes = []change{
+	// No thread that preempts goroutines after a time slice of real time.
+	{"proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
+	// Randomness comes from the first argument: ids, orders of map keys, choices of select, addresses.
+	{"rand.go", `globalRand.state.Init(*seed)`, `*seed = [32]byte{}; copy(seed[:], gostringnocopy(argv_index(argv, 1))); globalRand.state.Init(*seed)`},
+	// All threads draw from the one state: which of them goes on after a wait does not matter.
+	{"rand.go", `mp := getg().m`, `mp := &m0`},
 }
 
 // Build compiles the world of the module that the working directory is in and returns the path of the program, which is
 // in dir. overlay names a file as go build takes it by -overlay, which lays other sources over the tree; "" = none.
 // dir must be empty and the caller's own. It takes a minute when nothing is cached.
 func Build(ctx context.Context, dir, overlay string) (string, error) {
-	modfile, err := writeModfile(ctx, dir)
+	merged, err := writeOverlay(ctx, dir, overlay)
 	if err != nil {
 		return "", fmt.Errorf("build the simulated world: %w", err)
 	}
-	out := filepath.Join(dir, "world.wasm")
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-modfile=" + modfile, "-o", out}
-	if overlay != "" {
-		args = append(args, "-overlay="+overlay)
-	}
-	if _, err := goTool(ctx, append(args, program)...); err != nil {
+	out := filepath.Join(dir, "world")
+	if _, err := goTool(ctx, "build", "-trimpath", "-ldflags=-s -w", "-tags=faketime", "-overlay="+merged, "-o", out, program); err != nil {
 		return "", fmt.Errorf("build the simulated world: %w", err)
 	}
 	return out, nil
 }
 
-// goTool runs the go command for the target and returns what it prints.
+// goTool runs the go command and returns what it prints. Without cgo: time stands still in its programs.
 func goTool(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	var problem bytes.Buffer
 	cmd.Stderr = &problem
 	text, err := cmd.Output()
@@ -58,47 +58,45 @@ func goTool(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// writeModfile writes a go.mod, and its go.sum, that replace the stubbed modules by copies in dir. Files of the module
-// cache themselves cannot be overlaid.
-func writeModfile(ctx context.Context, dir string) (string, error) {
-	gomod, err := goTool(ctx, "env", "GOMOD")
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(gomod)
-	if err != nil {
-		return "", err
-	}
-	sums, err := os.ReadFile(strings.TrimSuffix(gomod, ".mod") + ".sum")
-	if err != nil {
-		return "", err
-	}
-	for i, s := range stubbed {
-		copied := filepath.Join(dir, fmt.Sprintf("module%d", i))
-		if err := s.copyModule(ctx, copied); err != nil {
+// writeOverlay writes, to dir, the overlay with the changes of the runtime added, and returns its path.
+func writeOverlay(ctx context.Context, dir, overlay string) (string, error) {
+	laid := struct{ Replace map[string]string }{map[string]string{}}
+	if overlay != "" {
+		text, err := os.ReadFile(overlay)
+		if err != nil {
 			return "", err
 		}
-		text = fmt.Appendf(text, "\nreplace %s => %s\n", s.module, copied)
+		if err := json.Unmarshal(text, &laid); err != nil {
+			return "", fmt.Errorf("overlay %s: %w", overlay, err)
+		}
 	}
-	modfile := filepath.Join(dir, "go.mod")
-	if err := os.WriteFile(modfile, text, 0o600); err != nil {
+	root, err := goTool(ctx, "env", "GOROOT")
+	if err != nil {
 		return "", err
 	}
-	return modfile, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600)
+	for _, c := range changes {
+		from, to := filepath.Join(root, "src", "runtime", c.file), filepath.Join(dir, c.file)
+		if err := c.apply(cmp.Or(laid.Replace[from], from), to); err != nil {
+			return "", err
+		}
+		laid.Replace[from] = to
+	}
+	text, err := json.Marshal(laid)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "overlay.json")
+	return path, os.WriteFile(path, text, 0o600)
 }
 
-// copyModule copies the module to dir, with the stub in place.
-func (s *stub) copyModule(ctx context.Context, dir string) error {
-	from, err := goTool(ctx, "list", "-m", "-f", "{{.Dir}}", s.module)
+// apply writes the changed file.
+func (c *change) apply(from, to string) error {
+	text, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		return err
+	if !bytes.Contains(text, []byte(c.old)) {
+		return fmt.Errorf("%s has no %q: adapt the simulation to this version of Go", from, c.old)
 	}
-	text, err := stubs.ReadFile(s.text)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, s.file), text, 0o600)
+	return os.WriteFile(to, bytes.ReplaceAll(text, []byte(c.old), []byte(c.new)), 0o600)
 }

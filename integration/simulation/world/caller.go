@@ -95,10 +95,10 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	return future, op
 }
 
-// wait waits for a future, longer than anything lasts.
-func (c *caller) wait(p *process, f *engine.Future) history.Operation {
+// wait waits for a future, longer than anything lasts; request is that of the submit that it came from.
+func (c *caller) wait(p *process, f *engine.Future, request string) history.Operation {
 	defer f.Close()
-	return c.do(p, history.Operation{Verb: history.Wait, Task: string(f.ID())}, waitMost, func(ctx context.Context, op *history.Operation) error {
+	return c.do(p, history.Operation{Verb: history.Wait, Task: string(f.ID()), Request: request}, waitMost, func(ctx context.Context, op *history.Operation) error {
 		result, err := f.Wait(ctx)
 		if failure, ok := errors.AsType[*engine.TaskError](err); ok {
 			op.Outcome = "!" + failure.Code

@@ -37,6 +37,14 @@ func someWait(tasks []projection.Task) bool {
 	return false
 }
 
+// eventsOf counts the events of tasks.
+func eventsOf(tasks []projection.Task) (n uint64) {
+	for i := range tasks {
+		n += tasks[i].Seq
+	}
+	return n
+}
+
 // collect records what the owners show and what etcd and the archive hold.
 func (w *world) collect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -84,6 +92,7 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 		return errors.Join(err1, err2)
 	case path[0] == "journal" && c.Deleted:
 		delete(held, c.Key)
+		w.record.run.Info.Trimmed++
 	case path[0] == "journal":
 		shard, err1 := strconv.Atoi(path[1])
 		number, err2 := strconv.ParseUint(path[2], 16, 64)
@@ -115,9 +124,11 @@ func decodeOwner(c *modeletcd.Change) (string, error) {
 func (w *world) stored(shard int, written *history.Journals, held map[string]history.Record) (all []history.Record) {
 	var next uint64 = 1
 	if w.shelf != nil {
-		for _, r := range w.shelf.of(shard) {
-			all = append(all, history.Record{Number: r.Number, Revision: r.Revision, Data: r.Data})
-			next = r.Number + 1
+		for _, s := range w.shelf.of(shard) {
+			for _, r := range s.entries {
+				all = append(all, history.Record{Number: r.Number, Revision: r.Revision, Data: r.Data})
+			}
+			next = s.head.Entry + 1
 		}
 	}
 	for _, r := range written.Entries[shard] {
@@ -133,15 +144,15 @@ func (w *world) remains(quiet int) {
 	left := &w.record.run.Remains
 	left.Checked = true
 	left.Leases = len(w.etcd.Leases())
-	now := map[string]int64{}
+	now := map[string]modeletcd.Change{}
 	for _, c := range w.etcd.History(1) {
-		now[c.Key] = c.ModRevision
+		now[c.Key] = c
 		if c.Deleted {
 			delete(now, c.Key)
 		}
 	}
-	for key, revision := range now {
-		if !w.mayStay(key, revision) {
+	for key, c := range now {
+		if !w.mayStay(&c) {
 			left.Keys = append(left.Keys, key)
 		}
 	}
@@ -151,20 +162,34 @@ func (w *world) remains(quiet int) {
 	}
 }
 
-// mayStay reports whether a key that was last written at a revision outlives processes.
-func (w *world) mayStay(key string, revision int64) bool {
-	path := strings.Split(strings.TrimPrefix(key, cluster+"/"), "/")
+// mayStay reports whether a key outlives processes.
+func (w *world) mayStay(c *modeletcd.Change) bool {
+	path := strings.Split(strings.TrimPrefix(c.Key, cluster+"/"), "/")
 	sender := ""
 	switch path[0] {
 	case "meta", "owner", "journal", "snapshot":
 		return true
 	case "mailbox":
+		if isSlot(c.Value) { // a late copy of what made it; a sweep removes it
+			return true
+		}
 		sender = path[2]
 	case "answer":
 		sender = path[1]
 	}
 	after, gone := w.swept[sender]
-	return gone && revision > after
+	return gone && c.ModRevision > after
+}
+
+// isSlot reports whether a mailbox key holds no letter.
+func isSlot(value []byte) bool {
+	if wire.Scan(value) != nil {
+		return false
+	}
+	r := wire.NewReader(value)
+	r.Array()
+	r.Uint() // version
+	return len(r.Bytes()) == 0 && r.Err() == nil
 }
 
 // goroutines counts them, when those that are about to end have.

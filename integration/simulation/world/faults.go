@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
+	"taskledger/internal/modeletcd"
 )
 
 const (
@@ -291,7 +292,9 @@ func (w *world) compact(target string) (proof string) {
 		func(is *weather) { is.watchHeld = true }, func(*weather) {})
 	w.etcd.BreakWatches(errAway)
 	revision := w.etcd.Revision()
-	_, err := w.clients[0].etcd.Compact(context.Background(), revision)
+	operator := w.etcd.Connect(modeletcd.Direct{})
+	_, err := operator.Compact(context.Background(), revision)
+	_ = operator.Close() // tells that its context ended
 	for _, p := range w.everybody() {
 		p.way.change(func(is *weather) { is.watchHeld = false })
 	}

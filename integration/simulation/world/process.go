@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -62,8 +63,12 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	var run func(context.Context) error
 	if isNode {
-		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, Slots: 24, TTL: ttl,
+		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: slog.New(sessions{}),
+			Slots: pick(p.world.dice, 2, 3, 24), // with few, tasks run on other nodes than their owner
 			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
+		if p.world.pad != "" {
+			cfg.Store = small{store}
+		}
 		if p.world.shelf != nil {
 			cfg.Archive = p.world.shelf
 		}
@@ -89,6 +94,16 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 		_ = p.etcd.Close() // tells that its context ended
 	}()
 	return nil
+}
+
+// small is a store that is small enough for snapshots to become due after 1 MiB.
+type small struct{ engine.Store }
+
+// Usage implements engine.Housekeeping.
+func (s small) Usage(ctx context.Context) (engine.Usage, error) {
+	u, err := s.Store.Usage(ctx)
+	u.Quota = 32 << 20
+	return u, err
 }
 
 // now is the process' wall clock.

@@ -15,42 +15,83 @@ import (
 
 // shelf is an archive in memory. It implements engine.Archive.
 type shelf struct {
-	mu      sync.Mutex
-	records [][]engine.Record // by shard, from entry 1 on
+	mu       sync.Mutex
+	sequence uint64            // of the last segment
+	segments map[int][]segment // by shard, in order
 }
 
-func newShelf(shards int) *shelf { return &shelf{records: make([][]engine.Record, shards)} }
+// segment is what one call archived.
+type segment struct {
+	after, head engine.ArchiveHead
+	entries     []engine.Record
+	tasks       map[events.TaskID]bool // in the entries
+}
 
-func (a *shelf) of(shard int) []engine.Record {
+func newShelf() *shelf { return &shelf{segments: map[int][]segment{}} }
+
+// of returns the segments of a shard. They never change.
+func (a *shelf) of(shard int) []segment {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clip(a.records[shard])
+	return slices.Clip(a.segments[shard])
 }
 
 // Head implements engine.Archiver.
-func (a *shelf) Head(_ context.Context, shard int) (engine.ArchiveHead, error) {
-	n := uint64(len(a.of(shard)))
-	return engine.ArchiveHead{Entry: n, Sequence: n}, nil
+func (a *shelf) Head(_ context.Context, shard int) (head engine.ArchiveHead, _ error) {
+	if all := a.of(shard); len(all) > 0 {
+		head = all[len(all)-1].head
+	}
+	return head, nil
 }
 
 // Archive implements engine.Archiver.
 func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+	s, err := newSegment(shard, after, entries)
+	if err != nil {
+		return after, err
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n := uint64(len(a.records[shard])); n != after.Entry || entries[0].Number != n+1 {
-		return after, fmt.Errorf("archive of shard %d ends with entry %d: %w", shard, n, engine.ErrConflict)
+	all := a.segments[shard]
+	if at := slices.IndexFunc(all, func(there segment) bool { return there.after == after }); at >= 0 && slices.EqualFunc(all[at].entries, entries, sameRecord) {
+		return all[at].head, nil
 	}
-	a.records[shard] = append(a.records[shard], entries...)
-	n := uint64(len(a.records[shard]))
-	return engine.ArchiveHead{Entry: n, Sequence: n}, nil
+	if len(all) > 0 && all[len(all)-1].head != after || len(all) == 0 && after.Sequence != 0 {
+		return after, fmt.Errorf("archive of shard %d does not end with entry %d: %w", shard, after.Entry, engine.ErrConflict)
+	}
+	a.sequence++
+	s.head.Sequence = a.sequence
+	a.segments[shard] = append(all, s)
+	return s.head, nil
+}
+
+// newSegment makes a segment that has no place yet.
+func newSegment(shard int, after engine.ArchiveHead, entries []engine.Record) (segment, error) {
+	s := segment{after: after, head: after, entries: entries, tasks: map[events.TaskID]bool{}}
+	for _, r := range entries {
+		e, err := events.Decode(r.Data)
+		if err != nil {
+			return s, fmt.Errorf("entry %d: %w", r.Number, err)
+		}
+		if int(e.Shard) != shard || e.Number != r.Number {
+			return s, fmt.Errorf("entry %d of shard %d as entry %d of shard %d: %w", e.Number, e.Shard, r.Number, shard, events.ErrDamaged)
+		}
+		if s.head.Entry++; s.head.Entry != r.Number {
+			return s, fmt.Errorf("entry %d instead of %d: %w", r.Number, s.head.Entry, engine.ErrConflict)
+		}
+		for i := range e.Events {
+			s.tasks[e.Events[i].Task] = true
+		}
+	}
+	return s, nil
 }
 
 // Confirm implements engine.Archiver.
 func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
-	stored := a.of(shard)
-	if first := entries[0].Number; first > 0 && head.Entry <= uint64(len(stored)) && head.Entry+1 == first+uint64(len(entries)) &&
-		slices.EqualFunc(stored[first-1:head.Entry], entries, sameRecord) {
-		return nil
+	for _, s := range a.of(shard) {
+		if s.head == head && slices.EqualFunc(s.entries, entries, sameRecord) {
+			return nil
+		}
 	}
 	return fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, engine.ErrConflict)
 }
@@ -61,23 +102,39 @@ func sameRecord(a, b engine.Record) bool { return a.Head == b.Head && bytes.Equa
 func (a *shelf) Settled() time.Duration { return 0 }
 
 // ReadArchive implements engine.ArchiveReader.
-func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	all := a.of(shard)
 	return func(yield func(engine.Record, error) bool) {
-		all := a.of(shard)
-		for _, r := range all[min(max(from, 1)-1, uint64(len(all))):] {
-			if !yield(r, nil) {
-				return
+		if len(all) > 0 && max(from, 1) < all[0].entries[0].Number {
+			yield(engine.Record{}, engine.ErrTrimmed)
+			return
+		}
+		for _, s := range all {
+			for _, r := range s.entries {
+				if err := ctx.Err(); err != nil {
+					yield(engine.Record{}, err)
+					return
+				}
+				if r.Number >= from && !yield(r, nil) {
+					return
+				}
 			}
 		}
 	}
 }
 
 // FindArchived implements engine.ArchiveReader.
-func (a *shelf) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[engine.Record, error] {
+func (a *shelf) FindArchived(_ context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+	all := a.of(shard)
 	return func(yield func(engine.Record, error) bool) {
-		for _, r := range slices.Backward(a.of(shard)) {
-			if !yield(r, nil) {
-				return
+		for _, s := range slices.Backward(all) {
+			if !s.tasks[task] {
+				continue
+			}
+			for _, r := range slices.Backward(s.entries) {
+				if !yield(r, nil) {
+					return
+				}
 			}
 		}
 	}

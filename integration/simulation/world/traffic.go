@@ -59,7 +59,7 @@ func (e *errand) submit(o order) (task string) {
 	p := e.client()
 	f, op := e.w.caller().submit(p, o)
 	if op.Answer == history.OK && e.w.dice.chance(0.4) {
-		e.await(p, f)
+		e.await(p, f, o.request)
 	} else {
 		f.Close()
 	}
@@ -67,14 +67,14 @@ func (e *errand) submit(o order) (task string) {
 }
 
 // await waits for a future on the side.
-func (e *errand) await(p *process, f *engine.Future) {
-	e.waits.Go(func() { e.w.caller().wait(p, f) })
+func (e *errand) await(p *process, f *engine.Future, request string) {
+	e.waits.Go(func() { e.w.caller().wait(p, f, request) })
 }
 
 // attach lets somebody else wait for the task.
 func (e *errand) attach(task string) {
 	p := e.client()
-	e.await(p, p.client.Attach(events.TaskID(task)))
+	e.await(p, p.client.Attach(events.TaskID(task)), "")
 }
 
 func (e *errand) operate(verb history.Verb, task string) {
@@ -193,10 +193,10 @@ func (e *errand) timed() {
 
 // reborn is a task of several lives.
 func (e *errand) reborn() {
-	for range 2 {
-		e.submit(order{id: e.id, behavior: once, job: job{Work: e.work(100)}})
+	for life := range 2 {
+		e.submit(order{id: e.id, behavior: once, job: job{Work: e.work(100)}, request: fmt.Sprint("life ", life)})
 		e.pause(time.Second)
 		e.operate(history.Delete, string(e.id))
 	}
-	e.submit(order{id: e.id, behavior: once})
+	e.submit(order{id: e.id, behavior: once, request: "life 2"})
 }

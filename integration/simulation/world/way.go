@@ -62,20 +62,22 @@ func (y *way) now() (weather, <-chan struct{}) {
 	return y.is, y.changed
 }
 
-// await waits until the weather is so, or ctx ends; waited tells that it was not so at once.
-func (y *way) await(ctx context.Context, so func(*weather) bool) (waited bool, err error) {
-	for {
+// await waits until the weather is so, or ctx ends. When it is not so at once, h counts.
+func (y *way) await(ctx context.Context, so func(*weather) bool, h hit) error {
+	for first := true; ; first = false {
 		is, changed := y.now()
 		if so(&is) {
-			return waited, nil
+			return nil
 		}
-		waited = true
+		if first {
+			y.hits.add(h)
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return true, context.Cause(ctx)
+			return context.Cause(ctx)
 		case <-y.dead.Done():
-			return true, errDead
+			return errDead
 		}
 	}
 }
@@ -96,11 +98,7 @@ func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error)
 			return nil, y.orphan(c, err)
 		}
 	}
-	waited, err := y.await(ctx, open)
-	if waited {
-		y.hits.add(held)
-	}
-	if err != nil {
+	if err := y.await(ctx, open, held); err != nil {
 		return nil, y.orphan(c, err)
 	}
 	is, _ := y.now()
@@ -132,10 +130,7 @@ func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error)
 
 // Deliver implements modeletcd.Transport.
 func (y *way) Deliver(ctx context.Context) error {
-	waited, err := y.await(ctx, watchOpen)
-	if waited {
-		y.hits.add(watchHeld)
-	}
+	err := y.await(ctx, watchOpen, watchHeld)
 	if err == nil && y.dice.chance(0.5) {
 		time.Sleep(y.dice.between(50*time.Microsecond, 3*time.Millisecond))
 	}

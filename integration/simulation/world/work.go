@@ -87,7 +87,7 @@ func (b *work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 // Run implements engine.Behavior. What it returns, and when, goes into the record.
 func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	record := b.process.world.record
-	at := record.begin(history.Execution{Task: string(a.Task), Node: b.process.node.SessionID(), Token: a.Token, Attempt: uint32(a.Number)})
+	at := record.begin(history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1})
 	out, told := b.attempt(ctx, a)
 	if b.process.killed.Err() != nil {
 		return out // its process died with it

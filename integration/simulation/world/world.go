@@ -18,6 +18,8 @@ const (
 	clients = 2
 	// settleWithin is how long after the last fault every task must have ended that can run.
 	settleWithin = 60 * time.Second
+	// stillFor is for how long nothing happens when nothing is under way: longer than a message takes.
+	stillFor = 3500 * time.Millisecond
 	// tickEvery is how often the etcd leader looks for leases that have ended.
 	tickEvery = 100 * time.Millisecond
 	// beginWithin bounds how long a node takes to begin.
@@ -70,11 +72,11 @@ func newWorld(seed uint64) *world {
 	d := newDice(seed)
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record{began: time.Now()},
 		swept: map[string]int64{}, busy: map[string]bool{}}
-	if d.chance(0.08) { // journals grow long enough for snapshots and trims
-		w.shards, w.pad = 2, strings.Repeat("x", 20<<10)
+	if d.chance(0.05) { // journals grow long enough for snapshots and trims
+		w.shards, w.pad = 2, strings.Repeat("x", 64<<10)
 	}
 	if w.pad != "" || d.chance(0.3) {
-		w.shelf = newShelf(w.shards)
+		w.shelf = newShelf()
 	}
 	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
 		Versions: []string{"taskledger " + engine.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),
@@ -160,14 +162,16 @@ func (w *world) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// settle waits until every task has ended that can.
+// settle waits until what was late has arrived, every task has ended that can, and nothing has changed for a while.
 func (w *world) settle() error {
+	w.late.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
 	defer cancel()
-	for {
+	var before uint64
+	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
-		if err == nil && !someWait(tasks) {
-			return nil
+		if events := eventsOf(tasks); err != nil || someWait(tasks) || events != before {
+			last, before = time.Now(), events
 		}
 		select {
 		case <-time.After(500 * time.Millisecond):
@@ -178,6 +182,7 @@ func (w *world) settle() error {
 			return nil // the checkers will find those that have not ended
 		}
 	}
+	return nil
 }
 
 // depart stops everybody in order and lets leases end.
