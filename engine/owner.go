@@ -92,11 +92,9 @@ type pendingReply struct {
 	answers []answer
 }
 
-// tellsState reports whether an answer without events says of a task what only the shard's owner can know.
+// tellsState reports whether an answer without events says what only the shard's owner can: that nothing was accepted, too.
 func (r *pendingReply) tellsState() bool {
-	return r.batch.lane == laneSubmit && slices.ContainsFunc(r.answers, func(a answer) bool {
-		return a.code != answerOverload && a.code != answerInvalid
-	})
+	return r.batch.lane == laneSubmit && slices.ContainsFunc(r.answers, func(a answer) bool { return a.code != answerInvalid })
 }
 
 type nodeAttempt struct {
@@ -291,6 +289,7 @@ func (o *owner) refuseNew() {
 	}
 	in := o.inbox.take(&mail{})
 	var rest []delivery
+	var refusals []pendingReply
 	for _, d := range in.lanes[laneSubmit] {
 		if _, done := o.decided(d.batch); done || !o.onlyCreates(d.batch) {
 			rest = append(rest, d)
@@ -301,8 +300,9 @@ func (o *owner) refuseNew() {
 			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
 		}
 		o.remember(projection.SenderLane{Sender: d.sender, Lane: d.lane}, d.number, answers)
-		d.reply(d.batch, answers, false)
+		refusals = append(refusals, pendingReply{d, answers})
 	}
+	o.replyOnceProven(refusals)
 	in.lanes[laneSubmit] = rest
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])
