@@ -30,6 +30,7 @@ type owner struct {
 
 	// Owned by the goroutine.
 	state   *projection.Shard
+	now     events.Millis // the latest time given to state
 	head    Head
 	entry   events.Builder
 	spare   mail
@@ -185,7 +186,8 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.deciding.Store(int64(time.Since(clockBase)) | 1)
 	defer o.deciding.Store(0)
 	in := o.inbox.take(&o.spare)
-	now := max(o.m.now(), o.state.Time)
+	now := max(o.m.now(), o.state.Time, o.now) // what was ready stays ready when the clock is set back
+	o.now = now
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
