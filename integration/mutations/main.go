@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +23,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"taskledger/integration/bugs"
 )
 
 // atOnce is how many tests run side by side: they wait more than they work.
@@ -45,7 +46,7 @@ func run(ctx context.Context, filter string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	chosen := slices.DeleteFunc(slices.Clone(mutations), func(m mutation) bool { return !strings.Contains(m.name, filter) })
+	chosen := slices.DeleteFunc(slices.Clone(bugs.Mutations), func(m bugs.Bug) bool { return !strings.Contains(m.Name, filter) })
 	b, err := build(ctx, dir, chosen)
 	if err != nil {
 		return err
@@ -77,27 +78,27 @@ func sideBySide(ctx context.Context, jobs []func() error) error {
 type builds map[string]string
 
 // build builds the tests of the mutations with all of these inside.
-func build(ctx context.Context, dir string, all []mutation) (builds, error) {
+func build(ctx context.Context, dir string, all []bugs.Bug) (builds, error) {
 	overlay, err := lay(dir, all)
 	if err != nil {
 		return nil, err
 	}
 	b := builds{}
 	for _, m := range all {
-		if b[m.pkg] != "" {
+		if b[m.Pkg] != "" {
 			continue
 		}
-		b[m.pkg] = filepath.Join(dir, filepath.Base(m.pkg)+".test")
-		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay, "-o", b[m.pkg], m.pkg).CombinedOutput()
+		b[m.Pkg] = filepath.Join(dir, filepath.Base(m.Pkg)+".test")
+		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay, "-o", b[m.Pkg], m.Pkg).CombinedOutput()
 		if err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w\n%s", m.pkg, err, out)
+			return nil, fmt.Errorf("build the tests of %s: %w\n%s", m.Pkg, err, out)
 		}
 	}
 	return b, nil
 }
 
 // lay writes the files with all mutations, and the description of the overlay, whose path it returns.
-func lay(dir string, all []mutation) (overlay string, err error) {
+func lay(dir string, all []bugs.Bug) (overlay string, err error) {
 	texts, err := mergeAll(all, func(file string) (string, error) {
 		text, err := os.ReadFile(file)
 		return string(text), err
@@ -105,42 +106,26 @@ func lay(dir string, all []mutation) (overlay string, err error) {
 	if err != nil {
 		return "", err
 	}
-	replace := map[string]string{}
-	for file, text := range texts {
-		original, err := filepath.Abs(file)
-		if err != nil {
-			return "", err
-		}
-		replace[original] = filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
-		if err := os.WriteFile(replace[original], []byte(text), 0o600); err != nil {
-			return "", err
-		}
-	}
-	description, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	overlay = filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, description, 0o600)
+	return bugs.Lay(dir, texts)
 }
 
 // try switches the mutation on and prints whether its test is red.
-func (b builds) try(ctx context.Context, number int, m *mutation) error {
+func (b builds) try(ctx context.Context, number int, m *bugs.Bug) error {
 	began := time.Now()
 	err := b.kill(ctx, number, m)
 	verdict := "red"
 	if err != nil {
-		verdict, err = "NOT RED", fmt.Errorf("%s: %w", m.name, err)
+		verdict, err = "NOT RED", fmt.Errorf("%s: %w", m.Name, err)
 	}
-	fmt.Printf("%-8s %5.1fs  %-58s %s\n", verdict, time.Since(began).Seconds(), m.name, m.test)
+	fmt.Printf("%-8s %5.1fs  %-58s %s\n", verdict, time.Since(began).Seconds(), m.Name, m.Test)
 	return err
 }
 
 // green runs the tests of all mutations with none of these on.
-func (b builds) green(ctx context.Context, all []mutation) (jobs []func() error) {
+func (b builds) green(ctx context.Context, all []bugs.Bug) (jobs []func() error) {
 	tests := map[string][]string{}
 	for _, m := range all {
-		tests[m.pkg] = append(tests[m.pkg], m.test)
+		tests[m.Pkg] = append(tests[m.Pkg], m.Test)
 	}
 	for pkg, names := range tests {
 		for _, group := range byDepth(names) {
@@ -178,28 +163,17 @@ func byDepth(names []string) map[string][]string {
 }
 
 // kill runs the mutation's test on the mutated code, and returns an error unless the test fails.
-func (b builds) kill(ctx context.Context, number int, m *mutation) error {
-	out, err := b.test(ctx, m.pkg, []string{m.test}, strconv.Itoa(number))
+func (b builds) kill(ctx context.Context, number int, m *bugs.Bug) error {
+	out, err := b.test(ctx, m.Pkg, []string{m.Test}, strconv.Itoa(number))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		return fmt.Errorf("%s stays green", m.test)
-	case !strings.Contains(out, "--- FAIL: "+m.test+" "):
-		return fmt.Errorf("%s did not fail by itself: %w\n%s", m.test, err, out)
+		return fmt.Errorf("%s stays green", m.Test)
+	case !strings.Contains(out, "--- FAIL: "+m.Test+" "):
+		return fmt.Errorf("%s did not fail by itself: %w\n%s", m.Test, err, out)
 	}
 	return nil
-}
-
-// apply returns the text of the file with the mutation made.
-func (m *mutation) apply(text string) (string, error) {
-	for _, e := range m.edits {
-		if n := strings.Count(text, e.old); n != 1 {
-			return "", fmt.Errorf("%d places read %q, want one", n, e.old)
-		}
-		text = strings.Replace(text, e.old, e.new, 1)
-	}
-	return text, nil
 }
 
 // test runs the named tests of a package, which must be of one depth, with a mutation; "" = none.

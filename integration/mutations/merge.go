@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"taskledger/integration/bugs"
 )
 
 // variable names, in the environment of a test, the mutation that is on: its index. None is, unless it is set.
@@ -176,26 +178,26 @@ func (m *merged) result() string {
 }
 
 // mergeAll returns the texts of files that hold all the mutations, numbered by index, by the path that each is to be laid over.
-func mergeAll(all []mutation, read func(file string) (string, error)) (map[string]string, error) {
+func mergeAll(all []bugs.Bug, read func(file string) (string, error)) (map[string]string, error) {
 	files := map[string]*merged{}
 	texts := map[string]string{}
 	for i := range all {
 		m := &all[i]
-		text, err := read(m.file)
+		text, err := read(m.File)
 		if err != nil {
 			return nil, err
 		}
-		if files[m.file] == nil {
-			if files[m.file], err = merge(text); err != nil {
-				return nil, fmt.Errorf("%s: %w", m.file, err)
+		if files[m.File] == nil {
+			if files[m.File], err = merge(text); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.File, err)
 			}
 		}
-		mutated, err := m.apply(text)
+		mutated, err := m.Apply(text)
 		if err == nil {
-			err = files[m.file].add(i, mutated)
+			err = files[m.File].add(i, mutated)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", m.name, m.file, err)
+			return nil, fmt.Errorf("%s: %s: %w", m.Name, m.File, err)
 		}
 	}
 	for file, f := range files {

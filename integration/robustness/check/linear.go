@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,15 +145,31 @@ func (t *task) told(o *history.Operation, happened int) bool {
 	if o.Answer == history.Absent && happened == 0 {
 		return true
 	}
+	asked := t.askedBy(o.Request)
 	for i := range happened {
 		if o.Answer == history.Absent && t.steps[i].state.phase == absent {
 			return true
 		}
-		if outcome, ok := t.endOfRun(i); ok && o.Answer == history.OK && outcome == o.Outcome {
+		if outcome, ok := t.endOfRun(i); ok && i >= asked && o.Answer == history.OK && outcome == o.Outcome {
 			return true
 		}
 	}
 	return false
+}
+
+// askedBy returns the step that a request caused: no run that had ended before is what it asked for. It returns 0 when that
+// cannot be told: a request that was made twice may have joined a run without an event.
+func (t *task) askedBy(request string) (at int) {
+	made := 0
+	for _, o := range t.operations {
+		if o.Verb == history.Submit && o.Request == request {
+			made++
+		}
+	}
+	if request == "" || made != 1 {
+		return 0
+	}
+	return max(slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && s.ev.RequestID == request }), 0)
 }
 
 // clock is what the calls of functions tell of when the events of a task were committed.

@@ -217,6 +217,11 @@ var executions = []planted{
 		b.succeed("a")
 		b.overlap()
 	}, nil},
+	{"a function is told of a failure that was none", "10 effects", func(b *builder) {
+		b.submit("a")
+		b.start("a", "n-1").Try = 2
+		b.succeed("a")
+	}, nil},
 	{"two at once after a snooze", "10 effects", func(b *builder) {
 		b.started()
 		b.add("a", &events.Snoozed{Until: b.now + 1})
@@ -333,6 +338,15 @@ var orders = []planted{
 		b.op(history.Operation{Verb: history.Suspend, Task: "a"}, nil)
 		b.submit("a")
 		b.command(history.Suspend, "a", &events.Suspended{})
+	}, nil},
+	{"a wait tells of the run before the one that its submit asked for", "linear", func(b *builder) {
+		b.started()
+		b.fail("a", 0)
+		b.event = func(ev *events.Event) { ev.RequestID = "r" }
+		b.join2("a", true, &events.Rescheduled{At: b.now + 1}).Request = "r"
+		b.start("a", "n-1")
+		b.succeed("a")
+		b.tell(history.Wait, "a", "!no").Request = "r"
 	}, nil},
 	{"a wait for a task that was never gone", "linear", func(b *builder) {
 		b.done("a")

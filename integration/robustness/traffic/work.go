@@ -74,7 +74,7 @@ func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 
 // Run implements engine.Behavior.
 func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
-	x := history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
+	x := history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
 		Begin: clock.Now() - w.Begin}
 	w.Report(Report{Execution: x, Goes: true})
 	out, told := attempt(ctx, a)

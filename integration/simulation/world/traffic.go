@@ -165,8 +165,9 @@ func (e *errand) suspended() {
 }
 
 func (e *errand) runAgain() {
-	for range 2 + e.w.dice.n(2) {
-		e.submit(order{id: e.id, behavior: again, job: job{Work: e.work(200)}, request: pick(e.w.dice, "", "r1", "r2")})
+	for i := range 2 + e.w.dice.n(2) {
+		own := fmt.Sprint("own ", i) // tells which run its future is for
+		e.submit(order{id: e.id, behavior: again, job: job{Work: e.work(200)}, request: pick(e.w.dice, "", "shared", own, own)})
 		e.pause(time.Second)
 	}
 	e.get(string(e.id))

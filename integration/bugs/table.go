@@ -1,16 +1,4 @@
-package main
-
-// mutation is one way to break the code, and the one test that is there to notice.
-type mutation struct {
-	name  string
-	file  string
-	edits []edit
-	pkg   string
-	test  string
-}
-
-// edit replaces a text that occurs once.
-type edit struct{ old, new string }
+package bugs
 
 const (
 	contract = "TestStore_KeepsTheContractInProcess/"
@@ -18,12 +6,12 @@ const (
 	engine   = "./engine"
 )
 
-// mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
-var mutations = slicesOf(
+// Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
+var Mutations = slicesOf(
 	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times,
 )
 
-func slicesOf(groups ...[]mutation) (all []mutation) {
+func slicesOf(groups ...[]Bug) (all []Bug) {
 	for _, g := range groups {
 		all = append(all, g...)
 	}
@@ -31,23 +19,23 @@ func slicesOf(groups ...[]mutation) (all []mutation) {
 }
 
 // The four compares of the commit hide each other easily: each has a case that the other three let pass.
-var commits = []mutation{
-	{"commit without the owner fence", "etcdstore/append.go", []edit{
+var commits = []Bug{
+	{"commit without the owner fence", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),` + "\n", ""},
 	}, store, contract + "Append/AfterHandOverIsFenced"},
-	{"commit without the session fence", "etcdstore/append.go", []edit{
+	{"commit without the session fence", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.CreateRevision(node), "=", o.Session.Revision),` + "\n", ""},
 	}, store, contract + "Append/AfterEndOfSessionIsFenced"},
-	{"commit without the predecessor", "etcdstore/append.go", []edit{
+	{"commit without the predecessor", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),` + "\n", ""},
 	}, store, contract + "Append/LateDuplicateAfterTrimIsRefused"},
-	{"commit without the compare of the next entry", "etcdstore/append.go", []edit{
+	{"commit without the compare of the next entry", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(next), "=", 0),` + "\n", ""},
 	}, store, contract + "Append/SecondWriterOfANumberIsRefused"},
-	{"commit of the first entry without the snapshot pointer", "etcdstore/append.go", []edit{
+	{"commit of the first entry without the snapshot pointer", "etcdstore/append.go", []Edit{
 		{"		return s.keys.pointer(shard)\n", "		return s.keys.entry(shard, 0)\n"},
 	}, store, contract + "Append/LateFirstEntryAfterTrimIsRefused"},
-	{"commit decided by a plain read after a lost answer", "etcdstore/append.go", []edit{
+	{"commit decided by a plain read after a lost answer", "etcdstore/append.go", []Edit{
 		{"	resp, err := s.transact(ctx,\n", "	resp, err := s.once(ctx,\n"},
 		{"	if err != nil {\n		return 0, err\n	}\n	if resp.Succeeded {", `	if err != nil {
 		seen, err := s.get(ctx, next)
@@ -69,123 +57,123 @@ var commits = []mutation{
 	}, store, "TestAppend_IsCommittedOnceWhateverIsLost"},
 }
 
-var otherWrites = []mutation{
-	{"take without the revision of the owner key", "etcdstore/owners.go", []edit{
+var otherWrites = []Bug{
+	{"take without the revision of the owner key", "etcdstore/owners.go", []Edit{
 		{`		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),` + "\n", ""},
 	}, store, contract + "Take/OnAnOldViewIsFenced"},
-	{"take by an ended session", "etcdstore/owners.go", []edit{
+	{"take by an ended session", "etcdstore/owners.go", []Edit{
 		{`		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),` + "\n", ""},
 	}, store, contract + "Take/ByAnEndedSessionIsFenced"},
-	{"take from a living owner", "etcdstore/owners.go", []edit{
+	{"take from a living owner", "etcdstore/owners.go", []Edit{
 		{`			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
-	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []edit{
+	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),` + "\n", ""},
 	}, store, contract + "Answer/ToAReplacedLetterDoesNothing"},
-	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []edit{
+	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []Edit{
 		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
 	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},
-	{"mail swept without the revision that was old", "etcdstore/mailbox.go", []edit{
+	{"mail swept without the revision that was old", "etcdstore/mailbox.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),` + "\n", ""},
 	}, store, "TestSweepMail_LetterWrittenMeanwhileStays"},
 }
 
 // Snapshots and trims remove what cannot be had again.
-var snapshots = []mutation{
-	{"snapshot pointer without the revision it replaces", "etcdstore/snapshots.go", []edit{
+var snapshots = []Bug{
+	{"snapshot pointer without the revision it replaces", "etcdstore/snapshots.go", []Edit{
 		{comparesPointer, ""},
 	}, store, contract + "Publish/FromAStalePointerIsFenced"},
-	{"snapshot published without the owner fence", "etcdstore/snapshots.go", []edit{
+	{"snapshot published without the owner fence", "etcdstore/snapshots.go", []Edit{
 		{"		append(s.fences(o),\n" + comparesPointer, "		append(s.fences(o)[1:],\n" + comparesPointer},
 	}, store, contract + "Publish/AfterHandOverIsFenced"},
-	{"snapshot published without the session fence", "etcdstore/snapshots.go", []edit{
+	{"snapshot published without the session fence", "etcdstore/snapshots.go", []Edit{
 		{"		append(s.fences(o),\n" + comparesPointer, "		append(s.fences(o)[:1],\n" + comparesPointer},
 	}, store, contract + "Publish/AfterEndOfSessionIsFenced"},
-	{"snapshot published without its parts", "etcdstore/snapshots.go", []edit{
+	{"snapshot published without its parts", "etcdstore/snapshots.go", []Edit{
 		{`clientv3.CreateRevision(first), ">", 0)`, `clientv3.CreateRevision(first), ">", -1)`},
 	}, store, contract + "Publish/OfPartsThatAreGoneIsRefused"},
-	{"snapshot part without the epoch", "etcdstore/keys.go", []edit{
+	{"snapshot part without the epoch", "etcdstore/keys.go", []Edit{
 		{"k.parts(shard), entry, epoch, part)", "k.parts(shard), entry, 0, part)"},
 	}, store, contract + "PutPart/OfTwoOwnersOfOneEntryAreSeparate"},
-	{"snapshot part written twice", "etcdstore/snapshots.go", []edit{
+	{"snapshot part written twice", "etcdstore/snapshots.go", []Edit{
 		{`			clientv3.Compare(clientv3.CreateRevision(key), "=", 0),` + "\n", ""},
 	}, store, "TestPutPart_LateDuplicateNeverReplacesAPart"},
-	{"trim to the newer snapshot", "etcdstore/trim.go", []edit{
+	{"trim to the newer snapshot", "etcdstore/trim.go", []Edit{
 		{"until > p.Kept[1].Entry", "until > p.Kept[0].Entry"},
 	}, store, contract + "Trim/PastTheOlderSnapshotIsRefused"},
-	{"trim without the owner fence", "etcdstore/trim.go", []edit{
+	{"trim without the owner fence", "etcdstore/trim.go", []Edit{
 		{"append(s.fences(o),", "append(s.fences(o)[1:],"},
 	}, store, contract + "Trim/AfterHandOverIsFenced"},
-	{"trim without the session fence", "etcdstore/trim.go", []edit{
+	{"trim without the session fence", "etcdstore/trim.go", []Edit{
 		{"append(s.fences(o),", "append(s.fences(o)[:1],"},
 	}, store, contract + "Trim/AfterEndOfSessionIsFenced"},
-	{"trim without the snapshot pointer", "etcdstore/trim.go", []edit{
+	{"trim without the snapshot pointer", "etcdstore/trim.go", []Edit{
 		{comparesPointer, ""},
 	}, store, contract + "Trim/WithAStalePointerIsFenced"},
-	{"trim that leaves a gap", "etcdstore/trim.go", []edit{
+	{"trim that leaves a gap", "etcdstore/trim.go", []Edit{
 		{`clientv3.CreateRevision(before), "=", 0)`, `clientv3.CreateRevision(before), ">", -1)`},
 	}, store, contract + "Trim/BehindTheFirstEntryIsRefused"},
-	{"snapshot of a state that is not committed", "engine/owner.go", []edit{
+	{"snapshot of a state that is not committed", "engine/owner.go", []Edit{
 		{"		if err := o.commit(ctx); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx); err != nil {\n"},
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
-	{"fall-back disabled", "engine/recover.go", []edit{
+	{"fall-back disabled", "engine/recover.go", []Edit{
 		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
-	{"damaged snapshot kept as the older one", "engine/recover.go", []edit{
+	{"damaged snapshot kept as the older one", "engine/recover.go", []Edit{
 		{"{ l.pointer = p.without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
-	{"snapshot of another entry", "engine/restore.go", []edit{
+	{"snapshot of another entry", "engine/restore.go", []Edit{
 		{" || state.Number != s.Entry) {", ") {"},
 	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_a_later_entry/keep"},
-	{"snapshot of another history", "engine/recover.go", []edit{
+	{"snapshot of another history", "engine/recover.go", []Edit{
 		{"	if state.Hash != e.Hash {\n", "	if false {\n"},
 	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_another_history/keep"},
-	{"trim that relies on snapshots unread", "engine/trim.go", []edit{
+	{"trim that relies on snapshots unread", "engine/trim.go", []Edit{
 		{"	if t.intact == pointer.Revision {\n", "	if true {\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
-	{"trim to the newer snapshot by its owner", "engine/trim.go", []edit{
+	{"trim to the newer snapshot by its owner", "engine/trim.go", []Edit{
 		{"	until := pointer.Kept[1].Entry\n", "	until := pointer.Kept[0].Entry\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
-	{"trim before the archive has settled", "engine/trim.go", []edit{
+	{"trim before the archive has settled", "engine/trim.go", []Edit{
 		{" && time.Since(t.settling[0].at) >= archive.Settled() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
-	{"trim of what was not read back", "engine/trim.go", []edit{
+	{"trim of what was not read back", "engine/trim.go", []Edit{
 		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.archived.Load()+1)\n"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
-	{"brake on the size of the file", "engine/care.go", []edit{
+	{"brake on the size of the file", "engine/care.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
-	{"retry without the parameters that may be dropped", "engine/decide.go", []edit{
+	{"retry without the parameters that may be dropped", "engine/decide.go", []Edit{
 		{"	if c.Do == doRetry && d.forgot(t) {\n", "	if false {\n"},
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
-	{"task blamed for an archive that is away", "engine/attempt.go", []edit{
+	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/no_answer"},
-	{"task blamed for an archive that is not to be seen", "engine/records.go", []edit{
+	{"task blamed for an archive that is not to be seen", "engine/records.go", []Edit{
 		{"	if r.all && number < first {\n", "	if false {\n"},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/none_to_be_seen"},
 }
 
 const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=", seen),` + "\n"
 
-var decisions = []mutation{
-	{"number decided twice by one owner", "engine/owner.go", []edit{
+var decisions = []Bug{
+	{"number decided twice by one owner", "engine/owner.go", []Edit{
 		{"		if answers, done := o.decided(b.batch); done {\n", "		if answers, done := o.decided(b.batch); done && answers == nil {\n"},
 	}, engine, "TestNumbers_SameBatchByTwoWaysIsDecidedOnce"},
-	{"number forgotten with its owner", "engine/owner.go", []edit{
+	{"number forgotten with its owner", "engine/owner.go", []Edit{
 		{"	row := o.state.Decided(lane)\n", "	row := (*projection.Decided)(nil)\n"},
 	}, engine, "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner"},
-	{"overtaken number decided late", "engine/owner.go", []edit{
+	{"overtaken number decided late", "engine/owner.go", []Edit{
 		{"	if b.number < row.Number {\n		return nil, true\n", "	if b.number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
-	{"completion without the attempt", "engine/decide.go", []edit{
+	{"completion without the attempt", "engine/decide.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
-	{"completion by attempt number and node", "engine/decide.go", []edit{ // attempt 1 of one life is not attempt 1 of another
+	{"completion by attempt number and node", "engine/decide.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
-	{"completion without the node", "engine/decide.go", []edit{
+	{"completion without the node", "engine/decide.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
 	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
 }
@@ -195,12 +183,12 @@ const (
 	answersStale    = "\n		return answer{code: answerStale}\n	}\n	switch c.How {"
 )
 
-var effects = []mutation{
-	{"effects before the commit", "engine/owner.go", []edit{
-		{"	if len(o.entry.Entry.Events) > 0 {\n		if err := o.commit(ctx)", "	o.perform(in.lanes[laneQuery])\n	if len(o.entry.Entry.Events) > 0 {\n		if err := o.commit(ctx)"},
+var effects = []Bug{
+	{"effects before the commit", "engine/owner.go", []Edit{
+		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)", "	o.perform(in.lanes[laneQuery])\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)"},
 		{"	o.perform(in.lanes[laneQuery])\n	o.spare = in\n", "	o.spare = in\n"},
 	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
-	{"answer without events before the entry in the making", "engine/owner.go", []edit{
+	{"answer without events before the entry in the making", "engine/owner.go", []Edit{
 		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})\n", `		before := len(o.entry.Entry.Events)
 		answers := o.decideBatch(d, b.batch)
 		if len(o.entry.Entry.Events) == before {
@@ -210,79 +198,82 @@ var effects = []mutation{
 		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
 `},
 	}, engine, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
-	{"slots kept by an entry that was refused", "engine/owner.go", []edit{
+	{"slots kept by an entry that was refused", "engine/owner.go", []Edit{
 		{"		o.m.exec.untake(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
 	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
-	{"function called without a look at the session", "engine/attempt.go", []edit{
+	{"function called without a look at the session", "engine/attempt.go", []Edit{
 		{"	if !a.m.mayStart() { //", "	if false { //"},
 	}, engine, "TestExecutor_CallsNoFunctionWhileTheSessionIsOld"},
-	{"outcome reported after the session", "engine/attempt.go", []edit{
+	{"outcome reported after the session", "engine/attempt.go", []Edit{
 		{" || a.m.ctx.Err() != nil { //", " { //"},
 	}, engine, "TestExecutor_ReportsNothingOfAnEndedSession"},
-	{"reads answered by an old session", "engine/member.go", []edit{
+	{"reads answered by an old session", "engine/member.go", []Edit{
 		{"func (m *member) mayRead() bool { return m.mayStart() }", "func (m *member) mayRead() bool { return true }"},
 	}, engine, "TestOwner_WithAnOldSessionStartsAndShowsNothing"},
 }
 
-var assignments = []mutation{
-	{"offer answered from memory alone", "engine/assign.go", []edit{
+var assignments = []Bug{
+	{"offer answered from memory alone", "engine/assign.go", []Edit{
 		{"		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})\n		o.entry.SetAnswers(encodeAnswers(answers))\n", ""},
 	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
-	{"no roll call", "engine/owner.go", []edit{
+	{"no roll call", "engine/owner.go", []Edit{
 		{"			answers[i] = o.rollCall(d, b.sender, roll)\n", "			_ = roll\n"},
 	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
-	{"roll call that releases assignments under way", "engine/decide.go", []edit{
+	{"roll call that releases assignments under way", "engine/decide.go", []Edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
 	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
-	{"roll call that releases what another part lists", "engine/decide.go", []edit{
+	{"roll call that releases what another part lists", "engine/decide.go", []Edit{
 		{" && c.covers(t.Started) && ", " && "},
 	}, engine, "TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne"},
-	{"drain that does not wait for its roll call", "engine/drain.go", []edit{
+	{"drain that does not wait for its roll call", "engine/drain.go", []Edit{
 		{"	m.waitForOwners(ctx, told)\n", "	_ = told\n"},
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
-	{"roll call that doubts the owner's own starts", "engine/decide.go", []edit{
+	{"roll call that doubts the owner's own starts", "engine/decide.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
 	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
-	{"cancel that is only a hint", "engine/decide.go", []edit{
+	{"cancel that is only a hint", "engine/decide.go", []Edit{
 		{"t.Node != c.Node || t.Cancelled {\n			over", "t.Node != c.Node {\n			over"},
 	}, engine, "TestRollCall_RepeatsACancelThatCameTooEarly"},
-	{"offer answered before its attempts are known", "engine/offers.go", []edit{
+	{"offer answered before its attempts are known", "engine/offers.go", []Edit{
 		{"		x.launch(m, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.launch(m, shard, given[i])\n		of.mu.Lock()\n	}\n"},
 	}, engine, "TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer"},
 }
 
-var losses = []mutation{
-	{"loss declared from a view", "engine/placement.go", []edit{
+var losses = []Bug{
+	{"loss declared from a view", "engine/placement.go", []Edit{
 		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		if ctx.Err() == nil {", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		if ctx.Err() == nil {"},
 	}, engine, "TestLost_AbsenceFromAViewIsNoEvidence"},
-	{"loss declared from a view by a new owner", "engine/placement.go", []edit{
+	{"loss declared from a view by a new owner", "engine/placement.go", []Edit{
 		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
 	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
-	{"losses not reset by a success", "projection/shard.go", []edit{
+	{"losses not reset by a success", "projection/shard.go", []Edit{
 		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
 	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
-	{"retry after a cancel", "engine/decide.go", []edit{
+	{"retry after a cancel", "engine/decide.go", []Edit{
 		{"	if cancelled && d.err == nil {\n", "	if cancelled && false {\n"},
 	}, engine, "TestCancel_NothingStartsAfterIt"},
 }
 
-var futures = []mutation{
-	{"future resolved by an earlier run", "engine/futures.go", []edit{
+var futures = []Bug{
+	{"future resolved by an earlier run", "engine/futures.go", []Edit{
 		{" || o.life == f.life && o.run < f.run && o.status != 0):", "):"},
 		{"(o.run == f.run && !o.elided || o.status == 0):", "(o.run <= f.run && !o.elided || o.status == 0):"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
-	{"future resolved by an earlier life", "engine/futures.go", []edit{
+	{"future resolved by an earlier life", "engine/futures.go", []Edit{
 		{"(o.life < f.life || o.life == f.life && ", "(o.life == f.life && "},
 		{"case f.run != 0 && o.life == f.life && (o.run == f.run", "case f.run != 0 && (o.run == f.run"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
 }
 
-var times = []mutation{
-	{"forgetting by the local clock", "projection/shard.go", []edit{
+var times = []Bug{
+	{"forgetting by the local clock", "projection/shard.go", []Edit{
 		{"	\"slices\"\n", "	\"slices\"\n	\"time\"\n"},
 		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
-	{"entry time that runs back", "engine/owner.go", []edit{
-		{"	now := max(o.m.now(), o.state.Time)\n", "	now := o.m.now()\n"},
+	{"entry time that runs back", "engine/owner.go", []Edit{
+		{"	now := max(o.m.now(), o.state.Time, o.now)", "	now := o.m.now()"},
 	}, engine, "TestTime_NeverRunsBackWithinAShard"},
+	{"ready by a clock that was set back", "engine/owner.go", []Edit{
+		{"	now := max(o.m.now(), o.state.Time, o.now)", "	now := max(o.m.now(), o.state.Time)"},
+	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 }

@@ -1,0 +1,114 @@
+package main
+
+import "taskledger/integration/bugs"
+
+// planted is a bug, and the harness that is to find it.
+type planted struct {
+	name   string
+	of     []bugs.Bug
+	faults string // of the real processes, separated by commas; "" = it is simulated
+}
+
+// The harnesses.
+const (
+	simulated = "simulated"
+	real      = "real"
+)
+
+func (p *planted) harness() string {
+	if p.faults == "" {
+		return simulated
+	}
+	return real
+}
+
+// known returns the bug of a name that the tests know too.
+func known(name string) bugs.Bug {
+	for _, b := range bugs.Mutations {
+		if b.Name == name {
+			return b
+		}
+	}
+	panic("no bug is named " + name)
+}
+
+// like plants what the tests know.
+func like(name string) planted { return planted{name: name, of: []bugs.Bug{known(name)}} }
+
+// edit is one edit of a file.
+func edit(file, old, text string) bugs.Bug {
+	return bugs.Bug{File: file, Edits: []bugs.Edit{{Old: old, New: text}}}
+}
+
+// own plants edits of its own.
+func own(name string, of ...bugs.Bug) planted { return planted{name: name, of: of} }
+
+// underFaults plants edits for the real processes under the faults of the names.
+func underFaults(name, faults string, of ...bugs.Bug) planted { return planted{name, of, faults} }
+
+var anyCompletion = edit("engine/decide.go",
+	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		return answer{code: answerStale}\n	}\n	switch c.How {",
+	"	if t == nil || !t.OnNode() {\n		return answer{code: answerStale}\n	}\n	switch c.How {")
+
+var lossOfTheLiving = []bugs.Bug{
+	edit("engine/placement.go", "			if _, present := v.Nodes[node]; !present {\n				missing[node]",
+		"			if n, present := v.Nodes[node]; !present || n.Draining {\n				missing[node]"),
+	edit("engine/placement.go", "		if _, present := v.Nodes[node]; present {\n			continue\n		}\n",
+		"		if n, present := v.Nodes[node]; present && !n.Draining {\n			continue\n		}\n"),
+}
+
+// list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
+// no bug that a history can show.
+var list = []planted{
+	own("commit without the owner fence, by an owner that handed over",
+		known("commit without the owner fence"),
+		edit("engine/owner.go", "			if err == nil {\n				return errHandedOver\n			}\n", "			if err == nil {\n				continue\n			}\n")),
+	like("commit without the session fence"),
+	like("commit without the compare of the next entry"),
+	like("commit decided by a plain read after a lost answer"),
+	own("take-over that trusts what it read before the hand-over",
+		edit("engine/placement.go", "	err := p.m.replay(ctx, shard, have)\n", "	var err error\n")),
+	own("take-over that leaves the last entry out",
+		edit("engine/recover.go", "		if err == nil {\n			err = l.state.Replay(e)\n		}\n",
+			"		if err == nil && last != nil {\n			err = l.state.Replay(last)\n		}\n		last = e\n"),
+		edit("engine/recover.go", "	for rec, err := range journal {\n", "	var last *events.Entry\n	for rec, err := range journal {\n")),
+	own("completion without attempt and node", anyCompletion),
+	own("late outcome of an ended session is reported and accepted",
+		known("outcome reported after the session"), anyCompletion),
+	own("loss declared while the node's key lives", lossOfTheLiving...),
+	like("effects before the commit"),
+	like("number forgotten with its owner"),
+	like("number decided twice by one owner"),
+	own("cancel forgotten when the attempt is lost",
+		edit("engine/decide.go", "	if cancelled && d.err == nil {\n", "	if _, lost := body.(*events.Lost); cancelled && !lost && d.err == nil {\n"),
+		edit("projection/shard.go", `func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }`, `func (t *Task) wait(until events.Millis) { t.Node, t.Due, t.Cancelled = "", until, false }`)),
+	like("retry after a cancel"),
+	own("take-over that does not fold Suspended",
+		edit("projection/shard.go", "		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n",
+			"		if _, suspended := e.Events[i].Body.(*events.Suspended); suspended {\n			e.Events[i].Body = &events.Resumed{}\n		}\n		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n")),
+	own("Rescheduled is not folded",
+		edit("projection/shard.go", "		t.Due = b.At\n", "		_ = b\n")),
+	own("Lost is not counted", edit("projection/shard.go", "		t.Lost++\n", "")),
+	own("retry counted twice", edit("projection/shard.go", "		t.Failures++\n", "		t.Failures += 2\n")),
+	own("deleted task stays in the queue of ready ones",
+		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev)\n", "		if ev.Kind() != events.KindDeleted || t.Status != Created {\n			s.lift(t)\n		}\n		t.fold(ev)\n")),
+	own("suspended task stays in the queue of ready ones",
+		edit("projection/shard.go", "	case t.Suspended:\n", "	case t.Suspended && t.Due > now:\n")),
+	like("future resolved by an earlier run"),
+	like("roll call that releases assignments under way"),
+	like("no roll call"),
+	like("offer answered from memory alone"),
+	own("slots given to an offer that is closed",
+		edit("engine/assign.go", "		o.offers = slices.Delete(o.offers, at, at+1)\n", "		_ = at\n")),
+	own("trim of what nobody archived",
+		edit("engine/trim.go", "	if archive := t.o.m.cfg.Archive; archive != nil {\n", "	if archive := t.o.m.cfg.Archive; archive != nil && archive.Settled() > 0 {\n")),
+	own("snapshot without the runs that have ended",
+		edit("projection/restore.go", "		s.weigh(t, 1)\n", "		t.Runs = 0\n		s.weigh(t, 1)\n")),
+	like("entry time that runs back"),
+
+	underFaults("effects before the commit", "partition-node-etcd,partition-node-all", known("effects before the commit")),
+	underFaults("commit without the compare of the next entry", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
+	underFaults("loss declared while the node's key lives", "rolling-restart", lossOfTheLiving...),
+	underFaults("forged messages are heard", "bus-forged",
+		edit("natsbus/subscribe.go", "	} else {\n		s.bus.forged.Add(1)\n	}\n", "	} else {\n		s.bus.forged.Add(1)\n		s.handle(msg)\n	}\n")),
+}
