@@ -20,7 +20,7 @@ func (p *past) spread(n int) (ids []events.TaskID) {
 	p.t.Helper()
 	for range n {
 		p.count++
-		id := events.TaskID(fmt.Sprint(idIn(p.count%pastShards, pastShards), "/", p.count))
+		id := events.TaskID(fmt.Sprint(idIn(p.count%pastShards, pastShards), "/n-", p.count))
 		p.do(id)
 		ids = append(ids, id)
 	}
