@@ -272,7 +272,7 @@ func selfBench(command string) ([]string, error) {
 	return []string{self, "bench", command}, nil
 }
 
-// printFields prints the fields of a struct under their JSON names.
+// printFields prints the fields of a struct under their JSON names; lists are left to the JSON form.
 func (a *app) printFields(v any, asJSON bool) error {
 	if asJSON || a.output == "json" {
 		return json.NewEncoder(a.Out).Encode(v)
@@ -280,6 +280,9 @@ func (a *app) printFields(v any, asJSON bool) error {
 	p := a.print()
 	fields := reflect.ValueOf(v)
 	for field, value := range fields.Fields() {
+		if value.Kind() == reflect.Slice {
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		text := fmt.Sprint(value)
 		if value.CanFloat() {
