@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -31,8 +32,10 @@ const (
 const loopback = "127.0.0.1"
 
 // startEtcd returns when the member serves.
-func startEtcd(ctx context.Context, dir string, port int, log *zap.Logger) (*embed.Etcd, error) {
-	e, err := embedEtcd(etcdConfig(dir, port, log))
+func startEtcd(ctx context.Context, dir string, port int, log *zap.Logger, serves func(*grpc.Server)) (*embed.Etcd, error) {
+	cfg := etcdConfig(dir, port, log)
+	cfg.ServiceRegister = serves
+	e, err := embedEtcd(cfg)
 	if err != nil {
 		return nil, err
 	}

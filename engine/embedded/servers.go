@@ -18,6 +18,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // ServersConfig says where the servers of one process keep their data and listen. The zero value works.
@@ -38,6 +39,7 @@ type Servers struct {
 	lock      *fileutil.LockedFile
 	etcd      *embed.Etcd
 	closing   atomic.Bool
+	grpc      atomic.Pointer[grpc.Server] // etcd's, once it serves
 	client    *clientv3.Client
 	nats      *server.Server // nil without NATS
 	token     string
@@ -67,7 +69,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if err := s.occupy(ctx); err != nil {
 		return err
 	}
-	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, zapInto(cfg.Log, &s.closing)); err != nil {
+	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, zapInto(cfg.Log, &s.closing), s.grpc.Store); err != nil {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)
@@ -176,6 +178,9 @@ func (s *Servers) stop() error {
 	}
 	if s.etcd != nil {
 		_ = s.client.Close() // always an error: a client without a connection tells that its context ended
+		if serving := s.grpc.Load(); serving != nil {
+			serving.Stop() // etcd would wait seconds for watchers outside
+		}
 		s.etcd.Close()
 	}
 	if s.lock != nil {
