@@ -3,6 +3,7 @@ package modeletcd
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -35,6 +36,9 @@ func readRange(w *write, r *pb.RangeRequest) *pb.RangeResponse {
 	if r.CountOnly {
 		return resp
 	}
+	if cut := r.Limit + 1; limitedUnsorted(r) && int64(len(kvs)) > cut {
+		kvs = kvs[:cut]
+	}
 	kvs = slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return !inBounds(r, kv) })
 	sortPairs(r, kvs)
 	if r.Limit > 0 && int64(len(kvs)) > r.Limit {
@@ -52,6 +56,15 @@ func readRange(w *write, r *pb.RangeRequest) *pb.RangeResponse {
 		resp.Kvs = append(resp.Kvs, only)
 	}
 	return resp
+}
+
+// limitedUnsorted tells whether etcd applies the limit to the order of the keys: also for one that sorts by something
+// else, but names no order.
+func limitedUnsorted(r *pb.RangeRequest) bool {
+	inKeyOrder := r.SortOrder == pb.RangeRequest_NONE ||
+		r.SortTarget == pb.RangeRequest_KEY && r.SortOrder == pb.RangeRequest_ASCEND
+	unbounded := r.MinModRevision == 0 && r.MaxModRevision == 0 && r.MinCreateRevision == 0 && r.MaxCreateRevision == 0
+	return r.Limit > 0 && r.Limit < math.MaxInt64 && inKeyOrder && unbounded
 }
 
 func inBounds(r *pb.RangeRequest, kv *mvccpb.KeyValue) bool {

@@ -84,3 +84,23 @@ func puts(n int) (all []clientv3.Op) {
 	}
 	return all
 }
+
+// TestModel_LimitsInKeyOrderWhenNoOrderIsNamed sorts by something else than the key, without an order: etcd cuts first.
+func TestModel_LimitsInKeyOrderWhenNoOrderIsNamed(t *testing.T) {
+	t.Parallel()
+	etcd, model := startEtcd(t), newModel()
+	t.Cleanup(func() { model.client.Close() })
+	for _, s := range []*side{etcd, model} {
+		for _, key := range []string{"c", "b", "a"} {
+			_, err := s.client.Put(t.Context(), key, "")
+			s.must(nil, err)
+		}
+	}
+	for _, order := range []clientv3.SortOrder{clientv3.SortNone, clientv3.SortAscend, clientv3.SortDescend} {
+		agree(t, fmt.Sprint("order ", order), model, etcd, func(s *side) string {
+			got, err := s.client.Get(t.Context(), "a", clientv3.WithFromKey(), clientv3.WithLimit(1), clientv3.WithSort(clientv3.SortByCreateRevision, order))
+			s.must(nil, err)
+			return fmt.Sprintf("%s of %d, more %v", got.Kvs[0].Key, got.Count, got.More)
+		})
+	}
+}
