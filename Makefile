@@ -19,13 +19,11 @@ test:
 	go test ./...
 
 FUZZTIME ?= 20s
-fuzz: # every target of every package for FUZZTIME, as the packages list them
+fuzz: # every target of every package for FUZZTIME, as the packages list them, one for each processor at a time
 	@listed=$$(go test -list '^Fuzz' ./...) || { echo "$$listed"; exit 1; }; \
 	echo "$$listed" | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
-	while read -r package target; do \
-		echo "$$package $$target"; \
-		go test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 50x </dev/null || exit 1; \
-	done
+	xargs -L 1 -P "$$(nproc)" sh -c 'out=$$(go test "$$0" -run "^\$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) \
+		-fuzzminimizetime 50x -parallel 1 </dev/null 2>&1); failed=$$?; echo "$$0 $$1"; echo "$$out"; exit $$failed'
 
 mutations: # breaks the code in every way of the table and wants one test red each time; takes minutes
 	go run ./integration/mutations

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -245,84 +244,6 @@ func (o *owner) commit(ctx context.Context) error {
 	o.stats.bytes.Add(int64(len(data)))
 	o.tail += int64(len(data))
 	return nil
-}
-
-// append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
-// no space: what runs can be completed once there is some.
-func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
-	revision, err := o.tryAppend(ctx, data)
-	for errors.Is(err, ErrFull) && ctx.Err() == nil {
-		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
-		tried := make(chan struct{})
-		go func() {
-			defer close(tried)
-			revision, err = o.tryAppend(ctx, data)
-		}()
-		o.refuseUntil(tried)
-	}
-	return revision, err
-}
-
-func (o *owner) tryAppend(ctx context.Context, data []byte) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
-	defer cancel()
-	return o.m.store.Append(ctx, o.ownership, o.head, data)
-}
-
-// refuseUntil answers new submits, until done is closed, before their senders try other ways: of a batch that was sent twice
-// a refusal counts only when it can be recorded.
-func (o *owner) refuseUntil(done <-chan struct{}) {
-	ticker := time.NewTicker(busPatience / 4)
-	defer ticker.Stop()
-	for {
-		o.refuseNew()
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks.
-func (o *owner) refuseNew() {
-	if !o.m.mayRead() {
-		return // the session may be over: another owner may decide them
-	}
-	in := o.inbox.take(&mail{})
-	var rest []delivery
-	var refusals []pendingReply
-	for _, d := range in.lanes[laneSubmit] {
-		if _, done := o.decided(d.batch); done || !o.onlyCreates(d.batch) {
-			rest = append(rest, d)
-			continue
-		}
-		answers := make([]answer, len(d.commands))
-		for i := range answers {
-			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
-		}
-		o.remember(projection.SenderLane{Sender: d.sender, Lane: d.lane}, d.number, answers)
-		refusals = append(refusals, pendingReply{d, answers})
-	}
-	o.replyOnceProven(refusals)
-	in.lanes[laneSubmit] = rest
-	for lane := range in.lanes {
-		o.inbox.putBack(uint8(lane), in.lanes[lane])
-	}
-	for _, node := range in.lost {
-		o.inbox.lose(node)
-	}
-}
-
-// onlyCreates reports whether every command submits a task that does not exist.
-func (o *owner) onlyCreates(b *batch) bool {
-	for _, c := range b.commands {
-		submit, ok := c.(*submitCommand)
-		if !ok || o.state.Task(submit.Task) != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // abandon gives back the slots that were taken for starts which will not happen.

@@ -76,25 +76,6 @@ func (l *lane) refusesLocked(shard int, now time.Duration) error {
 	return nil
 }
 
-// flight is a batch under way.
-type flight struct {
-	shard   int
-	batch   *batch
-	bytes   func() []byte // the batch encoded, once, when it has to leave the process
-	calls   []call
-	began   time.Time
-	sent    time.Time // last
-	copies  int       // that may be decided, by owners that do not know of each other; guarded by the lane
-	in      *inbox    // of an owner in this process that has one
-	told    []answer  // of a flight that settles another: what was answered to that one
-	patient bool      // acknowledged, or posted: wait longer before the next try
-}
-
-func newFlight(shard int, b *batch, calls []call) *flight {
-	now := time.Now()
-	return &flight{shard: shard, batch: b, calls: calls, began: now, sent: now, bytes: sync.OnceValue(b.encode)}
-}
-
 func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
 	r := &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
 		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards)}
@@ -188,27 +169,6 @@ func (r *router) replyHere(shard int) func(*batch, []answer, bool) {
 }
 
 func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
-
-// replySubject tells of which batch an answer, or the news that nobody listens, is.
-func (r *router) replySubject(f *flight) string {
-	b := make([]byte, 0, 64)
-	b = append(append(b, "node."...), r.sender...)
-	b = strconv.AppendInt(append(b, '.'), int64(f.shard), 10)
-	b = strconv.AppendUint(append(b, '.'), uint64(f.batch.lane), 10)
-	return string(strconv.AppendUint(append(b, '.'), f.batch.number, 10))
-}
-
-// post gives the flight to the postman of its shard.
-func (r *router) post(f *flight) {
-	if r.store == nil {
-		return
-	}
-	r.detoured[f.shard].Store(true)
-	select {
-	case r.posts[f.shard%postmen] <- f:
-	default: // the next round of resend tries again
-	}
-}
 
 // answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
 // batches come too late and are dropped.
@@ -401,13 +361,6 @@ func (r *router) resend(now time.Time) {
 	}
 }
 
-func (f *flight) patience() time.Duration {
-	if f.patient {
-		return resendEvery
-	}
-	return busPatience
-}
-
 // detour sends a flight through the store; to an owner in this process it goes directly, as ever.
 func (r *router) detour(f *flight) {
 	if f == nil {
@@ -418,14 +371,6 @@ func (r *router) detour(f *flight) {
 		return
 	}
 	r.post(f)
-}
-
-func (f *flight) fail(err error) {
-	for _, c := range f.calls {
-		if c.done != nil {
-			c.done(answer{}, err)
-		}
-	}
 }
 
 func (r *router) failAll() {
@@ -441,28 +386,6 @@ func (r *router) failAll() {
 				f.fail(ErrUnknown)
 			}
 			(&flight{calls: waiting}).fail(ErrClosed)
-		}
-	}
-}
-
-// postLetters writes the flights of one postman's shards to the store until ctx ends. One that was answered meanwhile is
-// left out: it would replace the letter of a later one.
-func (r *router) postLetters(ctx context.Context, postman int) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case f := <-r.posts[postman]:
-			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f || !r.leaves(f, nil, letterReaders) {
-				continue
-			}
-			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
-			}
-			r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
 		}
 	}
 }
@@ -505,23 +428,6 @@ func (r *router) onMessage(m Message) {
 		l.mu.Unlock()
 	}
 	r.detour(f)
-}
-
-// flightOf returns the flight of that number while it is under way.
-func (r *router) flightOf(shard int, laneID uint8, number uint64) *flight {
-	if laneID == laneOffer {
-		if r.offers == nil {
-			return nil
-		}
-		return r.offers.flightOf(shard, number)
-	}
-	l := &r.lanes[shard][laneID]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if f := l.flight; f != nil && f.batch.number == number {
-		return f
-	}
-	return nil
 }
 
 // receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.

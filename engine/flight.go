@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"strconv"
+	"sync"
+	"time"
+)
+
+// flight is a batch under way.
+type flight struct {
+	shard   int
+	batch   *batch
+	bytes   func() []byte // the batch encoded, once, when it has to leave the process
+	calls   []call
+	began   time.Time
+	sent    time.Time // last
+	copies  int       // that may be decided, by owners that do not know of each other; guarded by the lane
+	in      *inbox    // of an owner in this process that has one
+	told    []answer  // of a flight that settles another: what was answered to that one
+	patient bool      // acknowledged, or posted: wait longer before the next try
+}
+
+func newFlight(shard int, b *batch, calls []call) *flight {
+	now := time.Now()
+	return &flight{shard: shard, batch: b, calls: calls, began: now, sent: now, bytes: sync.OnceValue(b.encode)}
+}
+
+func (f *flight) patience() time.Duration {
+	if f.patient {
+		return resendEvery
+	}
+	return busPatience
+}
+
+func (f *flight) fail(err error) {
+	for _, c := range f.calls {
+		if c.done != nil {
+			c.done(answer{}, err)
+		}
+	}
+}
+
+// replySubject tells of which batch an answer, or the news that nobody listens, is.
+func (r *router) replySubject(f *flight) string {
+	b := make([]byte, 0, 64)
+	b = append(append(b, "node."...), r.sender...)
+	b = strconv.AppendInt(append(b, '.'), int64(f.shard), 10)
+	b = strconv.AppendUint(append(b, '.'), uint64(f.batch.lane), 10)
+	return string(strconv.AppendUint(append(b, '.'), f.batch.number, 10))
+}
+
+// flightOf returns the flight of that number while it is under way.
+func (r *router) flightOf(shard int, laneID uint8, number uint64) *flight {
+	if laneID == laneOffer {
+		if r.offers == nil {
+			return nil
+		}
+		return r.offers.flightOf(shard, number)
+	}
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f := l.flight; f != nil && f.batch.number == number {
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// post gives the flight to the postman of its shard.
+func (r *router) post(f *flight) {
+	if r.store == nil {
+		return
+	}
+	r.detoured[f.shard].Store(true)
+	select {
+	case r.posts[f.shard%postmen] <- f:
+	default: // the next round of resend tries again
+	}
+}
+
+// postLetters writes the flights of one postman's shards to the store until ctx ends. One that was answered meanwhile is
+// left out: it would replace the letter of a later one.
+func (r *router) postLetters(ctx context.Context, postman int) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-r.posts[postman]:
+			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f || !r.leaves(f, nil, letterReaders) {
+				continue
+			}
+			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
+			}
+			r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
+		}
+	}
+}
