@@ -150,10 +150,22 @@ func (o *owner) park(b delivery) {
 		o.remember(projection.SenderLane{Sender: b.sender, Lane: b.lane}, b.number, answers)
 		return
 	}
+	o.dropGone()
 	offer := *c
 	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
 	o.offers = append(o.offers, &parkedOffer{delivery: b, offerCommand: &offer})
 	b.reply(b.batch, nil, false)
+}
+
+// dropGone drops the offers of nodes that have gone since they were seen.
+func (o *owner) dropGone() {
+	nodes := o.m.view.Load().Nodes
+	o.offers = slices.DeleteFunc(o.offers, func(p *parkedOffer) bool {
+		_, present := nodes[p.Node]
+		gone := p.present && !present
+		p.present = present
+		return gone
+	})
 }
 
 // closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are given.
@@ -161,7 +173,7 @@ func (o *owner) park(b delivery) {
 func (o *owner) closeOffers(sender string, number uint64) {
 	o.offers = slices.DeleteFunc(o.offers, func(p *parkedOffer) bool { return p.sender == sender && p.number <= number })
 	lane := projection.SenderLane{Sender: sender, Lane: laneOffer}
-	if last, ok := o.seen[lane]; ok && last.number >= number {
+	if last, ok := o.lastSeen(lane); ok && last.number >= number {
 		return
 	}
 	if row := o.state.Decided(lane); row == nil || row.Number < number {

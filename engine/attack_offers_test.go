@@ -171,6 +171,7 @@ func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	late := &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}
 	b.takeOver()
 	b.own.ownership.Revision++
+	b.store.members.Owners[0] = Owner{selfID, b.own.ownership.Revision}
 	if a := b.ask(laneWork, late); a.code != answerStale {
 		t.Errorf("roll call is answered %+v, want stale", a)
 	}

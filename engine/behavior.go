@@ -17,7 +17,8 @@ type Behavior interface {
 	// Types names the parameter and result types, for humans to find members that disagree.
 	Types() string
 	Policy() Policy
-	// Plan decides where and when a task with these parameters belongs; its error refuses the submit.
+	// Plan decides where and when a task with these parameters belongs; its error refuses the submit. For a raw submit it has a
+	// second to return.
 	Plan(params []byte, now time.Time) (Plan, error)
 	// Run makes one attempt. ctx ends at the time-out, when the task is cancelled, and when the node must no longer
 	// run it; Run should then return soon. A panic or runtime.Goexit is recorded as a failed attempt.

@@ -29,6 +29,7 @@ type executor struct {
 	work      chan struct{} // wakes an idle worker
 	quit      chan struct{} // closed when the node has stopped: idle workers end
 	workers   sync.WaitGroup
+	plans     map[string]chan struct{} // by behavior: taken by the plans under way
 
 	mu       sync.Mutex
 	slots    int
@@ -48,13 +49,14 @@ type executor struct {
 
 func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
 	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}), slots: max(slots, 0),
-		limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}}
+		plans: map[string]chan struct{}{}, limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}}
 	for id := range behaviors {
 		most := x.slots
 		if n, ok := limits[id]; ok {
 			most = n
 		}
 		x.limits[id] = &slotLimit{max: most}
+		x.plans[id] = make(chan struct{}, maxPlans)
 	}
 	return x
 }
@@ -128,6 +130,30 @@ func (x *executor) next(woken bool) *attempt {
 		x.wakeWorker()
 	}
 	return a
+}
+
+// detach runs user code that may never return in a goroutine which nobody waits for but the node when it stops, as for those
+// of attempts. Once it has stopped nothing is run, and detach returns false.
+func (x *executor) detach(f func()) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	select {
+	case <-x.quit:
+		return false
+	default:
+	}
+	x.workers.Go(f)
+	return true
+}
+
+// left is how many attempts and plans have not returned yet.
+func (x *executor) left() (attempts, plans int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, places := range x.plans {
+		plans += len(places)
+	}
+	return x.used - x.starting, plans
 }
 
 // forget drops an attempt whose outcome is settled.

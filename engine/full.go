@@ -13,6 +13,7 @@ import (
 // no space: what runs can be completed once there is some.
 func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 	revision, err := o.tryAppend(ctx, data)
+	refused := map[projection.SenderLane]uint64{}
 	for errors.Is(err, ErrFull) && ctx.Err() == nil {
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
 		tried := make(chan struct{})
@@ -20,7 +21,7 @@ func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 			defer close(tried)
 			revision, err = o.tryAppend(ctx, data)
 		}()
-		o.refuseUntil(tried)
+		o.refuseUntil(tried, refused)
 	}
 	return revision, err
 }
@@ -33,11 +34,11 @@ func (o *owner) tryAppend(ctx context.Context, data []byte) (int64, error) {
 
 // refuseUntil answers new submits, until done is closed, before their senders try other ways: of a batch that was sent twice
 // a refusal counts only when it can be recorded.
-func (o *owner) refuseUntil(done <-chan struct{}) {
+func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderLane]uint64) {
 	ticker := time.NewTicker(busPatience / 4)
 	defer ticker.Stop()
 	for {
-		o.refuseNew()
+		o.refuseNew(refused)
 		select {
 		case <-done:
 			return
@@ -46,8 +47,9 @@ func (o *owner) refuseUntil(done <-chan struct{}) {
 	}
 }
 
-// refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks.
-func (o *owner) refuseNew() {
+// refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks. Those that it
+// refused before it refuses again: their senders have not heard it.
+func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	if !o.m.mayRead() {
 		return // the session may be over: another owner may decide them
 	}
@@ -55,15 +57,17 @@ func (o *owner) refuseNew() {
 	var rest []delivery
 	var refusals []pendingReply
 	for _, d := range in.lanes[laneSubmit] {
-		if _, done := o.decided(d.batch); done || !o.onlyCreates(d.batch) {
+		lane := projection.SenderLane{Sender: d.sender, Lane: d.lane}
+		if _, done := o.decided(d.batch); done && refused[lane] != d.number || !o.onlyCreates(d.batch) {
 			rest = append(rest, d)
 			continue
 		}
+		refused[lane] = d.number
 		answers := make([]answer, len(d.commands))
 		for i := range answers {
 			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
 		}
-		o.remember(projection.SenderLane{Sender: d.sender, Lane: d.lane}, d.number, answers)
+		o.remember(lane, d.number, answers)
 		refusals = append(refusals, pendingReply{d, answers})
 	}
 	o.replyOnceProven(refusals)

@@ -27,8 +27,10 @@ type Future struct {
 	then     []func([]byte, error)
 
 	// Guarded by the registry.
-	asks askState
-	next *Future // that waits for the same task
+	asks   askState
+	asking bool    // a question is under way
+	again  bool    // there was news meanwhile: its answer may be too old
+	next   *Future // that waits for the same task
 }
 
 // failedFuture is the future of a submit that was refused, or whose outcome is unknown.
@@ -107,6 +109,12 @@ func (f *Future) resolve(result []byte, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.settleLocked(result, err)
+}
+
+func (f *Future) settled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.resolved
 }
 
 func (f *Future) settleLocked(result []byte, err error) {

@@ -296,13 +296,23 @@ func (fs *futures) due(shard int, sweep int64) (all []*Future) {
 	return all
 }
 
-// ask asks the owner for the outcome. Questions that come together travel together.
+// ask asks the owner for the outcome, one question at a time. Questions that come together travel together.
 func (fs *futures) ask(f *Future) {
 	s := &fs.shards[f.shard]
 	s.mu.Lock()
+	if f.asking {
+		f.again = true
+		s.mu.Unlock()
+		return
+	}
+	f.asking = true
 	question := &awaitCommand{f.id, f.life, f.run}
 	s.mu.Unlock()
 	fs.router.send(f.shard, laneQuery, question, func(a answer, err error) {
+		s.mu.Lock()
+		again := f.again
+		f.asking, f.again = false, false
+		s.mu.Unlock()
 		if err != nil {
 			if fs.router.closed.Load() {
 				fs.remove(f)
@@ -311,6 +321,9 @@ func (fs *futures) ask(f *Future) {
 			return // the sweep asks again
 		}
 		fs.hear(f, a)
+		if again && !f.settled() {
+			fs.ask(f)
+		}
 	})
 }
 

@@ -31,11 +31,13 @@ type mail struct {
 	lost  []string
 }
 
-// put adds a delivery, unless a copy waits that came the same way: senders repeat themselves for as long as an owner is held
-// up.
+// put adds a delivery, in the place of a copy that waits and came the same way: senders repeat themselves for as long as an
+// owner is held up, and the answer to a letter counts only for the latest one.
 func (i *inbox) put(d delivery) {
 	i.mu.Lock()
-	if !slices.ContainsFunc(i.lanes[d.lane], d.repeats) {
+	if at := slices.IndexFunc(i.lanes[d.lane], d.repeats); at >= 0 {
+		i.lanes[d.lane][at] = d
+	} else {
 		i.lanes[d.lane] = append(i.lanes[d.lane], d)
 	}
 	i.mu.Unlock()
@@ -46,9 +48,12 @@ func (d delivery) repeats(other delivery) bool {
 	return d.number == other.number && d.sender == other.sender && d.letter == other.letter
 }
 
+// lose notes once that a node is gone: it is seen again and again until the owner has taken its turn.
 func (i *inbox) lose(node string) {
 	i.mu.Lock()
-	i.lost = append(i.lost, node)
+	if !slices.Contains(i.lost, node) {
+		i.lost = append(i.lost, node)
+	}
 	i.mu.Unlock()
 	i.ring()
 }

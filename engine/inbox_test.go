@@ -49,3 +49,30 @@ func TestInbox_KeepsOneCopyOfABatchForEachWayItCame(t *testing.T) {
 		t.Errorf("%d batches wait, want 5", got)
 	}
 }
+
+// The answer to a letter is refused when a later one of the same batch has replaced it.
+func TestInbox_AnswersTheLatestCopyOfALetter(t *testing.T) {
+	in := newInbox()
+	latest := 0
+	for i := range 3 {
+		in.put(delivery{batch: &batch{sender: "a", number: 1, lane: laneWork}, letter: true,
+			reply: func(*batch, []answer, bool) { latest = i }})
+	}
+	for _, d := range in.take(&mail{}).lanes[laneWork] {
+		d.reply(d.batch, nil, false)
+	}
+	if latest != 2 {
+		t.Errorf("copy %d is answered, want 2", latest)
+	}
+}
+
+// While the store is full the owner takes no turn, and the node is seen to be gone again and again.
+func TestInbox_NotesALostNodeOnce(t *testing.T) {
+	in := newInbox()
+	for _, node := range []string{"n-1", "n-2", "n-1"} {
+		in.lose(node)
+	}
+	if lost := in.take(&mail{}).lost; !slices.Equal(lost, []string{"n-1", "n-2"}) {
+		t.Errorf("lost %v, want each node once", lost)
+	}
+}

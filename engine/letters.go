@@ -38,3 +38,15 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 		}
 	}
 }
+
+// readAnswers takes answers that come through the store until ctx ends.
+func (r *router) readAnswers(ctx context.Context) error {
+	for a, err := range r.store.Answers(ctx, r.sender) {
+		if err != nil {
+			r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
+			continue
+		}
+		r.receive(a.Answer)
+	}
+	return nil
+}

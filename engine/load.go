@@ -218,17 +218,17 @@ func (l *load) checkClock(ctx context.Context) {
 	}
 }
 
-// clockOff reports that this node's clock is too far off the median of its peers'.
+// clockOff reports that this node's clock is too far off the median of its own and its peers'.
 func (l *load) clockOff() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var drifts []time.Duration
+	drifts := []time.Duration{0} // its own
 	for _, p := range l.peers {
 		if time.Since(p.at) < loadAge {
 			drifts = append(drifts, p.drift)
 		}
 	}
-	if len(drifts) < 2 { // of two nodes nobody can tell which one is wrong
+	if len(drifts) < 3 { // of two nodes nobody can tell which one is wrong
 		return false
 	}
 	slices.Sort(drifts)

@@ -204,7 +204,9 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
+	n.exec.mu.Lock()
 	close(n.exec.quit)
+	n.exec.mu.Unlock()
 	idle := make(chan struct{})
 	go func() {
 		n.exec.workers.Wait()
@@ -212,7 +214,9 @@ func (n *Node) stopWorkers() {
 	}()
 	select {
 	case <-idle:
-	case <-time.After(time.Second): // functions that ignore their context are left behind
+	case <-time.After(time.Second):
+		attempts, plans := n.exec.left()
+		n.cfg.Log.Warn("functions that do not return are left behind", "attempts", attempts, "plans", plans)
 	}
 }
 

@@ -45,21 +45,21 @@ func outcomeOf(t *projection.Task, ev *events.Event) (outcome, bool) {
 		return o, true
 	case *events.Rescheduled: // to never: a retry or repetition that was promised will not come
 		if t.Final() && b.At == 0 {
-			o.end(t)
+			o.err = t.Error
+			o.end()
 			return o, true
 		}
 	}
 	return o, false
 }
 
-// end fills in the outcome that a task whose next run was taken away ends with: the failure it has, or that the awaited
-// run was cancelled.
-func (o *outcome) end(t *projection.Task) {
-	if t.Status == projection.Failure {
-		o.err = t.Error
+// end turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
+// after a success the run was cancelled.
+func (o *outcome) end() {
+	if o.status == projection.Failure {
 		return
 	}
-	o.status, o.run = projection.Failure, t.Runs+1
+	o.status, o.run, o.result = projection.Failure, o.run+1, nil
 	o.err = &events.Error{Code: events.CodeCancelled, Message: "the repetition was cancelled"}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,15 +26,16 @@ type owner struct {
 	stopped   chan struct{} // closed when the goroutine is gone
 
 	// Owned by the goroutine.
-	state   *projection.Shard
-	now     events.Millis // the latest time given to state
-	head    Head
-	entry   events.Builder
-	spare   mail
-	offers  []*parkedOffer
-	seen    map[projection.SenderLane]answered
-	turnOf  turn
-	blocked bool // a ready task waits for a slot of this node
+	state      *projection.Shard
+	ripened    events.Millis // the latest time at which tasks became ready
+	head       Head
+	entry      events.Builder
+	spare      mail
+	offers     []*parkedOffer
+	seen       map[projection.SenderLane]answered
+	seenBefore map[projection.SenderLane]answered // when seen was begun anew
+	turnOf     turn
+	blocked    bool // a ready task waits for a slot of this node
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -44,7 +43,8 @@ type owner struct {
 	covers    int64                // bytes of the tail that it is to cover, while it is being taken
 	snapshots *snapshots
 	trims     *trims
-	searches  sync.Map // the awaitCommands that the journal is being searched for
+	searches  *searches
+	proofs    proofs
 
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
@@ -69,8 +69,9 @@ type answered struct {
 type parkedOffer struct {
 	delivery
 	*offerCommand
-	names []attemptName // given by the entry in the making
-	bytes int
+	names   []attemptName // given by the entry in the making
+	bytes   int
+	present bool // the node was seen when the latest other offer came
 }
 
 type handOverRequest struct {
@@ -92,11 +93,6 @@ type pendingReply struct {
 	answers []answer
 }
 
-// tellsState reports whether an answer without events says what only the shard's owner can: that nothing was accepted, too.
-func (r *pendingReply) tellsState() bool {
-	return r.batch.lane == laneSubmit && slices.ContainsFunc(r.answers, func(a answer) bool { return a.code != answerInvalid })
-}
-
 type nodeAttempt struct {
 	node string
 	attemptName
@@ -104,7 +100,7 @@ type nodeAttempt struct {
 
 func newOwner(m *member, o Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
-		inbox: newInbox(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+		inbox: newInbox(), searches: newSearches(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
 	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
 	own.publishView()
@@ -151,18 +147,6 @@ func (o *owner) run(ctx context.Context) error {
 
 var errHandedOver = errors.New("shard was handed over")
 
-// stillOwner reports with an error that somebody else owns the shard.
-func (o *owner) stillOwner(ctx context.Context) error {
-	members, err := o.m.store.ReadMembers(ctx)
-	if err != nil {
-		return fmt.Errorf("read membership after a refused hand-over: %w", err)
-	}
-	if now := members.Owners[o.ownership.Shard]; now.Revision != o.ownership.Revision {
-		return ErrFenced
-	}
-	return nil
-}
-
 // mayStartAgain is how often an owner whose session may be over looks whether it was renewed.
 const mayStartAgain = 50 * time.Millisecond
 
@@ -185,13 +169,12 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.deciding.Store(int64(time.Since(clockBase)) | 1)
 	defer o.deciding.Store(0)
 	in := o.inbox.take(&o.spare)
-	now := max(o.m.now(), o.state.Time, o.now) // what was ready stays ready when the clock is set back
-	o.now = now
+	now := max(o.m.now(), o.state.Time, o.ripened) // what was ready stays ready when the clock is set back
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
-		clear(o.seen)
+		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
 	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
 
@@ -206,7 +189,9 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		o.park(offer)
 	}
 	if o.m.mayStart() {
-		o.state.Ripen(now)
+		if o.state.Ripen(now) {
+			o.ripened = now
+		}
 		o.assign(d)
 	}
 	if d.err != nil {
@@ -287,23 +272,6 @@ func (o *owner) perform(queries []delivery) {
 	}
 }
 
-// replyOnceProven gives answers that nothing in the journal stands for when a read has shown that the shard still is this
-// owner's. The lease may have been revoked although it was renewed a moment ago; then the next owner answers.
-func (o *owner) replyOnceProven(replies []pendingReply) {
-	if len(replies) == 0 {
-		return
-	}
-	o.m.spawn(func(ctx context.Context) {
-		if err := o.stillOwner(ctx); err != nil {
-			o.log.InfoContext(ctx, "answers are left to the shard's owner", "err", err)
-			return
-		}
-		for i := range replies {
-			replies[i].reply(replies[i].batch, replies[i].answers, false)
-		}
-	})
-}
-
 // note collects the effects of an event while it is being decided.
 func (o *owner) note(t *projection.Task, ev *events.Event) {
 	switch ev.Body.(type) {
@@ -348,7 +316,7 @@ func (o *owner) decideLane(d *decider, lane uint8, batches []delivery) {
 // later one of the lane was: the sender no longer waits.
 func (o *owner) decided(b *batch) (answers []answer, done bool) {
 	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
-	if last, ok := o.seen[lane]; ok {
+	if last, ok := o.lastSeen(lane); ok {
 		if b.number == last.number {
 			return last.answers, true
 		}
@@ -369,12 +337,6 @@ func (o *owner) decided(b *batch) (answers []answer, done bool) {
 	return answers, true
 }
 
-// recorded reports whether the journal holds that a batch was decided, and how.
-func (o *owner) recorded(b *batch) bool {
-	row := o.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
-	return row != nil && row.Number == b.number
-}
-
 // decideBatch decides every command of a batch. A batch without events leaves no trace in the entry, unless it settles another.
 func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	if c := b.settles(); c != nil {
@@ -382,7 +344,7 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	}
 	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
 	answers := make([]answer, len(b.commands))
-	if o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil {
+	if b.lane == laneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
 		for i := range answers {
 			answers[i] = answer{code: answerOverload, text: "too many senders", number: 60_000}
 		}
@@ -410,8 +372,16 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	return answers
 }
 
+func (o *owner) lastSeen(lane projection.SenderLane) (answered, bool) {
+	if last, ok := o.seen[lane]; ok {
+		return last, true
+	}
+	last, ok := o.seenBefore[lane]
+	return last, ok
+}
+
 // remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no
-// event. Losing it is harmless: what caused events is in the journal.
+// event.
 func (o *owner) remember(lane projection.SenderLane, number uint64, answers []answer) {
 	o.seen[lane] = answered{number, answers}
 }

@@ -330,7 +330,7 @@ var errStays = errors.New("the owner keeps the shard")
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
 	have, err := p.m.loadShard(ctx, shard)
-	if errors.Is(err, errArchiveAway) {
+	if err != nil && !isDamage(err) {
 		return fmt.Errorf("%w: %w", errStays, err)
 	}
 	if err != nil {

@@ -11,20 +11,57 @@ import (
 	"taskledger/internal/wire"
 )
 
-// planWithin bounds how long a raw submit waits for a node that has its behavior.
-const planWithin = 5 * time.Second
+const (
+	// planWithin bounds how long a raw submit waits for a node that has its behavior.
+	planWithin = 5 * time.Second
+	// maxPlans is how many raw submits of a behavior a node plans at once.
+	maxPlans = 16
+)
 
-// planHere plans a raw submit with this node's code.
-func (m *member) planHere(c *planCommand) (a answer) {
+// planHere plans a raw submit with this node's code, which has readAgain at most to return. It is left behind after that, and
+// keeps its place among maxPlans.
+func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	b := m.exec.behaviors[c.Behavior]
 	if b == nil {
 		return answer{code: answerNotFound}
 	}
+	ctx, cancel := context.WithTimeout(ctx, readAgain)
+	defer cancel()
+	places := m.exec.plans[c.Behavior]
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+		return overload("behavior %s: %d plans have not returned", c.Behavior, len(places))
+	}
+	planned := make(chan answer, 1)
+	if !m.exec.detach(func() {
+		defer func() { <-places }()
+		c.plan(b, m.cfg.Now(), planned)
+	}) {
+		return overload("the node is stopping")
+	}
+	select {
+	case a := <-planned:
+		return a
+	case <-ctx.Done():
+	}
+	m.log.WarnContext(ctx, "a plan does not return and is left behind", "behavior", c.Behavior, "under way", len(places))
+	return overload("behavior %s: its plan does not return", c.Behavior)
+}
+
+// plan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
+func (c *planCommand) plan(b Behavior, now time.Time, planned chan<- answer) {
+	a := refused(answerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
 	defer func() {
 		if problem := recover(); problem != nil {
 			a = refused(answerInvalid, "behavior %s: plan panicked: %v", c.Behavior, problem)
 		}
+		planned <- a
 	}()
+	a = c.planWith(b, now)
+}
+
+func (c *planCommand) planWith(b Behavior, now time.Time) answer {
 	merge, merges := b.(Merger)
 	var p planned
 	var err error
@@ -32,7 +69,7 @@ func (m *member) planHere(c *planCommand) (a answer) {
 	case c.Merge && merges:
 		p.merged, err = merge.Merge(c.Stored, c.Params)
 	case !c.Merge:
-		p.plan, err = b.Plan(c.Params, m.cfg.Now())
+		p.plan, err = b.Plan(c.Params, now)
 	}
 	if err != nil {
 		return refused(answerInvalid, "%v", err)
@@ -69,7 +106,8 @@ func decodePlanned(data []byte) (p planned, err error) {
 func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error) {
 	if c.local != nil { // this process is a node
 		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
-			return readPlanned(m.planHere(cmd), nil, cmd.Behavior)
+			a := m.planHere(ctx, cmd)
+			return readPlanned(a, context.Cause(ctx), cmd.Behavior)
 		}
 	}
 	if err := c.awaitRun(ctx); err != nil {
@@ -115,7 +153,7 @@ func planSubject(behavior string) string { return "plan." + behavior }
 
 // requestPlan asks over the bus; one of the nodes that run the behavior answers.
 func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*busPatience)
+	ctx, cancel := context.WithTimeout(ctx, readAgain+busPatience)
 	defer cancel()
 	var w wire.Writer
 	cmd.encode(&w)
@@ -160,8 +198,8 @@ func (m *member) servePlans(ctx context.Context) error {
 			if c.decode(r); r.Close() != nil || msg.Reply == "" {
 				return
 			}
-			m.spawn(func(context.Context) {
-				m.router.hint(msg.Reply, "", encodeAnswers([]answer{m.planHere(&c)}))
+			m.spawn(func(ctx context.Context) {
+				m.router.hint(msg.Reply, "", encodeAnswers([]answer{m.planHere(ctx, &c)}))
 			})
 		})
 		if err != nil {

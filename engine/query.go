@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/events"
@@ -13,27 +14,35 @@ import (
 	"taskledger/projection"
 )
 
-// query answers a batch of reads from the committed state. What is not in memory any more is read from the journal, by
-// another goroutine.
+// readAgain is how long a batch of questions waits for what takes long. What is not known by then is asked again.
+const readAgain = time.Second
+
+// laterRead answers a question outside the owner's goroutine; it ends with its context at the latest.
+type laterRead struct {
+	at   int // in the batch
+	read func(ctx context.Context) answer
+}
+
+// query answers a batch of reads from the committed state. What memory does not tell is found out by other goroutines.
 func (o *owner) query(d delivery) {
 	if !o.m.mayRead() {
 		return // the session may be over: somebody else answers
 	}
 	answers := make([]answer, len(d.commands))
-	var later []func(ctx context.Context)
+	var later []laterRead
 	size := 0
 	for i, c := range d.commands {
 		if size > maxAnswerBytes {
 			answers[i].code = answerTryAgain
 			continue
 		}
-		var read func(ctx context.Context) answer
-		answers[i], read = o.read(c)
-		size += len(answers[i].data)
+		a, read := o.read(c)
 		if read != nil {
-			size += 2 * events.MaxPayloadBytes
-			later = append(later, func(ctx context.Context) { answers[i] = read(ctx) })
+			later = append(later, laterRead{i, read})
+			continue
 		}
+		answers[i] = a
+		size += len(a.data)
 	}
 	if len(later) == 0 {
 		d.reply(d.batch, answers, false)
@@ -41,13 +50,34 @@ func (o *owner) query(d delivery) {
 	}
 	d.reply(d.batch, nil, false)
 	o.m.spawn(func(ctx context.Context) {
-		for _, read := range later {
-			read(ctx)
-		}
+		readAll(ctx, answers, later, size)
 		if ctx.Err() == nil {
 			d.reply(d.batch, answers, false)
 		}
 	})
+}
+
+// readAll adds to answers of the given size what is read side by side, until the time is over or they are too large together.
+func readAll(ctx context.Context, answers []answer, later []laterRead, size int) {
+	ctx, enough := context.WithTimeout(ctx, readAgain)
+	defer enough()
+	var reads sync.WaitGroup
+	var mu sync.Mutex
+	for _, l := range later {
+		reads.Go(func() {
+			a := l.read(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if size > maxAnswerBytes {
+				a = answer{code: answerTryAgain}
+			}
+			answers[l.at] = a
+			if size += len(a.data); size > maxAnswerBytes {
+				enough()
+			}
+		})
+	}
+	reads.Wait()
 }
 
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
@@ -64,7 +94,7 @@ func (o *owner) read(c command) (answer, func(context.Context) answer) {
 	case *explainCommand:
 		return o.explain(c), nil
 	case *planCommand:
-		return answer{}, func(context.Context) answer { return o.m.planHere(c) }
+		return answer{}, func(ctx context.Context) answer { return o.m.planHere(ctx, c) }
 	case *handOverCommand:
 		return answer{}, func(ctx context.Context) answer { return o.giveTo(ctx, c.Node) }
 	}
@@ -84,19 +114,27 @@ func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
 	return answer{}, func(ctx context.Context) answer {
 		if c.Linear {
 			if err := o.stillOwner(ctx); err != nil {
-				return answer{code: answerTryAgain}
-			}
-		}
-		if copied != nil {
-			if err := o.m.recall(ctx, o.ownership.Shard, copied); errors.Is(err, events.ErrDamaged) {
-				return refused(answerInvalid, "task %s: %v", c.Task, err)
-			} else if err != nil && c.Linear {
-				o.log.WarnContext(ctx, "a question waits for the journal or the archive", "err", err)
 				return tryLater(ctx)
 			}
 		}
-		return taskAnswer(copied)
+		if copied == nil || !copied.ParamsElided && !copied.ResultElided {
+			return taskAnswer(copied)
+		}
+		return o.find(ctx, recalled{*c, copied.Last}, func(ctx context.Context) answer {
+			if err := o.m.recall(ctx, o.ownership.Shard, copied); errors.Is(err, events.ErrDamaged) {
+				return refused(answerInvalid, "task %s: %v", c.Task, err)
+			} else if err != nil && (c.Linear || ctx.Err() != nil) {
+				return o.unread(ctx, err)
+			}
+			return taskAnswer(copied)
+		})
 	}
+}
+
+// recalled names a task as it was after an event, with what it has left to the journal.
+type recalled struct {
+	getCommand
+	last events.Ref
 }
 
 func taskAnswer(t *projection.Task) answer {
@@ -116,9 +154,6 @@ func tryLater(ctx context.Context) answer {
 	}
 	return answer{code: answerTryAgain}
 }
-
-// readAgain is the pause before what could not be read is tried again.
-const readAgain = time.Second
 
 // recall fills in what a finished task has left to the journal, as far as that is kept.
 func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err error) {
@@ -169,21 +204,39 @@ func eventAt(ctx context.Context, j records, shard int, ref events.Ref) (*events
 }
 
 // await answers with the outcome of a run, or with the life and run to wait for and the entry up to which it had not
-// come.
+// come. What it concludes from there being no later event is proven first.
 func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
 	t := o.state.Task(c.Task)
-	if t == nil || c.Life != 0 && t.Created != c.Life {
-		if c.Life == 0 {
-			return answer{}, func(ctx context.Context) answer {
-				if err := o.stillOwner(ctx); err != nil {
-					return answer{code: answerTryAgain}
-				}
-				return answer{code: answerNotFound}
-			}
+	switch {
+	case t == nil && c.Life == 0:
+		return answer{}, o.proven(func(context.Context) answer { return answer{code: answerNotFound} })
+	case t == nil || c.Life != 0 && t.Created != c.Life:
+		return answer{}, func(ctx context.Context) answer {
+			return o.find(ctx, *c, func(ctx context.Context) answer { return o.searchForward(ctx, c) })
 		}
-		return answer{}, func(ctx context.Context) answer { return o.searchForward(ctx, c) }
 	}
-	run := c.Run
+	a, later := o.awaitRun(t, c.Run)
+	if c.Run != 0 && (c.Run <= t.Runs || !t.Final()) {
+		return a, later
+	}
+	if later == nil {
+		later = func(context.Context) answer { return a }
+	}
+	return answer{}, o.proven(later)
+}
+
+// proven lets an answer wait for the proof that the shard still is this owner's.
+func (o *owner) proven(read func(context.Context) answer) func(context.Context) answer {
+	return func(ctx context.Context) answer {
+		if err := o.stillOwner(ctx); err != nil {
+			return tryLater(ctx)
+		}
+		return read(ctx)
+	}
+}
+
+// awaitRun is await for a run of the task's present life; 0 = the one that is due or under way, or the last.
+func (o *owner) awaitRun(t *projection.Task, run uint32) (answer, func(context.Context) answer) {
 	if run == 0 {
 		run = t.Runs
 		if !t.Final() {
@@ -195,13 +248,15 @@ func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
 	case run > t.Runs && !t.Final():
 		return answer{life: t.Created, run: run, number: int64(o.head.Number)}, nil
 	case run > t.Runs:
-		out.end(t)
+		out.end()
 		return outcomeAnswer(out), nil
 	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && (t.Status == projection.Success || t.RunEnded):
 		return outcomeAnswer(out), nil
 	}
 	copied := *t
-	return answer{}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) }
+	return answer{}, func(ctx context.Context) answer {
+		return o.find(ctx, awaitCommand{t.ID, copied.Created, run}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) })
+	}
 }
 
 func outcomeAnswer(o outcome) answer {
@@ -209,113 +264,6 @@ func outcomeAnswer(o outcome) answer {
 	w.Array(1)
 	o.encode(&w, events.MaxPayloadBytes+1)
 	return answer{life: o.life, run: o.run, data: w.B}
-}
-
-// searchBack follows a task's events back to the end of a run.
-func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) answer {
-	attempt, ended := t.Attempt, t.Runs // after the event that is looked at
-	dropped := false                    // the retry that was promised before
-	for ref := t.Last; ref != 0; {
-		ev, err := eventAt(ctx, o.m.records(), o.ownership.Shard, ref)
-		if err != nil {
-			return o.unread(ctx, err)
-		}
-		out, ends := endOfRun(ev, t.Created)
-		switch b := ev.Body.(type) {
-		case *events.Rescheduled:
-			dropped = dropped || b.At == 0
-		case *events.Failed:
-			if !ends && dropped {
-				out.run, ends = ended, true
-			}
-		case *events.Started:
-			attempt, dropped = b.Attempt-1, false
-		}
-		if ends && out.run == run {
-			out.attempt = attempt
-			return outcomeAnswer(out)
-		}
-		if ends {
-			ended, dropped = out.run-1, false
-		}
-		ref = ev.Prev
-	}
-	return answer{code: answerNotFound}
-}
-
-// searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run. It may
-// take longer than the patience of who asks: of those who ask the same, one searches.
-func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
-	if _, begun := o.searches.LoadOrStore(*c, true); begun {
-		return tryLater(ctx)
-	}
-	defer o.searches.Delete(*c)
-	var attempt, ended uint32
-	var promised *outcome // a failure whose retry is to come
-	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
-		if err != nil {
-			return o.unread(ctx, err)
-		}
-		e, err := events.Decode(rec.Data)
-		if err != nil {
-			return refused(answerInvalid, "%v", err)
-		}
-		for i := range e.Events {
-			ev := &e.Events[i]
-			if ev.Task != c.Task || ev.Position.Ref < c.Life {
-				continue
-			}
-			out, ends := endOfRun(ev, c.Life)
-			switch b := ev.Body.(type) {
-			case *events.Started:
-				attempt, promised = b.Attempt, nil
-			case *events.Failed:
-				promised = &out
-			case *events.Rescheduled:
-				if b.At == 0 && promised != nil && promised.run == 0 {
-					out, ends = *promised, true
-					out.run = ended + 1
-				}
-			}
-			if ends && (out.run >= c.Run || out.status == 0) {
-				out.attempt = attempt
-				return outcomeAnswer(out)
-			}
-			if ends {
-				ended = out.run
-			}
-		}
-	}
-	return answer{code: answerNotFound}
-}
-
-// unread answers for an outcome that could not be read.
-func (o *owner) unread(ctx context.Context, err error) answer {
-	switch {
-	case errors.Is(err, ErrTrimmed):
-		return answer{code: answerNotKept}
-	case errors.Is(err, events.ErrDamaged):
-		return refused(answerInvalid, "%v", err)
-	}
-	o.log.WarnContext(ctx, "a question waits for the journal or the archive", "err", err)
-	return tryLater(ctx)
-}
-
-// endOfRun reads the outcome from an event alone. It does not see that a retry which was promised is taken away, by a
-// Rescheduled to never: then the failure before it was the end of the run.
-func endOfRun(ev *events.Event, life events.Ref) (outcome, bool) {
-	o := outcome{task: ev.Task, life: life, ref: ev.Position.Ref, at: ev.At}
-	switch b := ev.Body.(type) {
-	case *events.Succeeded:
-		o.status, o.result, o.run = projection.Success, b.Result, b.Run
-		return o, true
-	case *events.Failed:
-		o.status, o.err, o.run = projection.Failure, &b.Error, b.Run
-		return o, b.Run != 0
-	case *events.Deleted:
-		return o, true
-	}
-	return o, false
 }
 
 // list answers with the first tasks, in id order, that match.
@@ -444,8 +392,9 @@ func (o *owner) giveTo(ctx context.Context, target string) answer {
 		return refused(answerState, "the shard stays where it is")
 	}
 	result := make(chan error, 1)
-	if !o.asked.CompareAndSwap(nil, &handOverRequest{target, func(err error) { result <- err }}) {
-		return answer{code: answerTryAgain}
+	request := &handOverRequest{target, func(err error) { result <- err }}
+	if !o.asked.CompareAndSwap(nil, request) {
+		return tryLater(ctx)
 	}
 	o.inbox.ring()
 	select {
@@ -457,6 +406,9 @@ func (o *owner) giveTo(ctx context.Context, target string) answer {
 	case <-o.stopped:
 		return refused(answerState, "the shard has moved")
 	case <-ctx.Done():
-		return refused(answerState, "the node is stopping")
+		if o.asked.CompareAndSwap(request, nil) {
+			return refused(answerState, "the owner is held up")
+		}
+		return answer{code: answerTryAgain} // it is being handed over
 	}
 }

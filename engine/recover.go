@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"iter"
 	"slices"
 	"time"
@@ -112,7 +113,7 @@ func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointe
 			have.pointTo(pointer)
 			return have, m.replay(ctx, shard, have)
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
-			m.log.ErrorContext(ctx, "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
+			m.log.Log(ctx, unreadLevel(err), "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
 			damaged = append(damaged, s)
 		default:
 			return nil, err
@@ -120,6 +121,14 @@ func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointe
 	}
 	have := newLoaded(shard, pointer, damaged)
 	return have, m.replay(ctx, shard, have)
+}
+
+// unreadLevel is for operators: a snapshot that is not there any more has made room for a later one meanwhile.
+func unreadLevel(err error) slog.Level {
+	if errors.Is(err, ErrTrimmed) {
+		return slog.LevelInfo
+	}
+	return slog.LevelError
 }
 
 // newLoaded is a shard before its first entry.

@@ -57,8 +57,8 @@ func (of *offers) beginRollCalls(due func(shard int, s *shardOffers) bool) map[i
 	return answered
 }
 
-// rollCalled learns that a roll call is answered, or given up; a stale one, which another owner answered than it was for,
-// is repeated with the next ones.
+// rollCalled learns that a roll call is answered, or given up; a stale one, which was refused or answered by another owner
+// than it was for, is repeated with the next ones.
 func (of *offers) rollCalled(shard int, stale bool) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -108,11 +108,10 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
 		m.router.send(shard, laneWork, c, func(a answer, err error) {
-			switch {
-			case err != nil, a.code == answerStale:
-				stale.Store(true)
-			default:
+			if err == nil && a.code == answerOK {
 				m.cancelOver(shard, a)
+			} else {
+				stale.Store(true)
 			}
 			if left.Add(-1) == 0 {
 				m.offers.rollCalled(shard, stale.Load())

@@ -50,8 +50,13 @@ type router struct {
 type lane struct {
 	mu      sync.Mutex
 	number  uint64 // last one used
+	left    uint64 // batches of what had waited
 	waiting []call
 	flight  *flight
+
+	// A refusal that had to be settled took writes, of a store that may have no room: until then new tasks are refused here.
+	refusal  answer
+	refusing time.Duration // on the monotonic clock
 
 	yielding bool // a sender is about to make a batch of what waits
 }
@@ -61,17 +66,20 @@ type call struct {
 	command command
 	done    func(answer, error)
 	since   time.Duration // on the monotonic clock
-	last    uint64        // number of the batch that left last before it came
+	left    uint64        // batches that had left before it came
 }
 
-// refusesLocked returns why submits take no place behind those that wait; nil when they do.
-func (l *lane) refusesLocked(shard int, now time.Duration) error {
+// refusesLocked returns why a command of the submit lane takes no place behind those that wait; nil when it does.
+func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 	n := len(l.waiting)
-	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.number > l.waiting[0].last {
+	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.left > l.waiting[0].left {
 		return overloaded(shard)
 	}
 	if f := l.flight; f != nil && f.told != nil && f.told[0].code == answerOverload { // as those before, which nothing can settle yet
 		return f.told[0].err("")
+	}
+	if _, creates := c.(*submitCommand); creates && now < l.refusing {
+		return l.refusal.err("")
 	}
 	return nil
 }
@@ -92,12 +100,12 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 	now := time.Since(clockBase)
 	l.mu.Lock()
 	if laneID == laneSubmit {
-		if err := l.refusesLocked(shard, now); err != nil {
+		if err := l.refusesLocked(shard, c, now); err != nil {
 			l.mu.Unlock()
 			return err
 		}
 	}
-	l.waiting = append(l.waiting, call{c, done, now, l.number})
+	l.waiting = append(l.waiting, call{c, done, now, l.left})
 	if in := r.ownerHere(shard, laneID); in != nil {
 		l.mu.Unlock()
 		in.ring()
@@ -131,6 +139,7 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 		n++
 	}
 	l.number++
+	l.left++
 	f := newFlight(shard, &batch{r.sender, laneID, l.number, r.principal, make([]command, n)}, l.waiting[:n:n])
 	for i := range f.calls {
 		f.batch.commands[i] = f.calls[i].command
@@ -208,6 +217,9 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		return
 	}
 	l.flight = nil
+	if f.told != nil && answers[0].code == answerOverload {
+		l.refusal, l.refusing = answers[0], time.Since(clockBase)+time.Duration(answers[0].number)*time.Millisecond
+	}
 	var next *flight
 	if in := r.ownerHere(shard, laneID); in == nil {
 		next = r.nextFlight(l, shard, laneID)
@@ -388,18 +400,6 @@ func (r *router) failAll() {
 			(&flight{calls: waiting}).fail(ErrClosed)
 		}
 	}
-}
-
-// readAnswers takes answers that come through the store until ctx ends.
-func (r *router) readAnswers(ctx context.Context) error {
-	for a, err := range r.store.Answers(ctx, r.sender) {
-		if err != nil {
-			r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
-			continue
-		}
-		r.receive(a.Answer)
-	}
-	return nil
 }
 
 // onMessage takes answers that come over the bus, and the news that nobody listens.

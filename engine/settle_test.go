@@ -167,6 +167,49 @@ func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
 	})
 }
 
+// Every refusal that takes a letter is settled in the journal, which may have no room.
+func TestRouter_RefusesNewTasksForAWhileAfterARefusalThatWasSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got := w.ask("a")
+		first := w.want("at once", 1, 0)
+		time.Sleep(2 * busPatience)
+		w.want("unanswered", 0, 1)
+		refusal := overload("full")
+		w.answer(first, false, refusal)
+		w.answer(w.want("to be settled", 1, 0), true, answer{})
+		<-got
+		submit := func() error { return w.send(wayShard, laneSubmit, submitOf(Policy{}), nil) }
+		var refused *OverloadError
+		if err := submit(); !errors.As(err, &refused) || refused.Cause != "full" {
+			t.Errorf("a new task: %v", err)
+		}
+		w.ask("b")
+		w.answer(w.want("what creates nothing", 1, 0), true, answer{})
+		time.Sleep(time.Duration(refusal.number) * time.Millisecond)
+		if err := submit(); err != nil {
+			t.Errorf("a new task when the time is over: %v", err)
+		}
+	})
+}
+
+// The number that settles takes no command with it: those that wait still wait for their owner.
+func TestRouter_SettlingIsNoDeparture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		w.ask("a")
+		first := w.want("at once", 1, 0)
+		for range fewWaiting + 1 {
+			w.ask("waits")
+		}
+		time.Sleep(2 * maxWait)
+		w.taken()
+		w.answer(first, false, answer{code: answerNotFound})
+		w.want("to be settled", 1, 0)
+		w.ask("is not refused")
+	})
+}
+
 // answer answers a batch over the bus.
 func (w *ways) answer(b *batch, recorded bool, answers ...answer) {
 	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
@@ -219,23 +262,4 @@ func TestRouter_AnswersThatDoNotFitSettleNothing(t *testing.T) {
 			t.Errorf("told %+v", r)
 		}
 	})
-}
-
-// The lease was revoked although it was renewed a moment ago, and another owner has decided since.
-func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
-	b := newBench(t, -1)
-	b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1}
-	brake := "braked"
-	b.m.brake.Store(&brake)
-	for name, c := range map[string]command{"refusal": operate(doCancel), "overload": submitOf(Policy{})} {
-		l := b.next("sender", laneSubmit, c)
-		b.deliver(l)
-		b.turn()
-		if len(l.got) > 0 {
-			t.Errorf("%s: told %+v", name, l.got)
-		}
-	}
-	if _, later := b.own.await(&awaitCommand{Task: "x"}); later == nil || later(t.Context()).code != answerTryAgain {
-		t.Error("a future was told that there is no such task")
-	}
 }

@@ -90,11 +90,10 @@ func (b *Builder) Reset(head Entry) {
 // Size is an upper bound of the encoded size so far.
 func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }
 
-// AddOrigin records a decided batch and returns what events that it causes put into Origin. Its answers may be set later
-// and are counted by the caller's call of Grow.
+// AddOrigin records a decided batch and returns what events that it causes put into Origin. Its answers may be set later.
 func (b *Builder) AddOrigin(o Origin) int {
 	b.Entry.Origins = append(b.Entry.Origins, o)
-	b.origins += len(o.Sender) + len(o.Principal) + len(o.Answers) + 32
+	b.origins += o.size()
 	return len(b.Entry.Origins)
 }
 
@@ -105,7 +104,14 @@ func (b *Builder) SetAnswers(answers []byte) {
 }
 
 // DropOrigin takes the last origin back, which must have caused no event.
-func (b *Builder) DropOrigin() { b.Entry.Origins = b.Entry.Origins[:len(b.Entry.Origins)-1] }
+func (b *Builder) DropOrigin() {
+	last := len(b.Entry.Origins) - 1
+	b.origins -= b.Entry.Origins[last].size()
+	b.Entry.Origins = b.Entry.Origins[:last]
+}
+
+// size is an upper bound of what it takes in the entry.
+func (o *Origin) size() int { return len(o.Sender) + len(o.Principal) + len(o.Answers) + 32 }
 
 // Add appends an event, fills in what the entry knows of it and returns it. The pointer is valid until the next Add.
 func (b *Builder) Add(ev Event) *Event {

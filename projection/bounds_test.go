@@ -184,6 +184,8 @@ func TestSenders_RememberedForAnHourAfterLastUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := newJournal(t)
 		used := map[projection.SenderLane]*projection.Decided{}
+		usedAt := map[projection.SenderLane]events.Millis{}
+		clock := j.now // no gap between entries counts more than a sixth of what lanes are kept
 		for entry := range rapid.IntRange(1, 20).Draw(t, "entries") {
 			for range rapid.IntRange(0, 4).Draw(t, "origins") {
 				lane := projection.SenderLane{Sender: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "sender"), Lane: rapid.Uint8Range(0, 1).Draw(t, "lane")}
@@ -193,13 +195,14 @@ func TestSenders_RememberedForAnHourAfterLastUse(t *testing.T) {
 				}
 				answers := []byte{byte(entry)}
 				j.entry.AddOrigin(events.Origin{Sender: lane.Sender, Lane: lane.Lane, Number: number, Answers: answers})
-				used[lane] = &projection.Decided{SenderLane: lane, Number: number, Answers: answers, LastUse: j.now}
+				used[lane] = &projection.Decided{SenderLane: lane, Number: number, Answers: answers}
+				usedAt[lane] = clock
 			}
-			at := j.now
 			j.add(events.TaskID(fmt.Sprint("t", entry)), j.created())
-			j.seal(time.Duration(rapid.IntRange(0, 50).Draw(t, "minutes")) * time.Minute)
-			for lane, d := range used {
-				if d.LastUse+projection.KeepSenders < at {
+			gap := time.Duration(rapid.IntRange(0, 50).Draw(t, "minutes")) * time.Minute
+			j.seal(gap)
+			for lane := range used {
+				if usedAt[lane]+projection.KeepSenders < clock {
 					delete(used, lane)
 				}
 			}
@@ -208,15 +211,30 @@ func TestSenders_RememberedForAnHourAfterLastUse(t *testing.T) {
 			}
 			for lane, want := range used {
 				got := j.state.Decided(lane)
-				if got == nil || got.Number != want.Number || string(got.Answers) != string(want.Answers) || got.LastUse != want.LastUse {
+				if got == nil || got.Number != want.Number || string(got.Answers) != string(want.Answers) {
 					t.Fatalf("%v is remembered as %+v, want %+v", lane, got, want)
 				}
 			}
+			clock = clock.Add(min(gap, projection.KeepSenders*time.Millisecond/6))
 		}
 		if j.state.Decided(projection.SenderLane{Sender: "stranger"}) != nil {
 			t.Fatal("a lane never used is remembered")
 		}
 	})
+}
+
+// The wall clock of an owner jumps by hours: what was decided a moment ago is not decided again.
+func TestSenders_OutliveAClockThatJumps(t *testing.T) {
+	j := newJournal(t)
+	lane := projection.SenderLane{Sender: "x"}
+	j.entry.AddOrigin(events.Origin{Sender: lane.Sender, Number: 1})
+	for i := range 4 {
+		j.add(events.TaskID(fmt.Sprint(i)), j.created())
+		j.seal(3 * projection.KeepSenders * time.Millisecond)
+		if j.state.Decided(lane) == nil {
+			t.Fatalf("forgotten after %d jumps", len(j.entries)-1)
+		}
+	}
 }
 
 // A shard may hold a million of these.

@@ -169,6 +169,7 @@ func (r *Restorer) complete() error {
 		}
 	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time
+	s.senders.time = s.Time
 	s.tasks = make(map[events.TaskID]*Task, len(s.rows))
 	for i, t := range s.rows {
 		s.tasks[t.ID] = t

@@ -17,21 +17,27 @@ type Decided struct {
 	SenderLane
 	Number  uint64
 	Answers []byte
-	LastUse events.Millis
+	lastUse events.Millis // on the clock of the senders
 }
 
 // Limits on remembered lanes.
 const (
-	// KeepSenders is how long a lane is remembered after its last use, in entry time; senders stop resending earlier.
+	// KeepSenders is how long a lane is remembered after its last use, in entry time; senders stop resending earlier, after
+	// half of it.
 	KeepSenders = 60 * 60 * 1000
+	// maxGap is how much of the time between two entries counts: a clock that jumps must not make a shard forget what was
+	// decided a moment ago.
+	maxGap = KeepSenders / 6
 	// MaxSenders bounds the lanes of a shard; a batch of a further one is refused.
 	MaxSenders = 100_000
 )
 
-// senders remembers lanes in order of last use.
+// senders remembers lanes in order of last use. Their clock is entry time without what any gap has more than maxGap.
 type senders struct {
 	byLane map[SenderLane]*list.Element
-	order  *list.List // of *Decided, the least recently used first
+	order  *list.List    // of *Decided, the least recently used first
+	time   events.Millis // of the last entry
+	lag    events.Millis // of the clock, behind entry time
 }
 
 func newSenders() senders {
@@ -43,6 +49,18 @@ func (s *senders) get(l SenderLane) *Decided {
 		return e.Value.(*Decided)
 	}
 	return nil
+}
+
+// seal records the batches of an entry, and forgets lanes that were not used for too long.
+func (s *senders) seal(e *events.Entry) {
+	if s.time != 0 {
+		s.lag += max(0, e.Time-s.time-maxGap)
+	}
+	s.time = e.Time
+	for i := range e.Origins {
+		s.record(&e.Origins[i], e.Time-s.lag)
+	}
+	s.expire(e.Time - s.lag)
 }
 
 func (s *senders) record(o *events.Origin, at events.Millis) {
@@ -70,7 +88,7 @@ func (s *senders) all() []*Decided {
 }
 
 func (s *senders) expire(now events.Millis) {
-	for e := s.order.Front(); e != nil && e.Value.(*Decided).LastUse+KeepSenders < now; e = s.order.Front() {
+	for e := s.order.Front(); e != nil && e.Value.(*Decided).lastUse+KeepSenders < now; e = s.order.Front() {
 		delete(s.byLane, e.Value.(*Decided).SenderLane)
 		s.order.Remove(e)
 	}

@@ -107,10 +107,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 // at the entry's time is forgotten.
 func (s *Shard) Seal(e *events.Entry) {
 	s.Number, s.Hash, s.Time = e.Number, e.Hash, e.Time
-	for i := range e.Origins {
-		s.senders.record(&e.Origins[i], e.Time)
-	}
-	s.senders.expire(e.Time)
+	s.senders.seal(e)
 	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.Finished() > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
 		s.forget(t)
 	}
@@ -366,11 +363,13 @@ func (s *Shard) NextDue() events.Millis {
 
 // Ripen moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what is
 // ready is a function of the journal and of the latest time given.
-func (s *Shard) Ripen(now events.Millis) {
+func (s *Shard) Ripen(now events.Millis) (moved bool) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
 		s.due.remove(t)
 		t.Kind.group.ready.add(t)
+		moved = true
 	}
+	return moved
 }
 
 // Ready returns the first ready task of a behavior, nil if there is none.

@@ -40,15 +40,17 @@ const snapshotVersion = 1
 //
 //	[sender, lane, number, answers, last use]
 //
-// the least recently used first. Events are named by their Refs, times are in milliseconds.
+// the least recently used first, with the last use as if no gap between entries since then had been longer than ten
+// minutes. Events are named by their Refs, times are in milliseconds.
 type Snapshot struct {
 	Entry uint64 // the state is the one after it
 	Bytes int64  // of all parts so far
 
 	shard    *Shard // nil when nothing more is to be written
 	head     snapshotHead
-	unsaved  int        // rows of the shard that are to be written: the first ones
-	unsent   []*Decided // senders that are to be written
+	unsaved  int           // rows of the shard that are to be written: the first ones
+	unsent   []*Decided    // senders that are to be written
+	lag      events.Millis // of their clock
 	numbers  map[*Kind]uint64
 	complete bool
 
@@ -84,6 +86,7 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	}
 	lanes := s.senders.all()
 	s.snapshot = &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), unsent: lanes, numbers: map[*Kind]uint64{},
+		lag:  s.senders.lag,
 		head: snapshotHead{s.Number, s.Hash, s.Time, uint64(len(s.rows)), uint64(len(lanes))}}
 	return s.snapshot
 }
@@ -176,7 +179,7 @@ func (sn *Snapshot) saveSender(d *Decided) {
 	w.Uint(uint64(d.Lane))
 	w.Uint(d.Number)
 	w.Bytes(d.Answers)
-	w.Int(int64(d.LastUse))
+	w.Int(int64(d.lastUse + sn.lag))
 	sn.makeRoom(len(w.B))
 	sn.senders.add(w.B)
 }

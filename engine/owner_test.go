@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"taskledger/projection"
+)
+
+// The clock runs ahead for a moment in which nothing was due, and is right again.
+func TestOwner_ForgetsATimeThatNothingBeganAt(t *testing.T) {
+	const ahead = 2 * time.Hour
+	b := newBench(t, -1)
+	b.accept(laneSubmit, &submitCommand{Task: "x", Behavior: benchBehavior, Policy: submitOf(Policy{}).Policy,
+		NotBefore: b.time.Add(3 * time.Hour)})
+	b.time = b.time.Add(ahead)
+	b.turn()
+	b.time = b.time.Add(-ahead)
+	b.accept(laneSubmit, &submitCommand{Task: "y", Behavior: "none", Policy: submitOf(Policy{}).Policy})
+	if y := b.own.state.Task("y"); y.Due != b.time {
+		t.Errorf("created to be due %s from now", y.Due.Time().Sub(b.time.Time()))
+	}
+}
+
+// A batch that was refused is known when as many others have been decided as are remembered.
+func TestOwner_KnowsARefusalWhenItsMemoryBeginsAnew(t *testing.T) {
+	b := newBench(t, -1)
+	l := b.next("sender", laneSubmit, operate(doCancel))
+	b.deliver(l)
+	b.turn()
+	for i := range projection.MaxSenders {
+		b.own.remember(projection.SenderLane{Sender: fmt.Sprint(i), Lane: laneSubmit}, 1, nil)
+	}
+	b.submit(Policy{})
+	b.deliver(l)
+	b.turn()
+	if len(l.got) != 2 || l.got[1][0].code != answerNotFound {
+		t.Errorf("told %+v, want the same refusal twice", l.got)
+	}
+}
+
+// The offer of a process that crashed is never closed by a later one.
+func TestOwner_DropsTheOffersOfNodesThatAreGone(t *testing.T) {
+	b := newBench(t, -1)
+	offer := func(sender, node string) {
+		b.deliver(b.next(sender, laneOffer, &offerCommand{Node: node, Lease: 3000, Slots: 1}))
+		b.turn()
+	}
+	offer("gone", farID)
+	offer("unseen", "unseen") // its key may come into view later
+	offer("one", selfID)
+	delete(b.store.members.Nodes, farID)
+	offer("two", selfID)
+	var left []string
+	for _, p := range b.own.offers {
+		left = append(left, p.sender)
+	}
+	if fmt.Sprint(left) != "[unseen one two]" {
+		t.Errorf("offers of %v are left", left)
+	}
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// planner is a behavior whose plan is a function.
+type planner struct {
+	plain
+	plan func() (Plan, error)
+}
+
+func (p *planner) Plan([]byte, time.Time) (Plan, error) { return p.plan() }
+
+func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan func() (Plan, error)
+		code answerCode
+		text string
+	}{
+		"returns": {func() (Plan, error) { return Plan{ID: "x"}, nil }, answerOK, ""},
+		"refuses": {func() (Plan, error) { return Plan{}, errors.New("no such table") }, answerInvalid, "no such table"},
+		"panics":  {func() (Plan, error) { panic("boom") }, answerInvalid, "boom"},
+		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, answerInvalid, "work"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, -1, &planner{plain{id: "work"}, c.plan})
+			for range maxPlans + 1 { // each gives its place back
+				if a := b.m.planHere(t.Context(), &planCommand{Behavior: "work"}); a.code != c.code || !strings.Contains(a.text, c.text) {
+					t.Fatalf("answer %d %q", a.code, a.text)
+				}
+			}
+		})
+	}
+}
+
+// The plans that hang are told apart from those that have no place, both by the behavior's name.
+func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		let, begun := make(chan struct{}), make(chan struct{}, maxPlans+1)
+		b := newBench(t, -1, &planner{plain{id: "stuck"}, func() (Plan, error) {
+			begun <- struct{}{}
+			<-let
+			return Plan{}, nil
+		}}, &planner{plain{id: "well"}, func() (Plan, error) { return Plan{}, nil }})
+		plan := func(behavior string) answer {
+			b.Helper()
+			began := time.Now()
+			a := b.m.planHere(t.Context(), &planCommand{Behavior: behavior})
+			if took := time.Since(began); took > readAgain {
+				t.Errorf("answered after %s", took)
+			}
+			return a
+		}
+		for range maxPlans {
+			if a := plan("stuck"); a.code != answerOverload || !strings.Contains(a.text, "behavior stuck") {
+				t.Fatalf("answer %d %q", a.code, a.text)
+			}
+		}
+		if a := plan("stuck"); a.code != answerOverload || !strings.Contains(a.text, "behavior stuck: 16 plans") {
+			t.Errorf("answer %d %q", a.code, a.text)
+		}
+		if _, left := b.m.exec.left(); left != maxPlans || len(begun) != maxPlans {
+			t.Errorf("%d plans have begun and %d are left, want %d", len(begun), left, maxPlans)
+		}
+		if a := plan("well"); a.code != answerOK {
+			t.Errorf("another behavior: answer %d %q", a.code, a.text)
+		}
+		close(let)
+		synctest.Wait()
+		if a := plan("stuck"); a.code != answerOK {
+			t.Errorf("when they have returned: answer %d %q", a.code, a.text)
+		}
+	})
+}

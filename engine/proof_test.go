@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// The lease was revoked although it was renewed a moment ago, and another owner has decided since.
+func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
+	other := submitOf(Policy{})
+	other.Behavior = "another"
+	unknown := attemptName{"y", events.RefOf(7, 0)}
+	for name, c := range map[string]struct {
+		lane    uint8
+		command command
+	}{
+		"refusal":                    {laneSubmit, &operateCommand{Task: "y", Do: doCancel}},
+		"overload":                   {laneSubmit, &submitCommand{Task: "y", Behavior: benchBehavior, Policy: other.Policy}},
+		"refusal of what is invalid": {laneSubmit, other},
+		"late outcome":               {laneWork, report(projection.Task{ID: "y", Started: unknown.Started, Node: farID}, succeeded)},
+		"attempt that is over":       {laneWork, &rollCallCommand{Node: farID, Epoch: 100, Attempts: []attemptName{unknown}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, -1)
+			b.submit(Policy{})
+			brake := "braked"
+			b.m.brake.Store(&brake)
+			b.own.ownership.Revision = 100
+			b.store.members.Owners[0] = Owner{farID, 101}
+			l := b.next("sender", c.lane, c.command)
+			b.deliver(l)
+			b.turn()
+			if len(l.got) > 0 {
+				t.Errorf("told %+v", l.got)
+			}
+			b.store.members.Owners[0] = Owner{selfID, 100}
+			b.deliver(l)
+			b.turn()
+			if len(l.got) != 1 {
+				t.Errorf("once the shard is its own again: told %+v, want one answer", l.got)
+			}
+		})
+	}
+	b := newBench(t, -1)
+	b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1}
+	if _, later := b.own.await(&awaitCommand{Task: "x"}); later == nil || later(t.Context()).code != answerTryAgain {
+		t.Error("a future was told that there is no such task")
+	}
+}
+
+// A roll call that finds nothing comes all the time and must cost no read.
+func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
+	b := newBench(t, -1)
+	reads := &slowReads{Store: b.store}
+	b.m.store = reads
+	b.accept(laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision})
+	if reads.begun != 0 {
+		t.Errorf("%d reads of the membership, want none", reads.begun)
+	}
+}
+
+// slowReads is a store whose reads of the membership wait for the test.
+type slowReads struct {
+	Store
+	mu    sync.Mutex
+	begun int
+	gate  chan error
+}
+
+func (s *slowReads) ReadMembers(ctx context.Context) (Membership, error) {
+	s.mu.Lock()
+	s.begun++
+	s.mu.Unlock()
+	if err := <-s.gate; err != nil {
+		return Membership{}, err
+	}
+	return s.Store.ReadMembers(ctx)
+}
+
+// What is asked while a read is under way was not asked before it began: it takes the next one, all together.
+func TestProof_OneReadServesAllWhoAskedBeforeItBegan(t *testing.T) {
+	b := newBench(t, -1)
+	reads := &slowReads{Store: b.store, gate: make(chan error)}
+	b.m.store = reads
+	told := make(chan error, 4)
+	tell := func(err error) { told <- err }
+	b.own.prove(tell)
+	reads.gate <- nil
+	if err := <-told; err != nil {
+		t.Error(err)
+	}
+	b.own.prove(tell)
+	for reads.started() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 3 {
+		b.own.prove(tell)
+	}
+	away := errors.New("no etcd")
+	reads.gate <- away
+	if err := <-told; !errors.Is(err, away) {
+		t.Errorf("a read that failed proves: %v", err)
+	}
+	reads.gate <- nil
+	for range 3 {
+		if err := <-told; err != nil {
+			t.Error(err)
+		}
+	}
+	b.m.tasks.Wait()
+	if got := reads.started(); got != 3 {
+		t.Errorf("%d reads, want 3", got)
+	}
+}
+
+func (s *slowReads) started() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+// fillSenders lets the shard remember as many senders as it may.
+func (b *bench) fillSenders() {
+	e := &events.Entry{Number: b.own.state.Number, Hash: b.own.state.Hash, Time: b.own.state.Time}
+	for i := range projection.MaxSenders {
+		e.Origins = append(e.Origins, events.Origin{Sender: fmt.Sprint("s-", i), Lane: laneSubmit, Number: 1})
+	}
+	b.own.state.Seal(e)
+}
+
+// Work is done by few; its outcomes are taken however many have submitted.
+func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	_, task := b.assign()
+	b.fillSenders()
+	late := b.next("one too many", laneSubmit, operate(doCancel))
+	b.deliver(late)
+	b.turn()
+	if late.got[0][0].code != answerOverload {
+		t.Errorf("a command of a new sender: told %+v, want overload", late.got)
+	}
+	b.accept(laneWork, report(task, succeeded))
+	if task := b.task(); task.Status != projection.Success {
+		t.Errorf("task is %s", task.Phase())
+	}
+	if a := b.ask(laneWork, &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}); a.code != answerOK {
+		t.Errorf("roll call: answer %d %s", a.code, a.text)
+	}
+}
+
+// A node whose roll call was not answered calls again.
+func TestRollCall_ThatIsRefusedCountsAsStale(t *testing.T) {
+	b := newBench(t, -1)
+	b.m.view.Store(&b.store.members)
+	for _, code := range []answerCode{answerOverload, answerInvalid, answerStale} {
+		s := &b.m.offers.shards[0]
+		s.rollCall, s.calling = false, 1
+		b.m.callRoll(0, 0, func() {})
+		for _, d := range b.own.inbox.take(&mail{}).lanes[laneWork] {
+			d.reply(d.batch, []answer{{code: code}}, true)
+		}
+		if !s.rollCall {
+			t.Errorf("answer %d: the roll call counts as made", code)
+		}
+	}
+}

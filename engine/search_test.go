@@ -1,0 +1,370 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/events"
+)
+
+// readable is a bench's journal that can be read, once it may.
+type readable struct {
+	*memoryStore
+	reads atomic.Int64
+	may   chan struct{} // nil: always
+}
+
+// Read implements Journal.
+func (r *readable) Read(ctx context.Context, _ int, from uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		r.reads.Add(1)
+		if r.may != nil {
+			select {
+			case <-r.may:
+			case <-ctx.Done():
+				yield(Record{}, ctx.Err())
+				return
+			}
+		}
+		for i := max(from, 1); int(i) <= len(r.entries); i++ {
+			if !yield(Record{Head: Head{i, int64(i)}, Data: r.entries[i-1]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// readable lets the journal of the bench be read.
+func (b *bench) readable() *readable {
+	r := &readable{memoryStore: b.store}
+	b.m.store = r
+	return r
+}
+
+// lost makes the shard another's, which the owner does not know.
+func (b *bench) lost() { b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1} }
+
+// promise makes task "x" promise a second run that is then cancelled, by the operator or with the attempt under way.
+func (b *bench) promise(how string) {
+	b.Helper()
+	p := Policy{Existing: RunAgain, RetainCount: 1}
+	b.submit(p)
+	b.assign()
+	switch how {
+	case "cancelled repetition":
+		c := report(b.task(), succeeded)
+		c.Next = b.time.Add(time.Hour)
+		b.accept(laneWork, c)
+		b.accept(laneSubmit, operate(doCancel))
+	case "dropped rerun", "dropped rerun of a failure":
+		t := b.task()
+		merge := &mergeCommand{Submit: *submitOf(p), Life: t.Created, Seq: t.Seq}
+		merge.Submit.Params = events.JSON([]byte("2"))
+		b.accept(laneSubmit, merge)
+		b.accept(laneSubmit, operate(doCancel))
+		ends := succeeded
+		if how != "dropped rerun" {
+			ends = failed
+		}
+		b.accept(laneWork, report(b.task(), ends))
+	case "cancelled retry":
+		c := report(b.task(), failed)
+		c.Next = b.time.Add(time.Hour)
+		b.accept(laneWork, c)
+		b.accept(laneSubmit, operate(doCancel))
+	default:
+		b.Fatal(how)
+	}
+}
+
+// evict lets another task end, which is the one that is kept.
+func (b *bench) evict() {
+	b.Helper()
+	c := submitOf(Policy{RetainCount: 1})
+	c.Task = "y"
+	b.accept(laneSubmit, c)
+	b.accept(laneSubmit, &operateCommand{Task: "y", Do: doCancel})
+	if b.own.state.Task("x") != nil {
+		b.Fatal("task x is still in memory")
+	}
+}
+
+// told asks a question to its end.
+func (b *bench) told(c *awaitCommand) answer {
+	b.Helper()
+	a, later := b.own.await(c)
+	if later != nil {
+		a = later(b.Context())
+	}
+	return a
+}
+
+// says is what an answer to a future means.
+func says(t *testing.T, a answer) string {
+	t.Helper()
+	if a.data == nil {
+		return fmt.Sprint("answer ", a.code)
+	}
+	all, err := decodeOutcomes(a.data)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("outcomes are %+v, %v", all, err)
+	}
+	o := &all[0]
+	text := fmt.Sprint(o.task, " run ", o.run, " attempt ", o.attempt, " ", o.status)
+	if o.err != nil {
+		text += " " + o.err.Code
+	}
+	return text
+}
+
+// What is told of a run that will not come is the same before its task was forgotten, after that, and after its id has begun
+// another life with as many runs.
+func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
+	for how, run := range map[string]uint32{"cancelled repetition": 2, "dropped rerun": 2,
+		"dropped rerun of a failure": 2, "cancelled retry": 1} {
+		t.Run(how, func(t *testing.T) {
+			b := newBench(t, -1)
+			b.readable()
+			b.promise(how)
+			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: run}
+			want := says(t, b.told(question))
+			b.evict()
+			if got := says(t, b.told(question)); got != want {
+				t.Errorf("forgotten: told %q, before %q", got, want)
+			}
+			for range 2 {
+				b.submit(Policy{Existing: RunAgain})
+				b.assign()
+				b.accept(laneWork, report(b.task(), succeeded))
+			}
+			if got := says(t, b.told(question)); got != want {
+				t.Errorf("in another life: told %q, before %q", got, want)
+			}
+		})
+	}
+}
+
+// Of a life without an end in the journal nobody has promised anything.
+func TestSearch_FindsNoLifeThatNeverWas(t *testing.T) {
+	b := newBench(t, -1)
+	b.readable()
+	b.submit(Policy{})
+	if a := b.told(&awaitCommand{Task: "z", Life: b.task().Created, Run: 1}); a.code != answerNotFound {
+		t.Errorf("answer %d, want %d", a.code, answerNotFound)
+	}
+}
+
+// Another owner has decided since, and there is no proof that none has: what only the shard's owner can know is not told.
+func TestAwait_TellsNothingOfTheFutureOfAnothersShard(t *testing.T) {
+	for name, ask := range map[string]func(b *bench) *awaitCommand{
+		"next run of a final task": func(b *bench) *awaitCommand {
+			b.promise("cancelled repetition")
+			return &awaitCommand{Task: "x", Life: b.task().Created, Run: 2}
+		},
+		"whichever run of a final task": func(b *bench) *awaitCommand {
+			b.promise("cancelled retry")
+			return &awaitCommand{Task: "x"}
+		},
+		"whichever run of a live task": func(b *bench) *awaitCommand {
+			b.submit(Policy{})
+			return &awaitCommand{Task: "x"}
+		},
+		"life begun since": func(b *bench) *awaitCommand {
+			before := b.own
+			b.takeOver()
+			b.submit(Policy{})
+			life := b.task().Created
+			b.own = before
+			return &awaitCommand{Task: "x", Life: life, Run: 1}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, -1)
+				b.readable()
+				question := ask(b)
+				b.lost()
+				began := time.Now()
+				if a := b.told(question); a.code != answerTryAgain {
+					t.Errorf("told %q", says(t, a))
+				}
+				if time.Since(began) < readAgain {
+					t.Error("asked again at once")
+				}
+			})
+		})
+	}
+}
+
+// question delivers questions of one process and lets the owner take its turn, which does not wait for the answers.
+func (b *bench) question(commands ...command) *letter {
+	b.Helper()
+	b.m.renewed.Store(int64(time.Since(clockBase)))
+	l := b.next("asker", laneQuery, commands...)
+	b.deliver(l)
+	if err := b.own.takeTurn(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// answers is what a batch was answered with, at once or as soon as its time is over.
+func (l *letter) answers(t *testing.T) []answer {
+	t.Helper()
+	time.Sleep(readAgain)
+	synctest.Wait()
+	if n := len(l.got); n == 0 || l.got[n-1] == nil {
+		t.Fatal("not answered in time")
+	}
+	return l.got[len(l.got)-1]
+}
+
+// slow is a bench whose task "x" is forgotten and whose journal cannot be read until it may.
+func slow(t *testing.T) (b *bench, r *readable, life events.Ref) {
+	b = newBench(t, -1)
+	r = b.readable()
+	b.promise("cancelled repetition")
+	life = b.task().Created
+	b.evict()
+	r.may = make(chan struct{})
+	return b, r, life
+}
+
+func TestQuery_IsNotHeldUpByASearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r, life := slow(t)
+		search := &awaitCommand{Task: "x", Life: life, Run: 1}
+		for range 5 {
+			got := b.question(search, search, &getCommand{Task: "y"}, &getCommand{Task: "y", Linear: true}).answers(t)
+			if got[0].code != answerTryAgain || got[1].code != answerTryAgain || got[2].data == nil || got[3].data == nil {
+				t.Fatalf("answers are %+v", got)
+			}
+		}
+		close(r.may)
+		synctest.Wait()
+		for _, a := range b.question(search, search).answers(t) {
+			if got := says(t, a); got != "x run 1 attempt 1 SUCCESS" {
+				t.Errorf("told %q", got)
+			}
+		}
+		if n := r.reads.Load(); n != 1 {
+			t.Errorf("searched %d times, want once", n)
+		}
+	})
+}
+
+// Whoever asked is gone, or was told: the next one has to search anew.
+func TestQuery_KeepsWhatASearchFindsForAWhile(t *testing.T) {
+	for name, settle := range map[string]func(b *bench, question command){
+		"told": func(b *bench, question command) {
+			if got := b.question(question).answers(b.T); got[0].code != answerOK {
+				b.Errorf("told %+v", got)
+			}
+		},
+		"too late": func(*bench, command) { time.Sleep(keepFound) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, r, life := slow(t)
+				question := &awaitCommand{Task: "x", Life: life, Run: 1}
+				b.question(question).answers(t)
+				close(r.may)
+				settle(b, question)
+				synctest.Wait()
+				if n := len(b.own.searches.under) + len(b.own.searches.slots); n != 0 || r.reads.Load() != 1 {
+					t.Errorf("%d are kept after %d searches", n, r.reads.Load())
+				}
+				b.question(question).answers(t)
+				if n := r.reads.Load(); n != 2 {
+					t.Errorf("searched %d times, want twice", n)
+				}
+			})
+		})
+	}
+}
+
+func TestQuery_SearchesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r, life := slow(t)
+		var questions []command
+		for i := range 2*maxSearches + 1 {
+			questions = append(questions, &awaitCommand{Task: "x", Life: life, Run: uint32(i + 1)})
+		}
+		b.question(questions...).answers(t)
+		b.question(questions...).answers(t)
+		if n := r.reads.Load(); n != maxSearches {
+			t.Errorf("%d searches side by side, want %d", n, maxSearches)
+		}
+		close(r.may)
+		for i, a := range b.question(questions...).answers(t) {
+			if a.code != answerOK {
+				t.Errorf("run %d: told %+v", i+1, a)
+			}
+		}
+	})
+}
+
+// The journal of a shard that was lost is searched no further.
+func TestQuery_SearchEndsWithTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, life := slow(t)
+		b.question(&awaitCommand{Task: "x", Life: life, Run: 1})
+		close(b.own.stopped)
+		b.m.tasks.Wait()
+		if n := len(b.own.searches.under); n > 0 {
+			t.Errorf("%d searches remain", n)
+		}
+	})
+}
+
+// The owner does not turn, because the store is full, say.
+func TestQuery_IsNotHeldUpByAHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _, _ := slow(t)
+		view := b.m.view.Load()
+		view.Nodes[farID] = NodeInfo{ID: farID, Owner: true}
+		b.m.place.members, b.m.place.order = view.Revision, [][]string{{farID}} // where it belongs
+		got := b.question(&handOverCommand{farID}, &getCommand{Task: "y"}).answers(t)
+		if got[0].code != answerState || !strings.Contains(got[0].text, "held up") || got[1].data == nil {
+			t.Errorf("answers are %+v", got)
+		}
+		if b.own.asked.Load() != nil {
+			t.Error("a hand-over that was given up is still asked for")
+		}
+	})
+}
+
+// Answers that are too large together are told one batch after the other.
+func TestQuery_AnswersFitIntoAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, -1)
+		large := submitOf(Policy{})
+		large.Params = make([]byte, events.MaxPayloadBytes)
+		var questions []command
+		for i := range 5 {
+			c := *large
+			c.Task = events.TaskID(fmt.Sprint("large", i))
+			b.accept(laneSubmit, &c)
+			questions = append(questions, &getCommand{Task: c.Task, Linear: true})
+		}
+		for batches := 0; len(questions) > 0; batches++ {
+			var again []command
+			size := 0
+			for i, a := range b.question(questions...).answers(t) {
+				if size += len(a.data); a.code == answerTryAgain {
+					again = append(again, questions[i])
+				}
+			}
+			if size > maxAnswerBytes+events.MaxPayloadBytes+1024 || batches > 3 {
+				t.Fatalf("%d bytes, and %d questions left after %d batches", size, len(again), batches)
+			}
+			questions = again
+		}
+	})
+}
