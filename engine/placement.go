@@ -153,13 +153,13 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
 		own.stop() // somebody else has it, and this node did not notice for want of work
 	}
-	if p.given != nil && p.asked == shard && key.Node == p.m.session.ID {
-		p.given() // the answer is late, or lost
+	_, alive := v.Nodes[key.Node]
+	if p.given != nil && p.asked == shard && (key.Node == p.m.session.ID || !alive) {
+		p.given() // the answer is late, or lost; or nobody is left to answer, and the shard can be taken
 	}
 	if p.busy[shard] || p.broken[shard] != "" {
 		return
 	}
-	_, alive := v.Nodes[key.Node]
 	switch {
 	case key.Node == p.m.session.ID && key.Revision <= p.over[shard]: // the view is older than the hand-over
 	case key.Node == p.m.session.ID:
