@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -17,6 +15,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/machine"
+	"taskledger/integration/simulation/world"
 )
 
 // shownMost bounds the violations of one history that are printed.
@@ -31,16 +30,20 @@ type campaign struct {
 	mu         sync.Mutex
 	out        io.Writer
 	made       int
-	rejected   int // of these: they prove nothing
+	rejected   int // of these: they prove nothing, and count nowhere else
 	red        int
 	violations int
-	commands   int
+	commands   int // that change something
+	done       int // of these: acknowledged
 	operations int
 	executions int
 	entries    int
 	trimmed    int            // of these
+	snapshots  int            // that were published
+	kept       [2]int         // histories with snapshots, and with trims
 	faults     map[string]int // by kind, those that bit
 	idle       int            // those that did not
+	reruns     reruns
 	problems   []error
 }
 
@@ -48,6 +51,7 @@ type campaign struct {
 func (c *campaign) run(ctx context.Context) error {
 	began, used := time.Now(), processorTime()
 	c.faults = map[string]int{}
+	given := ctx
 	seeds := make(chan uint64)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -72,9 +76,45 @@ func (c *campaign) run(ctx context.Context) error {
 	close(seeds)
 	workers.Wait()
 	c.summary(time.Since(began), processorTime()-used)
-	err := errors.Join(c.problems...)
+	err := errors.Join(append(c.problems, given.Err())...)
 	if c.red > 0 {
 		err = errors.Join(err, errRed)
+	}
+	if ctx.Err() == nil {
+		err = errors.Join(err, c.proved())
+	}
+	return err
+}
+
+const (
+	// provesLeast is the share of histories, in percent, that must prove something.
+	provesLeast = 99
+	// large is from how many histories on every kind of fault must have bitten, and snapshots and trims been made.
+	large = 500
+)
+
+// proved returns an error when the histories together prove too little.
+func (c *campaign) proved() (err error) {
+	lack := func(format string, args ...any) {
+		err = errors.Join(err, fmt.Errorf(format+": %w", append(args, errRed)...))
+	}
+	proved := c.made - c.rejected
+	if c.made == 0 || proved*100 < c.made*provesLeast && !(c.replay && proved == c.made) {
+		lack("%d of %d histories prove something", proved, c.made)
+	}
+	if proved < large {
+		return err
+	}
+	for _, kind := range world.Kinds() {
+		if c.faults[kind] == 0 {
+			lack("fault %q never bit", kind)
+		}
+	}
+	if c.snapshots == 0 || c.trimmed == 0 {
+		lack("%d snapshots and %d trimmed entries", c.snapshots, c.trimmed)
+	}
+	if n := len(c.reruns.slow); n > 0 {
+		lack("%d tasks of killed nodes ran again much later than promised", n)
 	}
 	return err
 }
@@ -94,7 +134,9 @@ func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 		c.lost(seed, err.Error())
 		return true
 	}
-	violations := check.All(h)
+	judged := check.Judge(h)
+	violations := judged.Violations
+	h.Info.Problems = judged.Problems
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count(h)
@@ -102,6 +144,9 @@ func (c *campaign) one(ctx context.Context, seed uint64) (red bool) {
 		c.red++
 		c.violations += len(violations)
 		c.show(h, violations)
+	}
+	for _, problem := range h.Info.Problems {
+		fmt.Fprintf(c.out, "seed %d proves nothing: %s\n", seed, problem)
 	}
 	if c.keep != "" && (c.replay || len(violations) > 0) {
 		dir := filepath.Join(c.keep, "seed-"+strconv.FormatUint(seed, 10))
@@ -150,12 +195,21 @@ func (c *campaign) again(seed uint64) string {
 // count adds a history to the sums.
 func (c *campaign) count(h *history.Run) {
 	c.made++
-	c.operations += len(h.Operations)
-	c.executions += len(h.Executions)
-	c.commands += machine.Commands(h)
 	if len(h.Info.Problems) > 0 {
 		c.rejected++
+		return
 	}
+	c.operations += len(h.Operations)
+	c.executions += len(h.Executions)
+	commands, done := machine.Commands(h)
+	c.commands, c.done = c.commands+commands, c.done+done
+	c.snapshots += h.Info.Snapshots
+	for i, n := range []int{h.Info.Snapshots, h.Info.Trimmed} {
+		if n > 0 {
+			c.kept[i]++
+		}
+	}
+	c.reruns.add(h)
 	for _, shard := range h.Members[0].Entries {
 		c.entries += len(shard)
 	}
@@ -182,9 +236,15 @@ func (c *campaign) summary(took, used time.Duration) {
 	defer c.mu.Unlock()
 	fmt.Fprintf(c.out, "%d histories in %s, %.0f a minute, each %s of a processor; %d rejected, %d red, %d violations\n",
 		c.made, took.Round(time.Millisecond), float64(c.made)/took.Minutes(), (used / time.Duration(max(c.made, 1))).Round(time.Millisecond), c.rejected, c.red, c.violations)
-	fmt.Fprintf(c.out, "%d operations, of which %d commands; %d executions, %d entries, of which %d trimmed\n", c.operations, c.commands, c.executions, c.entries, c.trimmed)
-	for _, kind := range slices.Sorted(maps.Keys(c.faults)) {
-		fmt.Fprintf(c.out, "  %-24s %d\n", kind, c.faults[kind])
+	fmt.Fprintf(c.out, "%d operations, of which %d change something, of which %d acknowledged; %d executions\n", c.operations, c.commands, c.done, c.executions)
+	fmt.Fprintf(c.out, "%d entries, of which %d trimmed in %d histories; %d snapshots in %d\n", c.entries, c.trimmed, c.kept[1], c.snapshots, c.kept[0])
+	fmt.Fprintln(c.out, c.reruns.String())
+	for _, kind := range world.Kinds() {
+		if n := c.faults[kind]; n > 0 {
+			fmt.Fprintf(c.out, "  %-24s %d\n", kind, n)
+		} else {
+			fmt.Fprintf(c.out, "  %-24s never bit\n", kind)
+		}
 	}
 	fmt.Fprintf(c.out, "  %-24s %d\n", "that did not bite", c.idle)
 }

@@ -33,19 +33,24 @@ func program(t *testing.T) string {
 }
 
 func TestSimulation_SameSeedSameHistory(t *testing.T) {
+	const seeds = 30
 	p := program(t)
-	var prints [3][]byte
-	for i, seed := range []uint64{7, 7, 8} {
-		var err error
-		if prints[i], err = machine.Run(t.Context(), p, seed); err != nil {
-			t.Fatal(err)
+	var before []byte
+	for seed := uint64(1); seed <= seeds; seed++ {
+		var prints [2][]byte
+		for i := range prints {
+			var err error
+			if prints[i], err = machine.Run(t.Context(), p, seed); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if !bytes.Equal(prints[0], prints[1]) {
-		t.Error("two histories of one seed differ")
-	}
-	if bytes.Equal(prints[0], prints[2]) {
-		t.Error("two seeds make the same history")
+		if !bytes.Equal(prints[0], prints[1]) {
+			t.Errorf("two histories of seed %d differ", seed)
+		}
+		if bytes.Equal(prints[0], before) {
+			t.Errorf("seeds %d and %d make the same history", seed-1, seed)
+		}
+		before = prints[0]
 	}
 }
 
@@ -53,9 +58,9 @@ func TestSimulation_SameSeedSameHistory(t *testing.T) {
 const enough = 30 * time.Second
 
 func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
-	const most, least = 40, 3
+	const most, least, leastKinds = 40, 3, 10
 	p := program(t)
-	kinds := map[string]bool{}
+	bit := map[string]bool{}
 	began, judged := time.Now(), 0
 	for seed := uint64(1); seed <= most && (judged < least || time.Since(began) < enough); seed++ {
 		h, err := machine.History(t.Context(), p, seed)
@@ -67,7 +72,9 @@ func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
 		}
 		judged++
 		for _, f := range h.Faults {
-			kinds[f.Kind] = true
+			if f.Proof != "" {
+				bit[f.Kind] = true
+			}
 		}
 		for _, v := range check.All(h) {
 			t.Errorf("%s: %s", h.Info.Command, v)
@@ -76,5 +83,7 @@ func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
 	if judged < least {
 		t.Errorf("%d histories proved something, want %d", judged, least)
 	}
-	t.Logf("%d histories, %d kinds of faults", judged, len(kinds))
+	if len(bit) < leastKinds {
+		t.Errorf("faults of %d kinds bit in %d histories, want %d", len(bit), judged, leastKinds)
+	}
 }

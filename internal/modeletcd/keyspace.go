@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -16,6 +17,7 @@ type keyspace struct {
 	versions  map[string][]*revision // of each key that any readable revision holds, oldest first
 	order     []string               // the keys of versions, sorted
 	log       [][]*mvccpb.Event      // by revision, never compacted
+	times     []time.Time            // by revision: when it was made
 	bytes     int64                  // of all versions
 }
 
@@ -26,7 +28,7 @@ type revision struct {
 }
 
 func newKeyspace() keyspace {
-	return keyspace{rev: 1, compacted: -1, versions: make(map[string][]*revision), log: make([][]*mvccpb.Event, 2)}
+	return keyspace{rev: 1, compacted: -1, versions: make(map[string][]*revision), log: make([][]*mvccpb.Event, 2), times: make([]time.Time, 2)}
 }
 
 // at returns the pair of a key at a revision, or nil.
@@ -167,9 +169,10 @@ func (k *keyspace) add(key string, r *revision) {
 	k.bytes += r.bytes()
 }
 
-func (k *keyspace) commit(w *write) {
+func (k *keyspace) commit(w *write, now time.Time) {
 	k.rev++
 	k.log = append(k.log, w.events)
+	k.times = append(k.times, now)
 }
 
 // clone returns a copy that the receiver of a response may do with as it likes.

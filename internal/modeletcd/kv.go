@@ -119,6 +119,9 @@ func (m *Model) put(r *pb.PutRequest) (*pb.PutResponse, error) {
 	w := &write{keyspace: &m.keys}
 	resp := m.applyPut(w, r)
 	m.commit(w)
+	if err := m.filled(); err != nil {
+		return nil, err
+	}
 	resp.Header = m.header()
 	return resp, nil
 }

@@ -53,6 +53,9 @@ func (m *Model) leaseGrant(r *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, err
 	l := &lease{id: id, ttl: max(r.TTL, minTTL), keys: make(map[string]bool)}
 	l.renew(m.now())
 	m.leases[id] = l
+	if err := m.filled(); err != nil {
+		return nil, err
+	}
 	return &pb.LeaseGrantResponse{Header: m.header(), ID: id, TTL: l.ttl}, nil
 }
 
@@ -130,14 +133,16 @@ func (m *Model) Tick() {
 	}
 }
 
-// Expire revokes a lease before it is due, as a leader does that was paused for longer than the TTL. It does nothing when
-// there is no such lease.
-func (m *Model) Expire(lease int64) {
+// Expire revokes a lease before it is due, as a leader does that was paused for longer than the TTL. It reports whether
+// there was such a lease.
+func (m *Model) Expire(lease int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.leases[lease]; l != nil {
+	l := m.leases[lease]
+	if l != nil {
 		m.revoke(l)
 	}
+	return l != nil
 }
 
 // Leases returns the ids of the live leases, sorted.

@@ -19,6 +19,7 @@ type Model struct {
 	leases  map[int64]*lease
 	granted int64 // ids given to leases so far
 	full    bool
+	filling bool  // what puts next finds the store full
 	size    int64 // of the file, in bytes: what was the most in use since it was defragmented
 	streams []*stream
 }
@@ -33,13 +34,16 @@ func New(now func() time.Time) *Model {
 	}
 }
 
-// ElectLeader makes a new leader, which gives every lease its full TTL again.
+// electionTimeout is etcd's default.
+const electionTimeout = time.Second
+
+// ElectLeader makes a new leader, which gives every lease its full TTL again, and the election time-out on top.
 func (m *Model) ElectLeader() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.term++
 	for _, l := range m.leases {
-		l.renew(m.now())
+		l.renew(m.now().Add(electionTimeout))
 	}
 }
 
@@ -48,7 +52,15 @@ func (m *Model) ElectLeader() {
 func (m *Model) SetFull(full bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.full = full
+	m.full, m.filling = full, false
+}
+
+// Fill lets the store be full from the next grant, or request that could put a key, on. That one is applied, and answered
+// with rpctypes.ErrNoSpace: so etcd does when the file grows beyond the quota between a request's arrival and its turn.
+func (m *Model) Fill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.filling = !m.full
 }
 
 // Change is what one revision made of one key.
@@ -59,6 +71,7 @@ type Change struct {
 	CreateRevision int64 // 0 when deleted
 	Lease          int64 // 0 = none
 	Deleted        bool
+	At             time.Time // when it was applied
 }
 
 // History returns all changes from a revision on, those that were compacted too, by revision; those of one revision are
@@ -74,6 +87,7 @@ func (m *Model) History(from int64) (all []Change) {
 			CreateRevision: ev.Kv.CreateRevision,
 			Lease:          ev.Kv.Lease,
 			Deleted:        ev.Type == mvccpb.Event_DELETE,
+			At:             m.keys.times[ev.Kv.ModRevision],
 		})
 	}
 	return all
@@ -103,15 +117,24 @@ func (m *Model) commit(w *write) {
 	if len(w.events) == 0 {
 		return
 	}
-	m.keys.commit(w)
+	m.keys.commit(w, m.now())
 	m.size = max(m.size, m.keys.bytes)
 	m.notify(w.events)
 }
 
-// noSpace is the error of a request that may put a key, or nil.
+// noSpace is the error of a request that may put a key and is not applied for it, or nil.
 func (m *Model) noSpace() error {
 	if m.full {
 		return rpctypes.ErrGRPCNoSpace
 	}
 	return nil
+}
+
+// filled is the error of a request that may have put a key and has been applied, or nil.
+func (m *Model) filled() error {
+	if !m.filling {
+		return nil
+	}
+	m.full, m.filling = true, false
+	return rpctypes.ErrGRPCNoSpace
 }

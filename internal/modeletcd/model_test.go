@@ -144,13 +144,77 @@ func TestModel_LeaderGivesAndTakesLeases(t *testing.T) {
 	w.put("a", clientv3.WithLease(lease))
 	w.pass(4 * time.Second)
 	w.ElectLeader()
-	w.pass(4 * time.Second)
+	w.pass(5*time.Second + 900*time.Millisecond) // and the election time-out
 	w.wantKeys("a")
-	w.Expire(int64(lease))
+	if !w.Expire(int64(lease)) {
+		t.Error("no lease was revoked")
+	}
 	w.wantKeys()
-	w.Expire(int64(lease))
+	if w.Expire(int64(lease)) {
+		t.Error("a lease that is gone was revoked")
+	}
 	if left := w.Leases(); len(left) != 0 {
 		t.Errorf("leases %v are left", left)
+	}
+}
+
+func TestModel_NewLeaderEndsLeasesInTheEnd(t *testing.T) {
+	w := newWorld(t)
+	w.put("a", clientv3.WithLease(w.grant(5)))
+	w.ElectLeader()
+	w.pass(6 * time.Second)
+	w.wantKeys()
+}
+
+// The request that fills the store is applied all the same; the following ones are not.
+func TestModel_FillsWithARequestThatIsApplied(t *testing.T) {
+	for name, request := range map[string]func(context.Context, *clientv3.Client) error{
+		"put": func(ctx context.Context, c *clientv3.Client) error {
+			_, err := c.Put(ctx, "a", "v")
+			return err
+		},
+		"txn": func(ctx context.Context, c *clientv3.Client) error {
+			_, err := c.Txn(ctx).Then(clientv3.OpPut("a", "v")).Commit()
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Fill()
+			if _, err := w.client.Delete(t.Context(), "a"); err != nil { // fills nothing
+				t.Errorf("delete: %v", err)
+			}
+			for range 2 {
+				if err := request(t.Context(), w.client); !errors.Is(err, rpctypes.ErrNoSpace) {
+					t.Errorf("%v, want %v", err, rpctypes.ErrNoSpace)
+				}
+			}
+			w.wantKeys("a")
+			if n := len(w.History(0)); n != 1 {
+				t.Errorf("%d changes, want that of the first request", n)
+			}
+			if _, err := w.client.Grant(t.Context(), 5); !errors.Is(err, rpctypes.ErrNoSpace) || len(w.Leases()) != 0 {
+				t.Errorf("a grant of a full store: %v, leases %v", err, w.Leases())
+			}
+		})
+	}
+	t.Run("grant", func(t *testing.T) {
+		w := newWorld(t)
+		w.Fill()
+		if _, err := w.client.Grant(t.Context(), 5); !errors.Is(err, rpctypes.ErrNoSpace) || len(w.Leases()) != 1 {
+			t.Errorf("%v, leases %v, want one and %v", err, w.Leases(), rpctypes.ErrNoSpace)
+		}
+	})
+}
+
+func TestModel_HistoryTellsWhenKeysChanged(t *testing.T) {
+	w := newWorld(t)
+	first := w.now
+	w.put("a")
+	w.pass(time.Minute)
+	w.put("a")
+	if h := w.History(0); !h[0].At.Equal(first) || !h[1].At.Equal(first.Add(time.Minute)) {
+		t.Errorf("changed at %s and %s, want %s and a minute later", h[0].At, h[1].At, first)
 	}
 }
 

@@ -26,16 +26,23 @@ type side struct {
 	client *clientv3.Client
 	leases pb.LeaseClient // grants with an id
 	alarm  func(ctx context.Context, full bool) error
-	base   int64 // the revision that others are told relative to
+	base   int64  // the revision that others are told relative to
+	at     string // the endpoint of its one member
 }
 
 func newModel() *side {
+	s, _ := newTickingModel()
+	return s
+}
+
+// newTickingModel is newModel with the model, whose clock the caller drives.
+func newTickingModel() (*side, *modeletcd.Model) {
 	m := modeletcd.New(time.Now)
 	return &side{
 		client: m.Connect(modeletcd.Direct{}),
 		leases: m.LeaseClient(),
 		alarm:  func(_ context.Context, full bool) error { m.SetFull(full); return nil },
-	}
+	}, m
 }
 
 func startEtcd(t *testing.T) *side {
@@ -54,6 +61,7 @@ func startEtcd(t *testing.T) *side {
 	return &side{
 		client: client,
 		leases: pb.NewLeaseClient(conn),
+		at:     endpoint,
 		alarm: func(ctx context.Context, full bool) error {
 			r := &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: state.Header.MemberId, Alarm: pb.AlarmType_NOSPACE}
 			if full {

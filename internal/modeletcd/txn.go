@@ -15,7 +15,8 @@ func (m *Model) txn(r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if puts(r.Success) || puts(r.Failure) {
+	grows := puts(r.Success) || puts(r.Failure)
+	if grows {
 		if err := m.noSpace(); err != nil {
 			return nil, err
 		}
@@ -35,6 +36,11 @@ func (m *Model) txn(r *pb.TxnRequest) (*pb.TxnResponse, error) {
 		resp.Responses = append(resp.Responses, m.apply(w, op))
 	}
 	m.commit(w)
+	if grows {
+		if err := m.filled(); err != nil {
+			return nil, err
+		}
+	}
 	resp.Header = m.header()
 	return resp, nil
 }

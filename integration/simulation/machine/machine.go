@@ -25,8 +25,9 @@ const (
 	lastWords = 5 * time.Second
 )
 
-// environment of the program: one thread, no garbage collection, which would depend on more than the seed, UTC.
-var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=all", "TZ=UTC"}
+// environment of the program: one thread, UTC, and no garbage collection, which would depend on more than the seed, before
+// a program is larger than any sound one.
+var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=1GiB", "GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=all", "TZ=UTC"}
 
 // ErrHangs reports that a program was not done when its time was over.
 var ErrHangs = errors.New("the program hangs")
@@ -74,33 +75,47 @@ func History(ctx context.Context, program string, seed uint64) (*history.Run, er
 	if err := gob.NewDecoder(bytes.NewReader(out)).Decode(h); err != nil {
 		return nil, fmt.Errorf("seed %d: read the history: %w", seed, err)
 	}
-	if n := Commands(h); n < minCommands {
-		h.Info.Problems = append(h.Info.Problems, fmt.Sprintf("%d commands, want %d", n, minCommands))
+	judge(h)
+	return h, nil
+}
+
+// A history proves something from so many commands on, so many that were acknowledged, and so many faults that bit.
+const (
+	minCommands = 200
+	minDone     = 50
+	bitLeast    = 5
+)
+
+// judge notes among the problems of a history that too little happened.
+func judge(h *history.Run) {
+	want := func(what string, n, least int) {
+		if n < least {
+			h.Info.Problems = append(h.Info.Problems, fmt.Sprintf("%d %s, want %d", n, what, least))
+		}
 	}
+	commands, done := Commands(h)
+	want("commands", commands, minCommands)
+	want("commands that were acknowledged", done, minDone)
 	bit := 0
 	for _, f := range h.Faults {
 		if f.Proof != "" {
 			bit++
 		}
 	}
-	if bit < minFaults {
-		h.Info.Problems = append(h.Info.Problems, fmt.Sprintf("%d faults that bit, want %d", bit, minFaults))
-	}
-	return h, nil
+	want("faults that bit", bit, bitLeast)
 }
 
-// A history proves something from so many commands and faults on.
-const (
-	minCommands = 200
-	minFaults   = 5
-)
-
-// Commands counts what clients asked for, waiting aside.
-func Commands(h *history.Run) (n int) {
+// Commands counts what clients asked for to be changed, and what of that was acknowledged. Waits and reads change nothing.
+func Commands(h *history.Run) (asked, done int) {
 	for i := range h.Operations {
-		if h.Operations[i].Verb != history.Wait {
-			n++
+		op := &h.Operations[i]
+		if op.Verb == history.Wait || op.Verb == history.Get {
+			continue
+		}
+		asked++
+		if op.Answer == history.OK {
+			done++
 		}
 	}
-	return n
+	return asked, done
 }

@@ -43,8 +43,8 @@ type port struct {
 	hits *tally
 
 	mu     sync.Mutex
-	down   bool   // and known to be
-	silent bool   // nothing passes, and nobody knows
+	down   int    // faults because of which there is no connection, and everybody knows
+	silent int    // faults because of which nothing passes, and nobody knows
 	sender string // of the client or node that has the port; "" until it subscribes to its answers
 
 	telling   sync.Mutex // held while listeners are called
@@ -62,21 +62,39 @@ func (p *port) disconnect(down bool) {
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	p.mu.Lock()
-	p.down = down
+	if down {
+		p.down++
+	} else {
+		p.down--
+	}
+	p.mu.Unlock()
+	p.tell()
+}
+
+// tell tells the listeners whether there is a connection. The caller holds telling.
+func (p *port) tell() {
+	p.mu.Lock()
+	up := p.down == 0
 	p.mu.Unlock()
 	for _, tell := range p.listeners {
-		tell(!down)
+		tell(up)
 	}
 }
 
 // hush lets no message pass, without a word; or lets them pass again and tells that some were missed.
 func (p *port) hush(silent bool) {
+	p.telling.Lock()
+	defer p.telling.Unlock()
 	p.mu.Lock()
-	p.silent = silent
-	down := p.down
+	if silent {
+		p.silent++
+	} else {
+		p.silent--
+	}
+	missed := p.silent == 0 && p.down == 0
 	p.mu.Unlock()
-	if !silent && !down {
-		p.disconnect(false)
+	if missed {
+		p.tell()
 	}
 }
 
@@ -87,7 +105,7 @@ func (p *port) passes() bool {
 	if p.dead.Err() != nil {
 		return false
 	}
-	if p.silent || p.down {
+	if p.silent > 0 || p.down > 0 {
 		p.hits.add(muffled)
 		return false
 	}
@@ -97,7 +115,7 @@ func (p *port) passes() bool {
 // Publish implements engine.Bus.
 func (p *port) Publish(subject, reply string, data []byte) error {
 	p.mu.Lock()
-	down := p.down || p.dead.Err() != nil
+	down := p.down > 0 || p.dead.Err() != nil
 	p.mu.Unlock()
 	if down {
 		p.hits.add(muffled)
@@ -144,9 +162,9 @@ func (p *port) Notify(ctx context.Context, h func(connected bool)) error {
 		delete(p.listeners, id)
 	})
 	p.mu.Lock()
-	down := p.down
+	up := p.down == 0
 	p.mu.Unlock()
-	h(!down)
+	h(up)
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/projection"
+	"taskledger/integration/robustness/traffic"
 )
 
 // caller makes one call at a time and records what it asked and was told.
@@ -22,18 +22,22 @@ func (w *world) caller() *caller { return &caller{w, w.record.caller()} }
 
 // do makes a call, with a drawn patience. ask fills in what it learns.
 func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(c.world.patient, patience)
 	defer cancel()
 	op.Client, op.Call = c.number, c.world.record.now()
 	err := ask(ctx, &op)
-	op.Return, op.Answer = c.world.record.now(), answerOf(err)
+	op.Return, op.Answer = c.world.record.now(), traffic.Answer(err)
 	if err != nil {
 		op.Error = err.Error()
 	}
-	if p.killed.Err() != nil && op.Answer != history.OK { // nobody was there to hear it
+	switch {
+	case op.Answer == history.OK:
+	case p.killed.Err() != nil: // nobody was there to hear it
 		op.Answer = history.Unknown
+	case op.Verb == history.Wait && op.Answer != history.Absent && !errors.Is(err, engine.ErrClosed):
+		op.Answer = history.Untold
 	}
-	if op.Answer == history.Unknown {
+	if op.Answer == history.Unknown || op.Answer == history.Untold {
 		op.Return = 0
 		c.number = c.world.record.caller()
 	}
@@ -41,22 +45,6 @@ func (c *caller) do(p *process, op history.Operation, patience time.Duration, as
 		c.world.record.operate(op)
 	}
 	return op
-}
-
-func answerOf(err error) history.Answer {
-	var state *engine.StateError
-	var invalid *engine.InvalidError
-	var overload *engine.OverloadError
-	switch {
-	case err == nil:
-		return history.OK
-	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotKept):
-		return history.Absent
-	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload),
-		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
-		return history.Refused
-	}
-	return history.Unknown
 }
 
 // patience draws how long a caller waits for an answer.
@@ -98,15 +86,8 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 // wait waits for a future, longer than anything lasts; request is that of the submit that it came from.
 func (c *caller) wait(p *process, f *engine.Future, request string) history.Operation {
 	defer f.Close()
-	return c.do(p, history.Operation{Verb: history.Wait, Task: string(f.ID()), Request: request}, waitMost, func(ctx context.Context, op *history.Operation) error {
-		result, err := f.Wait(ctx)
-		if failure, ok := errors.AsType[*engine.TaskError](err); ok {
-			op.Outcome = "!" + failure.Code
-			return nil
-		}
-		if err == nil {
-			op.Outcome = "=" + string(result)
-		}
+	return c.do(p, history.Operation{Verb: history.Wait, Task: string(f.ID()), Request: request}, waitMost, func(ctx context.Context, op *history.Operation) (err error) {
+		op.Outcome, err = traffic.Outcome(f.Wait(ctx))
 		return err
 	})
 }
@@ -120,7 +101,7 @@ func (c *caller) get(p *process, task string) history.Operation {
 		}
 		if err == nil {
 			op.Status, op.Attempt = t.Status.String(), t.Attempt
-			op.Outcome, err = outcomeOfTask(&t)
+			op.Outcome, err = traffic.OutcomeOf(&t)
 		}
 		return err
 	})
@@ -128,36 +109,9 @@ func (c *caller) get(p *process, task string) history.Operation {
 
 var errNoAnswer = errors.New("no answer")
 
-// outcomeOfTask returns what is known of the last run that has ended; "" while none has, or one has begun since.
-func outcomeOfTask(t *projection.Task) (string, error) {
-	switch {
-	case t.Status == projection.Success:
-		text, err := t.Result.JSON()
-		return "=" + string(text), err
-	case t.Status == projection.Failure && t.RunEnded:
-		return "!" + t.Error.Code, nil
-	}
-	return "", nil
-}
-
 // operate makes a call that changes a task.
 func (c *caller) operate(p *process, verb history.Verb, task string) history.Operation {
-	id := events.TaskID(task)
 	return c.do(p, history.Operation{Verb: verb, Task: task}, c.patience(), func(ctx context.Context, _ *history.Operation) error {
-		switch verb {
-		case history.Cancel:
-			return p.client.Cancel(ctx, id, "")
-		case history.Retry:
-			return p.client.Retry(ctx, id)
-		case history.RunNow:
-			return p.client.RunNow(ctx, id)
-		case history.Delete:
-			return p.client.Delete(ctx, id)
-		case history.Suspend:
-			return p.client.Suspend(ctx, id)
-		case history.Resume:
-			return p.client.Resume(ctx, id)
-		}
-		panic("no command " + string(verb))
+		return traffic.Operate(ctx, p.client, verb, events.TaskID(task))
 	})
 }

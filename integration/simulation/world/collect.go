@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
-	"taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -37,6 +37,16 @@ func someWait(tasks []projection.Task) bool {
 	return false
 }
 
+// waiting names tasks that have still something to do.
+func waiting(tasks []projection.Task) (all []string) {
+	for i := range tasks {
+		if t := &tasks[i]; someWait(tasks[i : i+1]) {
+			all = append(all, fmt.Sprintf("%s (%s, attempt %d)", t.ID, t.Status, t.Attempt))
+		}
+	}
+	return all
+}
+
 // eventsOf counts the events of tasks.
 func eventsOf(tasks []projection.Task) (n uint64) {
 	for i := range tasks {
@@ -56,7 +66,7 @@ func (w *world) collect() error {
 	run := &w.record.run
 	for i := range tasks {
 		t := &tasks[i]
-		outcome, err := outcomeOfTask(t)
+		outcome, err := traffic.OutcomeOf(t)
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
@@ -76,49 +86,59 @@ func (w *world) collect() error {
 		stored.Entries[shard] = w.stored(shard, &written, held)
 	}
 	run.Members = []history.Journals{written, stored}
-	return nil
+	return w.verify(ctx)
+}
+
+// verify lets the engine judge snapshots, archive and the states of the owners, which the checkers do not read.
+func (w *world) verify(ctx context.Context) error {
+	for {
+		all, err := w.clients[0].client.VerifyWith(ctx, engine.VerifyOptions{Archive: w.shelf != nil})
+		if err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		if !slices.ContainsFunc(all, func(v engine.Verification) bool { return !v.Compared && v.Problem == "" }) {
+			for _, v := range all {
+				if v.Problem != "" {
+					w.record.damage(served, "verification of shard %d: %s", v.Shard, v.Problem)
+				}
+			}
+			return nil
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.New("not every owner's state could be compared")
+		}
+	}
 }
 
 // note records a change of a key.
 func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[string]history.Record) error {
-	path := strings.Split(strings.TrimPrefix(c.Key, cluster+"/"), "/")
-	switch {
-	case path[0] == "node":
-		w.record.run.Keys = append(w.record.run.Keys, history.KeyChange{Revision: c.ModRevision, Node: path[1], Deleted: c.Deleted})
-	case path[0] == "owner":
-		shard, err1 := strconv.Atoi(path[1])
-		session, err2 := decodeOwner(c)
-		w.record.run.Keys = append(w.record.run.Keys, history.KeyChange{Revision: c.ModRevision, Shard: shard, Owner: session, Deleted: c.Deleted})
-		return errors.Join(err1, err2)
-	case path[0] == "journal" && c.Deleted:
-		delete(held, c.Key)
-		w.record.run.Info.Trimmed++
-	case path[0] == "journal":
-		shard, err1 := strconv.Atoi(path[1])
-		number, err2 := strconv.ParseUint(path[2], 16, 64)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		r := history.Record{Number: number, Revision: c.ModRevision, Created: c.CreateRevision, Data: c.Value}
-		written.Entries[shard] = append(written.Entries[shard], r)
-		held[c.Key] = r
+	key, err := history.KeyOf(path(c))
+	if err != nil {
+		return err
 	}
-	return nil
+	info := &w.record.run.Info
+	switch {
+	case key.Kind == "journal" && c.Deleted:
+		delete(held, c.Key)
+		info.Trimmed++
+	case key.Kind == "journal":
+		r := history.Record{Number: key.Number, Revision: c.ModRevision, Created: c.CreateRevision, At: int64(c.At.Sub(w.record.began)), Data: c.Value}
+		written.Entries[key.Shard] = append(written.Entries[key.Shard], r)
+		held[c.Key] = r
+	case key.Kind == "snapshot" && strings.Count(c.Key, "/") == 2 && !c.Deleted:
+		info.Snapshots++
+	}
+	change, of, err := key.Change(c.Value, c.ModRevision, c.Deleted)
+	if of {
+		w.record.run.Keys = append(w.record.run.Keys, change)
+	}
+	return err
 }
 
-func decodeOwner(c *modeletcd.Change) (string, error) {
-	if c.Deleted {
-		return "", nil
-	}
-	if err := wire.Scan(c.Value); err != nil {
-		return "", err
-	}
-	r := wire.NewReader(c.Value)
-	r.Array()
-	r.Uint() // version
-	session := r.Text()
-	return session, r.Err()
-}
+// path is the key of a change without the name of the cluster.
+func path(c *modeletcd.Change) string { return strings.TrimPrefix(c.Key, cluster+"/") }
 
 // stored returns what a reader finds of a shard: the archive, and then the journal.
 func (w *world) stored(shard int, written *history.Journals, held map[string]history.Record) (all []history.Record) {
@@ -162,34 +182,19 @@ func (w *world) remains(quiet int) {
 	}
 }
 
-// mayStay reports whether a key outlives processes.
+// mayStay reports whether a key outlives processes: also mail that a sender left behind and a sweep removes.
 func (w *world) mayStay(c *modeletcd.Change) bool {
-	path := strings.Split(strings.TrimPrefix(c.Key, cluster+"/"), "/")
-	sender := ""
-	switch path[0] {
-	case "meta", "owner", "journal", "snapshot":
+	key, err := history.KeyOf(path(c))
+	switch {
+	case err != nil:
+		return false
+	case key.Outlives(), key.Kind == "mailbox" && history.IsSlot(c.Value):
 		return true
-	case "mailbox":
-		if isSlot(c.Value) { // a late copy of what made it; a sweep removes it
-			return true
-		}
-		sender = path[2]
-	case "answer":
-		sender = path[1]
-	}
-	after, gone := w.swept[sender]
-	return gone && c.ModRevision > after
-}
-
-// isSlot reports whether a mailbox key holds no letter.
-func isSlot(value []byte) bool {
-	if wire.Scan(value) != nil {
+	case key.Kind != "mailbox" && key.Kind != "answer" || key.Sender == "":
 		return false
 	}
-	r := wire.NewReader(value)
-	r.Array()
-	r.Uint() // version
-	return len(r.Bytes()) == 0 && r.Err() == nil
+	after, gone := w.swept[key.Sender]
+	return gone && c.ModRevision > after
 }
 
 // goroutines counts them, when those that are about to end have.

@@ -3,6 +3,8 @@ package world
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,8 +17,8 @@ const (
 	// faultsFrom and faultsUntil are when faults begin; a pair begins together.
 	faultsFrom  = 300 * time.Millisecond
 	faultsUntil = 9 * time.Second
-	minFaults   = 10
-	maxFaults   = 14
+	drawnLeast  = 11
+	drawnMost   = 15
 )
 
 // fault is a kind of disturbance. inject makes it, waits, ends it, and says what shows that it bit.
@@ -48,6 +50,15 @@ var kinds = []fault{
 	{"clock step", someNode, (*world).stepClock},
 }
 
+// Kinds returns the names of all kinds of faults, sorted.
+func Kinds() (all []string) {
+	for _, f := range append(kinds, aloneKind) {
+		all = append(all, f.kind)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func someNode(w *world) string { return fmt.Sprintf("node-%d", w.dice.n(nodes)) }
 
 func someone(w *world) string {
@@ -62,7 +73,7 @@ func everyone(*world) string { return "all" }
 // faults injects faults at drawn times, often in pairs, and returns when all have ended.
 func (w *world) faults() {
 	var all sync.WaitGroup
-	for n := minFaults + w.dice.n(maxFaults-minFaults+1); n > 0; {
+	for n := drawnLeast + w.dice.n(drawnMost-drawnLeast+1); n > 0; {
 		at := w.dice.between(faultsFrom, faultsUntil)
 		together := min(n, 1+w.dice.n(2))
 		n -= together
@@ -75,6 +86,25 @@ func (w *world) faults() {
 		}
 	}
 	all.Wait()
+	if w.roomy {
+		w.killAlone()
+	}
+}
+
+// aloneKind is the kill of a node that has work, while everything else is well and slots are free: that its work is done
+// again in time is promised.
+var aloneKind = fault{history.KillKind, someNode, (*world).killNode}
+
+// killAlone makes sure that a node has work, and kills it.
+func (w *world) killAlone() {
+	time.Sleep(ttl) // what the faults have left behind is over
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() { w.caller().submit(w.clients[0], order{behavior: once, job: job{Work: 3000}}) })
+	}
+	all.Wait()
+	w.last(100*time.Millisecond, time.Second)
+	w.suffer(aloneKind)
 }
 
 // suffer injects a fault and records it, unless its like is in force.
@@ -85,9 +115,12 @@ func (w *world) suffer(f fault) {
 		return
 	}
 	defer release()
-	from := w.record.now()
+	from, suffers := w.record.now(), target
+	if p := w.process(target); p != nil && p.node != nil {
+		suffers += " " + p.node.SessionID()
+	}
 	proof := f.inject(w, target)
-	w.record.fault(history.Fault{Kind: f.kind, Target: target, From: from, Until: w.record.now(), Proof: proof})
+	w.record.fault(history.Fault{Kind: f.kind, Target: suffers, From: from, Until: w.record.now(), Proof: proof})
 }
 
 // reserve marks what a fault changes. A node that is down suffers nothing else.
@@ -109,10 +142,13 @@ func (w *world) reserve(kind, target string) (release func(), ok bool) {
 // node returns the node of the name, nil while it is down.
 func (w *world) node(name string) *process { return w.nodes[name[len(name)-1]-'0'] }
 
-// process returns the process of the name, nil while it is down.
+// process returns the process of the name, nil while it is down, or when the name means everybody.
 func (w *world) process(name string) *process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if name == "all" {
+		return nil
+	}
 	if strings.HasPrefix(name, "node-") {
 		return w.node(name)
 	}
@@ -146,7 +182,7 @@ func (w *world) takeDown(name string) *process {
 func (w *world) bringUp(name string) {
 	p, err := w.begin(name, true)
 	if err != nil {
-		w.problem("%v", err)
+		w.record.damage(ended, "%v", err)
 		return
 	}
 	w.mu.Lock()
@@ -166,15 +202,30 @@ func (w *world) killNode(target string) (proof string) {
 	if p == nil {
 		return ""
 	}
-	session := p.node.SessionID()
+	had := w.workOf(p)
 	p.die()
 	w.abandon(p)
 	w.last(50*time.Millisecond, 4*time.Second)
 	w.bringUp(target)
-	if session == "" {
+	return had
+}
+
+// workOf says what a node has to lose: the attempts that run on it, the shards that it owns; "" = neither.
+func (w *world) workOf(p *process) string {
+	session := p.node.SessionID()
+	owned := map[int]bool{}
+	for _, c := range w.etcd.History(1) {
+		key, err := history.KeyOf(path(&c))
+		if change, of, badly := key.Change(c.Value, c.ModRevision, c.Deleted); err == nil && of && badly == nil && key.Kind == "owner" {
+			owned[key.Shard] = change.Owner == session
+		}
+	}
+	maps.DeleteFunc(owned, func(_ int, own bool) bool { return !own })
+	attempts := w.record.running(session)
+	if session == "" || attempts+len(owned) == 0 {
 		return ""
 	}
-	return "session " + session + " was left alone"
+	return fmt.Sprintf("%d attempts and %d shards of session %s", attempts, len(owned), session)
 }
 
 func (w *world) restartNode(target string) (proof string) {
@@ -182,33 +233,35 @@ func (w *world) restartNode(target string) (proof string) {
 	if p == nil {
 		return ""
 	}
-	session := p.node.SessionID()
+	had := w.workOf(p)
 	p.leave()
 	w.abandon(p)
 	w.last(10*time.Millisecond, time.Second)
 	w.bringUp(target)
-	if session == "" {
-		return ""
-	}
-	return "session " + session + " left"
+	return had
 }
 
 // weather changes the ways of the targets for a while.
 func (w *world) weather(target string, h hit, least, most time.Duration, begin, end func(*weather)) (proof string) {
 	all := w.targets(target)
-	var tallies []*tally
-	for _, p := range all {
-		tallies = append(tallies, p.way.hits)
-	}
-	hits := since(h, tallies...)
-	for _, p := range all {
-		p.way.change(begin)
-	}
+	hits := since(h, tallies(all)...)
+	change(all, begin)
 	w.last(least, most)
-	for _, p := range all {
-		p.way.change(end)
-	}
+	change(all, end)
 	return hits()
+}
+
+func change(all []*process, how func(*weather)) {
+	for _, p := range all {
+		p.way.change(how)
+	}
+}
+
+func tallies(all []*process) (those []*tally) {
+	for _, p := range all {
+		those = append(those, p.way.hits)
+	}
+	return those
 }
 
 // freeze keeps a node from everybody for longer than its session lives; then what it had sent arrives.
@@ -219,22 +272,22 @@ func (w *world) freeze(target string) (proof string) {
 	}
 	p.port.hush(true)
 	defer p.port.hush(false)
-	return w.weather(target, held, ttl, ttl+2*time.Second, func(is *weather) { is.held = true }, func(is *weather) { is.held = false })
+	return w.weather(target, held, ttl, ttl+2*time.Second, func(is *weather) { is.held++ }, func(is *weather) { is.held-- })
 }
 
 func (w *world) cutFromEtcd(target string) (proof string) {
 	return w.weather(target, refused, 100*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.away = true }, func(is *weather) { is.away = false })
+		func(is *weather) { is.away++ }, func(is *weather) { is.away-- })
 }
 
 func (w *world) oneWay(target string) (proof string) {
 	return w.weather(target, replyLost, 100*time.Millisecond, 4*time.Second,
-		func(is *weather) { is.oneWay = true }, func(is *weather) { is.oneWay = false })
+		func(is *weather) { is.oneWay++ }, func(is *weather) { is.oneWay-- })
 }
 
 func (w *world) holdWatch(target string) (proof string) {
 	return w.weather(target, watchHeld, 500*time.Millisecond, 5*time.Second,
-		func(is *weather) { is.watchHeld = true }, func(is *weather) { is.watchHeld = false })
+		func(is *weather) { is.watchHeld++ }, func(is *weather) { is.watchHeld-- })
 }
 
 func (w *world) loseReplies(target string) (proof string) {
@@ -267,11 +320,14 @@ func (w *world) expire(target string) (proof string) {
 	session := p.node.SessionID()
 	for _, c := range w.etcd.History(1) {
 		if session != "" && c.Key == cluster+"/node/"+session && !c.Deleted {
-			p.way.change(func(is *weather) { is.watchHeld = true })
-			w.etcd.Expire(c.Lease)
+			p.way.change(func(is *weather) { is.watchHeld++ })
+			lost := w.etcd.Expire(c.Lease)
 			w.last(10*time.Millisecond, time.Second)
-			p.way.change(func(is *weather) { is.watchHeld = false })
-			return "session " + session + " lost its lease"
+			p.way.change(func(is *weather) { is.watchHeld-- })
+			if lost {
+				return "session " + session + " lost its lease"
+			}
+			return "" // it had lost it already
 		}
 	}
 	return ""
@@ -280,37 +336,43 @@ func (w *world) expire(target string) (proof string) {
 // changeLeader leaves the cluster without a leader for a moment.
 func (w *world) changeLeader(target string) (proof string) {
 	w.etcd.BreakWatches(nil)
-	defer w.etcd.ElectLeader()
-	return w.weather(target, refused, 50*time.Millisecond, 1500*time.Millisecond,
-		func(is *weather) { is.away = true }, func(is *weather) { is.away = false })
+	proof = w.weather(target, refused, 50*time.Millisecond, 1500*time.Millisecond,
+		func(is *weather) { is.away++ }, func(is *weather) { is.away-- })
+	leases := len(w.etcd.Leases())
+	w.etcd.ElectLeader()
+	if proof == "" || leases == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d leases renewed", proof, leases)
 }
 
 // compact forgets what watchers that were cut off have not seen yet.
 func (w *world) compact(target string) (proof string) {
-	before := w.etcd.Revision()
-	held := w.weather(target, watchHeld, 300*time.Millisecond, time.Second,
-		func(is *weather) { is.watchHeld = true }, func(*weather) {})
+	before, all := w.etcd.Revision(), w.targets(target)
+	hits := since(watchHeld, tallies(all)...)
+	change(all, func(is *weather) { is.watchHeld++ })
+	defer change(all, func(is *weather) { is.watchHeld-- })
+	w.last(300*time.Millisecond, time.Second)
 	w.etcd.BreakWatches(errAway)
 	revision := w.etcd.Revision()
 	operator := w.etcd.Connect(modeletcd.Direct{})
 	_, err := operator.Compact(context.Background(), revision)
 	_ = operator.Close() // tells that its context ended
-	for _, p := range w.everybody() {
-		p.way.change(func(is *weather) { is.watchHeld = false })
-	}
+	held := hits()
 	if err != nil || revision == before || held == "" {
 		return ""
 	}
 	return fmt.Sprintf("compacted %d revisions, %s", revision-before, held)
 }
 
-func (w *world) noSpace(string) (proof string) {
-	var tallies []*tally
-	for _, p := range w.everybody() {
-		tallies = append(tallies, p.way.hits)
+// noSpace fills the store: an operator raises the alarm, or a request does by which it grows too large.
+func (w *world) noSpace(target string) (proof string) {
+	hits := since(noSpace, tallies(w.targets(target))...)
+	if w.dice.chance(0.5) {
+		w.etcd.Fill()
+	} else {
+		w.etcd.SetFull(true)
 	}
-	hits := since(noSpace, tallies...)
-	w.etcd.SetFull(true)
 	w.last(100*time.Millisecond, 2500*time.Millisecond)
 	w.etcd.SetFull(false)
 	return hits()

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -20,15 +21,17 @@ func TestOwner_SleepsWhileItsSessionMayBeOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.way.change(func(is *weather) { is.held = true })
+	p.way.change(func(is *weather) { is.held++ })
 	p.ahead.Store(1) // its looks at the clock are counted
 	time.Sleep(ttl)
 	p.ahead.Store(0)
-	p.way.change(func(is *weather) { is.held = false })
+	p.way.change(func(is *weather) { is.held-- })
 	if looks := p.hits.count(misread); looks > 1000 {
 		t.Errorf("it looked at the clock %d times while there was nothing to do", looks)
 	}
-	if _, err := f.Wait(t.Context()); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := f.Wait(ctx); err != nil {
 		t.Errorf("the task that became due meanwhile: %v", err)
 	}
 	f.Close()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/integration/robustness/traffic"
 )
 
 const (
@@ -62,24 +65,25 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 
 func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	var run func(context.Context) error
+	log := slog.New(&traffic.Sessions{Handler: alarms{p}, Joined: func(string) {}})
 	if isNode {
-		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: slog.New(sessions{}),
-			Slots: pick(p.world.dice, 2, 3, 24), // with few, tasks run on other nodes than their owner
+		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: log,
+			Slots: p.world.slots(),
 			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
-		if p.world.pad != "" {
+		if p.world.small {
 			cfg.Store = small{store}
 		}
 		if p.world.shelf != nil {
-			cfg.Archive = p.world.shelf
+			cfg.Archive = p.reach()
 		}
 		if p.node, err = engine.NewNode(cfg); err != nil {
 			return err
 		}
 		p.client, run = p.node.Client, p.node.Run
 	} else {
-		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.name, Now: p.now}
+		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.name, Now: p.now, Log: log}
 		if p.world.shelf != nil {
-			cfg.Archive = p.world.shelf
+			cfg.Archive = p.reach()
 		}
 		if p.client, err = engine.NewClient(cfg); err != nil {
 			return err
@@ -90,13 +94,65 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	p.stop = stop
 	go func() {
 		defer close(p.ended)
-		p.err = run(ctx)
+		p.supervise(ctx, func() error { return run(ctx) })
 		_ = p.etcd.Close() // tells that its context ended
 	}()
 	return nil
 }
 
-// small is a store that is small enough for snapshots to become due after 1 MiB.
+// supervise runs the process until ctx ends. That it ends earlier, without being killed, is damage.
+func (p *process) supervise(ctx context.Context, run func() error) {
+	p.err = run()
+	if ctx.Err() == nil && p.killed.Err() == nil {
+		p.world.record.damage(ended, "%s ended by itself: %v", p.name, p.err)
+	}
+}
+
+// slots draws how many a node has: with few, tasks run on other nodes than their owner.
+func (w *world) slots() int {
+	if w.roomy {
+		return 64
+	}
+	return pick(w.dice, 2, 3, 24)
+}
+
+// alarms is a log handler that takes what a process calls an error, which somebody must act on, for damage. It implements
+// slog.Handler.
+type alarms struct{ process *process }
+
+// expected are the errors that faults bring about. So do snapshots that are gone when a slow node reads what it knew of them.
+var expected = []string{
+	"the store is full: nothing can be recorded until space is made and the alarm disarmed",
+	"new tasks are refused",
+	"whether the clock is right has changed; a node with a wrong one owns no shards",
+	"shard is served later", // its archive cannot be reached
+}
+
+// Enabled implements slog.Handler.
+func (alarms) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+// Handle implements slog.Handler.
+func (a alarms) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(attr slog.Attr) bool {
+		text += " " + attr.String()
+		return true
+	})
+	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, engine.ErrTrimmed.Error())
+	if a.process.killed.Err() != nil || superseded || slices.Contains(expected, r.Message) {
+		return nil
+	}
+	a.process.world.record.damage(served, "%s says: %s", a.process.name, text)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (a alarms) WithAttrs([]slog.Attr) slog.Handler { return a }
+
+// WithGroup implements slog.Handler.
+func (a alarms) WithGroup(string) slog.Handler { return a }
+
+// small is a store that is so small that snapshots become due early: the program is built to take them then.
 type small struct{ engine.Store }
 
 // Usage implements engine.Housekeeping.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -50,6 +51,32 @@ func (r *record) end(at int, how history.Execution) {
 	defer r.mu.Unlock()
 	e := &r.run.Executions[at]
 	e.End, e.Outcome, e.Final = now, how.Outcome, how.Final
+}
+
+// The invariants that the world itself sees broken, as package check names them.
+const (
+	served = "3 served"
+	ended  = "8 ended"
+	clean  = "13 clean"
+)
+
+// damage notes what the program failed at.
+func (r *record) damage(invariant, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.Damage = append(r.run.Damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
+}
+
+// running counts the calls of functions that a session has not seen return.
+func (r *record) running(session string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.run.Executions {
+		if e := &r.run.Executions[i]; e.Node == session && e.End == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // fault adds a fault.

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// errands is how many stories of a task are told in a history: enough for 200 commands.
-	errands = 62
+	// errands is how many stories of a task are told in a history: enough for 200 calls that change something.
+	errands = 110
 	// trafficLasts is the time within which they begin.
-	trafficLasts = 9 * time.Second
-	// waitMost is how long a future is waited for.
-	waitMost = 75 * time.Second
+	trafficLasts = 11 * time.Second
+	// waitMost is how long a future is waited for, if its world does not give it up earlier.
+	waitMost = 4 * time.Minute
 )
 
 // errand is what somebody wants of one task, or of two or three: a few commands with pauses.
 type errand struct {
-	w     *world
-	id    events.TaskID
-	waits *sync.WaitGroup
+	w  *world
+	id events.TaskID
 }
 
 // stories are the kinds of errands, each as often as it is likely.
@@ -33,19 +32,18 @@ var stories = []func(*errand){
 	(*errand).reborn,
 }
 
-// traffic runs the errands to their ends, waits included.
+// traffic runs the errands to their ends, waits left out.
 func (w *world) traffic() {
-	var all, waits sync.WaitGroup
+	var all sync.WaitGroup
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)
 		story := pick(w.dice, stories...)
 		all.Go(func() {
 			time.Sleep(at)
-			story(&errand{w, events.TaskID(fmt.Sprintf("task-%d", i)), &waits})
+			story(&errand{w, events.TaskID(fmt.Sprintf("task-%d", i))})
 		})
 	}
 	all.Wait()
-	waits.Wait()
 }
 
 // client is a client or, now and then, a node that runs.
@@ -68,7 +66,7 @@ func (e *errand) submit(o order) (task string) {
 
 // await waits for a future on the side.
 func (e *errand) await(p *process, f *engine.Future, request string) {
-	e.waits.Go(func() { e.w.caller().wait(p, f, request) })
+	e.w.waits.Go(func() { e.w.caller().wait(p, f, request) })
 }
 
 // attach lets somebody else wait for the task.

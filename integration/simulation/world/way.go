@@ -15,8 +15,9 @@ import (
 )
 
 var (
-	errAway = status.Error(codes.Unavailable, "etcd cannot be reached")
-	errDead = status.Error(codes.Unavailable, "the process is dead")
+	errAway       = status.Error(codes.Unavailable, "etcd cannot be reached")
+	errDead       = status.Error(codes.Unavailable, "the process is dead")
+	errServerLate = status.Error(codes.DeadlineExceeded, "the server's deadline is exceeded")
 )
 
 // way is one process' way to etcd. It implements modeletcd.Transport.
@@ -31,12 +32,12 @@ type way struct {
 	changed chan struct{} // closed when is changes
 }
 
-// weather is what a way is like for a while. Shares are of 1.
+// weather is what a way is like for a while. Shares are of 1. Of what more than one fault brings about, they are counted.
 type weather struct {
-	held        bool          // nothing passes; what waits passes when this ends
-	away        bool          // requests fail at once
-	oneWay      bool          // requests arrive, replies do not
-	watchHeld   bool          // watch responses wait
+	held        int           // faults because of which nothing passes; what waits passes when they have ended
+	away        int           // faults because of which requests fail at once
+	oneWay      int           // faults because of which requests arrive, and replies do not
+	watchHeld   int           // faults because of which watch responses wait
 	loseRequest float64       // share of requests that never arrive
 	loseReply   float64       // share of replies that never arrive
 	copies      float64       // share of writes that arrive once more, late
@@ -82,8 +83,8 @@ func (y *way) await(ctx context.Context, so func(*weather) bool, h hit) error {
 	}
 }
 
-func open(is *weather) bool      { return !is.held }
-func watchOpen(is *weather) bool { return !is.held && !is.watchHeld }
+func open(is *weather) bool      { return is.held == 0 }
+func watchOpen(is *weather) bool { return is.held == 0 && is.watchHeld == 0 }
 
 // Call implements modeletcd.Transport.
 func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error) {
@@ -103,12 +104,12 @@ func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error)
 	}
 	is, _ := y.now()
 	switch {
-	case is.away:
+	case is.away > 0:
 		y.hits.add(refused)
-		return nil, y.fail(ctx)
+		return nil, y.fail(ctx, append(unanswered(c), refusals(c)...))
 	case y.dice.chance(is.loseRequest):
 		y.hits.add(requestLost)
-		return nil, y.silence(ctx)
+		return nil, y.silence(ctx, c)
 	}
 	reply, err := c.Make()
 	if errors.Is(err, rpctypes.ErrGRPCNoSpace) {
@@ -118,9 +119,9 @@ func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error)
 		y.hits.add(copied)
 		y.again(c, 6*time.Second)
 	}
-	if is.oneWay || y.dice.chance(is.loseReply) {
+	if is.oneWay > 0 || y.dice.chance(is.loseReply) {
 		y.hits.add(replyLost)
-		return nil, y.silence(ctx)
+		return nil, y.silence(ctx, c)
 	}
 	if y.dice.chance(0.3) {
 		time.Sleep(y.dice.between(50*time.Microsecond, 3*time.Millisecond))
@@ -152,9 +153,9 @@ func (y *way) pass(ctx context.Context, d time.Duration) error {
 }
 
 // silence is how an unanswered request ends: with the caller's patience, or with the connection.
-func (y *way) silence(ctx context.Context) error {
+func (y *way) silence(ctx context.Context, c modeletcd.Call) error {
 	if y.dice.chance(0.5) {
-		return y.fail(ctx)
+		return y.fail(ctx, unanswered(c))
 	}
 	select {
 	case <-ctx.Done():
@@ -164,12 +165,29 @@ func (y *way) silence(ctx context.Context) error {
 	}
 }
 
-// fail is how a request ends for want of a connection: not at once, as clients try again at once.
-func (y *way) fail(ctx context.Context) error {
+// fail is how a request ends for want of a connection, with one of the errors: not at once, as clients try again at once.
+func (y *way) fail(ctx context.Context, with []error) error {
 	if err := y.pass(ctx, y.dice.between(10*time.Millisecond, 100*time.Millisecond)); err != nil {
 		return err
 	}
-	return errAway
+	return pick(y.dice, with...)
+}
+
+// unanswered are the errors that a client sees of a request that may have been applied: the connection's, or the server's
+// that has waited for a leader.
+func unanswered(c modeletcd.Call) []error {
+	if c.Method == "Watch" || c.Method == "LeaseKeepAlive" { // streams, which break
+		return []error{errAway}
+	}
+	return []error{errAway, rpctypes.ErrGRPCTimeout, rpctypes.ErrGRPCLeaderChanged, errServerLate}
+}
+
+// refusals are the errors of a request that the server did not take.
+func refusals(c modeletcd.Call) []error {
+	if c.Method == "Watch" || c.Method == "LeaseKeepAlive" {
+		return nil
+	}
+	return []error{rpctypes.ErrGRPCRequestTooManyRequests, rpctypes.ErrGRPCNoLeader}
 }
 
 // orphan lets a request whose caller has gone arrive all the same, now and then.
@@ -185,7 +203,7 @@ func (y *way) orphan(c modeletcd.Call, err error) error {
 func (y *way) again(c modeletcd.Call, most time.Duration) {
 	y.late.Go(func() {
 		time.Sleep(y.dice.between(time.Millisecond, most))
-		for is, changed := y.now(); is.held; is, changed = y.now() {
+		for is, changed := y.now(); is.held > 0; is, changed = y.now() {
 			<-changed
 		}
 		_, _ = c.Make() // nobody waits for the answer

@@ -21,9 +21,9 @@ func TestWay_Weather(t *testing.T) {
 		arrives int
 	}{
 		"fair":                 {weather{}, 0, "", true, 1},
-		"held and released":    {weather{held: true}, time.Second, held, true, 1},
-		"away":                 {weather{away: true}, time.Hour, refused, false, 0},
-		"one-way":              {weather{oneWay: true}, time.Hour, replyLost, false, 1},
+		"held and released":    {weather{held: 1}, time.Second, held, true, 1},
+		"away":                 {weather{away: 1}, time.Hour, refused, false, 0},
+		"one-way":              {weather{oneWay: 1}, time.Hour, replyLost, false, 1},
 		"request lost":         {weather{loseRequest: 1}, time.Hour, requestLost, false, 0},
 		"reply lost":           {weather{loseReply: 1}, time.Hour, replyLost, false, 1},
 		"copied":               {weather{copies: 1}, time.Hour, copied, true, 2},

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
 )
 
 // job is the parameters of every task: what its function does.
@@ -87,17 +88,17 @@ func (b *work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 // Run implements engine.Behavior. What it returns, and when, goes into the record.
 func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	record := b.process.world.record
-	at := record.begin(history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1})
-	out, told := b.attempt(ctx, a)
+	at := record.begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1})
+	out, stopped := b.attempt(ctx, a)
 	if b.process.killed.Err() != nil {
 		return out // its process died with it
 	}
 	e := history.Execution{Final: out.Err != nil && out.Next.IsZero()}
-	if told {
+	if !stopped {
 		e.Outcome = outcomeOf(out)
 	}
 	record.end(at, e)
-	if out.Err != nil && told && !e.Final && out.Err.Code == events.CodePanic {
+	if out.Err != nil && !stopped && !e.Final && out.Err.Code == events.CodePanic {
 		panic("as planned")
 	}
 	return out
@@ -113,36 +114,36 @@ func outcomeOf(out engine.Outcome) string {
 	return "=" + string(out.Result)
 }
 
-// attempt does the job; told is false when it was told to stop.
-func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, told bool) {
+// attempt does the job; stopped means that it was told to.
+func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, stopped bool) {
 	var j job
 	if err := json.Unmarshal(a.Params, &j); err != nil {
-		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, true
+		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
 	}
 	a.Progress(0, 1, "")
 	select {
 	case <-ctx.Done():
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Next: b.later(a)}, false
+		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Next: b.later(a)}, true
 	case <-time.After(time.Duration(j.Work) * time.Millisecond):
 	}
 	now := b.process.now()
 	switch {
 	case a.Number <= j.Snooze:
-		return engine.Outcome{Snooze: 200 * time.Millisecond}, true
+		return engine.Outcome{Snooze: 200 * time.Millisecond}, false
 	case a.Number <= j.Dooms:
-		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, true
+		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
 	case a.Failures < j.Fails:
 		code := "unlucky"
 		if next := b.later(a); j.Panics && !next.IsZero() {
 			code = events.CodePanic
 		}
-		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Next: b.later(a)}, true
+		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Next: b.later(a)}, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
 	if a.Number < j.Runs {
 		out.Next = now.Add(300 * time.Millisecond)
 	}
-	return out, true
+	return out, false
 }
 
 // later is when the next attempt of a run is due; zero when its attempts are used up.

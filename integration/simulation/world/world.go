@@ -16,12 +16,15 @@ import (
 const (
 	nodes   = 3
 	clients = 2
-	// settleWithin is how long after the last fault every task must have ended that can run.
-	settleWithin = 60 * time.Second
+	// settleWithin is how long after the last fault and the last call every task must have ended that can run.
+	settleWithin = 30 * time.Second
+	// hearWithin is how long after that those who wait for a task must have been told of its end: longer than the longest
+	// time between two questions.
+	hearWithin = 65 * time.Second
 	// stillFor is for how long nothing happens when nothing is under way: longer than a message takes.
 	stillFor = 3500 * time.Millisecond
 	// tickEvery is how often the etcd leader looks for leases that have ended.
-	tickEvery = 100 * time.Millisecond
+	tickEvery = 500 * time.Millisecond
 	// beginWithin bounds how long a node takes to begin.
 	beginWithin = 30 * time.Second
 )
@@ -34,15 +37,20 @@ type world struct {
 	etcd   *modeletcd.Model
 	bus    *bus
 	shelf  *shelf         // nil: the journals are kept whole
+	small  bool           // the store is so small that snapshots become due
+	roomy  bool           // nodes have slots for everything
 	late   sync.WaitGroup // requests that arrive when nobody waits for them any more
 	record *record
 
-	mu       sync.Mutex
-	nodes    [nodes]*process // nil while down
-	clients  [clients]*process
-	swept    map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
-	busy     map[string]bool  // what a fault holds
-	problems []string
+	waits   sync.WaitGroup  // for futures
+	patient context.Context // of the waits; giveUp ends it
+	giveUp  context.CancelFunc
+
+	mu      sync.Mutex
+	nodes   [nodes]*process // nil while down
+	clients [clients]*process
+	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
+	busy    map[string]bool  // what a fault holds
 }
 
 // Run makes the history of a seed. The error says that the simulation itself failed.
@@ -58,13 +66,14 @@ func Run(seed uint64) (*history.Run, error) {
 	w.faults()
 	w.record.run.Info.Healed = w.record.now()
 	both.Wait()
-	err := errors.Join(w.settle(), w.collect())
+	err := w.settle()
+	w.hear()
+	err = errors.Join(err, w.collect())
 	w.depart()
 	stopClock()
 	w.remains(quiet)
 	run := &w.record.run
 	run.Info.End, run.Info.EndWall = w.record.now(), time.Now().UnixMilli()
-	run.Info.Problems = append(run.Info.Problems, w.problems...)
 	return run, err
 }
 
@@ -72,10 +81,15 @@ func newWorld(seed uint64) *world {
 	d := newDice(seed)
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record{began: time.Now()},
 		swept: map[string]int64{}, busy: map[string]bool{}}
-	if d.chance(0.05) { // journals grow long enough for snapshots and trims
-		w.shards, w.pad = 2, strings.Repeat("x", 64<<10)
+	w.roomy = d.chance(0.2)
+	w.patient, w.giveUp = context.WithCancel(context.Background())
+	switch x := d.n(100); {
+	case x < 3: // entries and snapshots are large, too
+		w.shards, w.small, w.pad = 2, true, strings.Repeat("x", 64<<10)
+	case x < 50:
+		w.small = true
 	}
-	if w.pad != "" || d.chance(0.3) {
+	if w.small && d.chance(0.9) || d.chance(0.1) {
 		w.shelf = newShelf()
 	}
 	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
@@ -155,18 +169,22 @@ func (w *world) everybody() (all []*process) {
 	return append(all, w.clients[:]...)
 }
 
-// problem notes why the history proves nothing.
-func (w *world) problem(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.problems = append(w.problems, fmt.Sprintf(format, args...))
-}
-
-// settle waits until what was late has arrived, every task has ended that can, and nothing has changed for a while.
+// settle waits until what was late has arrived, every node is ready, every task has ended that can, and nothing has changed
+// for a while. What does not come to that is damage.
 func (w *world) settle() error {
 	w.late.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
 	defer cancel()
+	for _, p := range w.nodes {
+		if p == nil { // it did not begin again
+			continue
+		}
+		select {
+		case <-p.node.Ready():
+		case <-ctx.Done():
+			w.record.damage(ended, "%s is not ready %s after the faults", p.name, settleWithin)
+		}
+	}
 	var before uint64
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
@@ -179,10 +197,18 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			return nil // the checkers will find those that have not ended
+			w.record.damage(ended, "%s after the faults tasks have not ended, or go on: %s", settleWithin, waiting(tasks))
+			return nil
 		}
 	}
 	return nil
+}
+
+// hear lets those who wait for a future hear of it. Who has not, although nothing happens any more, gives up.
+func (w *world) hear() {
+	timer := time.AfterFunc(hearWithin, w.giveUp)
+	defer timer.Stop()
+	w.waits.Wait()
 }
 
 // depart stops everybody in order and lets leases end.
@@ -192,12 +218,16 @@ func (w *world) depart() {
 	for _, p := range w.everybody() {
 		all.Go(func() {
 			p.leave()
+			if p.err != nil {
+				w.record.damage(clean, "%s left with an error, in order and without a fault: %v", p.name, p.err)
+			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.swept[p.port.mail()] = w.etcd.Revision() // what was under way may still arrive
 		})
 	}
 	all.Wait()
+	w.giveUp()
 	w.late.Wait()
 	w.bus.wait()
 	time.Sleep(ttl + 2*time.Second)

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/world"
+)
+
+// A campaign is green only when what it was to show has happened.
+func TestCampaign_ProvesSomething(t *testing.T) {
+	whole := func() *campaign {
+		c := &campaign{made: large, snapshots: 1, trimmed: 1, faults: map[string]int{}}
+		for _, kind := range world.Kinds() {
+			c.faults[kind] = 1
+		}
+		return c
+	}
+	if err := whole().proved(); err != nil {
+		t.Errorf("a campaign that proves something: %v", err)
+	}
+	for name, test := range map[string]struct {
+		spoil func(*campaign)
+		want  string
+	}{
+		"no history":              {func(c *campaign) { c.made = 0 }, "0 of 0 histories"},
+		"histories that prove no": {func(c *campaign) { c.rejected = large/100 + 1 }, "histories prove something"},
+		"a fault that never bit":  {func(c *campaign) { c.faults["freeze"] = 0 }, `fault "freeze" never bit`},
+		"no snapshots":            {func(c *campaign) { c.snapshots = 0 }, "0 snapshots"},
+		"no trims":                {func(c *campaign) { c.trimmed = 0 }, "0 trimmed entries"},
+		"late reruns":             {func(c *campaign) { c.reruns.slow = []string{"late"} }, "later than promised"},
+	} {
+		c := whole()
+		test.spoil(c)
+		if err := c.proved(); !errors.Is(err, errRed) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want one that says %q", name, err, test.want)
+		}
+	}
+}
+
+// What proves nothing counts nowhere.
+func TestCampaign_LeavesOutRejectedHistories(t *testing.T) {
+	c := &campaign{faults: map[string]int{}}
+	h := &history.Run{Operations: make([]history.Operation, 7), Members: make([]history.Journals, 1)}
+	c.count(h)
+	h.Info.Problems = []string{"too little happened"}
+	c.count(h)
+	if c.made != 2 || c.rejected != 1 || c.operations != 7 {
+		t.Errorf("%d made, %d rejected, %d operations; want 2, 1, 7", c.made, c.rejected, c.operations)
+	}
+}
+
+func TestRun_WithoutHistoriesIsNotGreen(t *testing.T) {
+	var out bytes.Buffer
+	c := &campaign{options: options{parallel: 1}, out: &out}
+	if err := c.run(t.Context()); !errors.Is(err, errRed) {
+		t.Errorf("a campaign of no histories: %v, want %v", err, errRed)
+	}
+}
+
+// Only a kill with no other fault around holds the engine to its promise.
+func TestReruns_CountsKillsAlone(t *testing.T) {
+	at := func(ms int64) int64 { return ms * int64(time.Millisecond) }
+	kill := history.Fault{Kind: history.KillKind, Target: "node-1 dead", From: at(10_000), Until: at(11_000), Proof: "1 attempt"}
+	run := func(next int64, others ...history.Fault) *history.Run {
+		return &history.Run{Info: history.Info{TTLMs: 3000}, Faults: append(others, kill), Executions: []history.Execution{
+			{Task: "a", Node: "dead", Attempt: 1, Begin: at(9_900)}, {Task: "a", Node: "other", Attempt: 2, Begin: at(next)}}}
+	}
+	for name, test := range map[string]struct {
+		h                        *history.Run
+		alone, other, late, slow int
+	}{
+		"in time":            {run(14_000), 1, 0, 0, 0},
+		"a little late":      {run(14_300), 1, 0, 1, 0},
+		"late":               {run(14_600), 1, 0, 1, 1},
+		"with another fault": {run(14_600, history.Fault{Kind: "freeze", From: at(12_000), Until: at(13_000)}), 0, 1, 0, 0},
+		"after another":      {run(14_600, history.Fault{Kind: "freeze", From: at(5_000), Until: at(6_900)}), 1, 0, 1, 1},
+	} {
+		var r reruns
+		r.add(test.h)
+		if len(r.alone) != test.alone || len(r.other) != test.other || r.late != test.late || len(r.slow) != test.slow {
+			t.Errorf("%s: %+v, want %d, %d, %d, %d", name, r, test.alone, test.other, test.late, test.slow)
+		}
+	}
+}

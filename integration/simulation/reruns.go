@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+)
+
+// reruns is how long tasks that ran on killed nodes took to run again.
+type reruns struct {
+	alone []time.Duration // after kills with no other fault around, and slots free
+	other []time.Duration // after the others, for which nothing is promised
+	late  int             // of those alone: that took longer than promised
+	slow  []string        // of those alone: which took longer by more than leases do
+}
+
+// leaseLate is how late etcd ends a lease: it looks twice a second.
+const leaseLate = 500 * time.Millisecond
+
+// add times what ran on nodes that were killed.
+func (r *reruns) add(h *history.Run) {
+	ttl := time.Duration(h.Info.TTLMs) * time.Millisecond
+	for i := range h.Faults {
+		kill := &h.Faults[i]
+		if kill.Kind != history.KillKind && kill.Kind != "kill" {
+			continue
+		}
+		for _, again := range h.Reruns(kill) {
+			took := time.Duration(again.Next - kill.From)
+			switch {
+			case again.Next == 0:
+			case kill.Kind != history.KillKind || !h.Alone(kill, kill.From-int64(ttl)+1, again.Next):
+				r.other = append(r.other, took)
+			default:
+				r.alone = append(r.alone, took)
+				if took > ttl+check.RerunPromise {
+					r.late++
+				}
+				if took > ttl+check.RerunPromise+leaseLate {
+					r.slow = append(r.slow, fmt.Sprintf("seed %d: task %s, after %s", h.Info.Seed, again.Task, took))
+				}
+			}
+		}
+	}
+}
+
+func (r *reruns) String() string {
+	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s", spread(r.alone), r.late, spread(r.other))
+	for _, slow := range r.slow {
+		text += "\n  much later than promised: " + slow
+	}
+	return text
+}
+
+// spread tells how times are spread.
+func spread(times []time.Duration) string {
+	if len(times) == 0 {
+		return "no task"
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	at := func(percent int) time.Duration {
+		return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(10 * time.Millisecond)
+	}
+	return fmt.Sprintf("p50 %s, p99 %s, max %s of %d tasks", at(50), at(99), at(100), len(sorted))
+}

@@ -1,0 +1,90 @@
+package world
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/modeletcd"
+)
+
+// reach is a process' way to the archive, which has the weather of its way to etcd and goes over the bus' connection. It
+// implements engine.Archive.
+type reach struct {
+	shelf *shelf
+	way   *way
+	port  *port
+}
+
+func (p *process) reach() engine.Archive { return &reach{p.world.shelf, p.way, p.port} }
+
+// parcel is what the archive answers.
+type parcel[T any] struct {
+	proto.Message // none: it makes the parcel an answer that passes a way
+	content       T
+}
+
+// archiveWithin bounds each request of the archive, as a real one does.
+const archiveWithin = 5 * time.Second
+
+// ask makes a request of the archive, which may be lost, late, made twice, or go unanswered.
+func ask[T any](ctx context.Context, r *reach, method string, writes bool, make func() (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, archiveWithin)
+	defer cancel()
+	if !r.port.passes() {
+		return answer, r.way.fail(ctx, []error{errAway})
+	}
+	m, err := r.way.Call(ctx, modeletcd.Call{Method: method, Writes: writes, Make: func() (proto.Message, error) {
+		content, err := make()
+		return parcel[T]{content: content}, err
+	}})
+	if p, ok := m.(parcel[T]); ok {
+		answer = p.content
+	}
+	return answer, err
+}
+
+// Head implements engine.Archiver.
+func (r *reach) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+	return ask(ctx, r, "archive: Head", false, func() (engine.ArchiveHead, error) { return r.shelf.Head(ctx, shard) })
+}
+
+// Archive implements engine.Archiver.
+func (r *reach) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+	return ask(ctx, r, "archive: Archive", true, func() (engine.ArchiveHead, error) { return r.shelf.Archive(ctx, shard, after, entries) })
+}
+
+// Confirm implements engine.Archiver.
+func (r *reach) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+	_, err := ask(ctx, r, "archive: Confirm", false, func() (none struct{}, _ error) { return none, r.shelf.Confirm(ctx, shard, head, entries) })
+	return err
+}
+
+// Settled implements engine.Archiver.
+func (r *reach) Settled() time.Duration { return r.shelf.Settled() }
+
+// ReadArchive implements engine.ArchiveReader.
+func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	return r.read(ctx, func() iter.Seq2[engine.Record, error] { return r.shelf.ReadArchive(ctx, shard, from) })
+}
+
+// FindArchived implements engine.ArchiveReader.
+func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+	return r.read(ctx, func() iter.Seq2[engine.Record, error] { return r.shelf.FindArchived(ctx, shard, task) })
+}
+
+// read yields what the archive holds, or the error of a way that breaks before all is read.
+func (r *reach) read(ctx context.Context, all func() iter.Seq2[engine.Record, error]) iter.Seq2[engine.Record, error] {
+	return func(yield func(engine.Record, error) bool) {
+		found, err := ask(ctx, r, "archive: Read", false, func() (iter.Seq2[engine.Record, error], error) { return all(), nil })
+		if err != nil {
+			yield(engine.Record{}, err)
+			return
+		}
+		found(yield)
+	}
+}

@@ -1,0 +1,37 @@
+package world
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"taskledger/engine"
+	"taskledger/engine/archivetest"
+)
+
+func TestReach_KeepsTheContractOfAnArchive(t *testing.T) {
+	archivetest.Run(t, func(t *testing.T) engine.Archive {
+		w := newWorld(1)
+		return &reach{newShelf(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
+	})
+}
+
+// The archive has weather, and every request ends.
+func TestReach_HasWeather(t *testing.T) {
+	for name, spoil := range map[string]func(*reach){
+		"away":       func(r *reach) { r.way.change(func(is *weather) { is.away++ }) },
+		"held":       func(r *reach) { r.way.change(func(is *weather) { is.held++ }) },
+		"reply lost": func(r *reach) { r.way.change(func(is *weather) { is.loseReply = 1 }) },
+		"no bus":     func(r *reach) { r.port.disconnect(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(1)
+				r := &reach{newShelf(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
+				spoil(r)
+				if _, err := r.Head(t.Context(), 0); err == nil {
+					t.Error("it answered")
+				}
+			})
+		})
+	}
+}
