@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"taskledger/integration/bugs"
@@ -56,5 +57,24 @@ func TestPlant_MakesAllEditsOfAFile(t *testing.T) {
 	}
 	if _, err := bugs.Plant(t.TempDir(), edit("three", "3")); err == nil {
 		t.Error("an edit of what is not there is made")
+	}
+}
+
+func TestBuild_LaysTheOverlayOverTheTree(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for file, text := range map[string]string{"go.mod": "module m\n", "main.go": "package main\n\nfunc main() { one }\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := bugs.Build(t.Context(), "", "build", "-o", "broken"); err == nil || !strings.Contains(err.Error(), "undefined: one") {
+		t.Errorf("what does not compile: %v", err)
+	}
+	overlay, err := bugs.Lay(t.TempDir(), map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bugs.Build(t.Context(), overlay, "build", "-o", "sound"); err != nil {
+		t.Error(err)
 	}
 }

@@ -271,9 +271,9 @@ var times = []Bug{
 		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
 	{"entry time that runs back", "engine/owner.go", []Edit{
-		{"	now := max(o.m.now(), o.state.Time, o.now)", "	now := o.m.now()"},
+		{"	now := max(o.m.now(), o.state.Time, o.ripened)", "	now := o.m.now()"},
 	}, engine, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/owner.go", []Edit{
-		{"	now := max(o.m.now(), o.state.Time, o.now)", "	now := max(o.m.now(), o.state.Time)"},
+		{"	now := max(o.m.now(), o.state.Time, o.ripened)", "	now := max(o.m.now(), o.state.Time)"},
 	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 }

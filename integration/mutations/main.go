@@ -20,9 +20,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"taskledger/integration/bugs"
 )
@@ -47,6 +47,9 @@ func run(ctx context.Context, filter string) error {
 	}
 	defer os.RemoveAll(dir)
 	chosen := slices.DeleteFunc(slices.Clone(bugs.Mutations), func(m bugs.Bug) bool { return !strings.Contains(m.Name, filter) })
+	if len(chosen) == 0 {
+		return fmt.Errorf("no mutation is named like %q", filter)
+	}
 	b, err := build(ctx, dir, chosen)
 	if err != nil {
 		return err
@@ -61,16 +64,17 @@ func run(ctx context.Context, filter string) error {
 // sideBySide runs the jobs, in order, a few at a time, until ctx ends, and returns their errors.
 func sideBySide(ctx context.Context, jobs []func() error) error {
 	errs := make([]error, len(jobs))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(jobs) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				errs[i] = jobs[i]()
+	var workers errgroup.Group
+	workers.SetLimit(atOnce)
+	for i, job := range jobs {
+		workers.Go(func() error {
+			if ctx.Err() == nil {
+				errs[i] = job()
 			}
+			return nil
 		})
 	}
-	workers.Wait()
+	_ = workers.Wait()
 	return errors.Join(errs...)
 }
 
@@ -89,9 +93,8 @@ func build(ctx context.Context, dir string, all []bugs.Bug) (builds, error) {
 			continue
 		}
 		b[m.Pkg] = filepath.Join(dir, filepath.Base(m.Pkg)+".test")
-		out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay="+overlay, "-o", b[m.Pkg], m.Pkg).CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w\n%s", m.Pkg, err, out)
+		if err := bugs.Build(ctx, overlay, "test", "-c", "-vet=off", "-o", b[m.Pkg], m.Pkg); err != nil {
+			return nil, err
 		}
 	}
 	return b, nil

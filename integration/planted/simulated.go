@@ -3,89 +3,67 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
+	"os/exec"
 	"strings"
-	"sync"
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/simulation/build"
 	"taskledger/integration/simulation/machine"
 )
 
-// atOnce is how many histories are simulated side by side.
-const atOnce = 2
-
 // simulation is the harness that simulates.
-type simulation struct{ sound string } // program without a bug
+type simulation struct{}
 
-func newSimulation(ctx context.Context, dir string) (*simulation, error) {
-	path, err := build.Build(ctx, dir, "")
-	return &simulation{path}, err
+func (simulation) most() int { return 5000 }
+
+func (simulation) build(ctx context.Context, dir, overlay string) (program string, err error) {
+	return build.Build(ctx, dir, overlay)
 }
 
-func (s *simulation) most() int { return 5000 }
-
-func (s *simulation) build(ctx context.Context, dir, overlay string, _ *planted) (hunt, error) {
-	path, err := build.Build(ctx, dir, overlay)
-	return &simulatedHunt{s.sound, path}, err
-}
-
-// simulatedHunt implements hunt.
-type simulatedHunt struct{ sound, broken string } // programs
-
-// find returns the first seed that shows what is wrong, whoever finishes first.
-func (h *simulatedHunt) find(ctx context.Context, seed uint64, most int) (finding, error) {
-	var mu sync.Mutex
-	var f finding
-	next := uint64(0)
-	claim := func() (uint64, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next == uint64(most) || f.noticed != "" || ctx.Err() != nil {
-			return 0, false
-		}
-		next++
-		return seed + next - 1, true
-	}
-	var workers sync.WaitGroup
-	for range atOnce {
-		workers.Go(func() {
-			for at, ok := claim(); ok; at, ok = claim() {
-				noticed := judge(ctx, h.broken, at)
-				if noticed != "" && judge(ctx, h.sound, at) != "" {
-					noticed = ""
-				}
-				mu.Lock()
-				if noticed != "" && (f.noticed == "" || at < f.seed) {
-					f.seed, f.noticed = at, noticed
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	workers.Wait()
-	if f.histories = int(next); f.noticed != "" {
-		f.histories = int(f.seed-seed) + 1
-	}
-	if f.noticed == "" && ctx.Err() != nil {
-		return f, ctx.Err()
-	}
-	return f, nil
-}
-
-// judge returns the invariants that the history of a seed breaks; "" = none, or it hangs and proves nothing.
-func judge(ctx context.Context, program string, seed uint64) string {
+func (simulation) judge(ctx context.Context, program, _ string, seed uint64) (v verdict, err error) {
 	h, err := machine.History(ctx, program, seed)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, machine.ErrHangs):
-		return ""
+	case ctx.Err() != nil:
+		return v, ctx.Err()
 	case err != nil:
-		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-		return "no end: " + lines[len(lines)-1]
+		return ended(err)
 	}
-	var broken []string
-	for _, v := range check.All(h) {
-		broken = append(broken, v.Invariant)
+	all := check.Judge(h)
+	v.judged = len(all.Problems) == 0
+	for _, found := range all.Violations {
+		v.note(found.Invariant, found.String())
 	}
-	return strings.Join(slices.Compact(broken), ", ")
+	return v, nil
+}
+
+// unmade is how the program panics whose history is not made in time: what waits is in the dump.
+const unmade = "panic: the history is not made after"
+
+// How a Go program exits.
+const (
+	exitError = 1 // by what its main decides
+	exitPanic = 2
+)
+
+// ended is the verdict on a program that made no history, by the error of the machine: its first line says how the program
+// ended, and what the program wrote follows. The error is that the harness itself failed.
+func ended(err error) (v verdict, _ error) {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	_, wrote, _ := strings.Cut(err.Error(), "\n")
+	switch {
+	case errors.Is(err, machine.ErrHangs):
+		v.note(noEnd, machine.ErrHangs.Error())
+	case !exited:
+		return v, err
+	case exit.ExitCode() == exitError:
+		v.note(noEnd, firstLine(wrote, ""))
+	case exit.ExitCode() == exitPanic && strings.Contains(wrote, unmade):
+		v.note(noEnd, firstLine(wrote, unmade))
+	case exit.ExitCode() == exitPanic:
+		v.note(panicked, firstLine(wrote, "panic: "))
+	default: // the kernel killed it
+		return v, errors.New(firstLine(err.Error(), ""))
+	}
+	v.judged = true
+	return v, nil
 }

@@ -1,10 +1,15 @@
 package main
 
-import "taskledger/integration/bugs"
+import (
+	"strings"
+
+	"taskledger/integration/bugs"
+)
 
 // planted is a bug, and the harness that is to find it.
 type planted struct {
 	name   string
+	by     []string // what may notice it: numbers of invariants, or noEnd, or panicked
 	of     []bugs.Bug
 	faults string // of the real processes, separated by commas; "" = it is simulated
 }
@@ -32,8 +37,8 @@ func known(name string) bugs.Bug {
 	panic("no bug is named " + name)
 }
 
-// like plants what the tests know.
-func like(name string) planted { return planted{name: name, of: []bugs.Bug{known(name)}} }
+// like plants what the tests know. by is what may notice it, separated by commas.
+func like(name, by string) planted { return own(name, by, known(name)) }
 
 // edit is one edit of a file.
 func edit(file, old, text string) bugs.Bug {
@@ -41,10 +46,16 @@ func edit(file, old, text string) bugs.Bug {
 }
 
 // own plants edits of its own.
-func own(name string, of ...bugs.Bug) planted { return planted{name: name, of: of} }
+func own(name, by string, of ...bugs.Bug) planted {
+	return planted{name: name, by: strings.Split(by, ", "), of: of}
+}
 
 // underFaults plants edits for the real processes under the faults of the names.
-func underFaults(name, faults string, of ...bugs.Bug) planted { return planted{name, of, faults} }
+func underFaults(name, by, faults string, of ...bugs.Bug) planted {
+	p := own(name, by, of...)
+	p.faults = faults
+	return p
+}
 
 var anyCompletion = edit("engine/decide.go",
 	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		return answer{code: answerStale}\n	}\n	switch c.How {",
@@ -57,58 +68,79 @@ var lossOfTheLiving = []bugs.Bug{
 		"		if n, present := v.Nodes[node]; present && !n.Draining {\n			continue\n		}\n"),
 }
 
+// definiteFull takes an etcd that has no space at its word, which it breaks when the request is the one that filled it.
+var definiteFull = []bugs.Bug{
+	edit("etcdstore/transact.go", "rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied}", "rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied, rpctypes.ErrNoSpace}"),
+	edit("engine/owner.go", "		if err := o.commit(ctx); err != nil {\n",
+		`		if err := o.commit(ctx); err != nil {
+			for _, r := range o.turnOf.replies {
+				for i := range r.answers {
+					r.answers[i] = overload("%s", "the store is full")
+				}
+				if errors.Is(err, ErrRefused) {
+					r.reply(r.batch, r.answers, true)
+				}
+			}
+`),
+}
+
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
 // no bug that a history can show.
 var list = []planted{
-	own("commit without the owner fence, by an owner that handed over",
+	own("commit without the owner fence, by an owner that handed over", "no end, 1, 6, 8",
 		known("commit without the owner fence"),
 		edit("engine/owner.go", "			if err == nil {\n				return errHandedOver\n			}\n", "			if err == nil {\n				continue\n			}\n")),
-	like("commit without the session fence"),
-	like("commit without the compare of the next entry"),
-	like("commit decided by a plain read after a lost answer"),
-	own("take-over that trusts what it read before the hand-over",
+	like("commit without the session fence", "6"),
+	like("commit without the compare of the next entry", "1"),
+	like("commit decided by a plain read after a lost answer", "no end, 1, 7, 8"),
+	own("take-over that trusts what it read before the hand-over", "no end, 1, 3, 8",
 		edit("engine/placement.go", "	err := p.m.replay(ctx, shard, have)\n", "	var err error\n")),
-	own("take-over that leaves the last entry out",
+	own("take-over that leaves the last entry out", "no end, 1, 3, 8",
 		edit("engine/recover.go", "		if err == nil {\n			err = l.state.Replay(e)\n		}\n",
 			"		if err == nil && last != nil {\n			err = l.state.Replay(last)\n		}\n		last = e\n"),
 		edit("engine/recover.go", "	for rec, err := range journal {\n", "	var last *events.Entry\n	for rec, err := range journal {\n")),
-	own("completion without attempt and node", anyCompletion),
-	own("late outcome of an ended session is reported and accepted",
+	own("completion without attempt and node", "4, 5, 10", anyCompletion),
+	own("late outcome of an ended session is reported and accepted", "4, 5, 10",
 		known("outcome reported after the session"), anyCompletion),
-	own("loss declared while the node's key lives", lossOfTheLiving...),
-	like("effects before the commit"),
-	like("number forgotten with its owner"),
-	like("number decided twice by one owner"),
-	own("cancel forgotten when the attempt is lost",
+	own("loss declared while the node's key lives", "6", lossOfTheLiving...),
+	like("effects before the commit", "9, linear, 10"),
+	like("number forgotten with its owner", "7"),
+	like("number decided twice by one owner", "7, 11"),
+	own("cancel forgotten when the attempt is lost", "2",
 		edit("engine/decide.go", "	if cancelled && d.err == nil {\n", "	if _, lost := body.(*events.Lost); cancelled && !lost && d.err == nil {\n"),
 		edit("projection/shard.go", `func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }`, `func (t *Task) wait(until events.Millis) { t.Node, t.Due, t.Cancelled = "", until, false }`)),
-	like("retry after a cancel"),
-	own("take-over that does not fold Suspended",
+	like("retry after a cancel", "no end, 2, 8, 9, 11"),
+	own("take-over that does not fold Suspended", "2",
 		edit("projection/shard.go", "		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n",
 			"		if _, suspended := e.Events[i].Body.(*events.Suspended); suspended {\n			e.Events[i].Body = &events.Resumed{}\n		}\n		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n")),
-	own("Rescheduled is not folded",
+	own("Rescheduled is not folded", "2, 8, 9",
 		edit("projection/shard.go", "		t.Due = b.At\n", "		_ = b\n")),
-	own("Lost is not counted", edit("projection/shard.go", "		t.Lost++\n", "")),
-	own("retry counted twice", edit("projection/shard.go", "		t.Failures++\n", "		t.Failures += 2\n")),
-	own("deleted task stays in the queue of ready ones",
+	own("Lost is not counted", "11", edit("projection/shard.go", "		t.Lost++\n", "")),
+	own("retry counted twice", "10, 11", edit("projection/shard.go", "		t.Failures++\n", "		t.Failures += 2\n")),
+	own("deleted task stays in the queue of ready ones", "2",
 		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev)\n", "		if ev.Kind() != events.KindDeleted || t.Status != Created {\n			s.lift(t)\n		}\n		t.fold(ev)\n")),
-	own("suspended task stays in the queue of ready ones",
+	own("suspended task stays in the queue of ready ones", "no end, 2, 8",
 		edit("projection/shard.go", "	case t.Suspended:\n", "	case t.Suspended && t.Due > now:\n")),
-	like("future resolved by an earlier run"),
-	like("roll call that releases assignments under way"),
-	like("no roll call"),
-	like("offer answered from memory alone"),
-	own("slots given to an offer that is closed",
+	like("future resolved by an earlier run", "linear"),
+	like("roll call that releases assignments under way", "10"),
+	like("no roll call", "8, no end"),
+	like("offer answered from memory alone", "8, no end"),
+	own("slots given to an offer that is closed", "11",
 		edit("engine/assign.go", "		o.offers = slices.Delete(o.offers, at, at+1)\n", "		_ = at\n")),
-	own("trim of what nobody archived",
+	own("trim of what nobody archived", "1, 12",
 		edit("engine/trim.go", "	if archive := t.o.m.cfg.Archive; archive != nil {\n", "	if archive := t.o.m.cfg.Archive; archive != nil && archive.Settled() > 0 {\n")),
-	own("snapshot without the runs that have ended",
+	own("snapshot without the runs that have ended", "no end, 3, 8, 9, 11",
 		edit("projection/restore.go", "		s.weigh(t, 1)\n", "		t.Runs = 0\n		s.weigh(t, 1)\n")),
-	like("entry time that runs back"),
+	like("entry time that runs back", "1"),
+	own("no space is taken for a definite no", "7, 11", definiteFull...),
+	own("futures hear nothing and never ask again", "9",
+		edit("engine/futures.go", "		fs.tell(shard, outcomes)\n", "		_ = outcomes\n"),
+		edit("engine/futures.go", "				for _, f := range fs.due(shard, sweep) {\n					fs.ask(f)\n				}\n", "				_ = sweep\n")),
+	like("commit without the predecessor", "1, 3, 6"),
 
-	underFaults("effects before the commit", "partition-node-etcd,partition-node-all", known("effects before the commit")),
-	underFaults("commit without the compare of the next entry", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
-	underFaults("loss declared while the node's key lives", "rolling-restart", lossOfTheLiving...),
-	underFaults("forged messages are heard", "bus-forged",
+	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
+	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
+	underFaults("loss declared while the node's key lives", "6", "rolling-restart", lossOfTheLiving...),
+	underFaults("forged messages are heard", "2", "bus-forged",
 		edit("natsbus/subscribe.go", "	} else {\n		s.bus.forged.Add(1)\n	}\n", "	} else {\n		s.bus.forged.Add(1)\n		s.handle(msg)\n	}\n")),
 }

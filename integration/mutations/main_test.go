@@ -1,0 +1,16 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestRun_OfNoMutationFailsAndNamesTheFilter(t *testing.T) {
+	if err := run(t.Context(), "comit"); err == nil || !strings.Contains(err.Error(), "comit") {
+		t.Errorf("run: %v", err)
+	}
+}
