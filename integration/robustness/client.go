@@ -34,7 +34,7 @@ type operations struct {
 	mu      sync.Mutex
 	clients int
 	all     []history.Operation
-	acked   map[string]bool // tasks whose submit was acknowledged, and that nobody has deleted
+	acked   map[string]bool // tasks whose submit was acknowledged, and that nobody has deleted or cancelled
 	waits   map[string]int  // under way, by task
 	acks    int             // operations that were told OK
 }
@@ -56,7 +56,7 @@ func (o *operations) add(op history.Operation) {
 		switch op.Verb {
 		case history.Submit:
 			o.acked[op.Task] = true
-		case history.Delete:
+		case history.Cancel, history.Delete: // no function will say that it is over
 			delete(o.acked, op.Task)
 		}
 	}
@@ -93,6 +93,13 @@ func (o *operations) tasks() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
+}
+
+// acknowledged reports whether a submit of the task was.
+func (o *operations) acknowledged(task string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.acked[task]
 }
 
 // answered is how many operations were told OK so far.
@@ -147,23 +154,34 @@ func (c *client) open(ctx context.Context, shards int, log *slog.Logger) error {
 	return err
 }
 
-// stop waits for the calls under way, and leaves.
+// stop waits for the calls under way, and leaves. What takes longer than a process may goes on in the background.
 func (c *client) stop() error {
-	c.calling.Wait()
-	c.waiting.Wait()
-	c.end()
-	var errs []error
-	for i := len(c.close) - 1; i >= 0; i-- {
-		errs = append(errs, c.close[i]())
+	stopped := make(chan error, 1)
+	go func() {
+		c.calling.Wait()
+		c.waiting.Wait()
+		c.end()
+		var errs []error
+		for i := len(c.close) - 1; i >= 0; i-- {
+			errs = append(errs, c.close[i]())
+		}
+		stopped <- errors.Join(errs...)
+	}()
+	select {
+	case err := <-stopped:
+		return err
+	case <-time.After(2 * stopWithin):
+		return fmt.Errorf("client %s: %w, %s", c.name, errTooSlow, 2*stopWithin)
 	}
-	return errors.Join(errs...)
 }
 
-// send begins to make requests until submit ends, and to wait for outcomes until wait does.
-func (c *client) send(submit, wait context.Context, seed uint64) {
+// send begins to make requests, whose submits carry pad bytes more, until submit ends, and to wait for outcomes until wait
+// does.
+func (c *client) send(submit, wait context.Context, seed uint64, pad int) {
 	for i := range callers {
 		c.calling.Go(func() {
 			source := traffic.NewSource(fmt.Sprintf("%s%c", c.name, 'a'+i), seed)
+			source.Pad = pad
 			number := c.done.number()
 			for submit.Err() == nil {
 				number = c.call(wait, number, source.Next())
@@ -176,16 +194,19 @@ func (c *client) send(submit, wait context.Context, seed uint64) {
 // call makes one request and returns the number of the client that goes on. Waits take long: another client makes them.
 func (c *client) call(ctx context.Context, number int, r traffic.Request) int {
 	if r.Verb == history.Wait {
-		c.waiting.Go(func() { c.wait(ctx, r.Task, c.Attach(events.TaskID(r.Task))) })
+		c.waiting.Go(func() { c.wait(ctx, r.Task, "", c.Attach(events.TaskID(r.Task))) })
 		return number
 	}
 	ask, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	op := r.Operation(number, c.begin)
+	if r.Named {
+		op.Request = fmt.Sprint(number, "-", op.Call)
+	}
 	f := r.Do(ask, c.Client, &op, c.begin)
 	c.done.add(op)
 	if f != nil && op.Answer == history.OK && op.Call%100 < watchedFutures {
-		c.waiting.Go(func() { c.wait(ctx, op.Task, f) })
+		c.waiting.Go(func() { c.wait(ctx, op.Task, op.Request, f) })
 	}
 	if op.Answer == history.Unknown {
 		return c.done.number()
@@ -193,11 +214,15 @@ func (c *client) call(ctx context.Context, number int, r traffic.Request) int {
 	return number
 }
 
-// wait waits for the outcome of a future until ctx ends.
-func (c *client) wait(ctx context.Context, task string, f *engine.Future) {
+// wait waits for the outcome of a future until ctx ends: who has heard nothing by then is untold.
+func (c *client) wait(ctx context.Context, task, request string, f *engine.Future) {
 	c.done.open(task, 1)
 	op := traffic.Request{Verb: history.Wait, Task: task}.Operation(c.done.number(), c.begin)
+	op.Request = request
 	traffic.Settle(&op, traffic.Wait(ctx, f, &op), c.begin)
+	if op.Answer == history.Unknown || op.Answer == history.Refused {
+		op.Answer, op.Return = history.Untold, 0
+	}
 	c.done.add(op)
 	c.done.open(task, -1)
 }

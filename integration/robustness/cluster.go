@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/namespace"
 	"taskledger/integration/robustness/role"
 )
 
@@ -27,7 +29,8 @@ const (
 
 // links are the ways of one node or client to the servers. They are its own, so each can be cut alone.
 type links struct {
-	etcd []*link.Link // by member
+	in   *namespace.Namespace // where they begin
+	etcd []*link.Link         // by member
 	nats *link.Link
 }
 
@@ -98,7 +101,6 @@ const (
 	natsOn     natsMode = iota
 	natsTight           // drops a client for whom little waits
 	natsAbsent          // is configured, and never there
-	natsOff             // nobody is told of one
 )
 
 // tightPending, in bytes, is little enough for a throttled client to be dropped.
@@ -109,10 +111,10 @@ func (c *cluster) newMember(name string, quota int64) (m *member, err error) {
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	if m.peers, err = link.New(); err != nil {
+	if m.peers, err = newLink(nil); err != nil {
 		return nil, err
 	}
-	if m.observer, err = link.New(); err != nil {
+	if m.observer, err = newLink(nil); err != nil {
 		return nil, err
 	}
 	m.Peers, m.Clients = m.peers.Address, m.observer.Address
@@ -125,7 +127,7 @@ func (c *cluster) newMember(name string, quota int64) (m *member, err error) {
 func (c *cluster) startMember(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	p, err := start(m.Role, c.dir, func(role.Word) {})
+	p, err := start(m.Role, nil, c.dir, func(role.Word) {})
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (c *cluster) down(m *member, end func(*process) error) error {
 func (c *cluster) startNATS(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	p, err := start(c.nats.Role, c.dir, func(role.Word) {})
+	p, err := start(c.nats.Role, nil, c.dir, func(role.Word) {})
 	if err != nil {
 		return err
 	}
@@ -190,13 +192,26 @@ func (c *cluster) leadNATS(address string) {
 	}
 }
 
-// newLinks makes the ways of one more node or client.
-func (c *cluster) newLinks() (links, error) {
+// newLink makes a link that begins in a namespace.
+func newLink(in *namespace.Namespace) (*link.Link, error) {
+	var listener net.Listener
+	err := in.Do(func() (err error) {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return link.New(listener), nil
+}
+
+// newLinks makes the ways of one more node or client, which begin in a namespace.
+func (c *cluster) newLinks(in *namespace.Namespace) (links, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var l links
+	l := links{in: in}
 	for _, m := range c.members {
-		to, err := link.New()
+		to, err := newLink(in)
 		if err != nil {
 			return l, err
 		}
@@ -204,7 +219,7 @@ func (c *cluster) newLinks() (links, error) {
 		l.etcd = append(l.etcd, to)
 	}
 	var err error
-	if l.nats, err = link.New(); err != nil {
+	if l.nats, err = newLink(in); err != nil {
 		return l, err
 	}
 	l.nats.Lead(c.nats.address)
@@ -243,7 +258,7 @@ func (c *cluster) others(m *member) []*member {
 	return slices.DeleteFunc(slices.Clone(c.members), func(o *member) bool { return o == m })
 }
 
-// stop ends every server in order, and all links.
+// stop ends every server in order, and all links with their namespaces.
 func (c *cluster) stop() error {
 	var errs []error
 	if c.nats != nil && c.nats.process != nil {
@@ -260,6 +275,7 @@ func (c *cluster) stop() error {
 		for _, l := range l.all() {
 			errs = append(errs, l.Close())
 		}
+		errs = append(errs, l.in.Close())
 	}
 	return errors.Join(errs...)
 }

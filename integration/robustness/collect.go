@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
@@ -36,9 +35,7 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 		if err != nil {
 			return err
 		}
-		if h.Served, err = r.served(ctx); err != nil {
-			return err
-		}
+		h.Served = r.served(ctx)
 		revision, err := r.mark(ctx)
 		if err != nil {
 			return err
@@ -48,7 +45,8 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 		}
 		if !writtenSince(h.Members[0], begin) {
 			h.Keys, err = r.recorder.all(ctx, revision)
-			return errors.Join(err, r.verify(ctx))
+			h.Info.Snapshots = r.verify(ctx)
+			return err
 		}
 	}
 }
@@ -75,19 +73,27 @@ func writtenSince(j history.Journals, revision int64) bool {
 }
 
 // served asks the owners for every task.
-func (r *run) served(ctx context.Context) (all []history.Served, err error) {
+func (r *run) served(ctx context.Context) (all []history.Served) {
 	var mu sync.Mutex
-	r.look(ctx, r.done.tasks(), func(id string, t *projection.Task, failed error) {
+	r.look(ctx, r.done.tasks(), func(id string, t *projection.Task, err error) {
+		if err == nil && t == nil {
+			return
+		}
+		var s history.Served
+		if err == nil {
+			s = history.Served{Task: id, Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
+				Whole: true, Suspended: t.Suspended, Due: t.Due, Failures: t.Failures, Lost: t.Lost}
+			s.Outcome, err = traffic.OutcomeOf(t)
+		}
+		if err != nil {
+			r.broken(check.Served, "task %s is not shown at the end: %v", id, err)
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if failed != nil {
-			err = fmt.Errorf("task %s at the end: %w", id, failed)
-		} else if t != nil {
-			all = append(all, history.Served{Task: id, Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
-				Outcome: traffic.OutcomeOf(t)})
-		}
+		all = append(all, s)
 	})
-	return all, err
+	return all
 }
 
 // journals reads every journal from each member, without asking another, as of one revision.
@@ -121,11 +127,11 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 			return nil, err
 		}
 		for _, kv := range resp.Kvs {
-			record, err := recordOf(kv, journal)
+			key, err := history.KeyOf(strings.TrimPrefix(string(kv.Key), prefix))
 			if err != nil {
 				return nil, err
 			}
-			records = append(records, record)
+			records = append(records, history.Record{Number: key.Number, Revision: kv.ModRevision, Created: kv.CreateRevision, Data: kv.Value})
 			from = string(kv.Key) + "\x00"
 		}
 		if !resp.More {
@@ -134,40 +140,37 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 	}
 }
 
-func recordOf(kv *mvccpb.KeyValue, journal string) (history.Record, error) {
-	number, err := strconv.ParseUint(strings.TrimPrefix(string(kv.Key), journal), 16, 64)
-	if err != nil {
-		return history.Record{}, fmt.Errorf("key %s: %w", kv.Key, err)
-	}
-	return history.Record{Number: number, Revision: kv.ModRevision, Created: kv.CreateRevision, Data: kv.Value}, nil
-}
-
-// verify lets the engine judge snapshots and states, which the checkers do not read.
-func (r *run) verify(ctx context.Context) error {
+// verify lets the engine judge snapshots and states, which the checkers do not read, and returns how many snapshots it judged.
+func (r *run) verify(ctx context.Context) (snapshots int) {
 	for {
 		all, err := r.clients[0].Verify(ctx, nil)
 		if err != nil {
-			return err
+			r.broken(check.Served, "verification: %v", err)
+			return snapshots
 		}
-		compared := true
+		compared, sound := true, true
+		snapshots = 0
 		for _, v := range all {
 			compared = compared && v.Compared
+			snapshots += v.Snapshots
 			if v.Problem != "" {
-				r.damage = append(r.damage, fmt.Sprintf("verification of shard %d: %s", v.Shard, v.Problem))
+				sound = false
+				r.broken(check.Served, "verification of shard %d: %s", v.Shard, v.Problem)
 			}
 		}
-		if compared || len(r.damage) > 0 {
-			return nil
+		if compared || !sound {
+			return snapshots
 		}
 		if sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
-			return fmt.Errorf("not every owner's state could be compared: %w", context.Cause(ctx))
+			r.broken(check.Served, "not every owner's state could be compared within %s", collectWithin)
+			return snapshots
 		}
 	}
 }
 
 // remains stops everything and records what is left. A history that could not be made only stops.
-func (r *run) remains(h *history.Run, before goleak.Option, failed error) {
-	others := r.damage
+func (r *run) remains(h *history.Run, leaked func() error, failed error) {
+	var others []string
 	note := func(err error) {
 		if err != nil {
 			others = append(others, err.Error())
@@ -188,19 +191,66 @@ func (r *run) remains(h *history.Run, before goleak.Option, failed error) {
 		return err
 	}))
 	if failed == nil {
-		note(r.leftInEtcd(&h.Remains))
+		note(r.leftInEtcd(h))
 	}
 	note(r.cluster.stop())
 	if r.log != nil {
 		note(r.log.Close())
 	}
-	note(goleak.Find(before))
+	note(leaked())
+	if err := r.readLogs(); err != nil {
+		r.problem("%v", err)
+	}
 	h.Remains.Checked, h.Remains.Others = true, others
-	h.Operations, h.Executions, h.Faults = r.done.all, r.oracle.all, r.faults
+	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.done.all, r.oracle.all, r.faults, r.damage, r.problems
+}
+
+// leakPatience is how long goroutines may take to end that end on their own time: those of connections.
+const leakPatience = 10 * time.Second
+
+// leakedSince looks for goroutines that were not there before.
+func leakedSince(before goleak.Option) (err error) {
+	for until := time.Now().Add(leakPatience); ; {
+		if err = goleak.Find(before); err == nil || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// alarms are the texts in the logs of nodes and clients that tell of a broken invariant which they survive, or that they did
+// not.
+var alarms = []struct{ text, invariant string }{
+	{"panic:", check.Clean},
+	{"fatal error:", check.Clean},
+	{"WARNING: DATA RACE", check.Clean},
+	{"its journal is damaged", check.Served},
+	{"snapshot pointer cannot be read", check.Served},
+	{"snapshot cannot be read", check.Served},
+	{"recorded answers cannot be read", check.Served},
+	{"recorded answer of an offer cannot be read", check.Served},
+	{"answer does not fit its batch", check.Served},
+	{"assignment of a behavior that was not offered", check.Served},
+}
+
+// readLogs looks for alarms.
+func (r *run) readLogs() error {
+	for _, pattern := range []string{"node*.log", "clients.log"} {
+		for _, a := range alarms {
+			n, err := countInLogs(r.dir, pattern, a.text)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				r.broken(a.invariant, "%d times in %s: %s", n, pattern, a.text)
+			}
+		}
+	}
+	return nil
 }
 
 // leftInEtcd waits for the leases of killed nodes to run out, and then reads what is there.
-func (r *run) leftInEtcd(left *history.Remains) error {
+func (r *run) leftInEtcd(h *history.Run) error {
+	left := &h.Remains
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 	c := r.members[0].client
@@ -214,27 +264,65 @@ func (r *run) leftInEtcd(left *history.Remains) error {
 		}
 		sleep(ctx, 100*time.Millisecond)
 	}
-	keys, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	keys, err := c.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return fmt.Errorf("keys that remain: %w", err)
 	}
+	may := r.senders(h)
 	for _, kv := range keys.Kvs {
-		if key := string(kv.Key); !r.mayRemain(strings.TrimPrefix(key, prefix)) {
-			left.Keys = append(left.Keys, key)
+		path := string(kv.Key)
+		if key, err := history.KeyOf(strings.TrimPrefix(path, prefix)); err != nil || !may.remain(key, kv.Value) {
+			left.Keys = append(left.Keys, path)
 		}
 	}
 	return nil
 }
 
-// mayRemain reports whether a key, without prefix, is of those that outlive nodes. The mail of a node that was killed is swept
-// later than runs last.
-func (r *run) mayRemain(key string) bool {
-	kind, _, _ := strings.Cut(key, "/")
-	switch kind {
-	case "meta", "owner", "journal", "snapshot":
-		return true
-	case "mailbox", "answer":
-		return r.killed
+// dead are the senders whose mail may remain: they were killed, and a sweep comes later than runs last.
+type dead struct {
+	senders map[string]bool
+	unknown bool // there is one more
+}
+
+// senders finds out, by the tasks that they made, who the processes were that could not clean up.
+func (r *run) senders(h *history.Run) dead {
+	d := dead{senders: map[string]bool{}}
+	for _, source := range r.killed {
+		if sender := senderOf(h, source); sender != "" {
+			d.senders[sender] = true
+		} else {
+			d.unknown = true
+		}
 	}
-	return false
+	return d
+}
+
+// senderOf returns who sent the submits of a source; "" when none was committed.
+func senderOf(h *history.Run, source string) string {
+	for _, shard := range h.Members[0].Entries {
+		for i := range shard {
+			e, err := events.Decode(shard[i].Data)
+			if err != nil {
+				continue // the checkers tell
+			}
+			for j := range e.Events {
+				ev := &e.Events[j]
+				if ev.Kind() == events.KindCreated && ev.Origin != 0 && strings.HasPrefix(string(ev.Task), source+"-") {
+					return e.Origins[ev.Origin-1].Sender
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// remain reports whether a key is of those that outlive processes.
+func (d dead) remain(key history.Key, value []byte) bool {
+	switch key.Kind {
+	case "mailbox":
+		return d.unknown || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
+	case "answer":
+		return d.unknown || d.senders[key.Sender]
+	}
+	return key.Outlives()
 }

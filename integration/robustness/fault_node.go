@@ -4,31 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"sync/atomic"
 	"time"
 
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/role"
 )
 
-// killNode ends a node as a crash does, and starts it again after a while. Its target names the session that ended.
+const (
+	// workWithin is how long a node that is to be killed may take to have work.
+	workWithin = 4 * time.Second
+	// workSince is how long that has gone on: it is not about to end.
+	workSince = 100 * time.Millisecond
+)
+
+// killNode ends a node that has work as a crash does, and starts it again after a while. Its target names the session that
+// ended.
 func killNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	session := d.node.sessionID()
+	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; sleep(ctx, 5*time.Millisecond) {
+		if r.oracle.runningOn(d.node.sessionID(), now(r.begin)-int64(workSince)) > 0 {
+			break
+		}
+	}
+	p, session := d.node.running(), d.node.sessionID()
 	target = d.node.Name + " " + session
-	r.crashed()
-	functions := r.oracle.runningOn(session)
-	if err := d.node.running().kill(); err != nil {
+	d.begins()
+	if err := p.kill(); err != nil {
 		return target, "", err
 	}
+	r.crashed(d.node)
 	d.node.calls.end()
-	proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", d.node.running().pid(), functions, d.node.running().err)
+	if functions := r.oracle.runningOn(session, now(r.begin)); functions > 0 {
+		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.pid(), functions, p.err)
+	}
 	sleep(ctx, d.duration)
 	return target, proof, r.restart(ctx, d.node)
 }
 
-// crashed notes that a node could not clean up.
-func (r *run) crashed() {
+// crashed notes that the process of a node could not clean up.
+func (r *run) crashed(n *node) {
 	r.notes.Lock()
 	defer r.notes.Unlock()
-	r.killed = true
+	r.killed = append(r.killed, role.Source(n.Name, n.running().pid()))
 }
 
 // pauseNode lets a node stand still until its session has ended, and go on as if nothing had been.
@@ -101,12 +119,15 @@ func starveNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 }
 
 // restartNodes stops every node in order, one after another, and starts it again.
-func restartNodes(ctx context.Context, r *run, _ disturbance) (target, proof string, err error) {
+func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	for _, n := range r.nodes {
 		old, how := n.running().pid(), "drained"
-		if err := n.running().stop(stopWithin); err != nil { // another fault keeps it from leaving in order
+		if err := n.running().stop(stopWithin); err != nil {
 			how = err.Error()
-			r.crashed()
+			r.crashed(n)
+			if d.alone || !hindered(err) {
+				r.broken(check.Clean, "it was told to stop: %v", err)
+			}
 		}
 		n.calls.end()
 		if err := r.restart(ctx, n); err != nil {
@@ -116,6 +137,15 @@ func restartNodes(ctx context.Context, r *run, _ disturbance) (target, proof str
 	}
 	return "all nodes", proof, nil
 }
+
+// hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what failed.
+func hindered(err error) bool {
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	return errors.Is(err, errTooSlow) || ended && exit.ExitCode() == role.ExitFailed
+}
+
+// stepKind is the fault after which times do not compare.
+const stepKind = "clock-step"
 
 // stepClock sets the wall clock of a node an hour ahead or back, and right again.
 func stepClock(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
@@ -154,34 +184,17 @@ func disturbBus(ctx context.Context, r *run, d disturbance) (target, proof strin
 	return "all nodes", proof, err
 }
 
-// orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then. A
-// node may have ended meanwhile, by another fault: its process is another one then.
+// orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then: of what
+// was felt since. A node may be replaced meanwhile, by another fault: its next process is given the order, too.
 func (r *run) orderNodes(ctx context.Context, d time.Duration, order func(on bool) role.Order) (sum int64, err error) {
-	processes := make([]*process, len(r.nodes))
-	for i, n := range r.nodes {
-		processes[i] = n.running()
-	}
-	counts := make(chan int64, len(processes))
-	each := func(ctx context.Context, o role.Order) error {
-		return eachOf(processes, func(p *process) error {
-			count, err := p.order(ctx, o)
-			counts <- count
-			select {
-			case <-p.ended:
-				return nil
-			default:
-				return err
-			}
-		})
-	}
-	err = each(ctx, order(true))
-	for range processes {
-		<-counts
-	}
+	on := order(true)
+	err = eachOf(r.nodes, func(n *node) error { return n.stand(ctx, &on) })
 	sleep(ctx, d)
-	err = errors.Join(err, each(context.WithoutCancel(ctx), order(false)))
-	for range processes {
-		sum += <-counts
-	}
-	return sum, err
+	var felt atomic.Int64
+	err = errors.Join(err, eachOf(r.nodes, func(n *node) error {
+		count, err := n.withdraw(context.WithoutCancel(ctx), &on, order(false))
+		felt.Add(count)
+		return err
+	}))
+	return felt.Load(), err
 }

@@ -3,19 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/report"
+	"taskledger/integration/robustness/traffic"
 )
 
-// busy is a run with enough in flight for a fault to meet.
+// busy is a run with ten tasks in flight, in the first round.
 func busy() *run {
 	r := &run{cluster: &cluster{}, done: newOperations(), oracle: newOracle()}
-	for i := range minInFlight {
+	for i := range 10 {
 		r.done.add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
 	}
 	return r
@@ -27,32 +30,33 @@ func fake(proof string, err error) *fault {
 	}}
 }
 
-func TestRobustness_RejectsAFaultThatProvesNothing(t *testing.T) {
-	quiet := busy()
-	quiet.done.add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
+// What a fault met and proved is in the record, where the checkers judge it.
+func TestInflict_RecordsWhatItMet(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		run     *run
-		fault   *fault
-		problem string // "" = the run counts
+		name     string
+		fault    *fault
+		inFlight int
+		problem  string // "" = none
 	}{
-		{"it bit", busy(), fake("proof", nil), ""},
-		{"it did not bite", busy(), fake("", nil), "did not bite"},
-		{"it failed", busy(), fake("proof", errors.New("broken")), "broken"},
-		{"it met too little traffic", quiet, fake("proof", nil), "9 tasks in flight"},
+		{"it bit", fake("proof", nil), 10, ""},
+		{"it did not bite", fake("", nil), 10, ""},
+		{"it failed", fake("proof", errors.New("broken")), 10, "broken"},
+		{"a node does not serve", fake("proof", errIdle), 10, ""}, // that is damage
+		{"some were deleted or cancelled", fake("proof", nil), 8, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.run.inflict(t.Context(), c.fault, disturbance{})
-			if len(c.run.faults) != 1 || c.run.faults[0].Kind != "fake" {
-				t.Errorf("recorded are %v, want the one fault", c.run.faults)
+			r := busy()
+			if c.inFlight == 8 {
+				r.done.add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
+				r.done.add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
 			}
-			problems := strings.Join(c.run.problems, "; ")
-			if (problems == "") != (c.problem == "") || !strings.Contains(problems, c.problem) {
+			r.inflict(t.Context(), c.fault, disturbance{round: 3})
+			_, proof, _ := c.fault.inflict(t.Context(), r, disturbance{})
+			if len(r.faults) != 1 || r.faults[0].Kind != "fake" || r.faults[0].Round != 3 || r.faults[0].InFlight != c.inFlight || r.faults[0].Proof != proof {
+				t.Errorf("recorded are %+v", r.faults)
+			}
+			if problems := strings.Join(r.problems, "; "); (problems == "") != (c.problem == "") || !strings.Contains(problems, c.problem) {
 				t.Errorf("problems: %q, want %q", problems, c.problem)
-			}
-			verdict := report.Verdict(&history.Run{Info: history.Info{Problems: c.run.problems}}, nil)
-			if (verdict == "passed") != (c.problem == "") {
-				t.Errorf("the run is %s", verdict)
 			}
 		})
 	}
@@ -78,8 +82,86 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 		}
 	}
 	for _, f := range faults {
-		if !seen[f.name] {
+		if !seen[f.name] && f.cannot(3) == "" {
 			t.Errorf("%s is never drawn", f.name)
+		}
+	}
+}
+
+func TestOracle_CountsWhatRuns(t *testing.T) {
+	o := newOracle()
+	report := func(task, node string, begin, end int64) {
+		o.hear(&traffic.Report{Goes: end == 0, Execution: history.Execution{Task: task, Node: node, Begin: begin, End: end}})
+	}
+	report("a", "s1", 5, 0)
+	report("b", "s1", 7, 0)
+	report("c", "s2", 5, 0)
+	report("d", "s1", 4, 0)
+	report("d", "s1", 4, 6)
+	if one, two := o.runningOn("s1", 6), o.runningOn("s1", 7); one != 1 || two != 2 {
+		t.Errorf("%d run since 6 and %d since 7, want 1 and 2", one, two)
+	}
+}
+
+func TestClaim_KillsANodeWithWork(t *testing.T) {
+	for seed := range uint64(20) {
+		r := busy()
+		r.random = rand.New(rand.NewPCG(seed, 0))
+		for _, session := range []string{"idle1", "works", "idle2"} {
+			r.nodes = append(r.nodes, &node{session: session})
+		}
+		r.oracle.hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
+		kill := &fault{name: history.KillKind, scope: oneNode}
+		if n := r.claim(kill); n.session != "works" {
+			t.Errorf("seed %d: %s is killed first", seed, n.session)
+		}
+		if n := r.claim(kill); n.session == "works" {
+			t.Errorf("seed %d: %s is claimed twice", seed, n.session)
+		}
+	}
+}
+
+// Every round of a plan is made, also when the time is over before.
+func TestDisturb_MakesEveryRound(t *testing.T) {
+	r := busy()
+	r.random, r.settings.duration = rand.New(rand.NewPCG(1, 0)), time.Nanosecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var made []string
+	for _, name := range []string{"a", "b", "c"} {
+		r.plan = append(r.plan, []*fault{{name: name, inflict: func(context.Context, *run, disturbance) (string, string, error) {
+			made = append(made, name)
+			if len(made) == 3 {
+				cancel() // nothing more to wait for
+			}
+			return "target", "proof", nil
+		}}})
+	}
+	flow := time.NewTicker(time.Millisecond)
+	defer flow.Stop()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.disturb(ctx)
+	}()
+	for {
+		select {
+		case <-flow.C:
+			r.done.add(history.Operation{Verb: history.Submit, Task: fmt.Sprint("t", r.done.answered()), Answer: history.OK})
+			continue
+		case <-ended:
+		}
+		break
+	}
+	if strings.Join(made, "") != "abc" || r.faults[2].Round != 3 {
+		t.Errorf("made %v, recorded %+v", made, r.faults)
+	}
+}
+
+func TestParse_RefusesWhatProvesNothing(t *testing.T) {
+	for _, args := range []string{"--duration 0", "--duration -1s", "--histories 0", "--parallel 0", "--nodes 2", "--etcd 2"} {
+		if _, err := parse(strings.Fields(args), io.Discard); !errors.Is(err, errUsage) {
+			t.Errorf("%s: %v", args, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 //	go run ./integration/robustness run                 one history, with faults drawn by a seed of the day
 //	go run ./integration/robustness run --seed 7        that one again: the same faults and requests, at other moments
 //	go run ./integration/robustness run --all-faults    as many histories as it takes for every kind of fault
+//	go run ./integration/robustness run --all-faults --parallel 2    two of them at a time
 //	go run ./integration/robustness check DIR           checks a kept history again
 //	go run ./integration/robustness faults              what can be done to the cluster
 //
@@ -21,10 +22,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
@@ -79,6 +83,7 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 type options struct {
 	settings
 	histories int
+	parallel  int
 	all       bool
 	json      string
 	keep      bool
@@ -88,7 +93,8 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixMilli()), "of the first history; the next ones have the next seeds")
-	flags.IntVar(&o.histories, "histories", 1, "how many, one after another")
+	flags.IntVar(&o.histories, "histories", 1, "how many")
+	flags.IntVar(&o.parallel, "parallel", 1, "how many at a time; goroutines that remain are then looked for once, at the end")
 	flags.IntVar(&o.settings.nodes, "nodes", 3, "3 to 5")
 	flags.IntVar(&o.members, "etcd", 1, "members of etcd: 1 or 3")
 	flags.DurationVar(&o.duration, "duration", 10*time.Second, "how long each is disturbed")
@@ -103,7 +109,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 		o.kinds = strings.Split(*kinds, ",")
 	}
 	switch {
-	case flags.NArg() > 0, o.nodes < 3, o.nodes > 5, o.members != 1 && o.members != 3, o.histories < 1, o.all && *kinds != "":
+	case flags.NArg() > 0, o.duration <= 0, o.nodes < 3, o.nodes > 5, o.members != 1 && o.members != 3, o.histories < 1, o.parallel < 1, o.all && *kinds != "":
 		return o, errUsage
 	}
 	if _, err := newPlan(rand.New(rand.NewPCG(o.seed, 0)), o.settings); err != nil {
@@ -122,20 +128,22 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 		return false, err
 	}
 	total := newSummary()
-	for _, s := range o.plan(total) {
-		if err := o.one(ctx, s, total, out); err != nil {
-			return false, err
-		}
+	total.Parallel = o.parallel
+	before := goleak.IgnoreCurrent()
+	err = makeAll(ctx, o.plan(total), o.parallel, makeOne, func(m made) error { return o.tell(ctx, m, total, out) })
+	if o.parallel > 1 {
+		err = errors.Join(err, leakedSince(before))
 	}
-	err = total.write(out)
+	err = errors.Join(err, total.write(out))
 	if o.json != "" {
 		text, failed := json.MarshalIndent(total, "", "  ")
 		err = errors.Join(err, failed, os.WriteFile(o.json, text, 0o600))
 	}
-	if !o.keep && total.green() {
-		err = errors.Join(err, os.RemoveAll(o.out))
+	green = err == nil && total.green()
+	if !o.keep && green {
+		err = os.RemoveAll(o.out)
 	}
-	return total.green(), err
+	return green, err
 }
 
 // plan returns the settings of every history, and notes the kinds of faults that are impossible.
@@ -149,6 +157,7 @@ func (o *options) plan(total *summary) (all []settings) {
 		}
 	}
 	s := o.settings
+	s.beside = o.parallel > 1
 	if o.all {
 		o.histories = (len(kinds) + 1) / 2
 	}
@@ -159,6 +168,11 @@ func (o *options) plan(total *summary) (all []settings) {
 		}
 		s.command = s.again()
 		all = append(all, s)
+		if p, err := newPlan(rand.New(rand.NewPCG(s.seed, 0)), s); err == nil { // else the history says so
+			for _, kind := range p.kinds() {
+				total.Planned[kind]++
+			}
+		}
 	}
 	return all
 }
@@ -172,51 +186,80 @@ func (s settings) again() string {
 	return text
 }
 
-// one makes, keeps and checks a history.
-func (o *options) one(ctx context.Context, s settings, total *summary, out io.Writer) error {
+// made is a history that was checked and kept.
+type made struct {
+	settings
+	dir     string
+	took    time.Duration
+	history *history.Run // nil when not even its directory could be made
+	check.Judgement
+	err error
+}
+
+// historyWithin is how much longer than it is disturbed a history can take; then something hangs for ever.
+const historyWithin = 12 * time.Minute
+
+func makeOne(ctx context.Context, s settings) made {
+	watchdog := time.AfterFunc(s.duration+historyWithin, func() {
+		fmt.Fprintf(os.Stderr, "robustness: the history of seed %d hangs\n", s.seed)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		os.Exit(exitRed) // the other processes end when their orders do
+	})
+	defer watchdog.Stop()
+	m := made{settings: s}
 	began := time.Now()
-	h, dir, err := makeHistory(ctx, s)
-	if err != nil {
-		total.Histories, total.Rejected = total.Histories+1, total.Rejected+1
-		fmt.Fprintf(out, "%-8s %v\n  again: %s\n  kept:  %s\n", "failed", err, s.command, dir)
-		return ctx.Err()
+	if m.history, m.dir, m.err = makeHistory(ctx, s); m.err == nil {
+		m.Judgement = check.Judge(m.history)
+		m.err = errors.Join(history.Save(m.dir, m.history), writeReport(m.dir, m.history, &m.Judgement))
 	}
-	violations := check.All(h)
-	if err := errors.Join(history.Save(dir, h), writeReport(dir, h, violations), total.add(h, violations, dir)); err != nil {
+	m.took = time.Since(began)
+	return m
+}
+
+// tell adds a history to the summary and prints what it came to. It removes what need not be kept. A history that was
+// interrupted is not told of.
+func (o *options) tell(ctx context.Context, m made, total *summary, out io.Writer) error {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case m.history == nil:
+		total.Histories, total.Rejected = total.Histories+1, total.Rejected+1
+		fmt.Fprintf(out, "%-8s %v\n  again: %s\n", check.Rejected, m.err, m.command)
+		return nil
+	}
+	if err := errors.Join(m.err, total.add(m.history, &m.Judgement, m.dir)); err != nil {
 		return err
 	}
-	green := verdict(out, h, violations)
-	fmt.Fprintf(out, "  %s\n", time.Since(began).Round(100*time.Millisecond))
-	if !green {
-		fmt.Fprintf(out, "  again: %s\n  kept:  %s\n", s.command, dir)
+	verdict(out, m.history, &m.Judgement)
+	fmt.Fprintf(out, "  %s\n", m.took.Round(100*time.Millisecond))
+	if m.Verdict() != check.Passed {
+		fmt.Fprintf(out, "  again: %s\n  kept:  %s\n", m.command, m.dir)
 		return nil
 	}
 	if !o.keep {
-		return os.RemoveAll(dir)
+		return os.RemoveAll(m.dir)
 	}
-	return os.RemoveAll(filepath.Join(dir, dataDir))
+	return os.RemoveAll(filepath.Join(m.dir, dataDir))
 }
 
-// verdict prints what a history came to, and reports whether it is green.
-func verdict(out io.Writer, h *history.Run, violations []check.Violation) bool {
-	word := report.Verdict(h, violations)
+// verdict prints what a history came to.
+func verdict(out io.Writer, h *history.Run, j *check.Judgement) {
 	var kinds []string
 	for _, f := range h.Faults {
 		kinds = append(kinds, f.Kind)
 	}
 	slices.Sort(kinds)
-	fmt.Fprintf(out, "%-8s seed %d: %d operations, %d executions, faults: %s\n", word, h.Info.Seed, len(h.Operations), len(h.Executions),
+	fmt.Fprintf(out, "%-8s seed %d: %d operations, %d executions, faults: %s\n", j.Verdict(), h.Info.Seed, len(h.Operations), len(h.Executions),
 		strings.Join(kinds, ", "))
-	for _, p := range h.Info.Problems {
+	for _, p := range j.Problems {
 		fmt.Fprintln(out, "  problem:", p)
 	}
-	for _, v := range violations[:min(len(violations), maxShown)] {
+	for _, v := range j.Violations[:min(len(j.Violations), maxShown)] {
 		fmt.Fprintln(out, "  violation:", v)
 	}
-	if more := len(violations) - maxShown; more > 0 {
+	if more := len(j.Violations) - maxShown; more > 0 {
 		fmt.Fprintf(out, "  and %d violations more\n", more)
 	}
-	return word == "passed"
 }
 
 // maxShown is how many violations of a history are printed; the report has all.
@@ -228,8 +271,9 @@ func checkCommand(dir string, out io.Writer) (green bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	violations := check.All(h)
-	return verdict(out, h, violations), writeReport(dir, h, violations)
+	j := check.Judge(h)
+	verdict(out, h, &j)
+	return j.Verdict() == check.Passed, writeReport(dir, h, &j)
 }
 
 // listFaults prints every kind, and whether this machine can do it.
@@ -237,8 +281,10 @@ func listFaults(out io.Writer) error {
 	var errs []error
 	for _, f := range faults {
 		can := "yes"
-		if why := f.cannot(1); why != "" {
-			can = why + " (--etcd 3)"
+		if why := f.cannot(3); why != "" {
+			can = "no: it " + why
+		} else if f.cannot(1) != "" {
+			can = "with --etcd 3"
 		}
 		_, err := fmt.Fprintf(out, "%-28s %s\n", f.name, can)
 		errs = append(errs, err)
@@ -247,10 +293,10 @@ func listFaults(out io.Writer) error {
 }
 
 // writeReport writes the page for people.
-func writeReport(dir string, h *history.Run, violations []check.Violation) error {
+func writeReport(dir string, h *history.Run, j *check.Judgement) error {
 	f, err := os.Create(filepath.Join(dir, "index.html"))
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Write(f, h, violations), f.Close())
+	return errors.Join(report.Write(f, h, j), f.Close())
 }

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"sync"
+	"syscall"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/namespace"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -19,9 +25,10 @@ type node struct {
 	calls   *calls
 	claimed bool // by a fault
 
-	mu      sync.Mutex
-	process *process // nil before the first
-	session string
+	mu       sync.Mutex
+	process  *process // nil before the first
+	session  string
+	standing []*role.Order // that every process of the node is given when it is ready
 }
 
 // running is the present process, or the last one; nil before the first.
@@ -42,7 +49,7 @@ func (n *node) sessionID() string {
 func (r *run) startNode(n *node) error {
 	n.calls = newCalls(r.done)
 	calls := n.calls
-	p, err := start(n.Role, r.dir, func(w role.Word) {
+	p, err := start(n.Role, n.in, r.dir, func(w role.Word) {
 		switch {
 		case w.Session != "":
 			n.mu.Lock()
@@ -52,6 +59,8 @@ func (r *run) startNode(n *node) error {
 			r.oracle.hear(w.Report)
 		case w.Call != nil:
 			calls.hear(w.Call)
+		case w.Died != "":
+			r.broken(check.Clean, "%s %s", n.Name, w.Died)
 		}
 	})
 	if err != nil {
@@ -63,15 +72,57 @@ func (r *run) startNode(n *node) error {
 	return nil
 }
 
-// awaitNode waits until a node serves, and has it submit.
+// errIdle says that a node does not serve although nothing keeps it from that.
+var errIdle = errors.New("a node does not serve")
+
+// awaitNode waits until a node serves, and has it submit and obey the standing orders.
 func (r *run) awaitNode(ctx context.Context, n *node) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	ready, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	if _, err := n.running().await(ctx); err != nil {
-		return err
+	if _, err := n.running().await(ready); err != nil {
+		if ctx.Err() == nil {
+			r.broken(check.Ended, "a node does not serve: %v", err)
+		}
+		return fmt.Errorf("%w: %w", errIdle, err)
 	}
 	yes := true
-	_, err := n.running().order(ctx, role.Order{Submit: &yes})
+	_, err := n.running().order(ready, role.Order{Submit: &yes})
+	for _, o := range n.stands() {
+		_, failed := n.running().order(ready, *o)
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+func (n *node) stands() []*role.Order {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.standing)
+}
+
+// stand gives the process of a node, and every later one until it is withdrawn, an order.
+func (n *node) stand(ctx context.Context, o *role.Order) error {
+	n.mu.Lock()
+	n.standing = append(n.standing, o)
+	n.mu.Unlock()
+	_, err := n.running().order(ctx, *o)
+	return unlessReplaced(err)
+}
+
+// withdraw ends a standing order by another one, and returns the count that is told of it.
+func (n *node) withdraw(ctx context.Context, o *role.Order, end role.Order) (int64, error) {
+	n.mu.Lock()
+	n.standing = slices.DeleteFunc(n.standing, func(other *role.Order) bool { return other == o })
+	n.mu.Unlock()
+	count, err := n.running().order(ctx, end)
+	return count, unlessReplaced(err)
+}
+
+// unlessReplaced leaves out that a process ends, or has ended: another fault replaces it.
+func unlessReplaced(err error) error {
+	if errors.Is(err, errEnded) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
 	return err
 }
 
@@ -108,12 +159,12 @@ func (o *oracle) hear(r *traffic.Report) {
 	}
 }
 
-// runningOn counts the functions that a session runs.
-func (o *oracle) runningOn(session string) (n int) {
+// runningOn counts the functions that a session runs since a time, or longer.
+func (o *oracle) runningOn(session string, since int64) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key := range o.running {
-		if key.node == session {
+		if key.node == session && key.begin <= since {
 			n++
 		}
 	}
@@ -134,11 +185,17 @@ func (r *run) inFlight() (n int) {
 	return n
 }
 
-// newNode makes a node with ways of its own; it does not run yet.
-func (r *run) newNode(i int) error {
-	l, err := r.newLinks()
+// newNode makes a node with ways of its own, in a namespace of its own where there can be one; it does not run yet.
+func (r *run) newNode(i int) (err error) {
+	var in *namespace.Namespace
+	if namespace.Cannot() == nil {
+		if in, err = namespace.New(); err != nil {
+			return err
+		}
+	}
+	l, err := r.newLinks(in)
 	if err != nil {
-		return err
+		return errors.Join(err, in.Close())
 	}
 	name := fmt.Sprint("node", i+1)
 	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),

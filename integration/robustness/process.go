@@ -16,13 +16,17 @@ import (
 	"syscall"
 	"time"
 
+	"taskledger/integration/robustness/namespace"
 	"taskledger/integration/robustness/role"
 )
 
 // answerWithin bounds how long a process may take to answer an order: writes that it delays are waited for.
 const answerWithin = 30 * time.Second
 
-var errEnded = errors.New("process has ended")
+var (
+	errEnded   = errors.New("process has ended")
+	errTooSlow = errors.New("did not stop in time")
+)
 
 // process is a child: this binary in a role.
 type process struct {
@@ -35,12 +39,14 @@ type process struct {
 
 	mu      sync.Mutex
 	in      io.WriteCloser
+	told    bool // to end
 	orders  int
 	answers map[int]chan role.Word
 }
 
-// start runs a process in a role. Its standard error goes to <name>.log in dir, after what an earlier one left there.
-func start(r role.Role, dir string, hears func(role.Word)) (*process, error) {
+// start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier one
+// left there.
+func start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Word)) (*process, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -58,7 +64,7 @@ func start(r role.Role, dir string, hears func(role.Word)) (*process, error) {
 	cmd.Env = append(os.Environ(), role.Variable+"="+string(text))
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is the driver's, which stops it in order
-	in, err := cmd.StdinPipe()
+	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +72,10 @@ func start(r role.Role, dir string, hears func(role.Word)) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := in.Do(cmd.Start); err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.Name, err)
 	}
-	p := &process{name: r.Name, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: in,
+	p := &process{name: r.Name, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: orders,
 		answers: map[int]chan role.Word{}}
 	go p.listen(out)
 	return p, nil
@@ -93,6 +99,9 @@ func (p *process) listen(out io.Reader) {
 		}
 	}
 	p.err = p.cmd.Wait()
+	if !p.isTold() {
+		p.hears(role.Word{Died: fmt.Sprintf("ended by itself: %v", p.err)})
+	}
 	close(p.ready)
 	close(p.ended)
 }
@@ -159,8 +168,18 @@ func (p *process) signal(s os.Signal) error {
 	return nil
 }
 
+// isTold reports whether the process was told to end.
+func (p *process) isTold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told
+}
+
 // kill ends the process as a crash does, and waits until it is gone and all that it said is heard.
 func (p *process) kill() error {
+	p.mu.Lock()
+	p.told = true
+	p.mu.Unlock()
 	err := p.signal(syscall.SIGKILL)
 	<-p.ended
 	return err
@@ -169,12 +188,13 @@ func (p *process) kill() error {
 // stop ends the process in order, and kills it when that takes too long.
 func (p *process) stop(within time.Duration) error {
 	p.mu.Lock()
+	p.told = true
 	_ = p.in.Close() // it may be closed
 	p.mu.Unlock()
 	select {
 	case <-p.ended:
 	case <-time.After(within):
-		return errors.Join(fmt.Errorf("%s did not stop within %s", p.name, within), p.kill())
+		return errors.Join(fmt.Errorf("%s: %w, %s", p.name, errTooSlow, within), p.kill())
 	}
 	if p.err != nil {
 		return fmt.Errorf("%s: %w", p.name, p.err)

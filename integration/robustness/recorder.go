@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +12,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/history"
-	"taskledger/internal/wire"
 )
 
 const (
@@ -72,49 +71,19 @@ func (r *recorder) note(resp clientv3.WatchResponse) {
 			continue
 		}
 		last = e.Kv.ModRevision
-		change, of, err := keyChange(e)
-		if err != nil {
+		path, of := strings.CutPrefix(string(e.Kv.Key), prefix)
+		if !of {
+			continue
+		}
+		key, err := history.KeyOf(path)
+		change, of, failed := key.Change(e.Kv.Value, e.Kv.ModRevision, e.Type == clientv3.EventTypeDelete)
+		if err = errors.Join(err, failed); err != nil {
 			r.problem = err
 		} else if of {
 			r.changes = append(r.changes, change)
 		}
 	}
 	r.last = max(last, r.last)
-}
-
-// keyChange reads a change of a node or owner key; of is false for other keys.
-func keyChange(e *clientv3.Event) (c history.KeyChange, of bool, err error) {
-	c = history.KeyChange{Revision: e.Kv.ModRevision, Deleted: e.Type == clientv3.EventTypeDelete}
-	kind, name, _ := strings.Cut(strings.TrimPrefix(string(e.Kv.Key), prefix), "/")
-	switch kind {
-	case "node":
-		c.Node = name
-		return c, true, nil
-	case "owner":
-		if c.Shard, err = strconv.Atoi(name); err != nil {
-			return c, false, fmt.Errorf("key %s: %w", e.Kv.Key, err)
-		}
-		if !c.Deleted {
-			c.Owner, err = ownerOf(e.Kv.Value)
-		}
-		return c, true, err
-	}
-	return c, false, nil
-}
-
-// ownerOf reads the value of an owner key, as package etcdstore specifies it.
-func ownerOf(value []byte) (string, error) {
-	if err := wire.Scan(value); err != nil {
-		return "", fmt.Errorf("owner key: %w", err)
-	}
-	r := wire.NewReader(value)
-	r.Array()
-	r.Uint() // version
-	owner := r.Text()
-	if err := r.Err(); err != nil {
-		return "", fmt.Errorf("owner key: %w", err)
-	}
-	return owner, nil
 }
 
 // gone reports whether the key of a session has been deleted.

@@ -17,6 +17,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
@@ -32,16 +33,19 @@ const (
 	endWithin = 60 * time.Second
 	// warmWithin bounds how long traffic takes to flow.
 	warmWithin = 30 * time.Second
-	// minOperations and minInFlight are the least that a run must have answered, and that must be under way when a fault
-	// begins: with less it proves nothing.
-	minOperations = 50
-	minInFlight   = 10
 	// enoughInFlight are waited for: until the second fault of a round begins, some of them end.
 	enoughInFlight = 25
-	// farAhead is when a task counts as scheduled for later: a wrong clock does that.
+	// farAhead is when a task counts as scheduled for later, where a wrong clock may have done that.
 	farAhead = 5 * time.Minute
 	// smallQuota, in bytes, is that of members which are to be filled.
 	smallQuota = 24 << 20
+	// growingQuota, in bytes, is that of members whose shards are to grow until they take snapshots: to about growingBytes in
+	// all, by submits that carry growingPad more at most.
+	growingQuota = 96 << 20
+	growingBytes = 16 << 20
+	growingPad   = 16 << 10
+	// submitsPerSecond is about how many all clients make.
+	submitsPerSecond = 40
 )
 
 // settings are those of one history.
@@ -53,6 +57,7 @@ type settings struct {
 	kinds    []string      // of faults; none: drawn by the seed
 	out      string        // directory, with a folder for each history
 	command  string        // that repeats it
+	beside   bool          // others are made at the same time: whose a goroutine is that remains, cannot be told
 }
 
 // run is one history in the making.
@@ -71,26 +76,30 @@ type run struct {
 	notes    sync.Mutex
 	faults   []history.Fault
 	problems []string
-	killed   bool            // a node was, and could not clean up
-	damage   []string        // that this program, or the engine itself, finds at the end
+	damage   []history.Finding
+	killed   []string        // sources of the processes of nodes that could not clean up
 	later    map[string]bool // tasks that a wrong clock has scheduled for much later
 }
 
-// makeHistory starts a cluster, disturbs it, heals it and collects what it leaves behind. The error says that it could
-// not be made; the run is then nil.
+// makeHistory starts a cluster, disturbs it, heals it and collects what it leaves behind. What keeps it from that is among
+// the problems of the history; there is none, and an error, only when not even its directory can be made.
 func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, err error) {
-	before := goleak.IgnoreCurrent()
+	leaked := func() error { return nil }
+	if !s.beside {
+		before := goleak.IgnoreCurrent()
+		leaked = func() error { return leakedSince(before) }
+	}
 	r, err := newRun(s)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("history of seed %d: %w", s.seed, err)
 	}
-	h = &history.Run{}
+	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.seed, Command: s.command, Versions: role.Versions(), Shards: shards,
+		TTLMs: ttl.Milliseconds(), BoundMs: endWithin.Milliseconds(), Planned: r.plan.kinds()}}
 	err = errors.Join(r.make(ctx, h), ctx.Err())
-	r.remains(h, before, err)
-	h.Info.Problems = r.problems
-	if err != nil {
-		return nil, r.dir, fmt.Errorf("history of seed %d: %w", s.seed, err)
+	if err != nil && !errors.Is(err, errIdle) {
+		r.problem("%v", err)
 	}
+	r.remains(h, leaked, err)
 	return h, r.dir, nil
 }
 
@@ -105,7 +114,10 @@ func newRun(s settings) (*run, error) {
 		return nil, err
 	}
 	dir := filepath.Join(s.out, fmt.Sprint("seed-", s.seed))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(s.out, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil { // servers would go on with what an earlier history has left
 		return nil, err
 	}
 	r.cluster = &cluster{dir: dir, data: filepath.Join(dir, dataDir), begin: clock.Now()}
@@ -125,35 +137,36 @@ func (r *run) make(ctx context.Context, h *history.Run) error {
 	defer endSubmit()
 	defer endWait()
 	for _, c := range r.clients {
-		c.send(submit, wait, r.settings.seed)
+		c.send(submit, wait, r.settings.seed, r.pad())
 	}
 	r.disturb(ctx)
-	healed := now(r.begin)
+	h.Info.Healed = now(r.begin)
+	r.askAll(ctx, wait)
 	endSubmit()
 	for _, c := range r.clients {
 		c.calling.Wait()
 	}
 	no := false
-	if err := eachOf(r.nodes, func(n *node) error {
+	err := eachOf(r.nodes, func(n *node) error {
 		_, err := n.running().order(ctx, role.Order{Submit: &no})
-		return err
-	}); err != nil {
-		return err
-	}
+		return unlessReplaced(err)
+	})
 	r.settle(ctx)
 	r.awaitFutures(ctx)
 	endWait()
 	for _, c := range r.clients {
 		c.waiting.Wait()
 	}
-	h.Info = history.Info{Kind: "real", Seed: r.settings.seed, Command: r.settings.command, Versions: role.Versions(), Shards: shards,
-		TTLMs: ttl.Milliseconds(), BoundMs: endWithin.Milliseconds(), Healed: healed, End: now(r.begin), EndWall: time.Now().UnixMilli()}
-	return r.collect(ctx, h)
+	h.Info.End, h.Info.EndWall = now(r.begin), time.Now().UnixMilli()
+	return errors.Join(err, r.collect(ctx, h))
 }
 
 // start starts the servers, the recorder, the nodes and the clients; watch is the recorder's.
 func (r *run) start(ctx, watch context.Context) error {
 	quota := int64(0)
+	if r.pad() > 0 {
+		quota = growingQuota
+	}
 	if r.plan.needs(needQuota) {
 		quota = smallQuota
 	}
@@ -181,7 +194,7 @@ func (r *run) start(ctx, watch context.Context) error {
 		return err
 	}
 	for i := range 2 {
-		l, err := r.newLinks()
+		l, err := r.newLinks(nil)
 		if err != nil {
 			return err
 		}
@@ -194,20 +207,68 @@ func (r *run) start(ctx, watch context.Context) error {
 	return nil
 }
 
+// pad is how many bytes submits carry in vain: in every other history so many that shards take snapshots, unless etcd is to
+// be filled otherwise.
+func (r *run) pad() int {
+	if r.settings.seed%2 == 1 || r.plan.needs(needQuota) {
+		return 0
+	}
+	return min(growingPad, int(growingBytes/(submitsPerSecond*(1+r.settings.duration/time.Second))))
+}
+
 func (r *run) problem(format string, args ...any) {
 	r.notes.Lock()
 	defer r.notes.Unlock()
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
+// broken notes what the product failed at.
+func (r *run) broken(invariant, format string, args ...any) {
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	r.damage = append(r.damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
+}
+
 // warmUp waits until there is enough traffic for a fault to meet.
 func (r *run) warmUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, warmWithin)
 	defer cancel()
-	for r.done.answered() < minOperations || r.inFlight() < enoughInFlight {
+	before := r.done.answered()
+	for r.done.answered()-before < check.LeastAnswered || r.inFlight() < enoughInFlight {
 		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
-			r.problem("%d operations were answered and %d tasks are in flight after %s", r.done.answered(), r.inFlight(), warmWithin)
-			return
+			return // the checkers find that there was too little
+		}
+	}
+}
+
+// askAll submits a task of every shard when the faults have healed: each must be accepted within the bound, and end like any
+// other.
+func (r *run) askAll(ctx, wait context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	defer cancel()
+	var asking sync.WaitGroup
+	for shard := range shards {
+		asking.Go(func() {
+			c := r.clients[shard%len(r.clients)]
+			request := traffic.Request{Verb: history.Submit, Task: taskOf(shard), Params: traffic.Params{Millis: 1}}
+			for !r.done.acknowledged(request.Task) {
+				if ctx.Err() != nil {
+					r.broken(check.Ended, "shard %d took no submit for %s after the faults", shard, endWithin)
+					return
+				}
+				c.call(wait, r.done.number(), request)
+				sleep(ctx, 50*time.Millisecond)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// taskOf returns a task of a shard, that nobody else submits.
+func taskOf(shard int) string {
+	for i := 0; ; i++ {
+		if id := fmt.Sprint("after-", i); events.TaskID(id).Shard(shards) == shard {
+			return id
 		}
 	}
 }
@@ -216,6 +277,7 @@ func (r *run) warmUp(ctx context.Context) {
 func (r *run) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
+	stepped := slices.ContainsFunc(r.faults, func(f history.Fault) bool { return f.Kind == stepKind })
 	waiting := r.done.tasks()
 	for len(waiting) > 0 && ctx.Err() == nil {
 		var left []string
@@ -226,15 +288,22 @@ func (r *run) settle(ctx context.Context) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil || t != nil && (t.Suspended || runs(t)) {
+			switch {
+			case err != nil, t != nil && (t.Suspended || t.OnNode()):
 				left = append(left, id)
-			} else if t != nil && t.Due != 0 {
+			case t == nil || t.Due == 0:
+			case stepped && time.Until(t.Due.Time()) > farAhead:
 				r.later[id] = true
+			default:
+				left = append(left, id)
 			}
 		})
 		if waiting = left; len(waiting) > 0 {
 			sleep(ctx, 100*time.Millisecond)
 		}
+	}
+	for _, id := range waiting {
+		r.broken(check.Ended, "task %s has not ended, or is not shown, %s after the faults", id, endWithin)
 	}
 }
 
@@ -242,7 +311,8 @@ func (r *run) settle(ctx context.Context) {
 // and less often, at least once a minute.
 const futuresWithin = 70 * time.Second
 
-// awaitFutures waits until every future has been told, those aside whose tasks are scheduled for much later.
+// awaitFutures waits until every future has been told, those aside whose tasks are scheduled for much later. Those that have
+// heard nothing by then are untold.
 func (r *run) awaitFutures(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, futuresWithin)
 	defer cancel()
@@ -253,14 +323,6 @@ func (r *run) awaitFutures(ctx context.Context) {
 		}
 		sleep(ctx, 50*time.Millisecond)
 	}
-	for _, id := range slices.DeleteFunc(r.done.waited(), func(id string) bool { return r.later[id] }) {
-		r.damage = append(r.damage, fmt.Sprintf("a future of task %s was told nothing for %s after all tasks had ended", id, futuresWithin))
-	}
-}
-
-// runs reports whether a task runs, or will soon.
-func runs(t *projection.Task) bool {
-	return t.OnNode() || t.Due != 0 && time.Until(t.Due.Time()) < farAhead
 }
 
 // looks is how many tasks are looked at at a time.

@@ -19,14 +19,17 @@ import (
 // summary is what several histories came to. It is written as JSON.
 type summary struct {
 	Histories  int                    `json:"histories"`
+	Parallel   int                    `json:"parallel"` // at a time
 	Rejected   int                    `json:"rejected"` // that prove nothing
 	Seconds    float64                `json:"seconds"`
 	Operations map[history.Answer]int `json:"operations"`
 	Executions int                    `json:"executions"`
 	Entries    int                    `json:"entries"`
-	Fired      map[string]int         `json:"faults"`   // that verifiably did, by kind
-	NotRun     map[string]string      `json:"not_run"`  // kinds, with the reason
-	Broken     map[string]int         `json:"violated"` // violations, by invariant
+	Snapshots  int                    `json:"snapshots"` // compared with the journal at the end
+	Fired      map[string]int         `json:"faults"`    // that verifiably did, by kind
+	Planned    map[string]int         `json:"planned"`   // histories that must have a kind
+	NotRun     map[string]string      `json:"not_run"`   // kinds, with the reason
+	Broken     map[string]int         `json:"violated"`  // violations, by invariant
 	Rerun      reruns                 `json:"rerun_after_kill"`
 	RerunSlow  reruns                 `json:"rerun_after_kill_and_etcd_leader_change"`
 	Refused    int                    `json:"late_outcomes_refused"`
@@ -39,14 +42,14 @@ type reruns struct {
 }
 
 func newSummary() *summary {
-	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
-		Rerun: reruns{Promise: ttl + time.Second}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}}
+	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
+		Rerun: reruns{Promise: ttl + check.RerunPromise}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}}
 }
 
 // add counts one history.
-func (s *summary) add(h *history.Run, violations []check.Violation, dir string) error {
+func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 	s.Histories++
-	if len(h.Info.Problems) > 0 {
+	if len(j.Problems) > 0 {
 		s.Rejected++
 	}
 	s.Seconds += time.Duration(h.Info.End).Seconds()
@@ -54,58 +57,48 @@ func (s *summary) add(h *history.Run, violations []check.Violation, dir string) 
 		s.Operations[op.Answer]++
 	}
 	s.Executions += len(h.Executions)
-	for _, shard := range h.Members[0].Entries {
-		s.Entries += len(shard)
+	s.Snapshots += h.Info.Snapshots
+	if len(h.Members) > 0 {
+		for _, shard := range h.Members[0].Entries {
+			s.Entries += len(shard)
+		}
 	}
 	for _, f := range h.Faults {
 		if f.Proof != "" {
 			s.Fired[f.Kind]++
 		}
 	}
-	for _, v := range violations {
+	for _, v := range j.Violations {
 		s.Broken[v.Invariant]++
 	}
-	for _, f := range h.Faults {
-		if f.Kind == killKind {
-			s.countReruns(h, f)
+	for i := range h.Faults {
+		if h.Faults[i].Kind == history.KillKind {
+			s.countReruns(h, &h.Faults[i])
 		}
 	}
-	late, err := countInLogs(dir, "late outcome refused")
+	late, err := countInLogs(dir, "*.log", "late outcome refused")
 	s.Refused += late
 	return err
 }
 
-// killKind is the fault after which tasks are timed.
-const killKind = "node-kill"
-
 // countReruns times the tasks that ran where a node was killed, until their next attempt begins.
-func (s *summary) countReruns(h *history.Run, kill history.Fault) {
-	_, session, _ := strings.Cut(kill.Target, " ")
+func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 	to := &s.Rerun
 	if slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
 		return strings.HasPrefix(f.Kind, "etcd-") && f.From < kill.Until+int64(ttl) && f.Until > kill.From-int64(ttl)
 	}) {
 		to = &s.RerunSlow
 	}
-	for _, x := range h.Executions {
-		if x.Node != session || x.End != 0 {
-			continue
-		}
-		next := int64(0)
-		for _, y := range h.Executions {
-			if y.Task == x.Task && y.Attempt == x.Attempt+1 && y.Begin > kill.From && (next == 0 || y.Begin < next) {
-				next = y.Begin
-			}
-		}
-		if next != 0 {
-			to.Times = append(to.Times, time.Duration(next-kill.From))
+	for _, again := range h.Reruns(kill) {
+		if again.Next != 0 {
+			to.Times = append(to.Times, time.Duration(again.Next-kill.From))
 		}
 	}
 }
 
-// countInLogs counts the lines with a text in the logs of processes.
-func countInLogs(dir, text string) (n int, err error) {
-	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+// countInLogs counts how often a text is in the logs of a directory whose names match a pattern.
+func countInLogs(dir, pattern, text string) (n int, err error) {
+	logs, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return 0, err
 	}
@@ -163,12 +156,12 @@ func (s *summary) write(w io.Writer) error {
 	for _, n := range s.Operations {
 		operations += n
 	}
-	row("histories", "%d, %d rejected, %.0f s", s.Histories, s.Rejected, s.Seconds)
+	row("histories", "%d, %d at a time, %d rejected, %.0f s", s.Histories, s.Parallel, s.Rejected, s.Seconds)
 	row("operations", "%d", operations)
 	for _, answer := range slices.Sorted(maps.Keys(s.Operations)) {
 		row("  "+string(answer), "%d", s.Operations[answer])
 	}
-	row("executions, entries", "%d, %d", s.Executions, s.Entries)
+	row("executions, entries, snapshots", "%d, %d, %d", s.Executions, s.Entries, s.Snapshots)
 	fired := 0
 	for _, n := range s.Fired {
 		fired += n
@@ -180,7 +173,13 @@ func (s *summary) write(w io.Writer) error {
 			row("  "+f.name, "%d", s.Fired[f.name])
 		case s.NotRun[f.name] != "":
 			row("  "+f.name, "not run: %s", s.NotRun[f.name])
+		case s.Planned[f.name] > 0:
+			row("  "+f.name, "0, planned for %d histories", s.Planned[f.name])
 		}
+	}
+	row("  links are cut by", "%s", cutters())
+	if s.Parallel > 1 {
+		row("run again after a kill", "of %d histories at a time, which slow each other down:", s.Parallel)
 	}
 	row("run again after a kill", "%s", s.Rerun)
 	row("  and an etcd leader change", "%s", s.RerunSlow)

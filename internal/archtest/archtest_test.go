@@ -39,22 +39,23 @@ internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.o
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
-integration/robustness/history | events                             | a record of a run: anything may write one
+integration/robustness/history | events internal/wire                | a record of a run: anything may write one
 integration/robustness/check   | events integration/robustness/history github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
+integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
 integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
-integration/robustness/role    | engine etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap github.com/nats-io | a process of a run: a server or a node
-integration/robustness         | engine events projection etcdstore natsbus internal/wire integration/robustness/clock integration/robustness/link integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
+integration/robustness/role    | engine etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server or a node
+integration/robustness         | engine events projection etcdstore natsbus internal/wire integration/robustness/clock integration/robustness/link integration/robustness/namespace integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
-integration/simulation   | integration/simulation/build integration/simulation/machine integration/robustness/history integration/robustness/check | makes simulated histories and judges them
+integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | engine etcdstore events projection internal/wire internal/modeletcd integration/robustness/history go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/bugs     |                                                  | a leaf: broken sources
-integration/mutations | integration/bugs                                 | rewrites source and runs tests
-integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine | looks for planted bugs with both harnesses
+integration/mutations | integration/bugs golang.org/x/sync               | rewrites source and runs tests
+integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
 

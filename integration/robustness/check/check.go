@@ -16,6 +16,13 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
+// The invariants under which a harness reports what it saw itself.
+const (
+	Served = served
+	Ended  = ended
+	Clean  = clean
+)
+
 // The invariants, by number and name. Invariant 12, every entry is in archive or journal once, is 1 on the union of both.
 const (
 	entriesOnce  = "1 entries"      // of a shard are 1..n, each written once, chained, alike on every member
@@ -54,29 +61,66 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s: %s", v.Invariant, where, v.Text)
 }
 
+// Judgement is what a run comes to.
+type Judgement struct {
+	Violations []Violation // in the order of the invariants; linearizability comes last
+	Problems   []string    // why the run proves nothing: those of its record, and tasks that could not be judged in time
+}
+
+// The verdicts.
+const (
+	Violated = "violated" // an invariant is broken
+	Rejected = "rejected" // none is, and the run proves nothing
+	Passed   = "passed"
+)
+
+// Verdict is one of Violated, Rejected and Passed.
+func (j *Judgement) Verdict() string {
+	switch {
+	case len(j.Violations) > 0:
+		return Violated
+	case len(j.Problems) > 0:
+		return Rejected
+	}
+	return Passed
+}
+
 // searchLimit bounds the search for an order of the operations of one run.
-const searchLimit = 10 * time.Second
+const searchLimit = 60 * time.Second
 
-// All runs every checker and returns what they found, in the order of the invariants; linearizability comes last. What could
-// not be judged within 10 seconds is a violation too.
-func All(run *history.Run) []Violation { return all(run, searchLimit) }
+// All returns the violations that Judge finds.
+func All(run *history.Run) []Violation { return Judge(run).Violations }
 
-func all(run *history.Run, limit time.Duration) []Violation {
+// Judge runs every checker. Of a run that was never read, because something else went wrong before, it knows what the
+// harness saw.
+func Judge(run *history.Run) Judgement { return judgeWithin(run, searchLimit) }
+
+func judgeWithin(run *history.Run, limit time.Duration) Judgement {
 	c := newChecker(run)
 	c.limit = limit
+	c.checkDamage()
+	if len(run.Members) > 0 || len(run.Info.Problems) == 0 {
+		c.checkAll()
+	}
+	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(rank(a), rank(b)) })
+	problems := slices.Concat(run.Info.Problems, Worthless(run), c.unjudged)
+	return Judgement{c.found, problems}
+}
+
+func (c *checker) checkAll() {
 	c.checkEntries()
 	c.fold()
 	c.checkServed()
 	c.checkFences()
 	c.checkAcknowledged()
+	c.checkDelays()
 	c.checkEnded()
+	c.checkReruns()
 	c.checkFutures()
 	c.checkExecutions()
 	c.checkBatches()
 	c.checkRemains()
 	c.checkLinear()
-	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(rank(a), rank(b)) })
-	return c.found
 }
 
 // rank is the number of the invariant.
@@ -90,14 +134,15 @@ func rank(v Violation) int {
 
 // checker is a run in the making of its judgement.
 type checker struct {
-	run     *history.Run
-	limit   time.Duration // of the search for an order
-	shards  []*journal
-	tasks   map[string]*task
-	order   []*task       // by id
-	latest  events.Millis // the latest time that any entry has
-	found   []Violation
-	accused map[string]bool // tasks with violations
+	run      *history.Run
+	limit    time.Duration // of the search for an order
+	shards   []*journal
+	tasks    map[string]*task
+	order    []*task       // by id
+	latest   events.Millis // the latest time that any entry has
+	found    []Violation
+	unjudged []string        // tasks for which the search took too long
+	accused  map[string]bool // tasks with violations
 }
 
 // task is all that the run tells of one task.
@@ -157,6 +202,13 @@ func (c *checker) sorted() []*task {
 		slices.SortFunc(c.order, func(a, b *task) int { return cmp.Compare(a.id, b.id) })
 	}
 	return c.order
+}
+
+// checkDamage repeats what the harness itself saw.
+func (c *checker) checkDamage() {
+	for _, d := range c.run.Damage {
+		c.report(d.Invariant, 0, 0, "%s", d.Text)
+	}
 }
 
 // report records a violation of a shard.

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
@@ -12,7 +13,7 @@ import (
 const graceMs = 2000
 
 // checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it from
-// running.
+// running, and that those that have ended did so in time.
 func (c *checker) checkEnded() {
 	paused := c.paused()
 	ends := events.Millis(c.run.Info.EndWall)
@@ -21,6 +22,7 @@ func (c *checker) checkEnded() {
 	}
 	ripe := ends - events.Millis(2*c.run.Info.TTLMs+graceMs)
 	for _, t := range c.sorted() {
+		c.checkBound(t)
 		s := t.last()
 		if !t.known() || !t.promised() || slices.Contains(paused, s.behavior) || !s.stuck(ripe) {
 			continue
@@ -31,6 +33,43 @@ func (c *checker) checkEnded() {
 			c.accuse(ended, t, 0, "at the end it is %s after %d attempts, and was due %d ms ago", s.phase, s.attempt, ends-s.due)
 		}
 	}
+}
+
+// checkBound holds that a task ended within the bound of the run after all faults had healed, and nobody asked for more of it.
+func (c *checker) checkBound(t *task) {
+	info, s := &c.run.Info, t.last()
+	if !t.known() || !t.promised() || !s.final() || info.BoundMs == 0 {
+		return
+	}
+	from := info.Healed
+	for _, o := range t.operations {
+		if o.Verb != history.Get && o.Verb != history.Wait {
+			from = max(from, o.Call, o.Return)
+		}
+	}
+	var took int64
+	switch at := t.endedAt(); {
+	case at != 0:
+		took = (at - from) / int64(time.Millisecond)
+	case info.EndWall == 0 || c.stepped():
+		return
+	default:
+		took = int64(s.endedAt - c.wall(from))
+	}
+	if took > info.BoundMs {
+		c.accuse(ended, t, s.ending.Entry(), "it ended %d ms after the last fault and command, within %d was promised", took, info.BoundMs)
+	}
+}
+
+// endedAt is when the outcome at the end was committed, by the clock of the run; 0 = not known.
+func (t *task) endedAt() int64 {
+	ending := t.last().ending
+	for i := range t.steps {
+		if ev := t.steps[i].ev; ev != nil && ev.Position.Ref == ending {
+			return t.committed(i)
+		}
+	}
+	return 0
 }
 
 // promised reports whether a client was promised a run.

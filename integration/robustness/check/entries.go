@@ -17,6 +17,7 @@ type journal struct {
 type entry struct {
 	*events.Entry
 	revision int64
+	at       int64 // when it was committed, by the clock of the run; 0 = not known
 }
 
 // checkEntries decodes the journals. The longest of a shard, over all members, is the one that everything else is judged by.
@@ -91,8 +92,8 @@ func (c *checker) decode(j *journal, records []history.Record) {
 		case e.Time < before.Time:
 			problem("of time %d, after one of %d", e.Time, before.Time)
 		default:
-			before = entry{e, r.Revision}
-			j.entries = append(j.entries, &entry{e, r.Revision})
+			before = entry{e, r.Revision, r.At}
+			j.entries = append(j.entries, &entry{e, r.Revision, r.At})
 			c.latest = max(c.latest, e.Time)
 			continue
 		}

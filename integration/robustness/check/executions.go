@@ -27,11 +27,12 @@ func (c *checker) checkExecutions() {
 
 // tokens returns the calls by the Started that they name, those left out that name none.
 func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
-	starts, tries := map[events.Ref]*events.Started{}, map[events.Ref]uint32{}
+	starts, tries, times := map[events.Ref]*events.Started{}, map[events.Ref]uint32{}, map[events.Ref]int64{}
 	for i := range t.steps {
 		if ev := t.steps[i].ev; ev != nil {
 			if b, ok := ev.Body.(*events.Started); ok {
 				starts[ev.Position.Ref], tries[ev.Position.Ref] = b, t.steps[i].state.failures+1
+				times[ev.Position.Ref] = t.committed(i)
 			}
 		}
 	}
@@ -43,6 +44,8 @@ func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
 			c.accuse(effects, t, x.Token.Ref.Entry(), "%s ran attempt %d with token %s, where no attempt of the task was started", x.Node, x.Attempt, x.Token)
 		case b.Node != x.Node || b.Attempt != x.Attempt:
 			c.accuse(effects, t, x.Token.Ref.Entry(), "%s ran attempt %d with token %s, which is of attempt %d on %s", x.Node, x.Attempt, x.Token, b.Attempt, b.Node)
+		case x.Begin < times[x.Token.Ref]:
+			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, began %d ns before its Started was committed", x.Attempt, x.Token, times[x.Token.Ref]-x.Begin)
 		case x.Try != 0 && x.Try != tries[x.Token.Ref]:
 			c.accuse(effects, t, x.Token.Ref.Entry(), "attempt %d, token %s, was told to be try %d of its run, and is try %d", x.Attempt, x.Token, x.Try, tries[x.Token.Ref])
 		case byToken[x.Token.Ref] != nil:

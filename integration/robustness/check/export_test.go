@@ -6,5 +6,5 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// AllWithin is All with another limit for the search.
-func AllWithin(run *history.Run, limit time.Duration) []Violation { return all(run, limit) }
+// JudgeWithin is Judge with another limit for the search.
+func JudgeWithin(run *history.Run, limit time.Duration) Judgement { return judgeWithin(run, limit) }

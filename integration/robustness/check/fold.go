@@ -146,7 +146,9 @@ func judge(s *state, ev *events.Event) *problem {
 	case *events.Failed:
 		return judgeFailure(s, ev, b)
 	case *events.Snoozed:
-		return judgeWait(ev, b.Until, ev.At)
+		if b.Until < ev.At {
+			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
+		}
 	case *events.Lost:
 		return judgeWait(ev, b.Until, ev.At.Add(s.policy.LostDelay))
 	case *events.Released:
@@ -224,9 +226,9 @@ func (s *state) mayEndWaiting(code string) bool {
 	return code == events.CodeCancelled || code == events.CodeLost && int(s.lost) >= s.policy.MaxLost
 }
 
-func judgeWait(ev *events.Event, until, least events.Millis) *problem {
-	if until < least {
-		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be %d at least", until, ev.At, least)}
+func judgeWait(ev *events.Event, until, want events.Millis) *problem {
+	if until != want {
+		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be until %d", until, ev.At, want)}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// checkFutures holds that waits and reads tell outcomes that the task's journal has.
+// checkFutures holds that waits and reads tell outcomes that the task's journal has, and that waits tell one.
 func (c *checker) checkFutures() {
 	for _, t := range c.sorted() {
 		if !t.known() {
@@ -14,6 +14,8 @@ func (c *checker) checkFutures() {
 		ends, tries := t.outcomes()
 		for _, o := range t.operations {
 			switch {
+			case o.Verb == history.Wait && o.Answer == history.Untold && (t.last().phase == absent || t.last().final()):
+				c.accuse(futures, t, 0, "client %d was told no outcome, and the task is %s: %s", o.Client, t.last().phase, o.Error)
 			case o.Answer != history.OK:
 			case o.Verb == history.Wait && !ends[o.Outcome]:
 				c.accuse(futures, t, 0, "client %d was told outcome %.60q; no run ended so", o.Client, o.Outcome)

@@ -37,6 +37,11 @@ func (c *checker) compareServed(t *task, s *history.Served) {
 	if s.Seq != want.seq || s.Status != want.phase.status() || s.Attempt != want.attempt || s.Runs != want.runs || !want.shows(s.Outcome) {
 		c.accuse(served, t, 0, "its owner showed %s after event %d, attempt %d, %d runs, outcome %.60q; the journal leads to %s after event %d, attempt %d, %d runs, outcome %.60q",
 			s.Status, s.Seq, s.Attempt, s.Runs, s.Outcome, want.phase, want.seq, want.attempt, want.runs, want.outcome)
+		return
+	}
+	if s.Whole && (s.Suspended != want.suspended || s.Due != want.due || s.Failures != want.failures || s.Lost != want.lost) {
+		c.accuse(served, t, 0, "its owner showed it suspended %t, due %d, with %d failures and %d losses; the journal leads to %t, %d, %d and %d",
+			s.Suspended, s.Due, s.Failures, s.Lost, want.suspended, want.due, want.failures, want.lost)
 	}
 }
 

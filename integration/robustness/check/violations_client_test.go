@@ -84,9 +84,9 @@ var commands = []planted{
 	{"a run-now is lost", "7 acknowledged", func(b *builder) {
 		c := b.created()
 		c.NotBefore += 1_000_000
-		b.op(history.Operation{Verb: history.Submit, Task: "a"}, func() { b.add("a", c) })
+		b.op(history.Operation{Verb: history.Submit, Task: "a", Delay: 1_000_000_000_000}, func() { b.add("a", c) })
 		b.command(history.RunNow, "a")
-	}, nil},
+	}, wallEnds},
 	{"merged from nowhere", "7 acknowledged", func(b *builder) {
 		b.submit("a")
 		b.add("a", &events.Merged{})

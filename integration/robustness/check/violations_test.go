@@ -260,6 +260,10 @@ var serving = []planted{
 	{"another outcome", "3 served", aTask, func(r *history.Run) { r.Served[0].Outcome = "=2" }},
 	{"another attempt", "3 served", aTask, func(r *history.Run) { r.Served[0].Attempt++ }},
 	{"another run", "3 served", aTask, func(r *history.Run) { r.Served[0].Runs++ }},
+	{"suspended", "3 served", aTask, func(r *history.Run) { r.Served[0].Whole, r.Served[0].Suspended = true, true }},
+	{"due", "3 served", aTask, func(r *history.Run) { r.Served[0].Whole, r.Served[0].Due = true, 1 }},
+	{"another number of failures", "3 served", aTask, func(r *history.Run) { r.Served[0].Whole, r.Served[0].Failures = true, 1 }},
+	{"another number of losses", "3 served", aTask, func(r *history.Run) { r.Served[0].Whole, r.Served[0].Lost = true, 1 }},
 	{"ahead of the journal", "3 served", aTask, func(r *history.Run) { r.Served[0].Seq++ }},
 	{"behind what has ended", "3 served", aTask, func(r *history.Run) { r.Served[0].Seq-- }},
 	{"not shown", "3 served", aTask, func(r *history.Run) { r.Served = nil }},
@@ -277,12 +281,16 @@ var serving = []planted{
 var remaining = []planted{
 	{"a lease", "13 clean", aTask, func(r *history.Run) { r.Remains.Leases = 1 }},
 	{"a key", "13 clean", aTask, func(r *history.Run) { r.Remains.Keys = []string{"mailbox/1"} }},
+	{"nobody looked", "13 clean", aTask, func(r *history.Run) { r.Remains.Checked = false }},
+	{"damage that the harness saw", "8 ended", aTask, func(r *history.Run) {
+		r.Damage = []history.Finding{{Invariant: check.Ended, Text: "a node does not come back"}}
+	}},
 	{"a goroutine", "13 clean", aTask, func(r *history.Run) { r.Remains.Others = []string{"a goroutine"} }},
 }
 
 // Every rule is broken once, and exactly the checker that it belongs to says so.
 func TestAll_FindsWhatIsPlanted(t *testing.T) {
-	for _, rows := range [][]planted{journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining} {
+	for _, rows := range [][]planted{times, journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining} {
 		for _, row := range rows {
 			t.Run(row.invariant+"/"+row.name, func(t *testing.T) {
 				b := newBuilder(t)
@@ -316,9 +324,9 @@ func TestAll_SaysWhatItCouldNotJudge(t *testing.T) {
 	}
 	late := b.join2("a", true)
 	late.Return += int64(time.Hour)
-	found := check.AllWithin(b.finish(), 50*time.Millisecond)
-	if len(found) != 1 || found[0].Invariant != "linear" || !strings.Contains(found[0].Text, "not judged") {
-		t.Errorf("found %v, want that it could not be judged", found)
+	j := check.JudgeWithin(b.finish(), 50*time.Millisecond)
+	if j.Verdict() != check.Rejected || len(j.Problems) != 1 || !strings.Contains(j.Problems[0], "not judged") {
+		t.Errorf("%+v, want that it could not be judged", j)
 	}
 }
 
@@ -332,7 +340,7 @@ func TestAll_JudgesManyWaitsAtOnce(t *testing.T) {
 	}
 	b.tell(history.Get, "a", "")
 	b.succeed("a")
-	if found := check.AllWithin(b.finish(), time.Second); len(found) != 0 {
-		t.Errorf("found %v", found)
+	if j := check.JudgeWithin(b.finish(), time.Second); j.Verdict() != check.Passed {
+		t.Errorf("%+v", j)
 	}
 }

@@ -18,22 +18,31 @@ type Run struct {
 	Keys       []KeyChange
 	Served     []Served // what the owners told of every task at the end, cluster/settings left out
 	Remains    Remains
+	Damage     []Finding
+}
+
+// Finding is what the harness itself saw the program fail at, and that no other part of the record shows.
+type Finding struct {
+	Invariant string // number and name, as package check has them
+	Text      string
 }
 
 // Info says which run it was and what it promised.
 type Info struct {
-	Kind     string // "real" or "simulated"
-	Seed     uint64
-	Command  string   // that repeats it
-	Versions []string // of the program and the servers
-	Shards   int
-	TTLMs    int64 // of sessions
-	BoundMs  int64 // within which every acknowledged task must end once the faults have healed
-	Healed   int64 // when the last fault had healed
-	End      int64
-	EndWall  int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
-	Trimmed  int      // entries that left etcd for the archive, where that is counted
-	Problems []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
+	Kind      string // "real" or "simulated"
+	Seed      uint64
+	Command   string   // that repeats it
+	Versions  []string // of the program and the servers
+	Shards    int
+	TTLMs     int64 // of sessions
+	BoundMs   int64 // within which every acknowledged task must end once the faults have healed
+	Healed    int64 // when the last fault had healed
+	End       int64
+	EndWall   int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
+	Trimmed   int      // entries that left etcd for the archive, where that is counted
+	Snapshots int      // that were published, or compared with the journal at the end, where that is counted
+	Planned   []string // kinds of faults that the run must have
+	Problems  []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
 }
 
 // Verb is what a client asked for.
@@ -61,6 +70,7 @@ const (
 	Refused Answer = "refused" // definitely not done: illegal in the task's state, or overload
 	Absent  Answer = "absent"  // the task does not exist
 	Unknown Answer = "unknown" // it may have been done, or be done later; Return is 0 then
+	Untold  Answer = "untold"  // of Wait: nothing, or no outcome, although its client lived and was patient; Return is 0 then
 )
 
 // Operation is one call of a client. A client makes one call at a time; after Unknown it goes on under another number.
@@ -104,6 +114,9 @@ type Fault struct {
 	From   int64
 	Until  int64
 	Proof  string // what shows that it bit; "" = nothing does
+
+	Round    int // of a real run: faults of one round were in force at a time; from 1
+	InFlight int // of a real run: acknowledged tasks that had not ended when it began
 }
 
 // Journals is what one etcd member tells.
@@ -117,6 +130,7 @@ type Record struct {
 	Number   uint64
 	Revision int64 // mod revision in etcd
 	Created  int64 // create revision in etcd; differs from Revision when the key was written twice. 0 = not known
+	At       int64 // when it was committed, by the clock of the run; 0 = not known
 	Data     []byte
 }
 
@@ -137,6 +151,12 @@ type Served struct {
 	Attempt uint32
 	Runs    uint32
 	Outcome string // as in Operation
+
+	Whole     bool // the rest is told, too
+	Suspended bool
+	Due       events.Millis
+	Failures  uint32 // of the run
+	Lost      uint32 // of the run
 }
 
 // Remains is what was left after every node and client had stopped.

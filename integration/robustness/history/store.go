@@ -22,13 +22,14 @@ const (
 // journalLine is the first line of a journal's file, and every other one.
 type journalLine struct {
 	Member string  `json:",omitempty"` // of the first line
+	Of     int     `json:",omitempty"` // of the first line: how many members there are
 	Shards int     `json:",omitempty"` // of the first line
 	Shard  int     `json:",omitempty"`
 	Record *Record `json:",omitempty"`
 }
 
 // Save writes the run into a folder, which it makes, as JSON: info.json and remains.json, and a line for each value in
-// operations.jsonl, executions.jsonl, faults.jsonl, keys.jsonl, served.jsonl and, for each member, entries-<n>.jsonl. What a
+// operations.jsonl, executions.jsonl, faults.jsonl, keys.jsonl, served.jsonl, damage.jsonl and, for each member, entries-<n>.jsonl. What a
 // run saved there before is replaced.
 func Save(dir string, r *Run) error {
 	if len(r.Members) > maxMembers {
@@ -43,7 +44,7 @@ func Save(dir string, r *Run) error {
 		}
 	}
 	for i := range r.Members {
-		if err := writeFile(journalFile(dir, i), r.Members[i].lines()); err != nil {
+		if err := writeFile(journalFile(dir, i), r.Members[i].lines(len(r.Members))); err != nil {
 			return err
 		}
 	}
@@ -53,6 +54,7 @@ func Save(dir string, r *Run) error {
 		writeFile(filepath.Join(dir, "faults.jsonl"), lines(r.Faults)),
 		writeFile(filepath.Join(dir, "keys.jsonl"), lines(r.Keys)),
 		writeFile(filepath.Join(dir, "served.jsonl"), lines(r.Served)),
+		writeFile(filepath.Join(dir, "damage.jsonl"), lines(r.Damage)),
 		writeFile(filepath.Join(dir, "remains.json"), lines([]Remains{r.Remains})),
 		writeFile(filepath.Join(dir, "info.json"), lines([]Info{r.Info})))
 }
@@ -73,9 +75,9 @@ func lines[T any](values []T) func(*json.Encoder) error {
 	}
 }
 
-func (j *Journals) lines() func(*json.Encoder) error {
+func (j *Journals) lines(members int) func(*json.Encoder) error {
 	return func(e *json.Encoder) error {
-		if err := e.Encode(journalLine{Member: j.Member, Shards: len(j.Entries)}); err != nil {
+		if err := e.Encode(journalLine{Member: j.Member, Of: members, Shards: len(j.Entries)}); err != nil {
 			return err
 		}
 		for shard := range j.Entries {
@@ -114,6 +116,7 @@ func Load(dir string) (*Run, error) {
 		readLines(filepath.Join(dir, "faults.jsonl"), &r.Faults),
 		readLines(filepath.Join(dir, "keys.jsonl"), &r.Keys),
 		readLines(filepath.Join(dir, "served.jsonl"), &r.Served),
+		readLines(filepath.Join(dir, "damage.jsonl"), &r.Damage),
 		readLines(filepath.Join(dir, "remains.json"), &remains))
 	if err != nil {
 		return nil, err
@@ -122,20 +125,30 @@ func Load(dir string) (*Run, error) {
 		return nil, fmt.Errorf("load a run: %d values in info.json and %d in remains.json, want one each", len(info), len(remains))
 	}
 	r.Info, r.Remains = info[0], remains[0]
+	r.Members, err = loadMembers(dir)
+	return r, err
+}
+
+// loadMembers reads the journals of as many members as the first file says.
+func loadMembers(dir string) (all []Journals, err error) {
+	members := 0
 	for i := 0; i < maxMembers; i++ {
-		j, err := loadJournals(journalFile(dir, i))
+		j, of, err := loadJournals(journalFile(dir, i))
 		if errors.Is(err, os.ErrNotExist) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		r.Members = append(r.Members, j)
+		all, members = append(all, j), of
 	}
-	return r, nil
+	if len(all) != members {
+		return nil, fmt.Errorf("load a run: the journals of %d members, want those of %d", len(all), members)
+	}
+	return all, nil
 }
 
-func loadJournals(path string) (j Journals, err error) {
+func loadJournals(path string) (j Journals, members int, err error) {
 	first := true
 	err = eachLine(path, func(line *journalLine) error {
 		switch {
@@ -144,7 +157,7 @@ func loadJournals(path string) (j Journals, err error) {
 				return fmt.Errorf("the first line names no member and %d shards", line.Shards)
 			}
 			first = false
-			j.Member, j.Entries = line.Member, make([][]Record, line.Shards)
+			members, j.Member, j.Entries = line.Of, line.Member, make([][]Record, line.Shards)
 			return nil
 		case line.Record == nil || line.Shard < 0 || line.Shard >= len(j.Entries):
 			return fmt.Errorf("no entry of one of %d shards", len(j.Entries))
@@ -155,7 +168,7 @@ func loadJournals(path string) (j Journals, err error) {
 	if err == nil && first {
 		err = fmt.Errorf("load a run: %s is empty", filepath.Base(path))
 	}
-	return j, err
+	return j, members, err
 }
 
 func readLines[T any](path string, into *[]T) error {

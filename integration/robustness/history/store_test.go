@@ -16,21 +16,22 @@ import (
 func sample() *history.Run {
 	return &history.Run{
 		Info: history.Info{Kind: "real", Seed: 1<<64 - 1, Command: "run --seed 1", Versions: []string{"etcd 3"}, Shards: 3, TTLMs: 3000,
-			BoundMs: 60_000, Healed: 7, End: 9, EndWall: 1_800_000_000_000, Problems: []string{"a fault did not bite"}},
+			BoundMs: 60_000, Healed: 7, End: 9, EndWall: 1_800_000_000_000, Problems: []string{"a fault did not bite"}, Planned: []string{"kill"}},
 		Operations: []history.Operation{
 			{Client: 1, Verb: history.Submit, Task: "a", Call: 1, Return: 2, Answer: history.OK, Joined: true, RunsAgain: true, Delay: 5, Request: "r-1"},
 			{Client: 2, Verb: history.Get, Task: "<b>\u2028", Call: 1, Answer: history.Unknown, Status: "SUCCESS", Attempt: 1, Outcome: "=1\n2", Error: "x"},
 		},
 		Executions: []history.Execution{{Task: "a", Node: "n-1", Token: events.Position{Shard: 2, Ref: events.RefOf(1<<44-1, 3)}, Attempt: 1,
 			Begin: 3, End: 4, Outcome: "!no", Final: true}},
-		Faults: []history.Fault{{Kind: "kill", Target: "n-1", From: 1, Until: 2, Proof: "signal: killed"}},
+		Faults: []history.Fault{{Kind: "kill", Target: "n-1", From: 1, Until: 2, Proof: "signal: killed", Round: 1, InFlight: 12}},
 		Members: []history.Journals{
-			{Member: "http://127.0.0.1/../x", Entries: [][]history.Record{nil, {{Number: 1, Revision: 5, Created: 5, Data: []byte{0, 255, '\n'}}, {Number: 2, Revision: 6}}, nil}},
+			{Member: "http://127.0.0.1/../x", Entries: [][]history.Record{nil, {{Number: 1, Revision: 5, Created: 5, At: 4, Data: []byte{0, 255, '\n'}}, {Number: 2, Revision: 6}}, nil}},
 			{Member: "", Entries: [][]history.Record{}},
 		},
 		Keys:    []history.KeyChange{{Revision: 1, Node: "n-1"}, {Revision: 2, Shard: 1, Owner: "n-1"}, {Revision: 3, Node: "n-1", Deleted: true}},
-		Served:  []history.Served{{Task: "a", Status: "SUCCESS", Seq: 3, Attempt: 1, Runs: 1, Outcome: "=1"}},
+		Served:  []history.Served{{Task: "a", Status: "SUCCESS", Seq: 3, Attempt: 1, Runs: 1, Outcome: "=1", Whole: true, Suspended: true, Due: 3, Failures: 4, Lost: 5}},
 		Remains: history.Remains{Checked: true, Leases: 1, Keys: []string{"mailbox/1"}, Others: []string{"a goroutine"}},
+		Damage:  []history.Finding{{Invariant: "8 ended", Text: "a node does not come back"}},
 	}
 }
 
@@ -92,6 +93,13 @@ func TestLoad_RefusesWhatSaveDoesNotWrite(t *testing.T) {
 		if _, err := history.Load(dir); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want an error with %q", row.name, err, row.want)
 		}
+	}
+	dir := t.TempDir()
+	if err := errors.Join(history.Save(dir, sample()), os.Remove(filepath.Join(dir, "entries-1.jsonl"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := history.Load(dir); err == nil || !strings.Contains(err.Error(), "1 members, want those of 2") {
+		t.Errorf("without the journals of a member: %v", err)
 	}
 	if _, err := history.Load(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder: %v, want os.ErrNotExist", err)

@@ -57,16 +57,12 @@ type conn struct {
 	lost      bool   // what it carries vanishes, without either end being told
 }
 
-// New makes a link on a loopback port that the system picks.
-func New() (*Link, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
-	}
+// New makes a link that begins where the listener listens. Close closes it.
+func New(listener net.Listener) *Link {
 	l := &Link{Address: listener.Addr().String(), listener: listener, changed: make(chan struct{}),
 		conditions: map[string][2]Condition{}, conns: map[*conn]struct{}{}}
 	l.running.Go(l.serve)
-	return l, nil
+	return l
 }
 
 // Lead closes all connections, and carries new ones to the address from now on; "" refuses them.

@@ -15,14 +15,7 @@ const moment = 200 * time.Millisecond
 // open returns the two ends of a connection through a link.
 func open(t *testing.T) (l *link.Link, near, far net.Conn) {
 	t.Helper()
-	l, err := link.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, listener := link.New(listen(t)), listen(t)
 	t.Cleanup(func() {
 		_ = listener.Close()
 		if err := l.Close(); err != nil {
@@ -34,6 +27,15 @@ func open(t *testing.T) (l *link.Link, near, far net.Conn) {
 	send(t, near, "hello") // the far end may be open before the link knows of it
 	passes(t, far, "hello", true)
 	return l, near, far
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func connect(t *testing.T, l *link.Link, listener net.Listener) (near, far net.Conn) {

@@ -48,7 +48,7 @@ func run(t *testing.T) *history.Run {
 func write(t *testing.T, r *history.Run, found []check.Violation) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.Write(&out, r, found); err != nil {
+	if err := report.Write(&out, r, &check.Judgement{Violations: found, Problems: r.Info.Problems}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -120,40 +120,6 @@ func TestWrite_ShowsARunWithoutAnything(t *testing.T) {
 	}
 }
 
-func TestVerdict_IsTheWorst(t *testing.T) {
-	good, rejected := run(t), run(t)
-	rejected.Info.Problems = []string{"no fault bit"}
-	for _, row := range []struct {
-		run   *history.Run
-		found []check.Violation
-		want  string
-	}{{good, nil, "passed"}, {rejected, nil, "rejected"}, {good, violations, "violated"}, {rejected, violations, "violated"}} {
-		if got := report.Verdict(row.run, row.found); got != row.want {
-			t.Errorf("%s, want %s", got, row.want)
-		}
-	}
-}
-
-func TestSummary_CountsAndListsEachOnALine(t *testing.T) {
-	r := run(t)
-	r.Info.Problems = []string{"no\nfault"}
-	var out bytes.Buffer
-	if err := report.Summary(&out, r, append(violations, make([]check.Violation, 100)...)); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"VIOLATED simulated, seed 4711, 3s", `problem "no\nfault"`, "operations 3", "tasks 2", "executions 1", "entries 2",
-		"submit 1 ok 0 refused 0 absent 0 unknown", "wait 0 ok 0 refused 0 absent 1 unknown", `fault "freeze" 2 1 without proof`,
-		"violations 102", "shard 0, entry 1, task plain", "repeat replay 4711"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the summary lacks %q:\n%s", want, out.String())
-		}
-	}
-	if n := strings.Count(out.String(), "\n"); n > 60 {
-		t.Errorf("%d lines", n)
-	}
-}
-
 type fullDisk struct{}
 
 var errFull = errors.New("disk is full")
@@ -161,10 +127,7 @@ var errFull = errors.New("disk is full")
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWrite_ReportsAWriterThatFails(t *testing.T) {
-	if err := report.Write(fullDisk{}, run(t), nil); !errors.Is(err, errFull) {
+	if err := report.Write(fullDisk{}, run(t), new(check.Judgement)); !errors.Is(err, errFull) {
 		t.Errorf("page: %v", err)
-	}
-	if err := report.Summary(fullDisk{}, run(t), nil); !errors.Is(err, errFull) {
-		t.Errorf("summary: %v", err)
 	}
 }

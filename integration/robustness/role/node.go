@@ -11,6 +11,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
 	"taskledger/engine"
@@ -39,6 +40,8 @@ type node struct {
 	bus    *restlessBus
 	offset atomic.Int64 // of its wall clock, nanoseconds
 	asked  atomic.Int64 // times that a wall clock with an offset was read
+	losing bool         // writes are lost
+	before int64        // answers of etcd that had been lost when that began
 	close  []func() error
 
 	stopSubmit context.CancelFunc
@@ -48,10 +51,12 @@ type node struct {
 func (p *process) node() (err error) {
 	n := &node{process: p, stopSubmit: func() {}}
 	n.log = slog.New(&traffic.Sessions{Handler: slog.NewTextHandler(os.Stderr, nil), Joined: func(id string) { p.say(Word{Session: id}) }})
+	before := goleak.IgnoreCurrent()
 	defer func() {
 		for i := len(n.close) - 1; i >= 0; i-- {
 			err = errors.Join(err, n.close[i]())
 		}
+		err = errors.Join(err, leaked(before))
 	}()
 	if err := n.open(); err != nil {
 		return err
@@ -59,12 +64,30 @@ func (p *process) node() (err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- n.engine.Run(ctx) }()
+	go func() {
+		err := n.engine.Run(ctx)
+		if ctx.Err() == nil {
+			n.say(Word{Died: fmt.Sprintf("ended by itself: %v", err)})
+		}
+		ended <- err
+	}()
 	go n.tellReady(ctx)
 	err = n.obey(n.carryOut)
 	n.submitOff()
 	stop()
 	return errors.Join(err, <-ended)
+}
+
+// leakPatience is how long goroutines may take to end that end on their own time: those of connections.
+const leakPatience = 5 * time.Second
+
+// leaked looks for goroutines that were not there before.
+func leaked(before goleak.Option) (err error) {
+	for until := time.Now().Add(leakPatience); ; {
+		if err = goleak.Find(before); err == nil || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 func (n *node) tellReady(ctx context.Context) {
@@ -115,20 +138,23 @@ func (n *node) now() time.Time {
 	return time.Now().Add(offset)
 }
 
-// carryOut returns, as Count: how often the wrong clock was read, how many answers of etcd were lost, how many messages were
-// doubled or delayed, or how many forged ones were dropped.
+// carryOut returns, as Count, what was felt since the fault was switched on: how often the wrong clock was read, how many
+// answers of etcd were lost, how many messages were doubled or delayed. For Order.Count it is how many forged messages were
+// dropped in all.
 func (n *node) carryOut(o Order) (int64, error) {
 	switch {
 	case o.Clock != nil:
+		if *o.Clock != 0 {
+			n.asked.Store(0)
+		}
 		n.offset.Store(int64(*o.Clock))
 		return n.asked.Load(), nil
 	case o.Writes != nil && n.writes != nil:
-		n.writes.Switch(*o.Writes)
-		if *o.Writes {
-			return 0, nil
-		}
-		return n.writes.Settle(), nil
+		return n.loseWrites(*o.Writes), nil
 	case o.Bus != nil:
+		if *o.Bus {
+			n.bus.restless.Store(0)
+		}
 		n.bus.on.Store(*o.Bus)
 		return n.bus.restless.Load(), nil
 	case o.Count:
@@ -143,6 +169,19 @@ func (n *node) carryOut(o Order) (int64, error) {
 	return 0, errors.New("order does not suit the role")
 }
 
+// loseWrites returns how many answers were lost since it was on.
+func (n *node) loseWrites(on bool) (lost int64) {
+	if on && !n.losing {
+		n.before = n.writes.Settle()
+	}
+	n.losing = on
+	n.writes.Switch(on)
+	if on {
+		return 0
+	}
+	return n.writes.Settle() - n.before
+}
+
 func (n *node) submitOn() {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stopSubmit = stop
@@ -155,9 +194,12 @@ func (n *node) submitOff() {
 	n.submitting.Wait()
 }
 
+// Source names the source of what a process of a node submits.
+func Source(name string, pid int) string { return fmt.Sprintf("%s-%d", name, pid) }
+
 // submit submits unique tasks until ctx ends.
 func (n *node) submit(ctx context.Context) {
-	source := traffic.NewSource(fmt.Sprintf("%s-%d", n.Name, os.Getpid()), n.Seed)
+	source := traffic.NewSource(Source(n.Name, os.Getpid()), n.Seed)
 	for number := 1; ; number++ {
 		select {
 		case <-ctx.Done():

@@ -71,11 +71,12 @@ type Word struct {
 	ID      string `json:",omitempty"` // of a member of etcd
 
 	Session string          `json:",omitempty"` // the node has begun one
+	Died    string          `json:",omitempty"` // why a node ended that was not told to
 	Report  *traffic.Report `json:",omitempty"`
 	Call    *Call           `json:",omitempty"`
 
 	Answers int    `json:",omitempty"` // number of the Order
-	Count   int64  `json:",omitempty"` // of what the order is about: see the kinds of faults
+	Count   int64  `json:",omitempty"` // how often what was ordered was felt since it was; of Order.Count: of what the role says
 	Err     string `json:",omitempty"`
 }
 
@@ -92,6 +93,9 @@ type process struct {
 	out *json.Encoder
 }
 
+// ExitFailed is what a process ends with that says, in its log, what failed: unlike one that crashed.
+const ExitFailed = 1
+
 // Run takes on the role that this process was given; false when it has none.
 func Run() (had bool, code int) {
 	text := os.Getenv(Variable)
@@ -105,7 +109,7 @@ func Run() (had bool, code int) {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, p.Name, err)
-		return true, 1
+		return true, ExitFailed
 	}
 	return true, 0
 }

@@ -3,8 +3,6 @@ package traffic
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"taskledger/engine"
@@ -19,6 +17,7 @@ type Request struct {
 	Verb   history.Verb
 	Task   string // "" = drawn by the client
 	Again  bool   // of Submit: a final record gets a further run
+	Named  bool   // of Submit: with a request id, that of its history.Operation
 	Params Params
 	Delay  time.Duration
 }
@@ -40,22 +39,11 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 	case history.Get:
 		var t projection.Task
 		if t, err = c.GetLinear(ctx, id); err == nil {
-			op.Status, op.Attempt, op.Outcome = t.Status.String(), t.Attempt, OutcomeOf(&t)
+			op.Status, op.Attempt = t.Status.String(), t.Attempt
+			op.Outcome, err = OutcomeOf(&t)
 		}
-	case history.Cancel:
-		err = c.Cancel(ctx, id, "")
-	case history.Retry:
-		err = c.Retry(ctx, id)
-	case history.RunNow:
-		err = c.RunNow(ctx, id)
-	case history.Delete:
-		err = c.Delete(ctx, id)
-	case history.Suspend:
-		err = c.Suspend(ctx, id)
-	case history.Resume:
-		err = c.Resume(ctx, id)
 	default:
-		panic("unknown verb " + r.Verb)
+		err = Operate(ctx, c, r.Verb, id)
 	}
 	Settle(op, err, begin)
 	return f
@@ -70,7 +58,7 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 	if r.Again {
 		b.ID_ = again
 	}
-	o := engine.SubmitOptions{ID: events.TaskID(r.Task)}
+	o := engine.SubmitOptions{ID: events.TaskID(r.Task), RequestID: op.Request}
 	if r.Delay > 0 {
 		o.NotBefore = time.Now().Add(r.Delay)
 	}
@@ -82,54 +70,17 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 // Wait waits for the outcome of a future. A task that failed is no error.
 func Wait(ctx context.Context, f *engine.Future, op *history.Operation) error {
 	defer f.Close()
-	result, err := f.Wait(ctx)
-	var failure *engine.TaskError
-	switch {
-	case err == nil:
-		op.Outcome = "=" + string(result)
-	case errors.As(err, &failure):
-		op.Outcome, err = "!"+failure.Code, nil
-	}
+	outcome, err := Outcome(f.Wait(ctx))
+	op.Outcome = outcome
 	return err
 }
 
 // Settle records when and how an operation ended.
 func Settle(op *history.Operation, err error, begin int64) {
-	if op.Answer = answer(err); op.Answer != history.Unknown {
+	if op.Answer = Answer(err); op.Answer != history.Unknown {
 		op.Return = clock.Now() - begin
 	}
 	if err != nil {
 		op.Error = err.Error()
 	}
-}
-
-func answer(err error) history.Answer {
-	var state *engine.StateError
-	var overload *engine.OverloadError
-	switch {
-	case err == nil:
-		return history.OK
-	case errors.Is(err, engine.ErrUnknown):
-		return history.Unknown
-	case errors.Is(err, engine.ErrNotFound):
-		return history.Absent
-	case errors.As(err, &state), errors.As(err, &overload), errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
-		return history.Refused
-	}
-	return history.Unknown
-}
-
-// OutcomeOf is the outcome of the last run of a task, as history.Operation has it; "" while it has none.
-func OutcomeOf(t *projection.Task) string {
-	switch t.Status {
-	case projection.Success:
-		text, err := t.Result.JSON()
-		if err != nil {
-			return fmt.Sprintf("=%v", err)
-		}
-		return "=" + string(text)
-	case projection.Failure:
-		return "!" + t.Error.Code
-	}
-	return ""
 }

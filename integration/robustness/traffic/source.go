@@ -3,6 +3,7 @@ package traffic
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"taskledger/integration/robustness/history"
@@ -18,6 +19,8 @@ const (
 
 // Source draws requests. Sources of one run share deterministic ids. It must not be used concurrently.
 type Source struct {
+	Pad int // bytes that each submit carries, so that journals grow
+
 	name      string // part of its tasks' ids
 	random    *rand.Rand
 	made      int
@@ -83,6 +86,7 @@ func (s *Source) unique() Request {
 func (s *Source) shared() Request {
 	k := s.made/sharedFor*sharedTasks + s.random.IntN(sharedTasks)
 	r := Request{Verb: history.Submit, Task: fmt.Sprint("shared-", k), Again: k%2 == 0, Params: s.params()}
+	r.Named = r.Again && s.random.IntN(2) == 0
 	s.remember(r.Task)
 	return r
 }
@@ -95,7 +99,7 @@ func (s *Source) remember(id string) {
 }
 
 func (s *Source) params() Params {
-	p := Params{Millis: 1 + s.random.IntN(60)}
+	p := Params{Millis: 1 + s.random.IntN(60), Pad: strings.Repeat("x", s.Pad)}
 	switch k := s.random.IntN(100); {
 	case k < 14: // longer than any session's time to live
 		p.Millis = 3500 + s.random.IntN(2500)

@@ -36,6 +36,7 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 	for name, is := range map[string]func(traffic.Request) bool{
 		"drawn id":  func(r traffic.Request) bool { return submitted(r) && r.Task == "" },
 		"delayed":   func(r traffic.Request) bool { return submitted(r) && r.Delay > 0 },
+		"named":     func(r traffic.Request) bool { return submitted(r) && r.Named },
 		"run again": func(r traffic.Request) bool { return submitted(r) && r.Again },
 		"failing":   func(r traffic.Request) bool { return submitted(r) && r.Params.Fails > 0 },
 		"repeated":  func(r traffic.Request) bool { return submitted(r) && r.Params.Repeats > 0 },

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"taskledger/engine"
@@ -19,6 +18,8 @@ type Params struct {
 	Millis  int // how long an attempt works
 	Fails   int `json:",omitempty"` // attempts of a run that fail first
 	Repeats int `json:",omitempty"` // attempts of the life after which a success asks for no further run
+
+	Pad string `json:",omitempty"` // means nothing: it makes journals grow
 }
 
 // The behaviors differ in what a submit does that meets a final record.
@@ -74,7 +75,7 @@ func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 
 // Run implements engine.Behavior.
 func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
-	x := history.Execution{Task: string(a.Task), Node: sessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
+	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
 		Begin: clock.Now() - w.Begin}
 	w.Report(Report{Execution: x, Goes: true})
 	out, told := attempt(ctx, a)
@@ -118,46 +119,4 @@ func outcomeText(out engine.Outcome) string {
 		return "!" + out.Err.Code
 	}
 	return "=" + string(out.Result)
-}
-
-type sessionKey struct{}
-
-// sessionOf asks the logger of an attempt for the session that runs it.
-func sessionOf(ctx context.Context, log *slog.Logger) (id string) {
-	log.InfoContext(context.WithValue(ctx, sessionKey{}, &id), "which session")
-	return id
-}
-
-// Sessions is a log handler that knows the session of a node, and tells Joined of every new one.
-type Sessions struct {
-	slog.Handler
-	Joined func(id string)
-
-	id string
-}
-
-// WithAttrs implements slog.Handler: the node gives its logger the id of each session.
-func (s *Sessions) WithAttrs(attrs []slog.Attr) slog.Handler {
-	with := &Sessions{s.Handler.WithAttrs(attrs), s.Joined, s.id}
-	for _, a := range attrs {
-		if a.Key == "node" {
-			with.id = a.Value.String()
-			s.Joined(with.id)
-		}
-	}
-	return with
-}
-
-// WithGroup implements slog.Handler.
-func (s *Sessions) WithGroup(name string) slog.Handler {
-	return &Sessions{s.Handler.WithGroup(name), s.Joined, s.id}
-}
-
-// Handle implements slog.Handler.
-func (s *Sessions) Handle(ctx context.Context, r slog.Record) error {
-	if id, asked := ctx.Value(sessionKey{}).(*string); asked {
-		*id = s.id
-		return nil
-	}
-	return s.Handler.Handle(ctx, r)
 }

@@ -1,0 +1,76 @@
+package check
+
+import (
+	"strings"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+// delaySlack is how far the moments of a client, a function and an owner that concern one wait may be apart.
+const delaySlack = time.Second
+
+// stepped reports whether a wall clock was wrong: then times of several processes do not compare.
+func (c *checker) stepped() bool {
+	for _, f := range c.run.Faults {
+		if strings.Contains(f.Kind, "clock") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkDelays holds that a submitted task waits as long as its submit asked for, and a failed one at most as long as its
+// policy says.
+func (c *checker) checkDelays() {
+	if c.stepped() {
+		return
+	}
+	for _, t := range c.sorted() {
+		if !t.known() {
+			continue
+		}
+		for i := range t.steps {
+			if t.steps[i].ev == nil {
+				continue
+			}
+			switch b := t.steps[i].ev.Body.(type) {
+			case *events.Created:
+				c.checkDelay(t, &t.steps[i], b)
+			case *events.Failed:
+				if limit := t.steps[i].state.policy.Backoff.Max + delaySlack; b.Next != 0 && b.Next > t.steps[i].ev.At.Add(limit) {
+					c.accuse(ended, t, t.steps[i].entry, "tries again %d ms after a failure, its policy allows %s", b.Next-t.steps[i].ev.At, t.steps[i].state.policy.Backoff.Max)
+				}
+			}
+		}
+	}
+}
+
+// checkDelay compares the time of a task with the submits that may have made it.
+func (c *checker) checkDelay(t *task, s *step, b *events.Created) {
+	var longest time.Duration
+	var submits []*history.Operation
+	for _, o := range t.operations {
+		if o.Verb == history.Submit && (o.Answer == history.OK || o.Answer == history.Unknown) {
+			longest = max(longest, time.Duration(o.Delay))
+			submits = append(submits, o)
+		}
+	}
+	if len(submits) == 0 { // nobody has recorded who made it
+		return
+	}
+	if b.NotBefore > s.ev.At.Add(longest+delaySlack) {
+		c.accuse(ended, t, s.entry, "due %d ms after it was made, its submits asked for %s at most", b.NotBefore-s.ev.At, longest)
+	}
+	if o := submits[0]; len(submits) == 1 && o.Delay > 0 && c.run.Info.EndWall != 0 {
+		if least := c.wall(o.Call).Add(time.Duration(o.Delay) - delaySlack/10); b.NotBefore < least {
+			c.accuse(once, t, s.entry, "due %d ms before the time that its submit asked for", least-b.NotBefore)
+		}
+	}
+}
+
+// wall is a time of the run by the wall clock; Info.EndWall must be known.
+func (c *checker) wall(at int64) events.Millis {
+	return events.Millis(c.run.Info.EndWall - (c.run.Info.End-at)/int64(time.Millisecond))
+}

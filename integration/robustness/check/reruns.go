@@ -1,0 +1,52 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+const (
+	// RerunPromise is within what, beside the time to live of its session, the tasks of a node that was killed run again.
+	RerunPromise = time.Second
+	// rerunSlack is what a busy machine gets on top of it: etcd looks for leases that have ended twice a second, and a dozen
+	// processes share two processors.
+	rerunSlack = 3 * time.Second
+)
+
+// checkReruns holds that what ran on a node that was killed ran again in time, where no other fault was near: another one
+// may keep the cluster from noticing. Tasks that somebody wanted to stop are left out.
+func (c *checker) checkReruns() {
+	ttl := time.Duration(c.run.Info.TTLMs) * time.Millisecond
+	limit := ttl + RerunPromise + rerunSlack
+	for i := range c.run.Faults {
+		kill := &c.run.Faults[i]
+		if kill.Kind != history.KillKind || !c.run.Alone(kill, kill.From-int64(ttl), kill.From+int64(limit)) {
+			continue
+		}
+		for _, again := range c.run.Reruns(kill) {
+			t := c.task(again.Task)
+			switch took := time.Duration(again.Next - kill.From); {
+			case !t.known() || t.mayStop() || t.gaveOut():
+			case again.Next == 0:
+				c.accuse(ended, t, 0, "it ran on %s, which was killed, and never ran again", kill.Target)
+			case took > limit:
+				c.accuse(ended, t, 0, "it ran on %s, which was killed, and ran again after %s, later than %s", kill.Target, took, limit)
+			}
+		}
+	}
+}
+
+// gaveOut reports whether a run of the task ended because it was lost too often: its policy allows no further attempt.
+func (t *task) gaveOut() bool {
+	return slices.ContainsFunc(t.steps, func(s step) bool { return s.state.outcome == "!"+events.CodeLost })
+}
+
+// mayStop reports whether a client wanted the task not to run.
+func (t *task) mayStop() bool {
+	return slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
+		return o.Answer != history.Refused && (o.Verb == history.Cancel || o.Verb == history.Suspend || o.Verb == history.Delete)
+	})
+}

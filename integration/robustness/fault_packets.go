@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/namespace"
+)
+
+// losePackets has the kernel lose what a node sends on links of its, or what it is sent: connections go on, and nobody is
+// told. What was sent meanwhile is sent again by TCP, later and later.
+func losePackets(to reach, ways []link.Direction) func(context.Context, *run, disturbance) (string, string, error) {
+	return func(ctx context.Context, _ *run, d disturbance) (target, proof string, err error) {
+		ports, err := portsOf(to(d.node.links))
+		if err != nil {
+			return d.node.Name, "", err
+		}
+		var requests, replies []uint16
+		if slices.Contains(ways, link.Forth) {
+			requests = ports
+		}
+		if slices.Contains(ways, link.Back) {
+			replies = ports
+		}
+		lost, err := d.node.in.Lose(requests, replies, func() { sleep(ctx, d.duration) })
+		if lost.To+lost.From > 0 {
+			proof = fmt.Sprintf("the kernel dropped %d packets to servers and %d from them", lost.To, lost.From)
+		}
+		return d.node.Name, proof, err
+	}
+}
+
+// cutters says what cuts links on this machine.
+func cutters() string {
+	if namespace.Cannot() != nil {
+		return "proxies alone"
+	}
+	return "the kernel, in network namespaces (packets-lost-*), and proxies (the others)"
+}
+
+// portsOf returns where links begin.
+func portsOf(all []*link.Link) (ports []uint16, err error) {
+	for _, l := range all {
+		address, err := netip.ParseAddrPort(l.Address)
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, address.Port())
+	}
+	return ports, nil
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Namespace is of Linux alone.
+type Namespace struct{}
+
+// New fails.
+func New() (*Namespace, error) {
+	return nil, fmt.Errorf("network namespaces on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// Do runs f.
+func (n *Namespace) Do(f func() error) error { return f() }
+
+// Lose runs f and loses nothing.
+func (n *Namespace) Lose(_, _ []uint16, f func()) (Lost, error) {
+	f()
+	return Lost{}, errors.ErrUnsupported
+}
+
+// Close does nothing.
+func (n *Namespace) Close() error { return nil }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/role"
+)
+
+// journalOf is that of a task that a sender submitted.
+func journalOf(t *testing.T, task, sender string) *history.Run {
+	t.Helper()
+	policy, err := events.Policy{}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b events.Builder
+	b.Reset(events.Entry{Number: 1, Epoch: 1, Owner: "n-1", Time: 1_800_000_000_000})
+	b.AddOrigin(events.Origin{Sender: "other", Number: 1})
+	origin := b.AddOrigin(events.Origin{Sender: sender, Number: 1})
+	b.Add(events.Event{Task: events.TaskID(task), Seq: 1, Origin: origin, Body: &events.Created{Behavior: "work", Policy: policy, NotBefore: 1_800_000_000_000}})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &history.Run{Members: []history.Journals{{Entries: [][]history.Record{{{Number: 1, Data: data}}}}}}
+}
+
+// Only the mail of who could not clean up may remain.
+func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
+	h := journalOf(t, role.Source("node1", 123)+"-1", "sender-1")
+	letter := []byte{0x92, 1, 0xc4, 1, 'x'}
+	for _, row := range []struct {
+		killed []string
+		path   string
+		want   bool
+	}{
+		{nil, "meta", true},
+		{nil, "owner/1", true},
+		{nil, "node/n-1", false},
+		{nil, "mailbox/1/sender-1/0", false},
+		{nil, "answer/sender-1/1/0", false},
+		{nil, "stray", false},
+		{[]string{"node1-123"}, "mailbox/1/sender-1/0", true},
+		{[]string{"node1-123"}, "answer/sender-1/1/0", true},
+		{[]string{"node1-123"}, "node/n-1", false},
+		{[]string{"node1-123"}, "mailbox/1/sender-2/0", false},
+		{[]string{"node1-123"}, "answer/sender-2/1/0", false},
+		{[]string{"node1-12"}, "mailbox/1/sender-2/0", true}, // it never submitted: nobody knows who it was
+	} {
+		r := &run{killed: row.killed}
+		key, err := history.KeyOf(row.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.senders(h).remain(key, letter); got != row.want {
+			t.Errorf("killed %v: %s may remain: %t, want %t", row.killed, row.path, got, row.want)
+		}
+	}
+}
+
+func TestReadLogs_FindsWhatProcessesSurvive(t *testing.T) {
+	for _, a := range alarms {
+		r := &run{cluster: &cluster{dir: t.TempDir()}}
+		for name, text := range map[string]string{"node1.log": "all is well", "node2.log": "ERROR " + a.text + " shard=1", "etcd1.log": a.text} {
+			if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.readLogs(); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.damage) != 1 || r.damage[0].Invariant != a.invariant || !strings.Contains(r.damage[0].Text, "1 times in node*.log") {
+			t.Errorf("%q: %+v", a.text, r.damage)
+		}
+	}
+}
+
+// What the harness sees goes into the record, whatever else goes wrong.
+func TestDamage_IsAViolation(t *testing.T) {
+	r := &run{}
+	r.broken(check.Ended, "task %s has not ended", "a")
+	h := &history.Run{Info: history.Info{Kind: "real", Problems: []string{"etcd takes no writes"}}, Damage: r.damage}
+	if j := check.Judge(h); j.Verdict() != check.Violated || j.Violations[0].Text != "task a has not ended" {
+		t.Errorf("%+v", j)
+	}
+}

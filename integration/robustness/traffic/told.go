@@ -1,0 +1,72 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/projection"
+)
+
+// Answer is what a call that ended with err was told. Whoever did not live to hear it knows nothing: history.Unknown.
+func Answer(err error) history.Answer {
+	var state *engine.StateError
+	var invalid *engine.InvalidError
+	var overload *engine.OverloadError
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, engine.ErrUnknown):
+		return history.Unknown
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotKept):
+		return history.Absent
+	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload),
+		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
+		return history.Refused
+	}
+	return history.Unknown
+}
+
+// Outcome is the outcome that Future.Wait returned. That of a task that failed is no error.
+func Outcome(result []byte, err error) (string, error) {
+	if failure, ok := errors.AsType[*engine.TaskError](err); ok {
+		return "!" + failure.Code, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return "=" + string(result), nil
+}
+
+// OutcomeOf is the outcome of the last run of a task that has ended; "" while none has, or one has begun since.
+func OutcomeOf(t *projection.Task) (string, error) {
+	switch {
+	case t.Status == projection.Success:
+		text, err := t.Result.JSON()
+		return "=" + string(text), err
+	case t.Status == projection.Failure && t.RunEnded:
+		return "!" + t.Error.Code, nil
+	}
+	return "", nil
+}
+
+// Operate makes a call that changes a task: one of Cancel, Retry, RunNow, Delete, Suspend and Resume.
+func Operate(ctx context.Context, c *engine.Client, v history.Verb, id events.TaskID) error {
+	switch v {
+	case history.Cancel:
+		return c.Cancel(ctx, id, "")
+	case history.Retry:
+		return c.Retry(ctx, id)
+	case history.RunNow:
+		return c.RunNow(ctx, id)
+	case history.Delete:
+		return c.Delete(ctx, id)
+	case history.Suspend:
+		return c.Suspend(ctx, id)
+	case history.Resume:
+		return c.Resume(ctx, id)
+	}
+	panic("no command: " + v)
+}

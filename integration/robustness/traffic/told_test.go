@@ -1,0 +1,67 @@
+package traffic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/projection"
+)
+
+func TestAnswer_TellsDoneFromUnknown(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want history.Answer
+	}{
+		{nil, history.OK},
+		{engine.ErrNotFound, history.Absent},
+		{engine.ErrNotKept, history.Absent},
+		{&engine.StateError{}, history.Refused},
+		{&engine.InvalidError{}, history.Refused},
+		{&engine.OverloadError{}, history.Refused},
+		{engine.ErrUnavailable, history.Refused},
+		{engine.ErrClosed, history.Refused},
+		{engine.ErrUnknown, history.Unknown},
+		{fmt.Errorf("%w: %w", engine.ErrUnknown, engine.ErrClosed), history.Unknown},
+		{context.DeadlineExceeded, history.Unknown},
+		{errors.New("anything"), history.Unknown},
+	} {
+		if row.err != nil {
+			row.err = fmt.Errorf("task a: %w", row.err)
+		}
+		if got := traffic.Answer(row.err); got != row.want {
+			t.Errorf("%v: %s, want %s", row.err, got, row.want)
+		}
+	}
+}
+
+func TestOutcome_IsThatOfTheRun(t *testing.T) {
+	if o, err := traffic.Outcome([]byte("1"), nil); o != "=1" || err != nil {
+		t.Errorf("success: %q, %v", o, err)
+	}
+	if o, err := traffic.Outcome(nil, &engine.TaskError{Code: "no"}); o != "!no" || err != nil {
+		t.Errorf("failure: %q, %v", o, err)
+	}
+	if o, err := traffic.Outcome(nil, context.Canceled); o != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("nothing: %q, %v", o, err)
+	}
+	failed := &events.Error{Code: "no"}
+	for _, row := range []struct {
+		task projection.Task
+		want string
+	}{
+		{projection.Task{Status: projection.Running}, ""},
+		{projection.Task{Status: projection.Success, Result: events.JSON([]byte("1"))}, "=1"},
+		{projection.Task{Status: projection.Failure, Error: failed, RunEnded: true}, "!no"},
+		{projection.Task{Status: projection.Failure, Error: failed}, ""},
+	} {
+		if o, err := traffic.OutcomeOf(&row.task); o != row.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", row.task.Status, o, err, row.want)
+		}
+	}
+}
