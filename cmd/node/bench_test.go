@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"runtime"
 	"testing"
 )
 
@@ -52,6 +53,9 @@ func TestBenchOverload_CountsEverySubmit(t *testing.T) {
 		if got[name] <= 0 {
 			t.Errorf("%s is %v", name, got[name])
 		}
+	}
+	if apart := got["node_processors"] > 0 && got["generator_processors"] > 0; apart != (runtime.GOOS == "linux" && runtime.NumCPU() > 1) {
+		t.Errorf("node and generator have processors of their own: %v", apart)
 	}
 	if got["sent"] != got["accepted"]+got["refused"]+got["timed_out"]+got["failed"] || got["failed"]+got["sessions_lost"] > 0 {
 		t.Errorf("printed %s", out)

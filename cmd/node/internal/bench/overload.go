@@ -38,7 +38,7 @@ type OverloadConfig struct {
 }
 
 // OverloadResult is what became of twice the load that a node can take. Rates are per second. The generator is a process of
-// its own, on the same machine.
+// its own, on the same machine, with half of the processors.
 type OverloadResult struct {
 	PeakPerS      float64 `json:"peak_per_s"`
 	OfferedPerS   float64 `json:"offered_per_s"` // what the open loop should submit
@@ -63,6 +63,8 @@ type OverloadResult struct {
 	NodeCPU       float64 `json:"node_cpu"` // the same in the open loop
 	GenCPU        float64 `json:"generator_cpu"`
 	NodeUsPerTask float64 `json:"node_us_per_task"`
+	NodeProcs     int     `json:"node_processors"` // that node, etcd and NATS have to themselves; 0 = all are shared
+	GenProcs      int     `json:"generator_processors"`
 }
 
 // Overload finds the peak of a node by a closed loop and offers it twice as much by an open one.
@@ -91,11 +93,21 @@ func Overload(ctx context.Context, cfg OverloadConfig) (r OverloadResult, err er
 	if err != nil {
 		return r, err
 	}
-	g, err := startGenerator(cfg.Generator, generatorConfig{Etcd: s.embedded.EtcdEndpoint(), NATS: s.embedded.NATSURL()})
+	var g *generator
+	var whole func() error
+	r.NodeProcs, r.GenProcs, whole, err = apart(func() (err error) {
+		g, err = startGenerator(cfg.Generator, generatorConfig{Etcd: s.embedded.EtcdEndpoint(), NATS: s.embedded.NATSURL()})
+		return err
+	})
+	if g != nil {
+		defer func() { err = errors.Join(err, g.close()) }()
+	}
+	if whole != nil {
+		defer func() { err = errors.Join(err, whole()) }()
+	}
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
 	o := &overload{generator: g, done: &done, result: &r}
 	if err := o.measure(cfg); err != nil {
 		return r, err
