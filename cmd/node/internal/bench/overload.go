@@ -346,32 +346,44 @@ func (s *submitter) open(ctx context.Context, l load) {
 			s.counts.Unsent += late
 			due -= late
 		}
-		for range due {
-			if s.unanswered.Load() >= maxUnanswered {
-				s.counts.Unsent++
-				continue
-			}
-			s.counts.Sent++
-			s.unanswered.Add(1)
-			s.wait.Go(func() { s.submit(ctx) })
+		if room := maxUnanswered - int(s.unanswered.Load()); due > room {
+			s.counts.Unsent += due - room
+			due = room
 		}
+		s.burst(ctx, due)
 		<-ticker.C
 	}
 }
 
-// submit makes one submit, and waits for the outcome of some.
-func (s *submitter) submit(ctx context.Context) {
-	begun := time.Now()
+// burst makes so many submits side by side, which end with one context: one for each would cost more than the submit.
+func (s *submitter) burst(ctx context.Context, n int) {
 	bounded, cancel := context.WithTimeout(ctx, submitWithin)
-	f, err := s.client.Submit(bounded, s.noop, nil, engine.SubmitOptions{})
-	cancel()
-	s.unanswered.Add(-1)
-	if !s.count(err, time.Since(begun)) {
-		return
+	s.counts.Sent += n
+	s.unanswered.Add(int64(n))
+	var submits sync.WaitGroup
+	for range n {
+		submits.Add(1)
+		s.wait.Go(func() {
+			begun := time.Now()
+			f, err := s.client.Submit(bounded, s.noop, nil, engine.SubmitOptions{})
+			submits.Done()
+			s.unanswered.Add(-1)
+			if s.count(err, time.Since(begun)) {
+				s.await(ctx, f, begun)
+			}
+		})
 	}
-	bounded, cancel = context.WithTimeout(ctx, drainWithin)
+	s.wait.Go(func() {
+		submits.Wait()
+		cancel()
+	})
+}
+
+// await waits for the outcome of a task.
+func (s *submitter) await(ctx context.Context, f *engine.Future, begun time.Time) {
+	bounded, cancel := context.WithTimeout(ctx, drainWithin)
 	defer cancel()
-	_, err = f.Wait(bounded)
+	_, err := f.Wait(bounded)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
