@@ -106,10 +106,7 @@ func TestRouter_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWays(t, true)
-				got := w.ask("a")
-				first := w.want("at once", 1, 0)
-				time.Sleep(2 * busPatience)
-				w.want("unanswered", 0, 1)
+				got, first := w.askTwice("a")
 				w.answer(first, false, answer{code: answerNotFound})
 				select {
 				case r := <-got:
@@ -132,10 +129,7 @@ func TestRouter_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
 func TestRouter_RecordedAnswerToABatchSentTwiceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		got := w.ask("a")
-		first := w.want("at once", 1, 0)
-		time.Sleep(2 * busPatience)
-		w.want("unanswered", 0, 1)
+		got, first := w.askTwice("a")
 		w.answer(first, true, answer{run: 1})
 		if r := <-got; r.run != 1 {
 			t.Errorf("told %+v", r)
@@ -147,10 +141,7 @@ func TestRouter_RecordedAnswerToABatchSentTwiceIsPassedOn(t *testing.T) {
 func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		got := w.ask("a")
-		first := w.want("at once", 1, 0)
-		time.Sleep(2 * busPatience)
-		w.want("unanswered", 0, 1)
+		got, first := w.askTwice("a")
 		w.answer(first, false, overload("%s", fullStore))
 		settling := w.want("to be settled", 1, 0)
 		err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, nil)
@@ -171,10 +162,7 @@ func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
 func TestRouter_RefusesNewTasksForAWhileAfterARefusalThatWasSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		got := w.ask("a")
-		first := w.want("at once", 1, 0)
-		time.Sleep(2 * busPatience)
-		w.want("unanswered", 0, 1)
+		got, first := w.askTwice("a")
 		refusal := overload("full")
 		w.answer(first, false, refusal)
 		w.answer(w.want("to be settled", 1, 0), true, answer{})
@@ -208,6 +196,16 @@ func TestRouter_SettlingIsNoDeparture(t *testing.T) {
 		w.want("to be settled", 1, 0)
 		w.ask("is not refused")
 	})
+}
+
+// askTwice sends a command whose first copy stays unanswered, so that a second one is posted.
+func (w *ways) askTwice(name string) (got chan result, first *batch) {
+	w.Helper()
+	got = w.ask(name)
+	first = w.want("at once", 1, 0)
+	time.Sleep(2 * busPatience)
+	w.want("unanswered", 0, 1)
+	return got, first
 }
 
 // answer answers a batch over the bus.
@@ -251,10 +249,7 @@ func TestRouter_LateRefusalOfTheOwnerInThisProcessIsPassedOn(t *testing.T) {
 func TestRouter_AnswersThatDoNotFitSettleNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		got := w.ask("a")
-		first := w.want("at once", 1, 0)
-		time.Sleep(2 * busPatience)
-		w.want("unanswered", 0, 1)
+		got, first := w.askTwice("a")
 		w.answer(first, false)
 		w.want("nothing follows", 0, 0)
 		w.answer(first, true, answer{run: 1})
