@@ -143,7 +143,7 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 // verify lets the engine judge snapshots and states, which the checkers do not read, and returns how many snapshots it judged.
 func (r *run) verify(ctx context.Context) (snapshots int) {
 	for {
-		all, err := r.clients[0].Verify(ctx, nil)
+		all, err := r.observer.Verify(ctx, nil)
 		if err != nil {
 			r.broken(check.Served, "verification: %v", err)
 			return snapshots
@@ -182,6 +182,7 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 		}
 	}
 	note(eachOf(r.clients, (*client).stop))
+	note(r.observer.stop())
 	note(eachOf(r.nodes, func(n *node) error {
 		if n.running() == nil {
 			return nil
@@ -194,9 +195,6 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 		note(r.leftInEtcd(h))
 	}
 	note(r.cluster.stop())
-	if r.log != nil {
-		note(r.log.Close())
-	}
 	note(leaked())
 	if err := r.readLogs(); err != nil {
 		r.problem("%v", err)
@@ -234,7 +232,7 @@ var alarms = []struct{ text, invariant string }{
 
 // readLogs looks for alarms.
 func (r *run) readLogs() error {
-	for _, pattern := range []string{"node*.log", "clients.log"} {
+	for _, pattern := range []string{"node*.log", "client*.log", "observer.log"} {
 		for _, a := range alarms {
 			n, err := countInLogs(r.dir, pattern, a.text)
 			if err != nil {

@@ -30,19 +30,21 @@ type fault struct {
 type disturbance struct {
 	duration time.Duration
 	random   *rand.Rand
-	node     *node // that is claimed for it; nil unless the scope is oneNode
-	alone    bool  // no other one is in force
+	node     *node   // that is claimed for it; nil unless the scope is oneNode
+	client   *client // that is claimed for it; nil unless the scope is oneClient
+	alone    bool    // no other one is in force
 	round    int
 	begins   func() // says that it begins only now: what came before was waiting
 }
 
-// scope is what a fault disturbs: two faults at a time never have the same, but for two nodes. What faults change of nodes and
-// servers needs no lock beside that.
+// scope is what a fault disturbs: two faults at a time never have the same, but for two nodes or two clients. What faults
+// change of nodes, clients and servers needs no lock beside that.
 type scope int
 
 const (
 	nothing scope = iota // that another one could disturb
 	oneNode
+	oneClient
 	allNodes
 	etcd
 	nats
@@ -97,6 +99,8 @@ var faults = []fault{
 	{"packets-lost-node-all", oneNode, needNamespace, 2 * time.Second, 6 * time.Second, losePackets(toAll, bothWays)},
 	{"packets-lost-node-nats", oneNode, needNamespace | needNATS, 3 * time.Second, 6 * time.Second, losePackets(toNATS, bothWays)},
 	{"packets-lost-from-servers", oneNode, needNamespace, 2 * time.Second, 5 * time.Second, losePackets(toAll, repliesOnly)},
+	{"client-kill", oneClient, 0, 0, 3 * time.Second, killClient},
+	{"client-pause", oneClient, needProc, time.Second, ttl + time.Second, pauseClient},
 }
 
 func faultNamed(name string) (*fault, bool) {
@@ -111,6 +115,9 @@ func faultNamed(name string) (*fault, bool) {
 func (f *fault) clashes(other *fault) bool {
 	if f.scope == oneNode || other.scope == oneNode {
 		return f.scope == allNodes || other.scope == allNodes
+	}
+	if f.scope == oneClient || other.scope == oneClient {
+		return false
 	}
 	return f.scope == other.scope && (f.scope != nothing || f == other)
 }
@@ -234,25 +241,42 @@ func (r *run) disturb(ctx context.Context) {
 
 // round makes the disturbances of a round, and returns when all have ended.
 func (r *run) round(ctx context.Context, number int, round []*fault) {
-	var inForce sync.WaitGroup
+	disturbances := make([]func(), len(round))
 	for i, f := range round {
 		d := disturbance{random: rand.New(rand.NewPCG(r.random.Uint64(), 0)), duration: f.least, alone: len(round) == 1, round: number}
 		if f.most > f.least {
 			d.duration += time.Duration(r.random.Int64N(int64(f.most - f.least)))
 		}
-		if f.scope == oneNode {
+		switch f.scope {
+		case oneNode:
 			d.node = r.claim(f)
+		case oneClient:
+			d.client = r.freeClient(r.random)
+			d.client.claimed = true
 		}
 		after := time.Duration(i) * time.Duration(r.random.Int64N(int64(calm)))
-		inForce.Go(func() {
+		disturbances[i] = func() {
 			sleep(ctx, after)
 			r.inflict(ctx, f, d)
-		})
+		}
+	}
+	var inForce sync.WaitGroup
+	for _, disturb := range disturbances {
+		inForce.Go(disturb)
 	}
 	inForce.Wait()
 	for _, n := range r.nodes {
 		n.claimed = false
 	}
+	for _, c := range r.clients {
+		c.claimed = false
+	}
+}
+
+// freeClient draws a client that no fault of the round has claimed.
+func (r *run) freeClient(random *rand.Rand) *client {
+	free := slices.DeleteFunc(slices.Clone(r.clients), func(c *client) bool { return c.claimed })
+	return free[random.IntN(len(free))]
 }
 
 // claim draws a node that no other fault of the round has: to be killed, one with work, if any has.
@@ -267,7 +291,7 @@ func (r *run) claim(f *fault) *node {
 	return n
 }
 
-// inflict makes one disturbance and records it. A node that does not serve is damage, any other error a reason to reject.
+// inflict makes one disturbance and records it. A process that does not serve is damage, any other error a reason to reject.
 func (r *run) inflict(ctx context.Context, f *fault, d disturbance) {
 	h := history.Fault{Kind: f.name, Round: d.round}
 	d.begins = func() { h.From, h.InFlight = now(r.begin), r.inFlight() }

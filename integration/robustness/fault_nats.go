@@ -56,15 +56,15 @@ const (
 
 // slowConsumer lets so little pass from NATS to a client, while messages flood it, that the server drops it.
 func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	c := r.clients[d.random.IntN(len(r.clients))]
+	c := r.freeClient(d.random)
 	conn, err := natsgo.Connect("nats://" + r.nats.address)
 	if err != nil {
-		return c.name, "", err
+		return c.Name, "", err
 	}
 	defer conn.Close()
 	before, err := r.nats.process.order(ctx, role.Order{Count: true})
 	if err != nil {
-		return c.name, "", err
+		return c.Name, "", err
 	}
 	c.nats.Set(link.Back, link.Condition{Rate: 500})
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, floodEvery) {
@@ -75,7 +75,7 @@ func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof str
 	if after > before {
 		proof = fmt.Sprintf("NATS dropped %d clients as too slow", after-before)
 	}
-	return c.name, proof, errors.Join(err, lost)
+	return c.Name, proof, errors.Join(err, lost)
 }
 
 // forgeEvery is the time between two forged messages.

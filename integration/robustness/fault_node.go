@@ -33,7 +33,7 @@ func killNode(ctx context.Context, r *run, d disturbance) (target, proof string,
 	if err := p.kill(); err != nil {
 		return target, "", err
 	}
-	r.crashed(d.node)
+	r.crashed(role.Source(d.node.Name, p.pid()))
 	d.node.calls.end()
 	if functions := r.oracle.runningOn(session, now(r.begin)); functions > 0 {
 		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.pid(), functions, p.err)
@@ -42,11 +42,11 @@ func killNode(ctx context.Context, r *run, d disturbance) (target, proof string,
 	return target, proof, r.restart(ctx, d.node)
 }
 
-// crashed notes that the process of a node could not clean up.
-func (r *run) crashed(n *node) {
+// crashed notes that the process of a source could not clean up.
+func (r *run) crashed(source string) {
 	r.notes.Lock()
 	defer r.notes.Unlock()
-	r.killed = append(r.killed, role.Source(n.Name, n.running().pid()))
+	r.killed = append(r.killed, source)
 }
 
 // pauseNode lets a node stand still until its session has ended, and go on as if nothing had been.
@@ -124,7 +124,7 @@ func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof str
 		old, how := n.running().pid(), "drained"
 		if err := n.running().stop(stopWithin); err != nil {
 			how = err.Error()
-			r.crashed(n)
+			r.crashed(role.Source(n.Name, old))
 			if d.alone || !hindered(err) {
 				r.broken(check.Clean, "it was told to stop: %v", err)
 			}

@@ -72,23 +72,31 @@ func (r *run) startNode(n *node) error {
 	return nil
 }
 
-// errIdle says that a node does not serve although nothing keeps it from that.
-var errIdle = errors.New("a node does not serve")
+// errIdle says that a process does not serve although nothing keeps it from that.
+var errIdle = errors.New("a process does not serve")
 
-// awaitNode waits until a node serves, and has it submit and obey the standing orders.
-func (r *run) awaitNode(ctx context.Context, n *node) error {
+// awaitServing waits until a process serves.
+func (r *run) awaitServing(ctx context.Context, p *process) error {
 	ready, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	if _, err := n.running().await(ready); err != nil {
+	if _, err := p.await(ready); err != nil {
 		if ctx.Err() == nil {
-			r.broken(check.Ended, "a node does not serve: %v", err)
+			r.broken(check.Ended, "it does not serve: %v", err)
 		}
 		return fmt.Errorf("%w: %w", errIdle, err)
 	}
+	return nil
+}
+
+// awaitNode waits until a node serves, and has it submit and obey the standing orders.
+func (r *run) awaitNode(ctx context.Context, n *node) error {
+	if err := r.awaitServing(ctx, n.running()); err != nil {
+		return err
+	}
 	yes := true
-	_, err := n.running().order(ready, role.Order{Submit: &yes})
+	_, err := n.running().order(ctx, role.Order{Submit: &yes})
 	for _, o := range n.stands() {
-		_, failed := n.running().order(ready, *o)
+		_, failed := n.running().order(ctx, *o)
 		err = errors.Join(err, failed)
 	}
 	return err

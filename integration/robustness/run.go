@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -71,13 +70,13 @@ type run struct {
 	oracle   *oracle
 	nodes    []*node
 	clients  []*client
-	log      *os.File // of the clients
+	observer observer
 
 	notes    sync.Mutex
 	faults   []history.Fault
 	problems []string
 	damage   []history.Finding
-	killed   []string        // sources of the processes of nodes that could not clean up
+	killed   []string        // sources of the processes of nodes and clients that could not clean up
 	later    map[string]bool // tasks that a wrong clock has scheduled for much later
 }
 
@@ -132,33 +131,26 @@ func (r *run) make(ctx context.Context, h *history.Run) error {
 	if err := r.start(ctx, watch); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	submit, endSubmit := context.WithCancel(ctx)
-	wait, endWait := context.WithCancel(ctx)
-	defer endSubmit()
-	defer endWait()
-	for _, c := range r.clients {
-		c.send(submit, wait, r.settings.seed, r.pad())
-	}
 	r.disturb(ctx)
 	h.Info.Healed = now(r.begin)
-	r.askAll(ctx, wait)
-	endSubmit()
-	for _, c := range r.clients {
-		c.calling.Wait()
-	}
-	no := false
-	err := eachOf(r.nodes, func(n *node) error {
-		_, err := n.running().order(ctx, role.Order{Submit: &no})
-		return unlessReplaced(err)
-	})
-	r.settle(ctx)
+	r.askAll(ctx)
+	err := errors.Join(r.endRequests(ctx), r.nameTasks(ctx), r.settle(ctx))
 	r.awaitFutures(ctx)
-	endWait()
-	for _, c := range r.clients {
-		c.waiting.Wait()
-	}
 	h.Info.End, h.Info.EndWall = now(r.begin), time.Now().UnixMilli()
 	return errors.Join(err, r.collect(ctx, h))
+}
+
+// endRequests returns when clients and nodes have made their last request.
+func (r *run) endRequests(ctx context.Context) error {
+	no := false
+	err := eachOf(r.clients, func(c *client) error {
+		_, err := c.process.order(ctx, role.Order{Submit: &no})
+		return unlessReplaced(err)
+	})
+	return errors.Join(err, eachOf(r.nodes, func(n *node) error {
+		_, err := n.running().order(ctx, role.Order{Submit: &no})
+		return unlessReplaced(err)
+	}))
 }
 
 // start starts the servers, the recorder, the nodes and the clients; watch is the recorder's.
@@ -179,12 +171,7 @@ func (r *run) start(ctx, watch context.Context) error {
 			return err
 		}
 	}
-	log, err := os.Create(filepath.Join(r.dir, "clients.log"))
-	if err != nil {
-		return err
-	}
-	r.log = log
-	err = eachOf(r.nodes, func(n *node) error {
+	err := eachOf(r.nodes, func(n *node) error {
 		if err := r.startNode(n); err != nil {
 			return err
 		}
@@ -193,18 +180,15 @@ func (r *run) start(ctx, watch context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range 2 {
-		l, err := r.newLinks(nil)
-		if err != nil {
-			return err
-		}
-		c, err := startClient(ctx, fmt.Sprint("client", i+1), l, shards, r.done, r.begin, slog.New(slog.NewTextHandler(log, nil)))
-		if err != nil {
-			return err
-		}
-		r.clients = append(r.clients, c)
+	if err := r.startObserver(ctx); err != nil {
+		return err
 	}
-	return nil
+	for i := range 2 {
+		if err := r.newClient(i); err != nil {
+			return err
+		}
+	}
+	return eachOf(r.clients, func(c *client) error { return r.startClient(ctx, c) })
 }
 
 // pad is how many bytes submits carry in vain: in every other history so many that shards take snapshots, unless etcd is to
@@ -243,7 +227,7 @@ func (r *run) warmUp(ctx context.Context) {
 
 // askAll submits a task of every shard when the faults have healed: each must be accepted within the bound, and end like any
 // other.
-func (r *run) askAll(ctx, wait context.Context) {
+func (r *run) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	var asking sync.WaitGroup
@@ -256,7 +240,10 @@ func (r *run) askAll(ctx, wait context.Context) {
 					r.broken(check.Ended, "shard %d took no submit for %s after the faults", shard, endWithin)
 					return
 				}
-				c.call(wait, r.done.number(), request)
+				if err := c.ask(ctx, request); err != nil && ctx.Err() == nil {
+					r.problem("after the faults: %v", err)
+					return
+				}
 				sleep(ctx, 50*time.Millisecond)
 			}
 		})
@@ -274,22 +261,26 @@ func taskOf(shard int) string {
 }
 
 // settle resumes what is suspended, and waits until every task has ended that can.
-func (r *run) settle(ctx context.Context) {
+func (r *run) settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	stepped := slices.ContainsFunc(r.faults, func(f history.Fault) bool { return f.Kind == stepKind })
 	waiting := r.done.tasks()
-	for len(waiting) > 0 && ctx.Err() == nil {
+	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string
 		var mu sync.Mutex
-		r.look(ctx, waiting, func(id string, t *projection.Task, err error) {
-			if err == nil && t != nil && t.Suspended {
-				r.clients[0].call(ctx, r.done.number(), traffic.Request{Verb: history.Resume, Task: id})
+		r.look(ctx, waiting, func(id string, t *projection.Task, failed error) {
+			var unasked error
+			if failed == nil && t != nil && t.Suspended {
+				if unasked = r.clients[0].ask(ctx, traffic.Request{Verb: history.Resume, Task: id}); ctx.Err() != nil {
+					unasked = nil // it is too late anyway
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()
+			err = errors.Join(err, unasked)
 			switch {
-			case err != nil, t != nil && (t.Suspended || t.OnNode()):
+			case failed != nil, t != nil && (t.Suspended || t.OnNode()):
 				left = append(left, id)
 			case t == nil || t.Due == 0:
 			case stepped && time.Until(t.Due.Time()) > farAhead:
@@ -302,9 +293,13 @@ func (r *run) settle(ctx context.Context) {
 			sleep(ctx, 100*time.Millisecond)
 		}
 	}
+	if err != nil {
+		return err
+	}
 	for _, id := range waiting {
 		r.broken(check.Ended, "task %s has not ended, or is not shown, %s after the faults", id, endWithin)
 	}
+	return nil
 }
 
 // futuresWithin is how long futures may take to hear of an outcome when every hint was lost: they ask after 5 s, then less
@@ -334,7 +329,7 @@ func (r *run) look(ctx context.Context, ids []string, f func(id string, t *proje
 	_ = eachOf(make([]struct{}, looks), func(struct{}) error {
 		for i := int(next.Add(1)) - 1; i < len(ids); i = int(next.Add(1)) - 1 {
 			ask, cancel := context.WithTimeout(ctx, callWithin)
-			t, err := r.clients[i%len(r.clients)].GetLinear(ask, events.TaskID(ids[i]))
+			t, err := r.observer.GetLinear(ask, events.TaskID(ids[i]))
 			cancel()
 			switch {
 			case errors.Is(err, engine.ErrNotFound):

@@ -1,5 +1,5 @@
-// Package role is what a process of a run under faults is: a member of etcd, NATS, or a node. The driver gives this same
-// binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines of JSON.
+// Package role is what a process of a run under faults is: a member of etcd, NATS, a node or a client. The driver gives this
+// same binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines of JSON.
 // A process ends in order when its input does.
 package role
 
@@ -24,9 +24,10 @@ type Kind string
 
 // The kinds.
 const (
-	Etcd Kind = "etcd"
-	NATS Kind = "nats"
-	Node Kind = "node"
+	Etcd   Kind = "etcd"
+	NATS   Kind = "nats"
+	Node   Kind = "node"
+	Client Kind = "client"
 )
 
 // Role is all that a process is told at its start.
@@ -43,12 +44,18 @@ type Role struct {
 
 	MaxPending int64 `json:",omitempty"` // of NATS: bytes that may wait for a client before it is dropped; 0 = NATS's default
 
+	// Of a node or a client.
+	Seed   uint64   `json:",omitempty"` // of what it submits
+	Etcd   []string `json:",omitempty"`
+	NATS   string   `json:",omitempty"`
+	Shards int      `json:",omitempty"`
+
+	// Of a client.
+	Source string `json:",omitempty"` // of what it submits; no other process of the run has it
+	Pad    int    `json:",omitempty"` // bytes that each submit carries in vain
+
 	// Of a node.
-	Seed        uint64        `json:",omitempty"` // of what it submits
 	FaultyStore bool          `json:",omitempty"` // its writes can be made to fail
-	Etcd        []string      `json:",omitempty"`
-	NATS        string        `json:",omitempty"`
-	Shards      int           `json:",omitempty"`
 	Slots       int           `json:",omitempty"`
 	TTL         time.Duration `json:",omitempty"`
 }
@@ -56,11 +63,12 @@ type Role struct {
 // Order is a line on a process's standard input. It is answered by a Word of the same Number.
 type Order struct {
 	Number int
-	Clock  *time.Duration `json:",omitempty"` // how far a node's wall clock is to be off
-	Writes *bool          `json:",omitempty"` // whether a node's writes fail now and then
-	Bus    *bool          `json:",omitempty"` // whether a node's messages are doubled and delayed
-	Submit *bool          `json:",omitempty"` // whether a node submits
-	Count  bool           `json:",omitempty"` // asks for Word.Count
+	Clock  *time.Duration   `json:",omitempty"` // how far a node's wall clock is to be off
+	Writes *bool            `json:",omitempty"` // whether a node's writes fail now and then
+	Bus    *bool            `json:",omitempty"` // whether a node's messages are doubled and delayed
+	Submit *bool            `json:",omitempty"` // whether a node submits, or a client makes requests
+	Ask    *traffic.Request `json:",omitempty"` // one that a client is to make; it answers when that has ended
+	Count  bool             `json:",omitempty"` // asks for Word.Count
 }
 
 // Word is a line on a process's standard output.
@@ -71,7 +79,7 @@ type Word struct {
 	ID      string `json:",omitempty"` // of a member of etcd
 
 	Session string          `json:",omitempty"` // the node has begun one
-	Died    string          `json:",omitempty"` // why a node ended that was not told to
+	Died    string          `json:",omitempty"` // why a node or a client ended that was not told to
 	Report  *traffic.Report `json:",omitempty"`
 	Call    *Call           `json:",omitempty"`
 
@@ -80,7 +88,8 @@ type Word struct {
 	Err     string `json:",omitempty"`
 }
 
-// Call is an operation of a node, told when it begins, with Return 0 and no Answer, and again when it has ended.
+// Call is an operation of a node or a client, told when it begins, with Return 0 and no Answer, and again when it has ended.
+// Its Client is one of those in the process that make one call at a time.
 type Call struct {
 	Number int // of the process's calls
 	history.Operation
@@ -122,6 +131,8 @@ func (p *process) run() error {
 		return p.nats()
 	case Node:
 		return p.node()
+	case Client:
+		return p.client()
 	}
 	return fmt.Errorf("role %q is unknown", p.Kind)
 }

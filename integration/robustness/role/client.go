@@ -1,0 +1,193 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/natsbus"
+)
+
+const (
+	// callers is how many calls a client makes at a time; each thinks between two.
+	callers     = 6
+	callsThinks = 80 * time.Millisecond
+	// watchedFutures is how many submits of a hundred keep their future.
+	watchedFutures = 25
+)
+
+// Connection is a client of the engine that runs.
+type Connection struct {
+	*engine.Client
+	close []func() error
+}
+
+// Connect runs a client of the engine on the links of a role until Close; died hears of an end before that.
+func Connect(ctx context.Context, r Role, log *slog.Logger, died func(error)) (*Connection, error) {
+	c := &Connection{}
+	if err := c.open(ctx, r, log); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", r.Name, err), c.Close())
+	}
+	running, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := c.Run(running)
+		if running.Err() == nil {
+			died(err)
+		}
+		ended <- err
+	}()
+	c.close = append(c.close, func() error {
+		stop()
+		return <-ended
+	})
+	return c, nil
+}
+
+func (c *Connection) open(ctx context.Context, r Role, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Endpoints: r.Etcd, Shards: r.Shards, Log: log})
+	if err != nil {
+		return err
+	}
+	c.close = append(c.close, store.Close)
+	bus, err := natsbus.Open(natsbus.Config{URLs: []string{r.NATS}, Key: store.Cluster().Key, Log: log})
+	if err != nil {
+		return err
+	}
+	c.close = append(c.close, bus.Close)
+	c.Client, err = engine.NewClient(engine.ClientConfig{Store: store, Bus: bus, Name: r.Name, Log: log})
+	return err
+}
+
+// Close ends the client in order; calls under way fail.
+func (c *Connection) Close() (err error) {
+	for i := len(c.close) - 1; i >= 0; i-- {
+		err = errors.Join(err, c.close[i]())
+	}
+	return err
+}
+
+// client is a process that makes requests all the time, and waits for outcomes until it ends.
+type client struct {
+	*process
+	engine *engine.Client
+	made   atomic.Int64 // calls, waits among them
+
+	stopSubmit          context.CancelFunc
+	submitting, waiting sync.WaitGroup
+}
+
+func (p *process) client() (err error) {
+	c := &client{process: p, stopSubmit: func() {}}
+	before := goleak.IgnoreCurrent()
+	defer func() { err = errors.Join(err, leaked(before)) }()
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	connection, err := Connect(context.Background(), p.Role, log, func(err error) { p.say(Word{Died: fmt.Sprintf("ended by itself: %v", err)}) })
+	if err != nil {
+		return err
+	}
+	c.engine = connection.Client
+	wait, endWait := context.WithCancel(context.Background())
+	defer endWait()
+	c.say(Word{Ready: true})
+	err = c.obey(func(o Order) (int64, error) { return 0, c.carryOut(wait, o) })
+	c.submitOff()
+	endWait()
+	c.waiting.Wait()
+	return errors.Join(err, connection.Close())
+}
+
+func (c *client) carryOut(wait context.Context, o Order) error {
+	switch {
+	case o.Submit != nil:
+		c.submitOff()
+		if *o.Submit {
+			c.submitOn(wait)
+		}
+		return nil
+	case o.Ask != nil:
+		c.call(wait, 0, *o.Ask)
+		return nil
+	}
+	return errors.New("order does not suit the role")
+}
+
+// submitOn has callers 1 and up make requests.
+func (c *client) submitOn(wait context.Context) {
+	ctx, stop := context.WithCancel(context.Background())
+	c.stopSubmit = stop
+	for i := range callers {
+		c.submitting.Go(func() {
+			source := traffic.NewSource(fmt.Sprintf("%s-%c", c.Source, 'a'+i), c.Seed)
+			source.Pad = c.Pad
+			for ctx.Err() == nil {
+				c.call(wait, i+1, source.Next())
+				select {
+				case <-ctx.Done():
+				case <-time.After(source.Think(callsThinks)):
+				}
+			}
+		})
+	}
+}
+
+// submitOff returns when no call but waits is under way.
+func (c *client) submitOff() {
+	c.stopSubmit()
+	c.submitting.Wait()
+}
+
+// call makes one request. Waits take long: callers of their own make them, until wait ends. Submits have a request id where
+// the engine draws the id of the task: a client that is killed does not tell that.
+func (c *client) call(wait context.Context, caller int, r traffic.Request) {
+	if r.Verb == history.Wait {
+		c.watch(wait, r.Task, "", c.engine.Attach(events.TaskID(r.Task)))
+		return
+	}
+	call := &Call{int(c.made.Add(1)), r.Operation(caller, c.Begin)}
+	if r.Named || r.Verb == history.Submit && r.Task == "" {
+		call.Request = fmt.Sprint(c.Source, "-", call.Number)
+	}
+	c.say(Word{Call: call})
+	ask, cancel := context.WithTimeout(context.Background(), askWithin)
+	f := r.Do(ask, c.engine, &call.Operation, c.Begin)
+	cancel()
+	c.say(Word{Call: call})
+	switch {
+	case f == nil:
+	case call.Answer == history.OK && call.Call%100 < watchedFutures:
+		c.watch(wait, call.Task, call.Request, f)
+	default:
+		f.Close()
+	}
+}
+
+// watch waits for the outcome of a future until ctx ends: who has heard nothing by then is untold. It has told of the wait
+// when it returns.
+func (c *client) watch(ctx context.Context, task, request string, f *engine.Future) {
+	number := int(c.made.Add(1))
+	call := &Call{number, traffic.Request{Verb: history.Wait, Task: task}.Operation(callers+number, c.Begin)}
+	call.Request = request
+	c.say(Word{Call: call})
+	c.waiting.Go(func() {
+		traffic.Settle(&call.Operation, traffic.Wait(ctx, f, &call.Operation), c.Begin)
+		if call.Answer == history.Unknown || call.Answer == history.Refused {
+			call.Answer, call.Return = history.Untold, 0
+		}
+		c.say(Word{Call: call})
+	})
+}
