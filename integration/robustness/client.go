@@ -26,7 +26,7 @@ func (r *run) newClient(i int) error {
 	if err != nil {
 		return err
 	}
-	r.clients = append(r.clients, &client{links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.begin,
+	r.clients = append(r.clients, &client{links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.begin, Archive: r.archives(),
 		Seed: r.settings.seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Pad: r.pad()}})
 	return nil
 }

@@ -84,7 +84,7 @@ func startCluster(ctx context.Context, c *cluster, members int, quota int64, nat
 	if err := eachOf(c.members, func(m *member) error { return c.startMember(ctx, m) }); err != nil {
 		return err
 	}
-	c.nats = &natsServer{Role: role.Role{Kind: role.NATS, Name: "nats", Begin: c.begin}}
+	c.nats = &natsServer{Role: role.Role{Kind: role.NATS, Name: "nats", Dir: filepath.Join(c.data, "nats"), Begin: c.begin}}
 	if nats == natsTight {
 		c.nats.MaxPending = tightPending
 	}
@@ -103,8 +103,9 @@ const (
 	natsAbsent          // is configured, and never there
 )
 
-// tightPending, in bytes, is little enough for a throttled client to be dropped.
-const tightPending = 1 << 20
+// tightPending, in bytes, is little enough for a throttled client to be dropped, and more than a segment of the archive takes
+// on its way to one.
+const tightPending = 4 << 20
 
 func (c *cluster) newMember(name string, quota int64) (m *member, err error) {
 	m = &member{Role: role.Role{Kind: role.Etcd, Name: name, Dir: filepath.Join(c.data, name), Begin: c.begin, Quota: quota}}

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
@@ -25,8 +26,8 @@ const (
 	pageEntries = 500
 )
 
-// collect records what is in etcd, and what the owners say of it, at one revision: it begins again until nothing was
-// written meanwhile.
+// collect records what is in etcd and in the archive, and what the owners say of it, at one revision: it begins again until
+// nothing was written meanwhile.
 func (r *run) collect(ctx context.Context, h *history.Run) error {
 	ctx, cancel := context.WithTimeout(ctx, collectWithin)
 	defer cancel()
@@ -40,15 +41,39 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 		if err != nil {
 			return err
 		}
-		if h.Members, err = r.journals(ctx, revision); err != nil {
+		held, err := r.journals(ctx, revision)
+		if err != nil {
 			return err
 		}
-		if !writtenSince(h.Members[0], begin) {
-			h.Keys, err = r.recorder.all(ctx, revision)
+		if !writtenSince(held[0], begin) {
+			err := r.unite(ctx, r.observer.Archive, h, held, revision)
 			h.Info.Snapshots = r.verify(ctx)
 			return err
 		}
 	}
+}
+
+// unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with what
+// the archive does; nil: there is none.
+func (r *run) unite(ctx context.Context, archive engine.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
+	all, err := r.recorder.all(ctx, revision)
+	if err != nil {
+		return err
+	}
+	h.Keys, h.Info.Trimmed = all.keys, all.trimmed
+	if archive != nil {
+		for i := range held {
+			held[i].Member += " and archive"
+		}
+		for shard, kept := range r.archived(ctx, archive, all.trimmed > 0) {
+			h.Info.Archived += len(kept)
+			for i := range held {
+				held[i].Entries[shard] = union(upTo(kept, revision), held[i].Entries[shard])
+			}
+		}
+	}
+	h.Members = append([]history.Journals{all.written}, held...)
+	return nil
 }
 
 // mark writes the mark, which shows that etcd takes writes, and returns its revision.
@@ -72,11 +97,32 @@ func writtenSince(j history.Journals, revision int64) bool {
 	})
 }
 
-// served asks the owners for every task.
+// archiveWithin is how long after the faults parts of tasks may be out of reach that were trimmed: a node finds within 30 s
+// that its connection to NATS is half-open.
+const archiveWithin = 35 * time.Second
+
+// served asks the owners for every task. It asks again for those that may have to be read from the archive.
 func (r *run) served(ctx context.Context) (all []history.Served) {
+	waiting := r.done.tasks()
+	for until := time.Now().Add(archiveWithin); len(waiting) > 0; sleep(ctx, readAgain) {
+		last := !r.archives() || time.Now().After(until) || ctx.Err() != nil
+		shown, left := r.shown(ctx, waiting, last)
+		all, waiting = append(all, shown...), left
+	}
+	return all
+}
+
+// shown asks the owners for tasks. Those that are not shown are damage the last time, and left before.
+func (r *run) shown(ctx context.Context, ids []string, last bool) (all []history.Served, left []string) {
 	var mu sync.Mutex
-	r.look(ctx, r.done.tasks(), func(id string, t *projection.Task, err error) {
+	r.look(ctx, ids, func(id string, t *projection.Task, err error) {
 		if err == nil && t == nil {
+			return
+		}
+		if err != nil && !last {
+			mu.Lock()
+			defer mu.Unlock()
+			left = append(left, id)
 			return
 		}
 		var s history.Served
@@ -93,7 +139,7 @@ func (r *run) served(ctx context.Context) (all []history.Served) {
 		defer mu.Unlock()
 		all = append(all, s)
 	})
-	return all
+	return all, left
 }
 
 // journals reads every journal from each member, without asking another, as of one revision.
@@ -131,7 +177,7 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 			if err != nil {
 				return nil, err
 			}
-			records = append(records, history.Record{Number: key.Number, Revision: kv.ModRevision, Created: kv.CreateRevision, Data: kv.Value})
+			records = append(records, recordOf(key, kv))
 			from = string(kv.Key) + "\x00"
 		}
 		if !resp.More {
@@ -140,10 +186,11 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 	}
 }
 
-// verify lets the engine judge snapshots and states, which the checkers do not read, and returns how many snapshots it judged.
+// verify lets the engine judge snapshots, archive and states, which the checkers do not read, and returns how many snapshots
+// it judged.
 func (r *run) verify(ctx context.Context) (snapshots int) {
 	for {
-		all, err := r.observer.Verify(ctx, nil)
+		all, err := r.observer.VerifyWith(ctx, engine.VerifyOptions{Archive: r.archives()})
 		if err != nil {
 			r.broken(check.Served, "verification: %v", err)
 			return snapshots

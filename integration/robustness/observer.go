@@ -31,7 +31,7 @@ func (r *run) startObserver(ctx context.Context) error {
 		return err
 	}
 	r.observer.log = log
-	r.observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards},
+	r.observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Archive: r.archives()},
 		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.broken(check.Clean, "a client in the driver ended by itself: %v", err) })
 	return err
 }

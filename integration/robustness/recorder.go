@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/history"
@@ -22,7 +22,7 @@ const (
 	watched = "taskledger"
 )
 
-// recorder follows the keys of nodes and owners from the first revision on, at every member: while one is down, another
+// recorder follows the keys of nodes, owners and entries from the first revision on, at every member: while one is down, another
 // tells.
 type recorder struct {
 	watching sync.WaitGroup
@@ -30,6 +30,8 @@ type recorder struct {
 	mu      sync.Mutex
 	last    int64 // revision up to which all is known
 	changes []history.KeyChange
+	written [shards][]history.Record
+	trimmed int // entries that were removed
 	problem error
 }
 
@@ -75,15 +77,39 @@ func (r *recorder) note(resp clientv3.WatchResponse) {
 		if !of {
 			continue
 		}
-		key, err := history.KeyOf(path)
-		change, of, failed := key.Change(e.Kv.Value, e.Kv.ModRevision, e.Type == clientv3.EventTypeDelete)
-		if err = errors.Join(err, failed); err != nil {
+		if err := r.noteKey(path, e); err != nil {
 			r.problem = err
-		} else if of {
-			r.changes = append(r.changes, change)
 		}
 	}
 	r.last = max(last, r.last)
+}
+
+// noteKey notes a change of a key of the cluster's; r.mu is held.
+func (r *recorder) noteKey(path string, e *clientv3.Event) error {
+	deleted := e.Type == clientv3.EventTypeDelete
+	key, err := history.KeyOf(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case key.Kind != "journal":
+	case key.Shard < 0 || key.Shard >= shards:
+		return fmt.Errorf("key %s: there are %d shards", path, shards)
+	case deleted:
+		r.trimmed++
+	default:
+		r.written[key.Shard] = append(r.written[key.Shard], recordOf(key, e.Kv))
+	}
+	change, of, err := key.Change(e.Kv.Value, e.Kv.ModRevision, deleted)
+	if of && err == nil {
+		r.changes = append(r.changes, change)
+	}
+	return err
+}
+
+// recordOf is the entry under a key of a journal.
+func recordOf(key history.Key, kv *mvccpb.KeyValue) history.Record {
+	return history.Record{Number: key.Number, Revision: kv.ModRevision, Created: kv.CreateRevision, Data: kv.Value}
 }
 
 // gone reports whether the key of a session has been deleted.
@@ -93,14 +119,25 @@ func (r *recorder) gone(session string) bool {
 	return slices.ContainsFunc(r.changes, func(c history.KeyChange) bool { return c.Node == session && c.Deleted })
 }
 
-// all waits until everything up to the revision is known, and returns it.
-func (r *recorder) all(ctx context.Context, revision int64) ([]history.KeyChange, error) {
+// recorded is what a recorder knows.
+type recorded struct {
+	keys    []history.KeyChange
+	written history.Journals // every entry, trimmed ones included, as often as it was written
+	trimmed int
+}
+
+// all waits until everything up to the revision is known, and returns it; of entries nothing later.
+func (r *recorder) all(ctx context.Context, revision int64) (recorded, error) {
 	for r.seen() < revision {
 		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
-			return nil, fmt.Errorf("changes of keys are known up to revision %d, not up to %d: %w", r.seen(), revision, context.Cause(ctx))
+			return recorded{}, fmt.Errorf("changes of keys are known up to revision %d, not up to %d: %w", r.seen(), revision, context.Cause(ctx))
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.changes), r.problem
+	all := recorded{slices.Clone(r.changes), history.Journals{Member: "written"}, r.trimmed}
+	for _, records := range r.written {
+		all.written.Entries = append(all.written.Entries, upTo(records, revision))
+	}
+	return all, r.problem
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -23,12 +24,19 @@ func ownerValue(session string) []byte {
 	return w.B
 }
 
+// journalEvent is a change of an entry of shard 0.
+func journalEvent(kind mvccpb.Event_EventType, number uint64, revision int64, data []byte) *clientv3.Event {
+	e := event(kind, fmt.Sprintf("taskledger/journal/0/%016x", number), revision, data)
+	e.Kv.CreateRevision = revision
+	return e
+}
+
 // Members tell the same changes, each at its own pace.
 func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 	all := []*clientv3.Event{
 		event(clientv3.EventTypePut, "taskledger/node/a", 2, nil),
 		event(clientv3.EventTypePut, "taskledger/owner/3", 3, ownerValue("a")),
-		event(clientv3.EventTypePut, "taskledger/journal/3/0000000000000001", 4, nil),
+		event(clientv3.EventTypePut, "taskledger/journal/3/0000000000000001", 4, []byte("entry")),
 		event(clientv3.EventTypeDelete, "taskledger/node/a", 5, nil),
 		event(clientv3.EventTypeDelete, "taskledger/node/b", 5, nil),
 		event(clientv3.EventTypePut, "taskledger-mark", 6, nil),
@@ -40,17 +48,40 @@ func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 	want := []history.KeyChange{{Revision: 2, Node: "a"}, {Revision: 3, Shard: 3, Owner: "a"}, {Revision: 5, Node: "a", Deleted: true},
 		{Revision: 5, Node: "b", Deleted: true}}
 	got, err := r.all(t.Context(), 6)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
+	if err != nil || !reflect.DeepEqual(got.keys, want) {
+		t.Errorf("%+v, %v, want %+v", got.keys, err, want)
 	}
 	if !r.gone("a") || r.gone("c") {
 		t.Errorf("a is gone: %t, c: %t", r.gone("a"), r.gone("c"))
 	}
 }
 
+// A trim takes nothing from what was written.
+func TestRecorder_KeepsTrimmedEntries(t *testing.T) {
+	all := []*clientv3.Event{
+		journalEvent(clientv3.EventTypePut, 1, 2, []byte("one")),
+		journalEvent(clientv3.EventTypePut, 2, 3, []byte("two")),
+		journalEvent(clientv3.EventTypeDelete, 1, 4, nil),
+		journalEvent(clientv3.EventTypeDelete, 2, 4, nil),
+		journalEvent(clientv3.EventTypePut, 3, 5, []byte("three")),
+		journalEvent(clientv3.EventTypePut, 4, 6, []byte("later")),
+	}
+	r := &recorder{}
+	for _, events := range [][]*clientv3.Event{all[:2], all, all[:4]} {
+		r.note(clientv3.WatchResponse{Events: events})
+	}
+	got, err := r.all(t.Context(), 5)
+	want := []history.Record{{Number: 1, Revision: 2, Created: 2, Data: []byte("one")}, {Number: 2, Revision: 3, Created: 3, Data: []byte("two")},
+		{Number: 3, Revision: 5, Created: 5, Data: []byte("three")}}
+	if err != nil || got.trimmed != 2 || len(got.keys) != 0 || len(got.written.Entries) != shards || !reflect.DeepEqual(got.written.Entries[0], want) {
+		t.Errorf("%+v, %v, want 2 trimmed of %+v", got, err, want)
+	}
+}
+
 func TestRecorder_ReportsWhatItCannotRead(t *testing.T) {
 	for _, e := range []*clientv3.Event{event(clientv3.EventTypePut, "taskledger/owner/x", 2, ownerValue("a")),
-		event(clientv3.EventTypePut, "taskledger/owner/1", 2, []byte("damaged"))} {
+		event(clientv3.EventTypePut, "taskledger/owner/1", 2, []byte("damaged")),
+		event(clientv3.EventTypePut, "taskledger/journal/8/0000000000000001", 2, nil), event(clientv3.EventTypePut, "taskledger/journal/1/x", 2, nil)} {
 		r := &recorder{}
 		r.note(clientv3.WatchResponse{Events: []*clientv3.Event{e}})
 		if _, err := r.all(t.Context(), 2); err == nil {

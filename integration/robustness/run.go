@@ -38,11 +38,11 @@ const (
 	farAhead = 5 * time.Minute
 	// smallQuota, in bytes, is that of members which are to be filled.
 	smallQuota = 24 << 20
-	// growingQuota, in bytes, is that of members whose shards are to grow until they take snapshots: to about growingBytes in
+	// growingQuota, in bytes, is that of members whose shards are to grow until they take snapshots, and are trimmed: to about growingBytes in
 	// all, by submits that carry growingPad more at most.
 	growingQuota = 96 << 20
-	growingBytes = 16 << 20
-	growingPad   = 16 << 10
+	growingBytes = 24 << 20
+	growingPad   = 48 << 10
 	// submitsPerSecond is about how many all clients make.
 	submitsPerSecond = 40
 )
@@ -199,6 +199,9 @@ func (r *run) pad() int {
 	}
 	return min(growingPad, int(growingBytes/(submitsPerSecond*(1+r.settings.duration/time.Second))))
 }
+
+// archives reports whether nodes trim the journals, of what NATS then keeps: where these grow, and it is there.
+func (r *run) archives() bool { return r.pad() > 0 && r.plan.nats() != natsAbsent }
 
 func (r *run) problem(format string, args ...any) {
 	r.notes.Lock()

@@ -25,6 +25,8 @@ type summary struct {
 	Operations map[history.Answer]int `json:"operations"`
 	Executions int                    `json:"executions"`
 	Entries    int                    `json:"entries"`
+	Trimmed    int                    `json:"trimmed"`   // entries that left etcd
+	Archived   int                    `json:"archived"`  // entries in the archive at the end
 	Snapshots  int                    `json:"snapshots"` // compared with the journal at the end
 	Fired      map[string]int         `json:"faults"`    // that verifiably did, by kind
 	Planned    map[string]int         `json:"planned"`   // histories that must have a kind
@@ -58,6 +60,8 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 	}
 	s.Executions += len(h.Executions)
 	s.Snapshots += h.Info.Snapshots
+	s.Trimmed += h.Info.Trimmed
+	s.Archived += h.Info.Archived
 	if len(h.Members) > 0 {
 		for _, shard := range h.Members[0].Entries {
 			s.Entries += len(shard)
@@ -161,7 +165,8 @@ func (s *summary) write(w io.Writer) error {
 	for _, answer := range slices.Sorted(maps.Keys(s.Operations)) {
 		row("  "+string(answer), "%d", s.Operations[answer])
 	}
-	row("executions, entries, snapshots", "%d, %d, %d", s.Executions, s.Entries, s.Snapshots)
+	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)
+	row("entries", "%d, of which %d trimmed, %d archived", s.Entries, s.Trimmed, s.Archived)
 	fired := 0
 	for _, n := range s.Fired {
 		fired += n

@@ -15,6 +15,7 @@ import (
 func TestSummary_TimesRerunsAfterAKill(t *testing.T) {
 	const at = int64(10 * time.Second)
 	h := &history.Run{
+		Info:    history.Info{Snapshots: 3, Trimmed: 7, Archived: 9},
 		Members: []history.Journals{{}},
 		Faults:  []history.Fault{{Kind: history.KillKind, Target: "node1 dead", From: at, Until: at + 1, Proof: "it has ended"}},
 		Executions: []history.Execution{
@@ -46,7 +47,8 @@ func TestSummary_TimesRerunsAfterAKill(t *testing.T) {
 		t.Errorf("green %t, %+v", s.green(), s)
 	}
 	var text strings.Builder
-	if err := s.write(&text); err != nil || !strings.Contains(text.String(), "max 3s of 1 tasks") || !strings.Contains(text.String(), "0, planned for 1 histories") {
+	if err := s.write(&text); err != nil || !strings.Contains(text.String(), "max 3s of 1 tasks") || !strings.Contains(text.String(), "0, planned for 1 histories") ||
+		!strings.Contains(text.String(), "0, of which 14 trimmed, 18 archived") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	if _, err := json.Marshal(s); err != nil {

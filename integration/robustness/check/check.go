@@ -18,12 +18,13 @@ import (
 
 // The invariants under which a harness reports what it saw itself.
 const (
-	Served = served
-	Ended  = ended
-	Clean  = clean
+	Served   = served
+	Ended    = ended
+	Archived = archived
+	Clean    = clean
 )
 
-// The invariants, by number and name. Invariant 12, every entry is in archive or journal once, is 1 on the union of both.
+// The invariants, by number and name. That every entry is in archive or journal once, 12, is 1 on the union of both.
 const (
 	entriesOnce  = "1 entries"      // of a shard are 1..n, each written once, chained, alike on every member
 	legal        = "2 legal"        // sequences without gaps, every transition legal
@@ -36,6 +37,7 @@ const (
 	futures      = "9 futures"      // tell committed outcomes
 	effects      = "10 effects"     // follow a commit, and outcomes follow an execution
 	once         = "11 once"        // created once, each batch decided once, retries within the policy
+	archived     = "12 archive"     // can be read when the faults have healed
 	clean        = "13 clean"       // nothing remains after a stop
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )

@@ -14,7 +14,7 @@ type Run struct {
 	Operations []Operation
 	Executions []Execution
 	Faults     []Fault
-	Members    []Journals // as each etcd member tells them after all faults have healed and Served was asked for; at least one
+	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one
 	Keys       []KeyChange
 	Served     []Served // what the owners told of every task at the end, cluster/settings left out
 	Remains    Remains
@@ -40,6 +40,7 @@ type Info struct {
 	End       int64
 	EndWall   int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
 	Trimmed   int      // entries that left etcd for the archive, where that is counted
+	Archived  int      // entries in the archive at the end, where that is counted
 	Snapshots int      // that were published, or compared with the journal at the end, where that is counted
 	Planned   []string // kinds of faults that the run must have
 	Problems  []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
@@ -119,7 +120,7 @@ type Fault struct {
 	InFlight int // of a real run: acknowledged tasks that had not ended when it began
 }
 
-// Journals is what one etcd member tells.
+// Journals is what one etcd member tells, or, under another name, what a watch of them all has seen.
 type Journals struct {
 	Member  string
 	Entries [][]Record // by shard, in order, archived ones included

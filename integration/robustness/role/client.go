@@ -31,7 +31,8 @@ const (
 // Connection is a client of the engine that runs.
 type Connection struct {
 	*engine.Client
-	close []func() error
+	Archive engine.ArchiveReader // nil: the journals are kept whole
+	close   []func() error
 }
 
 // Connect runs a client of the engine on the links of a role until Close; died hears of an end before that.
@@ -69,7 +70,12 @@ func (c *Connection) open(ctx context.Context, r Role, log *slog.Logger) error {
 		return err
 	}
 	c.close = append(c.close, bus.Close)
-	c.Client, err = engine.NewClient(engine.ClientConfig{Store: store, Bus: bus, Name: r.Name, Log: log})
+	if r.Archive {
+		if c.Archive, err = Archive(bus); err != nil {
+			return err
+		}
+	}
+	c.Client, err = engine.NewClient(engine.ClientConfig{Store: store, Bus: bus, Archive: c.Archive, Name: r.Name, Log: log})
 	return err
 }
 

@@ -126,6 +126,11 @@ func (n *node) open() (err error) {
 	n.bus = &restlessBus{Bus: bus, stats: bus.Stats}
 	n.close = append(n.close, bus.Close, n.bus.settle)
 	c.Bus = n.bus
+	if n.Archive {
+		if c.Archive, err = Archive(bus); err != nil {
+			return err
+		}
+	}
 	n.engine, err = engine.NewNode(c)
 	return err
 }

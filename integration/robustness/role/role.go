@@ -34,7 +34,7 @@ const (
 type Role struct {
 	Kind  Kind
 	Name  string
-	Dir   string // of its data
+	Dir   string // of its data; "" = it keeps none
 	Begin int64  // of the run, of package clock
 
 	// Of a member of etcd; the addresses are host:port of the links that lead to it.
@@ -45,10 +45,11 @@ type Role struct {
 	MaxPending int64 `json:",omitempty"` // of NATS: bytes that may wait for a client before it is dropped; 0 = NATS's default
 
 	// Of a node or a client.
-	Seed   uint64   `json:",omitempty"` // of what it submits
-	Etcd   []string `json:",omitempty"`
-	NATS   string   `json:",omitempty"`
-	Shards int      `json:",omitempty"`
+	Seed    uint64   `json:",omitempty"` // of what it submits
+	Etcd    []string `json:",omitempty"`
+	NATS    string   `json:",omitempty"`
+	Shards  int      `json:",omitempty"`
+	Archive bool     `json:",omitempty"` // NATS keeps what leaves the journals
 
 	// Of a client.
 	Source string `json:",omitempty"` // of what it submits; no other process of the run has it

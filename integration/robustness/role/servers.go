@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"taskledger/engine"
+	"taskledger/natsbus"
 )
 
 // startWithin bounds how long a server takes to be ready: a member of etcd waits for a majority.
@@ -76,10 +77,15 @@ func (p *process) zap() *zap.Logger {
 	return log
 }
 
-// nats is a server that keeps nothing.
+// Archive returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is durable.
+func Archive(bus *natsbus.Bus) (*natsbus.Archive, error) {
+	return bus.Archive(natsbus.ArchiveConfig{Settled: -1})
+}
+
+// nats is a server with JetStream, which keeps in Dir what it has acknowledged; without a Dir it keeps nothing.
 func (p *process) nats() error {
 	s, err := server.NewServer(&server.Options{ServerName: p.Name, Host: loopback, Port: server.RANDOM_PORT, NoSigs: true, NoSystemAccount: true,
-		MaxPending: p.MaxPending, WriteDeadline: time.Second})
+		MaxPending: p.MaxPending, WriteDeadline: time.Second, JetStream: p.Dir != "", StoreDir: p.Dir, SyncAlways: true})
 	if err != nil {
 		return fmt.Errorf("make NATS: %w", err)
 	}
