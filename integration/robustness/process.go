@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,7 @@ var (
 // process is a child: this binary in a role.
 type process struct {
 	name  string
+	log   string // file of its standard error
 	cmd   *exec.Cmd
 	hears func(role.Word) // called for one word at a time, until the process has ended
 	ready chan role.Word  // closed when the process ends; holds what it said of its addresses and readiness
@@ -51,7 +53,8 @@ func start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Wor
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(filepath.Join(dir, r.Name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	path := filepath.Join(dir, r.Name+".log")
+	log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +78,7 @@ func start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Wor
 	if err := in.Do(cmd.Start); err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.Name, err)
 	}
-	p := &process{name: r.Name, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: orders,
+	p := &process{name: r.Name, log: path, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: orders,
 		answers: map[int]chan role.Word{}}
 	go p.listen(out)
 	return p, nil
@@ -197,7 +200,7 @@ func (p *process) stop(within time.Duration) error {
 		return errors.Join(fmt.Errorf("%s: %w, %s", p.name, errTooSlow, within), p.kill())
 	}
 	if p.err != nil {
-		return fmt.Errorf("%s: %w", p.name, p.err)
+		return fmt.Errorf("%s: %w; its log ends with %q", p.name, p.err, lastLine(p.log))
 	}
 	return nil
 }
@@ -236,4 +239,14 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// lastLine returns how a file ends, as far as that can be read.
+func lastLine(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	text = bytes.TrimSpace(text)
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }

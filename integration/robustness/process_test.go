@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -76,8 +78,11 @@ func TestProcess_KilledIsGone(t *testing.T) {
 	if err := p.kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stop(soon); err == nil {
-		t.Error("a killed process has ended in order")
+	if err := os.WriteFile(p.log, []byte("first\nlast words\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(soon); err == nil || !strings.Contains(err.Error(), `"last words"`) {
+		t.Errorf("a killed process has ended with %v, want its last words", err)
 	}
 	if _, err := p.await(t.Context()); !errors.Is(err, errEnded) {
 		t.Errorf("await: %v, want %v", err, errEnded)
