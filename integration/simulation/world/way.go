@@ -115,7 +115,7 @@ func (y *way) Call(ctx context.Context, c modeletcd.Call) (proto.Message, error)
 	if errors.Is(err, rpctypes.ErrGRPCNoSpace) {
 		y.hits.add(noSpace)
 	}
-	if c.Writes && y.dice.chance(is.copies) {
+	if c.Writes && !streamed(c) && y.dice.chance(is.copies) {
 		y.hits.add(copied)
 		y.again(c, 6*time.Second)
 	}
@@ -173,10 +173,13 @@ func (y *way) fail(ctx context.Context, with []error) error {
 	return pick(y.dice, with...)
 }
 
+// streamed reports whether a request travels in a stream, which breaks: what it carries is neither doubled nor outlives it.
+func streamed(c modeletcd.Call) bool { return c.Method == "Watch" || c.Method == "LeaseKeepAlive" }
+
 // unanswered are the errors that a client sees of a request that may have been applied: the connection's, or the server's
 // that has waited for a leader.
 func unanswered(c modeletcd.Call) []error {
-	if c.Method == "Watch" || c.Method == "LeaseKeepAlive" { // streams, which break
+	if streamed(c) {
 		return []error{errAway}
 	}
 	return []error{errAway, rpctypes.ErrGRPCTimeout, rpctypes.ErrGRPCLeaderChanged, errServerLate}
@@ -184,7 +187,7 @@ func unanswered(c modeletcd.Call) []error {
 
 // refusals are the errors of a request that the server did not take.
 func refusals(c modeletcd.Call) []error {
-	if c.Method == "Watch" || c.Method == "LeaseKeepAlive" {
+	if streamed(c) {
 		return nil
 	}
 	return []error{rpctypes.ErrGRPCRequestTooManyRequests, rpctypes.ErrGRPCNoLeader}
@@ -192,7 +195,7 @@ func refusals(c modeletcd.Call) []error {
 
 // orphan lets a request whose caller has gone arrive all the same, now and then.
 func (y *way) orphan(c modeletcd.Call, err error) error {
-	if c.Writes && y.dice.chance(0.5) {
+	if c.Writes && !streamed(c) && y.dice.chance(0.5) {
 		y.hits.add(late)
 		y.again(c, 3*time.Second)
 	}
