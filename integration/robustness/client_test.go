@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,13 @@ func clientOf(t *testing.T) (*run, *client) {
 	return r, r.clients[0]
 }
 
+// soFar is what is recorded while clients go on.
+func (o *operations) soFar() []history.Operation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.all)
+}
+
 func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 	r, c := clientOf(t)
 	begun := false
@@ -72,13 +80,14 @@ func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 		t.Errorf("%s has taken its place, killed are %v", c.Source, r.killed)
 	}
 	unknown := 0
-	for _, op := range r.done.all {
+	all := r.done.soFar()
+	for _, op := range all {
 		if op.Answer == history.Unknown && op.Error == "" { // nothing was told
 			unknown++
 		}
 	}
 	if unknown == 0 {
-		t.Errorf("of %d operations none is unknown because of the kill", len(r.done.all))
+		t.Errorf("of %d operations none is unknown because of the kill", len(all))
 	}
 }
 
@@ -95,7 +104,8 @@ func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
 	if err := c.ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {
 		t.Error(err)
 	}
-	asked := r.done.all[len(r.done.all)-1]
+	all := r.done.soFar()
+	asked := all[len(all)-1]
 	if asked.Task != "asked" || asked.Verb != history.Submit || asked.Answer == history.OK {
 		t.Errorf("it was ordered to submit, and did %+v", asked)
 	}
