@@ -58,7 +58,8 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 // A roll call that finds nothing comes all the time and must cost no read.
 func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
 	b := newBench(t, -1)
-	reads := &slowReads{Store: b.store}
+	reads := &slowReads{Store: b.store, gate: make(chan error)}
+	close(reads.gate) // they wait for nothing
 	b.m.store = reads
 	b.accept(laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision})
 	if reads.begun != 0 {
