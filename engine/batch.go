@@ -85,10 +85,16 @@ func decodeBatch(data []byte) (*batch, error) {
 		return nil, r.Err()
 	}
 	b.commands = make([]command, 0, n/2)
-	for range n / 2 {
+	var outcomes []completeCommand // they come in hundreds: one piece of memory for all
+	for left := n / 2; left > 0; left-- {
 		op := r.Uint()
-		c := newCommand(op)
-		if c == nil {
+		var c command
+		if op == (*completeCommand).op(nil) {
+			if len(outcomes) == 0 {
+				outcomes = make([]completeCommand, left)
+			}
+			c, outcomes = &outcomes[0], outcomes[1:]
+		} else if c = newCommand(op); c == nil {
 			return nil, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
 		}
 		c.decode(r)

@@ -87,8 +87,8 @@ func (d *decider) submit(c *submitCommand) answer {
 	case t == nil && d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
 		return overload("%s", tooLarge(d.state.LiveBytes(), d.liveLimit))
 	case t == nil:
-		t = d.emit(c.Task, nil, c.RequestID, &events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
-			NotBefore: max(c.NotBefore, d.now), Params: c.Params})
+		t = d.emit(c.Task, nil, c.RequestID, d.entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
+			NotBefore: max(c.NotBefore, d.now), Params: c.Params}))
 		if t == nil {
 			return answer{}
 		}
@@ -226,7 +226,7 @@ func (d *decider) succeed(t *projection.Task, c *completeCommand) {
 	if t.Cancelled {
 		next = 0
 	}
-	t = d.emit(t.ID, t, "", &events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1})
+	t = d.emit(t.ID, t, "", d.entry.Succeeded(events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1}))
 	if rerun {
 		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
 	}
@@ -470,5 +470,5 @@ func (d *decider) start(t *projection.Task, node string, offer uint64, lease tim
 	origin := d.origin
 	d.origin = 0
 	defer func() { d.origin = origin }()
-	return d.emit(t.ID, t, "", &events.Started{Node: node, Attempt: t.Attempt + 1, Offer: offer, Lease: events.Millis(lease.Milliseconds())})
+	return d.emit(t.ID, t, "", d.entry.Started(events.Started{Node: node, Attempt: t.Attempt + 1, Offer: offer, Lease: events.Millis(lease.Milliseconds())}))
 }

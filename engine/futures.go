@@ -49,9 +49,9 @@ type futureShard struct {
 
 	here   bool // the owner is in this process, and has told everything after from
 	from   events.Ref
-	recent []outcome             // a ring of the latest ones
-	oldest int                   // place in recent of the next one to be overwritten
-	index  map[events.TaskID]int // place in recent of a task's latest
+	recent []outcome          // a ring of the latest ones
+	oldest int                // place in recent of the next one to be overwritten
+	index  map[events.Ref]int // by life: place in recent of its latest
 }
 
 // askState is when a future asks next, in sweeps.
@@ -77,19 +77,17 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 	}
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
-		if o := s.recentLocked(f.id); o != nil && o.life == f.life && o.run == f.run && !o.elided {
-			found := *o
-			s.mu.Unlock()
-			return &found, nil
+		if o := s.recentLocked(f.life); o != nil {
+			if o.run == f.run && !o.elided {
+				found := *o
+				s.mu.Unlock()
+				return &found, nil
+			}
+			covered = o.run < f.run && o.status != 0 && !o.elided
 		}
 	}
 	s.waiting[f.id], f.next = f, s.waiting[f.id]
 	f.asks = askState{fs.sweeps.Load() + askAfter, askAfter}
-	if covered {
-		if o := s.recentLocked(f.id); o != nil && (o.life > f.life || o.run >= f.run || o.elided) {
-			covered = false
-		}
-	}
 	subscribe := !s.here && !s.subscribed && fs.bus != nil
 	s.subscribed = s.subscribed || subscribe
 	s.mu.Unlock()
@@ -208,20 +206,20 @@ func (fs *futures) pass(all []told) {
 }
 
 func (s *futureShard) rememberLocked(o *outcome) {
-	if at, again := s.index[o.task]; again {
-		s.from = max(s.from, s.recent[at].ref+1) // an earlier outcome of the task is forgotten: it has to be asked for
+	if at, again := s.index[o.life]; again {
+		s.from = max(s.from, s.recent[at].ref+1) // an earlier outcome of the life is forgotten: it has to be asked for
 		s.recent[at] = o.inline()
 		return
 	}
 	if len(s.recent) < maxRecent {
-		s.index[o.task] = len(s.recent)
+		s.index[o.life] = len(s.recent)
 		s.recent = append(s.recent, o.inline())
 		return
 	}
 	old := &s.recent[s.oldest]
 	s.from = max(s.from, old.ref+1)
-	delete(s.index, old.task)
-	s.index[o.task], *old = s.oldest, o.inline()
+	delete(s.index, old.life)
+	s.index[o.life], *old = s.oldest, o.inline()
 	s.oldest = (s.oldest + 1) % maxRecent
 }
 
@@ -234,8 +232,8 @@ func (o *outcome) inline() outcome {
 	return small
 }
 
-func (s *futureShard) recentLocked(id events.TaskID) *outcome {
-	if at, ok := s.index[id]; ok {
+func (s *futureShard) recentLocked(life events.Ref) *outcome {
+	if at, ok := s.index[life]; ok {
 		return &s.recent[at]
 	}
 	return nil
@@ -246,7 +244,7 @@ func (fs *futures) serveHere(shard int, after Head) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	s.here, s.from = true, events.RefOf(after.Number+1, 0)
-	s.recent, s.oldest, s.index = nil, 0, map[events.TaskID]int{}
+	s.recent, s.oldest, s.index = nil, 0, map[events.Ref]int{}
 	s.mu.Unlock()
 	fs.askAll(shard)
 }

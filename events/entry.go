@@ -76,16 +76,29 @@ type Builder struct {
 	scratch wire.Writer
 	digests []byte
 	origins int // bytes of Origins
+
+	created   arena[Created]
+	started   arena[Started]
+	succeeded arena[Succeeded]
 }
 
-// Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add.
+// Reset prepares the builder for an entry; the head's Origins and Events are added by AddOrigin and Add. What the builder
+// returned of the entry before must no longer be used, but what Seal did.
 func (b *Builder) Reset(head Entry) {
 	clear(b.Entry.Origins)
 	clear(b.Entry.Events)
 	head.Origins, head.Events = b.Entry.Origins[:0], b.Entry.Events[:0]
 	b.Entry = head
 	b.body.B, b.digests, b.origins = b.body.B[:0], b.digests[:0], 0
+	b.created.reset()
+	b.started.reset()
+	b.succeeded.reset()
 }
+
+// Created, Started and Succeeded return a body for Add, of a kind that every task has, in memory of the builder's.
+func (b *Builder) Created(body Created) *Created       { return b.created.keep(body) }
+func (b *Builder) Started(body Started) *Started       { return b.started.keep(body) }
+func (b *Builder) Succeeded(body Succeeded) *Succeeded { return b.succeeded.keep(body) }
 
 // Size is an upper bound of the encoded size so far.
 func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }

@@ -55,6 +55,9 @@ func (p *Policy) IsComplete() bool {
 
 // Complete returns the policy with every default filled in, or an error that names the field out of range.
 func (p Policy) Complete() (Policy, error) {
+	if p.IsComplete() {
+		return p, nil
+	}
 	full := Policy{
 		Timeout:     orDefault(p.Timeout, 0),
 		MaxAttempts: cmp.Or(p.MaxAttempts, 25),

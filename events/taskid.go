@@ -1,10 +1,10 @@
 package events
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // TaskID names a task in the cluster: "affinity/name" or "name", 1 to 128 bytes of [A-Za-z0-9._:-] around at most one
@@ -52,15 +52,14 @@ func (id TaskID) Affinity() string {
 	return affinity
 }
 
-// Shard is where the task lives in a cluster of count shards: the first 8 bytes of SHA-256(affinity), big endian, modulo
-// count. It is part of the stored format.
-func (id TaskID) Shard(count int) int { return ShardOf([]byte(id.Affinity()), count) }
+// Shard is where the task lives in a cluster of count shards: XXH64(affinity), with seed 0, modulo count. It is part of the
+// stored format.
+func (id TaskID) Shard(count int) int {
+	return int(xxhash.Sum64String(id.Affinity()) % uint64(count))
+}
 
 // ShardOf is the shard of every task of an affinity.
-func ShardOf(affinity []byte, count int) int {
-	sum := sha256.Sum256(affinity)
-	return int(binary.BigEndian.Uint64(sum[:8]) % uint64(count))
-}
+func ShardOf(affinity []byte, count int) int { return int(xxhash.Sum64(affinity) % uint64(count)) }
 
 // ValidateBehavior returns an error when id is not 1 to 48 bytes of [a-z0-9-].
 func ValidateBehavior(id string) error {

@@ -71,7 +71,7 @@ func (s *Shard) Replay(e *events.Entry) error {
 }
 
 // Apply folds one event of t, what Task returns of the event's task, and returns the task as it is then; nil after
-// Deleted. The event's entry must be completed by Seal.
+// Deleted. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
 func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if err := check(t, ev); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ const policy = `
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
 internal/ring        |                                                   | a leaf: placement is arithmetic
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
-events               | internal/wire                                     | vocabulary and stored form only: pure, and read by everyone
+events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
 engine               | events projection internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 engine/storetest     | engine events projection internal/wire            | holds any store to the ports, so it knows none

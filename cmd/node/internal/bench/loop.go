@@ -38,6 +38,8 @@ func closedLoop(ctx context.Context, workers int, d time.Duration, op func(ctx c
 	var all sync.WaitGroup
 	for i := range workers {
 		all.Go(func() {
+			ctx, done := context.WithCancel(ctx) // every caller has one of its own
+			defer done()
 			for !over.Load() && ctx.Err() == nil {
 				start := time.Now()
 				if err := op(ctx, i); err != nil {
