@@ -1,6 +1,7 @@
 package projection_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"runtime"
 	"strings"
@@ -62,6 +63,59 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(count*256), "ns/event")
 		})
 	}
+}
+
+// BenchmarkApply_AmongFinished takes tasks from nothing to success in shards that keep no more finished ones: each that ends
+// pushes out another. An entry ends the tasks that the one before started. The shards take turns, as on a node, so that what
+// one of them looks at is seldom in the processor's cache. Making the events does not count.
+func BenchmarkApply_AmongFinished(b *testing.B) {
+	const shards, tasks = 16, 100
+	p := policy(b, events.Policy{})
+	var took time.Duration
+	entry := func(j *journal, ended []events.TaskID) (started []events.TaskID) {
+		e := &events.Entry{Shard: shard, Number: j.state.Number + 1, Time: j.now}
+		add := func(id events.TaskID, seq uint64, prev events.Ref, body events.Body) {
+			at := events.Position{Shard: shard, Ref: events.RefOf(e.Number, len(e.Events))}
+			e.Events = append(e.Events, events.Event{Task: id, Seq: seq, Prev: prev, Body: body, At: e.Time, Position: at})
+		}
+		for _, id := range ended {
+			add(id, 3, j.state.Task(id).Last, &events.Succeeded{Run: 1})
+		}
+		for range tasks {
+			started = append(started, events.TaskID(rand.Text()))
+			add(started[len(started)-1], 1, 0, &events.Created{Behavior: "work", Policy: p, NotBefore: j.now})
+		}
+		for i, id := range started {
+			add(id, 2, e.Events[len(ended)+i].Position.Ref, &events.Started{Node: "n-1", Attempt: 1, Lease: 9_000})
+		}
+		begin := time.Now()
+		for i := range e.Events {
+			if _, err := j.state.Apply(j.state.Task(e.Events[i].Task), &e.Events[i]); err != nil {
+				b.Fatal(err)
+			}
+		}
+		j.state.Seal(e)
+		took += time.Since(begin)
+		j.now++
+		return started
+	}
+	var journals [shards]*journal
+	var running [shards][]events.TaskID
+	for i := range journals {
+		journals[i] = newJournal(b)
+		for journals[i].state.Finished() < p.RetainCount {
+			running[i] = entry(journals[i], running[i])
+		}
+	}
+	runtime.GC()
+	took = 0
+	count := 0
+	for b.Loop() {
+		i := count % shards
+		running[i] = entry(journals[i], running[i])
+		count++
+	}
+	b.ReportMetric(float64(took.Nanoseconds())/float64(count*tasks), "ns/task")
 }
 
 func BenchmarkBeginSnapshot(b *testing.B) {

@@ -145,6 +145,53 @@ func TestMemory_KindsWithoutTasksGo(t *testing.T) {
 	}
 }
 
+// Others come and go behind one that waits for ever, or come as a crowd and go in the same order or the other way round.
+func TestMemory_EmptyPlacesOfAQueueGo(t *testing.T) {
+	j := newJournal(t)
+	id := func(i int) events.TaskID { return events.TaskID(fmt.Sprint("t", i)) }
+	j.add("stays", j.created())
+	j.add(id(0), j.created())
+	for i := range 2000 {
+		j.add(id(i+1), j.created())
+		j.add(id(i), &events.Deleted{})
+	}
+	if got := j.state.Places("work"); got > 16 {
+		t.Errorf("room for %d tasks where two are", got)
+	}
+	const crowd = 5000
+	for _, next := range []func(i int) int{func(i int) int { return i }, func(i int) int { return crowd - 1 - i }} {
+		j.seal(0)
+		for i := range crowd {
+			j.add(events.TaskID(fmt.Sprint("c", i)), j.created())
+		}
+		for i := range crowd {
+			j.add(events.TaskID(fmt.Sprint("c", next(i))), &events.Deleted{})
+		}
+		if got := j.state.Places("work"); got > 1024 {
+			t.Errorf("room for %d tasks where two are", got)
+		}
+	}
+}
+
+// Nodes come and go for years.
+func TestMemory_NodesWithoutTasksGo(t *testing.T) {
+	j := newJournal(t)
+	for i := range 100 {
+		j.add("a", j.created())
+		start := j.started("a")
+		start.Node = fmt.Sprint("n-", i)
+		j.add("a", start)
+		if got := j.state.RunningNodes(); len(got) != 1 || got[0] != start.Node || j.state.Nodes() != 1 {
+			t.Fatalf("tasks run on %v, of %d that are remembered; want one on %s", got, j.state.Nodes(), start.Node)
+		}
+		j.add("a", &events.Succeeded{Run: 1})
+		j.add("a", &events.Deleted{})
+		if got := j.state.RunningNodes(); len(got) != 0 {
+			t.Fatalf("tasks run on %v, want none", got)
+		}
+	}
+}
+
 func TestRetention_FinishedTaskLeavesPayloadsToTheJournal(t *testing.T) {
 	j := newJournal(t)
 	large := events.JSON([]byte(strings.Repeat("7", projection.MaxKeptResult)))

@@ -1,4 +1,23 @@
 package projection
 
+import "math"
+
 // Kinds is how many kinds, and behaviors, the shard keeps something of.
 func (s *Shard) Kinds() (kinds, groups int) { return len(s.kinds), len(s.groups) }
+
+// Nodes is how many nodes the shard keeps something of.
+func (s *Shard) Nodes() int { return len(s.running) }
+
+// WrapSoon lets the numbers of places wrap around after so many more tasks. Nothing may be in the queues.
+func (s *Shard) WrapSoon(behavior string, after uint32) {
+	g := s.group(behavior)
+	for _, q := range []*queue{&s.due, &g.ready, &g.finished} {
+		q.line.begin = math.MaxUint32 - after
+	}
+}
+
+// Places is how many tasks the ready queue of a behavior has room for.
+func (s *Shard) Places(behavior string) int {
+	q := &s.groups[behavior].ready
+	return cap(q.line.tasks) + cap(q.heap)
+}

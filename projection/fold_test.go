@@ -121,6 +121,18 @@ func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
 	return gone
 }
 
+// sealForgetting seals an entry, which must forget what is expired and nothing else.
+func sealForgetting(j *journal, pause time.Duration) {
+	j.t.Helper()
+	before, gone := viewAll(j.state), expired(j.state, j.now)
+	j.seal(pause)
+	for id := range before {
+		if (j.state.Task(id) == nil) != gone[id] {
+			j.t.Fatalf("%s: forgotten %t, want %t", id, j.state.Task(id) == nil, gone[id])
+		}
+	}
+}
+
 func TestShard_EveryLegalSequenceKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := newJournal(t)
@@ -132,13 +144,7 @@ func TestShard_EveryLegalSequenceKeepsTheInvariants(t *testing.T) {
 				}
 				checkPlaces(t, j.state, j.now)
 			}
-			before, gone := viewAll(j.state), expired(j.state, j.now)
-			j.seal(time.Duration(rapid.IntRange(0, 4000).Draw(t, "pause")) * time.Millisecond)
-			for id := range before {
-				if (j.state.Task(id) == nil) != gone[id] {
-					t.Fatalf("%s: forgotten %t, want %t", id, j.state.Task(id) == nil, gone[id])
-				}
-			}
+			sealForgetting(j, time.Duration(rapid.IntRange(0, 4000).Draw(t, "pause"))*time.Millisecond)
 			checkPlaces(t, j.state, j.now)
 		}
 		again := replay(t, j.entries)
@@ -148,6 +154,52 @@ func TestShard_EveryLegalSequenceKeepsTheInvariants(t *testing.T) {
 		}
 		if again.Number != j.state.Number || again.Hash != j.state.Hash || again.Time != j.state.Time {
 			t.Fatalf("replay ends at entry %d of %d, want %d of %d", again.Number, again.Time, j.state.Number, j.state.Time)
+		}
+	})
+}
+
+// Of many tasks most come to a queue in its order. Here some do not, others leave from the middle, and places are renumbered.
+func TestQueues_KeepTheirOrderWhoeverComesAndLeaves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := newJournal(t)
+		j.state.WrapSoon("work", rapid.Uint32Range(0, 20).Draw(t, "wrap"))
+		seldom := func(label string) bool { return rapid.IntRange(0, 7).Draw(t, label) == 0 }
+		var ids []events.TaskID
+		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"create", "create", "create", "finish", "finish", "delete", "seal"}).Draw(t, "do") {
+			case "create":
+				c := j.created()
+				c.Policy.Retain, c.Policy.RetainCount = 2*time.Second, 15
+				if seldom("short") {
+					c.Policy.Retain = time.Second
+				}
+				if seldom("urgent") {
+					c.Priority = 5
+				}
+				switch rapid.IntRange(0, 2).Draw(t, "delay") {
+				case 1:
+					c.NotBefore = j.now.Add(time.Second)
+				case 2:
+					c.NotBefore += events.Millis(rapid.IntRange(1, 2000).Draw(t, "later"))
+				}
+				ids = append(ids, events.TaskID(fmt.Sprint("t", i)))
+				j.add(ids[len(ids)-1], c)
+			case "finish":
+				if task := j.state.Ready("work"); task != nil {
+					j.add(task.ID, j.started(task.ID))
+					j.add(task.ID, &events.Succeeded{Run: 1})
+				}
+			case "delete":
+				if len(ids) > 0 {
+					j.add(rapid.SampledFrom(ids).Draw(t, "task"), &events.Deleted{})
+				}
+			case "seal":
+				if len(j.entry.Entry.Events) > 0 {
+					sealForgetting(j, time.Duration(rapid.IntRange(0, 300).Draw(t, "pause"))*time.Millisecond)
+				}
+			}
+			ids = slices.DeleteFunc(ids, func(id events.TaskID) bool { return j.state.Task(id) == nil })
+			checkPlaces(t, j.state, j.now)
 		}
 	})
 }

@@ -2,34 +2,39 @@ package projection
 
 import "iter"
 
-// queue holds tasks in a binary heap by rank, or in no order when rank is nil. A task is in at most one queue and knows
-// its place there, so that taking it out needs no search. What ranks a task must not change while it is in the queue.
+// queue holds tasks by rank, or in no order when rank is nil. A task is in at most one queue and knows its place there, so
+// that taking it out needs no search. What ranks a task must not change while it is in the queue.
+//
+// Most tasks come to a queue in the order in which they leave it: those stand in a line, and only the others are in a binary
+// heap, of which every move looks at tasks that nobody has looked at for long.
 type queue struct {
-	places []place
+	line   line
+	heap   []place
 	rank   func(*Task) int64
 	before func(a, b *Task) bool // of two tasks of one rank
 }
 
-// place is a task in a queue, with its rank beside it: comparing two places seldom looks at the tasks.
+// place is a task in the heap, with its rank beside it: comparing two places seldom looks at the tasks.
 type place struct {
 	rank int64
 	task *Task
 }
 
-func (q *queue) len() int { return len(q.places) }
+func (q *queue) len() int { return q.line.count + len(q.heap) }
 
 func (q *queue) first() *Task {
-	if len(q.places) == 0 {
-		return nil
+	t := q.line.first()
+	if len(q.heap) > 0 && (t == nil || q.less(q.heap[0], q.place(t))) {
+		return q.heap[0].task
 	}
-	return q.places[0].task
+	return t
 }
 
-// all yields the tasks in no useful order; the queue must not change meanwhile.
+// all yields the tasks of a queue without rank; the queue must not change meanwhile.
 func (q *queue) all() iter.Seq[*Task] {
 	return func(yield func(*Task) bool) {
-		for _, p := range q.places {
-			if !yield(p.task) {
+		for _, t := range q.line.tasks {
+			if t != nil && !yield(t) {
 				return
 			}
 		}
@@ -37,33 +42,40 @@ func (q *queue) all() iter.Seq[*Task] {
 }
 
 func (q *queue) add(t *Task) {
-	t.in, t.at = q, int32(len(q.places))
-	p := place{task: t}
-	if q.rank != nil {
-		p.rank = q.rank(t)
+	t.in = q
+	if last := q.line.last(); last == nil || q.rank == nil || !q.less(q.place(t), q.place(last)) {
+		q.line.add(t)
+		return
 	}
-	q.places = append(q.places, p)
-	q.up(len(q.places) - 1)
+	q.heap = append(q.heap, q.place(t))
+	q.up(len(q.heap) - 1)
 }
 
 func (q *queue) remove(t *Task) {
-	i, last := int(t.at), len(q.places)-1
-	q.set(i, q.places[last])
-	q.places[last] = place{}
-	q.places = q.places[:last]
 	t.in = nil
+	if q.line.has(t) {
+		q.line.remove(t)
+		return
+	}
+	i, last := int(t.at), len(q.heap)-1
+	p := q.heap[last]
+	q.heap[last] = place{}
+	q.heap = q.heap[:last]
 	if i < last {
+		q.set(i, p)
 		q.up(i)
 		q.down(i)
 	}
-	if cap(q.places) > 1024 && last < cap(q.places)/4 {
-		q.places = append(make([]place, 0, 2*last), q.places...)
+	if cap(q.heap) > 1024 && last < cap(q.heap)/4 {
+		q.heap = append(make([]place, 0, 2*last), q.heap...)
 	}
 }
 
+func (q *queue) place(t *Task) place { return place{q.rank(t), t} }
+
 func (q *queue) set(i int, p place) {
-	q.places[i] = p
-	p.task.at = int32(i)
+	q.heap[i] = p
+	p.task.at = uint32(i)
 }
 
 func (q *queue) less(a, b place) bool {
@@ -74,38 +86,32 @@ func (q *queue) less(a, b place) bool {
 }
 
 func (q *queue) up(i int) {
-	if q.rank == nil {
-		return
-	}
-	p := q.places[i]
+	p := q.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !q.less(p, q.places[parent]) {
+		if !q.less(p, q.heap[parent]) {
 			break
 		}
-		q.set(i, q.places[parent])
+		q.set(i, q.heap[parent])
 		i = parent
 	}
 	q.set(i, p)
 }
 
 func (q *queue) down(i int) {
-	if q.rank == nil {
-		return
-	}
-	p := q.places[i]
+	p := q.heap[i]
 	for {
 		child := 2*i + 1
-		if child >= len(q.places) {
+		if child >= len(q.heap) {
 			break
 		}
-		if right := child + 1; right < len(q.places) && q.less(q.places[right], q.places[child]) {
+		if right := child + 1; right < len(q.heap) && q.less(q.heap[right], q.heap[child]) {
 			child = right
 		}
-		if !q.less(q.places[child], p) {
+		if !q.less(q.heap[child], p) {
 			break
 		}
-		q.set(i, q.places[child])
+		q.set(i, q.heap[child])
 		i = child
 	}
 	q.set(i, p)

@@ -265,14 +265,10 @@ func (s *Shard) lift(t *Task) {
 	if t.in == nil {
 		return
 	}
-	from := t.in
-	from.remove(t)
-	switch {
-	case from == &t.Kind.group.finished:
+	if t.in == &t.Kind.group.finished {
 		s.retention.add(t.Kind.group, -1)
-	case from.rank == nil && from.len() == 0:
-		delete(s.running, t.Node)
 	}
+	t.in.remove(t)
 }
 
 // place puts the task into the queue where it belongs at the given time.
@@ -306,6 +302,8 @@ func (t *Task) close() {
 func (s *Shard) runningOn(node string) *queue {
 	q := s.running[node]
 	if q == nil {
+		// Only now, so that a node with one task at a time does not get a queue anew for each.
+		maps.DeleteFunc(s.running, func(_ string, q *queue) bool { return q.len() == 0 })
 		q = &queue{}
 		s.running[node] = q
 	}
@@ -400,7 +398,16 @@ func (s *Shard) Running(node string) iter.Seq[*Task] {
 }
 
 // RunningNodes returns the nodes on which tasks run, sorted.
-func (s *Shard) RunningNodes() []string { return slices.Sorted(maps.Keys(s.running)) }
+func (s *Shard) RunningNodes() []string {
+	var nodes []string
+	for node, q := range s.running {
+		if q.len() > 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
+}
 
 // Decided returns what is remembered of a sender's lane, nil for an unknown one.
 func (s *Shard) Decided(l SenderLane) *Decided { return s.senders.get(l) }

@@ -94,7 +94,7 @@ type Task struct {
 	Requests []string // ids of the requests that made or changed it, the latest MaxRequests
 
 	in  *queue // the one queue it is in, if any
-	at  int32  // its place there
+	at  uint32 // its place there: its number in the line, or its index in the heap
 	row int32  // its place in Shard.rows
 }
 
