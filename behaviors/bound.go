@@ -105,15 +105,15 @@ func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome 
 }
 
 func (b *Bound[P, R]) succeeded(p P, a engine.Attempt, r R) engine.Outcome {
-	now := b.now()
 	raw, err := encode("result", r)
 	if err != nil {
 		// The same result would come again, so Policy does not; the rule may, to keep a repetition going.
-		return b.afterFailure(p, a, rejection(err), time.Time{}, now)
+		return b.afterFailure(p, a, rejection(err), time.Time{}, b.now())
 	}
 	if b.rules.AfterSuccess == nil {
 		return engine.Outcome{Result: raw}
 	}
+	now := b.now()
 	next, err := nextRun("after success", b.rules.AfterSuccess(p, r, now), now)
 	if err != nil {
 		return engine.Outcome{Err: rejection(err)}

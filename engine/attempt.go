@@ -24,12 +24,12 @@ type attempt struct {
 	shard    int
 	m        *member
 	behavior Behavior
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	stop     context.CancelFunc // of the time-out; nil without one
-	reported atomic.Bool        // an outcome was chosen
-	done     atomic.Bool        // the function has returned
-	progress progressReporter
+	ctx      attemptContext
+	timeout  *time.Timer                      // nil without one
+	reported atomic.Bool                      // an outcome was chosen
+	done     atomic.Bool                      // the function has returned
+	progress atomic.Pointer[progressReporter] // nil before the first report
+	outcome  completeCommand                  // once it is reported
 	logs     attemptLog
 	log      slog.Logger // on logs
 }
@@ -51,14 +51,14 @@ func (x *executor) execute(a *attempt) {
 			out = crashed(problem)
 		}
 		a.report(out, a.ctx.Err() != nil)
-		a.cancel(nil)
-		if a.stop != nil {
-			a.stop()
+		a.ctx.end(nil)
+		if a.timeout != nil {
+			a.timeout.Stop() // which would hold the attempt
 		}
 		x.release(a.assignment.behavior)
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
-		a.cancel(errDraining)
+		a.ctx.end(errDraining)
 		out, returned = Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}}, true
 		return
 	}
@@ -75,7 +75,7 @@ func (x *executor) execute(a *attempt) {
 	deadline, _ := a.ctx.Deadline()
 	a.logs = attemptLog{a.m.log.Handler(), a}
 	a.log = *slog.New(&a.logs)
-	out = a.behavior.Run(a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
+	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
 		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
 		Log: &a.log, Progress: a.reportProgress})
@@ -101,7 +101,7 @@ var errUnread = errors.New("parameters cannot be read at the moment")
 // parameters returns the JSON text, from the journal when the owner does not hold it.
 func (a *attempt) parameters() ([]byte, error) {
 	if a.paramsAt != 0 {
-		p, err := a.m.payloadAt(a.ctx, a.shard, a.paramsAt)
+		p, err := a.m.payloadAt(&a.ctx, a.shard, a.paramsAt)
 		switch {
 		case errors.Is(err, ErrTrimmed):
 			return nil, fmt.Errorf("parameters are no longer kept: %w", err)
@@ -117,16 +117,22 @@ func (a *attempt) parameters() ([]byte, error) {
 
 // end ends the attempt's context and expects the function to return.
 func (a *attempt) end(cause error) {
-	a.cancel(cause)
+	a.ctx.end(cause)
 	if !errors.Is(cause, errFenced) {
-		a.expectReturn(overdue)
+		a.expectReturn()
 	}
 }
 
-// expectReturn records the attempt as over when the function has not returned after the given time although its context
-// has ended. Its slot stays taken.
-func (a *attempt) expectReturn(within time.Duration) {
-	time.AfterFunc(within, func() {
+// timedOut expects the function to return. The context ends at its deadline by itself, if only somebody has looked at it.
+func (a *attempt) timedOut() {
+	a.ctx.look()
+	a.expectReturn()
+}
+
+// expectReturn records the attempt as over when the function goes on for too long although its context has ended. Its slot
+// stays taken.
+func (a *attempt) expectReturn() {
+	time.AfterFunc(overdue, func() {
 		if !a.done.Load() {
 			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
 				Next: byPolicy}, true)
@@ -139,13 +145,14 @@ func (a *attempt) report(out Outcome, ended bool) {
 	if !a.reported.CompareAndSwap(false, true) {
 		return
 	}
-	cause := context.Cause(a.ctx)
+	cause := context.Cause(&a.ctx)
 	if errors.Is(cause, errFenced) || a.m.ctx.Err() != nil { // the session is over: its attempts are lost, whatever they say
 		a.m.exec.forget(a)
 		return
 	}
-	a.progress.stop()
-	c := &completeCommand{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
+	a.stopProgress()
+	c := &a.outcome
+	*c = completeCommand{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
 	switch {
 	case ended && out.Err != nil && errors.Is(cause, errDraining):
 		if !a.done.Load() {
@@ -160,7 +167,20 @@ func (a *attempt) report(out Outcome, ended bool) {
 	default:
 		c.succeed(out)
 	}
-	a.m.complete(a, c)
+	a.m.router.send(a.shard, laneWork, c, a.answered) // again and again, until answered
+}
+
+// answered learns what became of the outcome.
+func (a *attempt) answered(ans answer, err error) {
+	switch {
+	case err != nil:
+		a.m.log.Warn("outcome may not be recorded", "task", a.Task, "attempt", a.Started, "err", err)
+	case ans.code == answerStale:
+		a.m.log.Info("late outcome refused", "task", a.Task, "attempt", a.Started)
+	case ans.code != answerOK:
+		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", ans.err(a.Task))
+	}
+	a.m.exec.forget(a)
 }
 
 func (c *completeCommand) succeed(out Outcome) {

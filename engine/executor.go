@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -64,10 +63,10 @@ func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int
 // launch starts an attempt in a slot taken before. It never blocks.
 func (x *executor) launch(m *member, shard int, as assignment) {
 	a := &attempt{assignment: as, shard: shard, m: m, behavior: x.behaviors[as.behavior]}
-	a.ctx, a.cancel = context.WithCancelCause(m.attemptParent())
+	a.ctx.m = m
 	if as.policy.Timeout > 0 {
-		a.ctx, a.stop = context.WithTimeoutCause(a.ctx, as.policy.Timeout, errTimeout)
-		a.expectReturn(as.policy.Timeout + overdue)
+		a.ctx.deadline = time.Now().Add(as.policy.Timeout)
+		a.timeout = time.AfterFunc(as.policy.Timeout, a.timedOut)
 	}
 	x.mu.Lock()
 	x.starting--

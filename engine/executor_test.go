@@ -35,31 +35,37 @@ func (noStore) Cluster() Cluster { return Cluster{Shards: 4, Key: make([]byte, 3
 
 // post is a node in a session whose shard 0 is owned by the test: what its attempts report lies in the inbox.
 type post struct {
-	*testing.T
+	testing.TB
 	*member
 	inbox   *inbox
 	started events.Ref
 }
 
-func newPost(t *testing.T, slots int, limits map[string]int, behaviors ...Behavior) *post {
+func newPost(t testing.TB, slots int, limits map[string]int, behaviors ...Behavior) *post {
 	t.Helper()
 	n, err := NewNode(NodeConfig{Store: noStore{}, Name: "post", Slots: slots, Limits: limits, Behaviors: behaviors})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &post{T: t, member: newMember(n), inbox: newInbox()}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.member.ctx, p.session = ctx, Session{ID: "n-1"}
-	for i := range p.parents {
-		p.parents[i] = ctx
-	}
+	p := &post{TB: t, member: newMember(n), inbox: newInbox()}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	p.end, p.session = cancel, Session{ID: "n-1"}
+	p.enterWith(ctx)
 	p.renewed.Store(int64(time.Since(clockBase) + 24*time.Hour)) // young, whatever the time
 	p.router.serveHere(0, p.inbox)
 	t.Cleanup(func() {
-		cancel()
+		cancel(nil)
 		n.stopWorkers()
 	})
 	return p
+}
+
+// enterWith makes ctx the one of the session and the parent of those of its attempts.
+func (p *post) enterWith(ctx context.Context) {
+	p.member.ctx = ctx
+	for i := range p.parents {
+		p.parents[i] = ctx
+	}
 }
 
 // launch makes an attempt of the behavior, for which there must be a slot.
@@ -327,24 +333,27 @@ func TestProgress_IsSentOnceASecondAndTheLastOneArrives(t *testing.T) {
 }
 
 func TestProgress_NothingFollowsTheOutcome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var report func(done, total int64, note string)
-		p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {
-			a.Progress(1, 2, "")
-			a.Progress(2, 2, "")
-			report = a.Progress
-			return Outcome{}
-		}})
-		p.launch("b", Policy{})
-		synctest.Wait()
-		all := p.reported()
-		if _, ok := all[len(all)-1].(*completeCommand); !ok {
-			t.Errorf("the last report is %T", all[len(all)-1])
-		}
-		report(3, 2, "")
-		time.Sleep(time.Minute)
-		p.wantNothing("after the outcome")
-	})
+	for reports := range int64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			var report func(done, total int64, note string)
+			p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {
+				for i := range reports {
+					a.Progress(i, 2, "")
+				}
+				report = a.Progress
+				return Outcome{}
+			}})
+			p.launch("b", Policy{})
+			synctest.Wait()
+			all := p.reported()
+			if _, ok := all[len(all)-1].(*completeCommand); !ok {
+				t.Errorf("the last report is %T", all[len(all)-1])
+			}
+			report(3, 2, "")
+			time.Sleep(time.Minute)
+			p.wantNothing("after the outcome")
+		})
+	}
 }
 
 func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {

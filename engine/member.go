@@ -287,21 +287,6 @@ func (m *member) attemptParent() context.Context {
 	return m.parents[m.parent.Add(1)%attemptParents]
 }
 
-// complete reports the outcome of an attempt, again and again until it is answered.
-func (m *member) complete(a *attempt, c *completeCommand) {
-	m.router.send(a.shard, laneWork, c, func(ans answer, err error) {
-		switch {
-		case err != nil:
-			m.log.Warn("outcome may not be recorded", "task", c.Task, "attempt", c.Started, "err", err)
-		case ans.code == answerStale:
-			m.log.Info("late outcome refused", "task", c.Task, "attempt", c.Started)
-		case ans.code != answerOK:
-			m.log.Error("outcome refused", "task", c.Task, "attempt", c.Started, "err", ans.err(c.Task))
-		}
-		m.exec.forget(a)
-	})
-}
-
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
 func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 	if c.node == m.session.ID {

@@ -16,9 +16,15 @@ type progressReporter struct {
 	stopped bool
 }
 
+// noProgress is the reporter of every attempt that came to its outcome without a report.
+var noProgress = &progressReporter{stopped: true}
+
 // reportProgress is Attempt.Progress.
 func (a *attempt) reportProgress(done, total int64, note string) {
-	p := &a.progress
+	if a.progress.Load() == nil {
+		a.progress.CompareAndSwap(nil, new(progressReporter))
+	}
+	p := a.progress.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
@@ -37,7 +43,7 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 }
 
 func (a *attempt) flushProgress() {
-	p := &a.progress
+	p := a.progress.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = nil
@@ -48,7 +54,12 @@ func (a *attempt) flushProgress() {
 	p.pending, p.last = nil, time.Now()
 }
 
-func (p *progressReporter) stop() {
+// stopProgress lets no report follow the outcome.
+func (a *attempt) stopProgress() {
+	if a.progress.CompareAndSwap(nil, noProgress) {
+		return
+	}
+	p := a.progress.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
