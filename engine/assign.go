@@ -27,7 +27,7 @@ func (o *owner) assign(d *decider) {
 		}
 		t = d.start(t, offer.Node, offer.number, offer.lease())
 		offer.give(t)
-		if len(offer.names) == 1 {
+		if len(offer.given) == 1 {
 			o.turnOf.given = append(o.turnOf.given, offer)
 		}
 	}
@@ -89,7 +89,7 @@ func (o *owner) offerFor(behavior string) *parkedOffer {
 
 // give counts a task against the offer.
 func (p *parkedOffer) give(t *projection.Task) {
-	p.names = append(p.names, attemptName{t.ID, t.Started})
+	p.given = append(p.given, t)
 	p.bytes += 256 + len(t.Params)
 	p.Slots--
 	for i := range p.Behaviors {
@@ -105,14 +105,18 @@ func (o *owner) answerGiven(d *decider) {
 		return
 	}
 	for _, p := range o.turnOf.given {
-		answers := []answer{{data: encodeNames(p.names)}}
+		names := make([]attemptName, len(p.given))
+		for i, t := range p.given {
+			names[i] = attemptName{t.ID, t.Started}
+		}
+		answers := []answer{{data: encodeNames(names)}}
 		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})
 		o.entry.SetAnswers(encodeAnswers(answers))
 		o.remember(projection.SenderLane{Sender: p.sender, Lane: p.lane}, p.number, answers)
 	}
 	kept := o.offers[:0]
 	for _, p := range o.offers {
-		if len(p.names) == 0 {
+		if len(p.given) == 0 {
 			kept = append(kept, p)
 		}
 	}
@@ -191,21 +195,21 @@ func (o *owner) expand(answers []answer) []answer {
 		o.log.Error("recorded answer of an offer cannot be read", "err", err)
 		return []answer{{}}
 	}
-	return o.assignments(names)
-}
-
-func (o *owner) assignments(names []attemptName) []answer {
 	current := make([]*projection.Task, 0, len(names))
 	for _, n := range names {
 		if t := o.state.Task(n.Task); t != nil && t.OnNode() && t.Started == n.Started {
 			current = append(current, t)
 		}
 	}
+	return encodeAssignments(current)
+}
+
+func encodeAssignments(tasks []*projection.Task) []answer {
 	w := scratch.Get().(*wire.Writer)
 	defer scratch.Put(w)
 	w.B = w.B[:0]
-	w.Array(len(current))
-	for _, t := range current {
+	w.Array(len(tasks))
+	for _, t := range tasks {
 		a := assignmentOf(t)
 		a.encode(w)
 	}

@@ -69,7 +69,7 @@ type answered struct {
 type parkedOffer struct {
 	delivery
 	*offerCommand
-	names   []attemptName // given by the entry in the making
+	given   []*projection.Task // by the entry in the making
 	bytes   int
 	present bool // the node was seen when the latest other offer came
 }
@@ -256,7 +256,7 @@ func (o *owner) perform(queries []delivery) {
 	}
 	o.replyOnceProven(unproven)
 	for _, offer := range t.given {
-		offer.reply(offer.batch, o.assignments(offer.names), true)
+		offer.reply(offer.batch, encodeAssignments(offer.given), true)
 	}
 	for i := range t.starts {
 		o.m.exec.launch(o.m, o.ownership.Shard, t.starts[i])
