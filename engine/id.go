@@ -6,14 +6,20 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/events"
 )
 
-// stickiness is how long random ids are drawn for one shard: tasks submitted together share an entry, and events per
-// entry decide what a task costs.
-const stickiness = 10 * time.Millisecond
+const (
+	// stickiness is how long random ids are drawn for the same shards: tasks submitted together share an entry, and events
+	// per entry decide what a task costs.
+	stickiness = 30 * time.Millisecond
+	// perShard is how many submits at once are enough for one shard. Beyond it the entries of two are as large as they need
+	// to be, and one is decided while the other is written.
+	perShard = 512
+)
 
 // maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
 const maxSpare = 1024
@@ -28,18 +34,24 @@ func randomID() string {
 	return idEncoding.EncodeToString(b[:10])
 }
 
-// idSource draws random task ids that fall into one of the preferred shards, a different one every 10 ms.
+// idSource draws random task ids that fall into few of the preferred shards, others every 30 ms: into one while few submits
+// wait for their answers.
 type idSource struct {
-	mu     sync.Mutex
-	shards int
-	prefer []int // all shards when empty
-	at     int
-	until  time.Time
-	spare  [][]events.TaskID
+	submitting atomic.Int64 // submits that wait for their answers
+
+	mu      sync.Mutex
+	shards  int
+	prefer  []int // all shards when empty
+	at      int   // the first of those that ids are drawn for
+	abreast int   // how many they are
+	turn    int   // counts ids
+	most    int64 // that submitting was since until was set
+	until   time.Time
+	spare   [][]events.TaskID
 }
 
 func newIDSource(shards int) *idSource {
-	return &idSource{shards: shards, spare: make([][]events.TaskID, shards)}
+	return &idSource{shards: shards, abreast: 1, spare: make([][]events.TaskID, shards)}
 }
 
 // setPreferred names the shards that ids are drawn for: those that this process owns.
@@ -79,13 +91,18 @@ func (s *idSource) preferred(shard int) bool {
 	return len(s.prefer) == 0 || slices.Contains(s.prefer, shard)
 }
 
+// current is the shard that the next id is drawn for.
 func (s *idSource) current(now time.Time) int {
 	if now.After(s.until) {
-		s.at++
-		s.until = now.Add(stickiness)
+		s.at += s.abreast
+		s.abreast = 1 + int(s.most/perShard)
+		s.most, s.until = 0, now.Add(stickiness)
 	}
+	s.most = max(s.most, s.submitting.Load())
+	s.turn++
+	at := s.at + s.turn%s.abreast
 	if len(s.prefer) == 0 {
-		return s.at % s.shards
+		return at % s.shards
 	}
-	return s.prefer[s.at%len(s.prefer)]
+	return s.prefer[at%len(s.prefer)]
 }

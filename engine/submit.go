@@ -81,7 +81,9 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 		return failedFuture(cmd.Task, err), err
 	}
 	shard := cmd.Task.Shard(c.cfg.Shards)
+	c.ids.submitting.Add(1)
 	a, err := c.router.ask(ctx, shard, laneSubmit, cmd)
+	c.ids.submitting.Add(-1)
 	for try := 0; err == nil && (a.code == answerMerge || a.code == answerChanged); try++ {
 		if try == mergeTries {
 			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
