@@ -167,7 +167,10 @@ func (a *attempt) report(out Outcome, ended bool) {
 	default:
 		c.succeed(out)
 	}
-	a.m.router.send(a.shard, laneWork, c, a.answered) // again and again, until answered
+	a.m.router.later(a.shard, c, a.answered)
+	if !a.m.exec.hold(a.shard) {
+		a.m.router.flush(a.shard, laneWork)
+	}
 }
 
 // answered learns what became of the outcome.

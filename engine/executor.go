@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,15 +41,17 @@ type executor struct {
 	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
 	queue    []*attempt              // launched, and not taken by a worker yet
 	waking   bool                    // a worker is on its way to the queue
+	held     []int                   // shards with outcomes that leave when the queue is empty
 	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
 	freeings uint64                  // how often slots became free
 	freed    func()                  // told when a slot is freed
+	flush    func(shard int)         // lets the outcomes of a shard leave
 	idle     chan struct{}           // closed, and nil again, when no attempt is left
 }
 
 func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
 	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}), slots: max(slots, 0),
-		plans: map[string]chan struct{}{}, limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}}
+		plans: map[string]chan struct{}{}, limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}, flush: func(int) {}}
 	for id := range behaviors {
 		most := x.slots
 		if n, ok := limits[id]; ok {
@@ -90,7 +93,8 @@ func (x *executor) wakeWorker() {
 }
 
 // worker makes attempts until none has come for a while. While attempts wait, one worker is on its way to them: so each
-// begins at once however long the others take, and many short ones need few workers.
+// begins at once however long the others take, and many short ones need few workers. Outcomes are held while one is on its
+// way, and leave together when nothing waits: those of a burst of short attempts share an entry, and none waits for a long one.
 func (x *executor) worker() {
 	timer := time.NewTimer(idleWorker)
 	defer timer.Stop()
@@ -116,19 +120,36 @@ func (x *executor) next(woken bool) *attempt {
 		x.waking = false
 	}
 	if len(x.queue) == 0 {
+		var held []int
+		if !x.waking {
+			held, x.held = x.held, nil
+		}
 		x.mu.Unlock()
+		for _, shard := range held {
+			x.flush(shard)
+		}
 		return nil
 	}
 	a := x.queue[0]
 	x.queue[0] = nil
 	x.queue = x.queue[1:]
-	wake := len(x.queue) > 0 && !x.waking
+	wake := (len(x.queue) > 0 || len(x.held) > 0) && !x.waking
 	x.waking = x.waking || wake
 	x.mu.Unlock()
 	if wake {
 		x.wakeWorker()
 	}
 	return a
+}
+
+// hold reports whether the outcome that waits in a shard's lane is held: a worker on its way will let it leave.
+func (x *executor) hold(shard int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.waking && !slices.Contains(x.held, shard) {
+		x.held = append(x.held, shard)
+	}
+	return x.waking
 }
 
 // detach runs user code that may never return in a goroutine which nobody waits for but the node when it stops, as for those

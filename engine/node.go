@@ -108,6 +108,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)
 	n.exec.freed = n.offers.slotFreed
+	n.exec.flush = func(shard int) { n.router.flush(shard, laneWork) }
 	client.router.offers = n.offers
 	client.local = &n.member
 	return n, nil

@@ -106,11 +106,27 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 		}
 	}
 	l.waiting = append(l.waiting, call{c, done, now, l.left})
+	l.mu.Unlock()
+	r.flush(shard, laneID)
+	return nil
+}
+
+// later is send of an outcome, which leaves with the next one that is sent or by flush.
+func (r *router) later(shard int, c *completeCommand, done func(answer, error)) {
+	l := &r.lanes[shard][laneWork]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, call{c, done, time.Since(clockBase), l.left})
+}
+
+// flush lets what waits in a lane leave, unless a batch is under way.
+func (r *router) flush(shard int, laneID uint8) {
 	if in := r.ownerHere(shard, laneID); in != nil {
-		l.mu.Unlock()
 		in.ring()
-		return nil
+		return
 	}
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
 	if (laneID == laneSubmit || laneID == laneWork) && l.flight == nil && !l.yielding {
 		// The first command of a batch lets whoever is ready to run add to it.
 		l.yielding = true
@@ -125,7 +141,6 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 	}
 	l.mu.Unlock()
 	r.dispatch(f)
-	return nil
 }
 
 // nextFlight makes a batch of what waits, if none is under way.
