@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"taskledger/events"
@@ -20,16 +19,15 @@ type reply struct {
 	err error
 }
 
-// askers are those that wait for nothing, to be used again.
-var askers = sync.Pool{New: func() any {
+func newAsker() any {
 	got := make(chan reply, 1)
 	return &asker{got, func(a answer, err error) { got <- reply{a, err} }}
-}}
+}
 
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
-	w := askers.Get().(*asker)
+	w := r.askers.Get().(*asker)
 	if err := r.send(shard, laneID, c, w.done); err != nil {
 		return answer{}, err
 	}
@@ -38,7 +36,7 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (a
 	}
 	select {
 	case g := <-w.got:
-		askers.Put(w)
+		r.askers.Put(w)
 		return g.a, g.err
 	case <-ctx.Done():
 		if r.withdraw(shard, laneID, c) {

@@ -110,6 +110,55 @@ func (p *post) wantNothing(when string) {
 	}
 }
 
+// An outcome is held while a worker is on its way to the next attempt. If that one takes long, nobody may wait for it.
+func TestExecutor_NoOutcomeWaitsForALongAttempt(t *testing.T) {
+	release := make(chan struct{})
+	quick := &script{"quick", func(context.Context, Attempt) Outcome { return Outcome{} }}
+	slow := &script{"slow", func(context.Context, Attempt) Outcome {
+		<-release
+		return Outcome{}
+	}}
+	p := newPost(t, 4096, nil, quick, slow)
+	for round := range 200 {
+		for range 3 {
+			p.launch("quick", Policy{})
+			p.launch("slow", Policy{})
+		}
+		late := time.After(30 * time.Second)
+		for got := 0; got < 3; got += len(p.reported()) {
+			select {
+			case <-p.inbox.wake:
+			case <-late:
+				t.Fatalf("round %d: %d outcomes, want 3", round, got)
+			}
+		}
+	}
+	close(release)
+}
+
+// The last attempt that waits is taken while the outcome of another is held: somebody else must let that one leave.
+func TestExecutor_HeldOutcomeLeavesBesideTheLastAttempt(t *testing.T) {
+	p := newPost(t, 2, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
+	x := p.exec
+	left := make(chan int, 1)
+	x.flush = func(shard int) { left <- shard }
+	x.queue, x.waking = append(x.queue, &attempt{}), true
+	if !x.hold(3) {
+		t.Fatal("an outcome is not held although a worker is on its way")
+	}
+	if x.next(true) == nil {
+		t.Fatal("no attempt")
+	}
+	select {
+	case shard := <-left:
+		if shard != 3 {
+			t.Errorf("what waits for shard %d leaves, want 3", shard)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the outcome is still held")
+	}
+}
+
 func TestExecutor_NeverRunsMoreThanItsSlotsAndLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most [2]atomic.Int32

@@ -23,7 +23,8 @@ type Future struct {
 	resolved bool
 	result   []byte
 	err      error
-	done     chan struct{} // nil until somebody waits
+	done     chan struct{} // nil until somebody asks for it
+	waiters  *waiter       // in Wait
 	then     []func([]byte, error)
 
 	// Guarded by the registry.
@@ -61,12 +62,55 @@ func (f *Future) Done() <-chan struct{} {
 // Wait returns the result as JSON text, nil for none, or a *TaskError when the task failed, an error wrapping ErrNotFound
 // when it was deleted or is unknown, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
+	w := f.await()
+	if w == nil {
+		return f.result, f.err
+	}
+	defer f.futures.idle.Put(w)
 	select {
-	case <-f.Done():
+	case <-w.woken:
 		return f.result, f.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		if f.leave(w) {
+			return nil, context.Cause(ctx)
+		}
+		<-w.woken
+		return f.result, f.err
 	}
+}
+
+// waiter is a goroutine in Wait.
+type waiter struct {
+	woken chan struct{} // gets one value
+	next  *waiter       // that waits for the same future
+}
+
+func newWaiter() any { return &waiter{woken: make(chan struct{}, 1)} }
+
+// await returns a waiter that is woken when the future resolves; nil when it has.
+func (f *Future) await() *waiter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watchLocked()
+	if f.resolved {
+		return nil
+	}
+	w := f.futures.idle.Get().(*waiter)
+	f.waiters, w.next = w, f.waiters
+	return w
+}
+
+// leave takes w out; false when it has been woken.
+func (f *Future) leave(w *waiter) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at := &f.waiters; *at != nil; at = &(*at).next {
+		if *at == w {
+			*at, w.next = w.next, nil
+			return true
+		}
+	}
+	return false
 }
 
 // Then calls fn once with what Wait would return, in a goroutine of its own.
@@ -125,6 +169,13 @@ func (f *Future) settleLocked(result []byte, err error) {
 	if f.done != nil {
 		close(f.done)
 	}
+	for w := f.waiters; w != nil; {
+		next := w.next // w may wait for something else as soon as it is woken
+		w.next = nil
+		w.woken <- struct{}{}
+		w = next
+	}
+	f.waiters = nil
 	for _, fn := range f.then {
 		f.callback(fn)
 	}

@@ -36,6 +36,7 @@ type futures struct {
 	shards    []futureShard
 	resync    chan struct{} // news may have been missed: everybody asks
 	sweeps    atomic.Int64  // so far
+	idle      sync.Pool     // waiters, to be used again; not of the process: a bubble of time must not share them
 	callbacks sync.WaitGroup
 	followers sync.WaitGroup
 }
@@ -58,7 +59,7 @@ type futureShard struct {
 type askState struct{ next, wait int64 }
 
 func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
-	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1)}
+	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1), idle: sync.Pool{New: newWaiter}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID]*Future{}

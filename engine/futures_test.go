@@ -219,6 +219,45 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 	})
 }
 
+// Some give up meanwhile, and what they waited with is used again: it must neither be missing a value nor have one too many.
+func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
+	w := newWaiters(t)
+	for round := range 50 {
+		f, never := w.future(lifeOne, 1), w.future(lifeOne, 2)
+		f.Done() // so that it hears what is told
+		var all sync.WaitGroup
+		for i := range 8 {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			all.Go(func() {
+				got, err := f.Wait(ctx)
+				if gaveUp := i%2 == 0 && errors.Is(err, context.Canceled); !gaveUp && (err != nil || string(got) != "1") {
+					t.Errorf("round %d, waiter %d: %q, %v", round, i, got, err)
+				}
+			})
+			all.Go(func() {
+				if _, err := never.Wait(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("round %d: a future that is not resolved ends with %v", round, err)
+				}
+			})
+			if i%2 == 0 {
+				all.Go(cancel)
+			} else {
+				all.Go(func() {
+					<-f.Done()
+					cancel()
+				})
+			}
+		}
+		all.Go(func() { w.tell(0, []outcome{ended(lifeOne, 1)}) })
+		all.Wait()
+		never.Close()
+		if f.waiters != nil || never.waiters != nil {
+			t.Errorf("round %d: waiters stay", round)
+		}
+	}
+}
+
 func TestFutures_CloseStopsWatching(t *testing.T) {
 	w := newWaiters(t)
 	f, other := w.future(lifeOne, 1), w.future(lifeOne, 1)

@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/internal/testcluster"
 )
 
@@ -14,9 +16,26 @@ func TestHandOver_LostAnswerLeavesNoShardUnserved(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: time.Minute, Shards: 2})
 	var losing atomic.Bool
-	losing.Store(true)
-	c.StartNode("a", with(noSlots, (&wire{answered: only(&losing, laneQuery, drop)}).through))
+	c.StartNode("a", with(noSlots, (&wire{answered: only(&losing, laneQuery, drop)}).through, func(cfg *cfg) {
+		cfg.Store = &handingStore{cfg.Store, &losing}
+	}))
 	c.StartNode("b", noSlots)
 	c.AwaitSpread()
-	losing.Store(false)
+	if !losing.Swap(false) {
+		t.Error("the shard was not handed over")
+	}
+}
+
+// handingStore notes when a shard has been handed over.
+type handingStore struct {
+	engine.Store
+	done *atomic.Bool
+}
+
+func (s *handingStore) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+	err := s.Store.HandOver(ctx, o, target)
+	if err == nil {
+		s.done.Store(true)
+	}
+	return err
 }

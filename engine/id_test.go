@@ -67,3 +67,28 @@ func TestIDSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// Beyond what one owner is enough for, ids fall into two shards by turns, and back into one when the crowd is gone.
+func TestIDSource_ManySubmitsAtOnceShareTwoShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newIDSource(8)
+		shards := func() int {
+			time.Sleep(stickiness + time.Millisecond)
+			drawn := map[int]int{}
+			for range 100 {
+				drawn[s.draw(time.Now()).Shard(8)]++
+			}
+			return len(drawn)
+		}
+		for _, row := range []struct {
+			submitting int64
+			want       int
+		}{{0, 1}, {perShard - 1, 1}, {perShard, 2}, {2*perShard - 1, 2}, {0, 1}} {
+			s.submitting.Store(row.submitting)
+			shards() // that is seen
+			if got := shards(); got != row.want {
+				t.Errorf("with %d submits at once ids fall into %d shards, want %d", row.submitting, got, row.want)
+			}
+		}
+	})
+}

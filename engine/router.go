@@ -45,6 +45,7 @@ type router struct {
 	detoured  []atomic.Bool         // by shard: the last batch went through the store
 	offers    *offers               // takes what concerns laneOffer; nil in a client
 	closed    atomic.Bool
+	askers    sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
 type lane struct {
@@ -86,7 +87,7 @@ func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 
 func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
 	r := &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
-		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards)}
+		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
 	for i := range r.posts {
 		r.posts[i] = make(chan *flight, shards*int(laneCount))
 	}

@@ -35,6 +35,31 @@ func TestEntry_RoundTrip(t *testing.T) {
 	})
 }
 
+// More bodies of each kind than are made at once, in two entries by one builder: none may be another's.
+func TestBuilder_BodiesAreTheirOwnUntilTheNextEntry(t *testing.T) {
+	var b events.Builder
+	for number := uint64(1); number <= 2; number++ {
+		b.Reset(events.Entry{Number: number, Owner: "n-1", Time: 1})
+		for i := range uint32(300) {
+			b.Add(events.Event{Task: "a", Seq: 1, Body: b.Created(events.Created{Behavior: "work", Priority: int64(i), NotBefore: 1})})
+			b.Add(events.Event{Task: "a", Seq: 2, Body: b.Started(events.Started{Node: "n-1", Attempt: i})})
+			b.Add(events.Event{Task: "a", Seq: 3, Body: b.Succeeded(events.Succeeded{Run: i})})
+		}
+		for i := range uint32(300) {
+			got := b.Entry.Events[3*i : 3*i+3]
+			if c := got[0].Body.(*events.Created); c.Priority != int64(i) || c.Behavior != "work" {
+				t.Fatalf("entry %d: Created %d is %+v", number, i, c)
+			}
+			if s := got[1].Body.(*events.Started); s.Attempt != i || s.Node != "n-1" {
+				t.Fatalf("entry %d: Started %d is %+v", number, i, s)
+			}
+			if s := got[2].Body.(*events.Succeeded); s.Run != i || s.Next != 0 {
+				t.Fatalf("entry %d: Succeeded %d is %+v", number, i, s)
+			}
+		}
+	}
+}
+
 func TestEntry_AnotherLibraryReadsTheSameValues(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var b events.Builder

@@ -21,6 +21,7 @@ type Bus struct {
 	link   *link
 	log    *slog.Logger
 
+	last             atomic.Pointer[subjectName] // published on: the same behavior completes again and again
 	forged, overruns atomic.Uint64
 	unreachable      atomic.Bool // an attempt to connect failed since the last connection
 
@@ -65,7 +66,8 @@ func Open(cfg Config) (*Bus, error) {
 // at most. Without a connection the error wraps nats.ErrDisconnected, beyond the server's limit nats.ErrMaxPayload. The
 // reply subject, where one is given, must be under node. for an answer that nobody listens to be believed.
 func (b *Bus) Publish(subject, reply string, data []byte) error {
-	if err := checkSubject(subject); err != nil {
+	full, err := b.full(subject)
+	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	if reply != "" {
@@ -77,7 +79,7 @@ func (b *Bus) Publish(subject, reply string, data []byte) error {
 	if !b.link.up.Load() {
 		return fmt.Errorf("publish on %s: %w", subject, nats.ErrDisconnected)
 	}
-	err := b.send(subject, reply, data)
+	err = b.send(subject, full, reply, data)
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return fmt.Errorf("publish on %s: %d bytes exceed the server's limit of %d, frame included: %w",
 			subject, len(data), b.conn.MaxPayload(), err)
@@ -88,9 +90,23 @@ func (b *Bus) Publish(subject, reply string, data []byte) error {
 	return nil
 }
 
-// send frames what is not public and hands it to the client. The reply subject is absolute.
-func (b *Bus) send(subject, reply string, data []byte) error {
-	full := b.prefix + subject
+// subjectName is a subject that was found correct, and what it is called on the server.
+type subjectName struct{ subject, full string }
+
+func (b *Bus) full(subject string) (string, error) {
+	if last := b.last.Load(); last != nil && last.subject == subject {
+		return last.full, nil
+	}
+	if err := checkSubject(subject); err != nil {
+		return "", err
+	}
+	name := &subjectName{subject, b.prefix + subject}
+	b.last.Store(name)
+	return name.full, nil
+}
+
+// send frames what is not public and hands it to the client. The full subject and the reply subject are absolute.
+func (b *Bus) send(subject, full, reply string, data []byte) error {
 	if !isPublic(subject) {
 		s := b.frames.seal(full, reply, data)
 		defer b.frames.release(s)
