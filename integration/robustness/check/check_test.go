@@ -141,6 +141,32 @@ func TestAll_FindsNothingInARunThatIsRight(t *testing.T) {
 }
 
 // Retention makes room for a further life of a finished task, by age and by number.
+// A submit whose caller gave up may be decided after the journals were read. An effect that an entry among them had to
+// record, or of before that time, is none of these.
+func TestAll_KnowsNothingOfWhatFollowsTheJournals(t *testing.T) {
+	for _, row := range []struct {
+		after, beyond bool
+		want          int
+	}{{true, true, 0}, {true, false, 1}, {false, true, 1}} {
+		b := newBuilder(t)
+		b.done("a")
+		run := b.finish()
+		late := run.Executions[0]
+		late.Token.Ref = events.RefOf(late.Token.Ref.Entry(), 9)
+		if row.beyond {
+			late.Token.Ref = events.RefOf(99, 0)
+		}
+		late.Begin, late.End, late.Outcome = run.Info.End-1, 0, ""
+		if row.after {
+			late.Begin = run.Info.End + 1
+		}
+		run.Executions = append(run.Executions, late)
+		if got := check.All(run); len(got) != row.want {
+			t.Errorf("after the end %t, beyond the journals %t: %v, want %d violations", row.after, row.beyond, got, row.want)
+		}
+	}
+}
+
 func TestAll_ForgetsFinishedTasks(t *testing.T) {
 	for name, change := range map[string]func(p *events.Policy){
 		"age":    func(p *events.Policy) { p.Retain = 2 * time.Millisecond },

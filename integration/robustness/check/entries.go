@@ -14,6 +14,14 @@ type journal struct {
 	broken  bool // it goes on, but makes no sense
 }
 
+// last is the number of the last entry, 0 without one.
+func (j *journal) last() uint64 {
+	if len(j.entries) == 0 {
+		return 0
+	}
+	return j.entries[len(j.entries)-1].Number
+}
+
 type entry struct {
 	*events.Entry
 	revision int64
