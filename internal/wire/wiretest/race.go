@@ -2,4 +2,4 @@
 
 package wiretest
 
-const slowness = 30 // of the race detector
+const slowness = 10 // of the race detector

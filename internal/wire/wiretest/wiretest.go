@@ -31,7 +31,7 @@ const (
 type Bomb struct {
 	Name     string
 	Data     []byte
-	Patience time.Duration // what refusing them may take, thirty times as long under the race detector; 0 = 100 ms
+	Patience time.Duration // what refusing them may take, ten times as long under the race detector; 0 = 100 ms
 }
 
 // fillers are the smallest values of each kind.
