@@ -37,6 +37,7 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 			return err
 		}
 		h.Served = r.served(ctx)
+		h.Info.Read = now(r.begin)
 		revision, err := r.mark(ctx)
 		if err != nil {
 			return err

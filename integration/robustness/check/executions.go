@@ -40,7 +40,7 @@ func (c *checker) tokens(t *task) map[events.Ref]*history.Execution {
 	for _, x := range t.executions {
 		b := starts[x.Token.Ref]
 		switch {
-		case x.Begin > c.run.Info.End && x.Token.Ref.Entry() > t.shard.last():
+		case c.run.Info.Read != 0 && x.Begin > c.run.Info.Read && x.Token.Ref.Entry() > t.shard.last():
 			// What a client gave up may be decided after the journals were read, until nodes are stopped.
 		case b == nil || int(x.Token.Shard) != t.shard.shard:
 			c.accuse(effects, t, x.Token.Ref.Entry(), "%s ran attempt %d with token %s, where no attempt of the task was started", x.Node, x.Attempt, x.Token)

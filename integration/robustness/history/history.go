@@ -39,6 +39,7 @@ type Info struct {
 	Healed    int64 // when the last fault had healed
 	End       int64
 	EndWall   int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
+	Read      int64    // time up to which the journals hold all that was written; 0 = they hold everything
 	Trimmed   int      // entries that left etcd for the archive, where that is counted
 	Archived  int      // entries in the archive at the end, where that is counted
 	Snapshots int      // that were published, or compared with the journal at the end, where that is counted
