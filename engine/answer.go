@@ -33,6 +33,7 @@ const (
 	answerOverload      // text, and milliseconds in number
 	answerTryAgain      // did not fit into the answer
 	answerNotKept       // it is no longer known
+	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload
 	answerCodeCount int = iota
 )
 

@@ -168,6 +168,33 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	}
 }
 
+// A sender has one batch under way: one that waits for room must not make its caller's later tasks wait in silence.
+func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	j := newJob(engine.Policy{})
+	c.StartNode("a", nil, j)
+	client := c.StartClient("caller", nil)
+	first := j.submit(t, client, "x")
+	j.next(t).succeed("1")
+	want(t, first, "1")
+	fillStore(t, c)
+	gone, cancel := context.WithTimeout(t.Context(), c.TTL())
+	defer cancel()
+	if f, err := client.Submit(gone, j, nil, engine.SubmitOptions{ID: "waits"}); !errors.Is(err, engine.ErrUnknown) {
+		t.Errorf("what is in the entry: got %v, %v", f, err)
+	}
+	for i := range 3 {
+		wantOverload(t, client, j, "defragment and disarm the alarm")
+		if t.Failed() {
+			t.Fatalf("submit %d behind it", i)
+		}
+	}
+	emptyStore(t, c)
+	j.next(t).succeed("2")
+	want(t, client.Attach("waits"), "2")
+}
+
 func TestDrain_EndsWhileTheStoreIsFull(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})

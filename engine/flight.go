@@ -17,6 +17,7 @@ type flight struct {
 	copies  int       // that may be decided, by owners that do not know of each other; guarded by the lane
 	in      *inbox    // of an owner in this process that has one
 	told    []answer  // of a flight that settles another: what was answered to that one
+	held    *answer   // what new tasks are told until this flight is answered; nil = they wait
 	patient bool      // acknowledged, or posted: wait longer before the next try
 }
 

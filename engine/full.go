@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"taskledger/projection"
@@ -48,7 +49,8 @@ func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 }
 
 // refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks. Those that it
-// refused before it refuses again: their senders have not heard it.
+// refused before it refuses again: their senders have not heard it. What is in the entry, or does more, has to wait, and
+// everything behind it in its lane: the sender is told, once a copy, so that it refuses new tasks itself.
 func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	if !o.m.mayRead() {
 		return // the session may be over: another owner may decide them
@@ -56,16 +58,21 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	in := o.inbox.take(&mail{})
 	var rest []delivery
 	var refusals []pendingReply
+	refusal := overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
 	for _, d := range in.lanes[laneSubmit] {
 		lane := projection.SenderLane{Sender: d.sender, Lane: d.lane}
 		if _, done := o.decided(d.batch); done && refused[lane] != d.number || !o.onlyCreates(d.batch) {
+			if !d.letter && !d.held { // the answer to a letter needs room
+				d.held = true
+				d.reply(d.batch, []answer{{code: answerHeld, text: refusal.text, number: refusal.number}}, false)
+			}
 			rest = append(rest, d)
 			continue
 		}
 		refused[lane] = d.number
 		answers := make([]answer, len(d.commands))
 		for i := range answers {
-			answers[i] = overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
+			answers[i] = refusal
 		}
 		o.remember(lane, d.number, answers)
 		refusals = append(refusals, pendingReply{d, answers})
@@ -89,4 +96,22 @@ func (o *owner) onlyCreates(b *batch) bool {
 		}
 	}
 	return true
+}
+
+// holdsUp reports whether answers only say that the batch waits for room in the store.
+func holdsUp(answers []answer) bool { return len(answers) == 1 && answers[0].code == answerHeld }
+
+// heldLocked notes that a flight waits for room in the store, and takes the new tasks out of what waits behind it, to fail.
+func (l *lane) heldLocked(f *flight, told answer) (behind *flight, why error) {
+	told.code = answerOverload
+	f.held, f.patient = &told, true
+	behind = &flight{}
+	l.waiting = slices.DeleteFunc(l.waiting, func(c call) bool {
+		_, creates := c.command.(*submitCommand)
+		if creates {
+			behind.calls = append(behind.calls, c)
+		}
+		return creates
+	})
+	return behind, told.err("")
 }

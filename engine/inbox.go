@@ -12,6 +12,7 @@ type delivery struct {
 	*batch
 	reply  func(b *batch, answers []answer, recorded bool) // recorded: the answers are in the journal
 	letter bool                                            // it came through the store
+	held   bool                                            // its sender was told that the store has no room
 }
 
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.

@@ -79,8 +79,13 @@ func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 	if f := l.flight; f != nil && f.told != nil && f.told[0].code == answerOverload { // as those before, which nothing can settle yet
 		return f.told[0].err("")
 	}
-	if _, creates := c.(*submitCommand); creates && now < l.refusing {
-		return l.refusal.err("")
+	if _, creates := c.(*submitCommand); creates {
+		switch f := l.flight; {
+		case f != nil && f.held != nil:
+			return f.held.err("")
+		case now < l.refusing:
+			return l.refusal.err("")
+		}
 	}
 	return nil
 }
@@ -214,6 +219,12 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	if answers == nil {
 		f.patient = true
 		l.mu.Unlock()
+		return
+	}
+	if holdsUp(answers) {
+		behind, why := l.heldLocked(f, answers[0])
+		l.mu.Unlock()
+		behind.fail(why)
 		return
 	}
 	if f.told == nil && len(answers) != len(f.calls) {
