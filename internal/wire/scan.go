@@ -111,8 +111,17 @@ func measure(b []byte) (head int, skip, children uint64, err error) {
 	return 0, 0, 0, fmt.Errorf("%w: code 0x%02x", ErrMalformed, c)
 }
 
+// bigEndian reads the number that fills b, which has 1, 2, 4 or 8 bytes, or none where a reader has failed.
 func bigEndian(b []byte) uint64 {
-	var full [8]byte
-	copy(full[8-len(b):], b)
-	return binary.BigEndian.Uint64(full[:])
+	switch len(b) {
+	case 0:
+		return 0
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.BigEndian.Uint16(b))
+	case 4:
+		return uint64(binary.BigEndian.Uint32(b))
+	}
+	return binary.BigEndian.Uint64(b)
 }
