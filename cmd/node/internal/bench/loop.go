@@ -40,13 +40,16 @@ func closedLoop(ctx context.Context, workers int, d time.Duration, op func(ctx c
 		all.Go(func() {
 			ctx, done := context.WithCancel(ctx) // every caller has one of its own
 			defer done()
-			for !over.Load() && ctx.Err() == nil {
+			var mine []time.Duration // not in times before the end: writers of one cache line would wait for each other
+			defer func() { times[i] = mine }()
+			for !over.Load() {
 				start := time.Now()
 				if err := op(ctx, i); err != nil {
+					over.Store(true)
 					cancel(err)
 					return
 				}
-				times[i] = append(times[i], time.Since(start))
+				mine = append(mine, time.Since(start))
 			}
 		})
 	}
