@@ -17,7 +17,7 @@ type answer struct {
 	run    uint32     // of a submit: the run whose end is its outcome
 	text   string     // of a refusal: its cause, or the field
 	number int64      // of a refusal: a limit, a phase, or milliseconds to wait
-	data   []byte     // of a query, and of an offer: the names of the attempts
+	data   []byte     // of a query, of a roll call: the names of attempts, of an offer: assignments
 }
 
 type answerCode uint8

@@ -99,17 +99,14 @@ func (p *parkedOffer) give(t *projection.Task) {
 	}
 }
 
-// answerGiven records the answers of the offers that got tasks, and takes them off the parking place.
+// answerGiven records that the offers which got tasks are answered, and takes them off the parking place. With what, the
+// Started events say.
 func (o *owner) answerGiven(d *decider) {
 	if len(o.turnOf.given) == 0 {
 		return
 	}
 	for _, p := range o.turnOf.given {
-		names := make([]attemptName, len(p.given))
-		for i, t := range p.given {
-			names[i] = attemptName{t.ID, t.Started}
-		}
-		answers := []answer{{data: encodeNames(names)}}
+		answers := []answer{{}}
 		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})
 		o.entry.SetAnswers(encodeAnswers(answers))
 		o.remember(projection.SenderLane{Sender: p.sender, Lane: p.lane}, p.number, answers)
@@ -134,7 +131,7 @@ func (o *owner) park(b delivery) {
 	}
 	if answers, done := o.decided(b.batch); done {
 		if answers != nil {
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.expand(answers)})
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.number)})
 		}
 		return
 	}
@@ -185,19 +182,11 @@ func (o *owner) closeOffers(sender string, number uint64) {
 	}
 }
 
-// expand turns recorded names of attempts into assignments, as far as the attempts are still current.
-func (o *owner) expand(answers []answer) []answer {
-	if len(answers) != 1 {
-		return answers
-	}
-	names, err := decodeNames(answers[0].data)
-	if err != nil {
-		o.log.Error("recorded answer of an offer cannot be read", "err", err)
-		return []answer{{}}
-	}
-	current := make([]*projection.Task, 0, len(names))
-	for _, n := range names {
-		if t := o.state.Task(n.Task); t != nil && t.OnNode() && t.Started == n.Started {
+// givenBefore is what an offer was answered with, as far as the attempts are still current.
+func (o *owner) givenBefore(c *offerCommand, number uint64) []answer {
+	var current []*projection.Task
+	for t := range o.state.Running(c.Node) {
+		if t.Offer == number {
 			current = append(current, t)
 		}
 	}
