@@ -9,26 +9,22 @@ import (
 )
 
 // asker waits for one answer at a time.
-type asker struct {
-	got  chan reply
-	done func(answer, error)
-}
+type asker struct{ got chan reply }
 
 type reply struct {
 	a   answer
 	err error
 }
 
-func newAsker() any {
-	got := make(chan reply, 1)
-	return &asker{got, func(a answer, err error) { got <- reply{a, err} }}
-}
+func newAsker() any { return &asker{make(chan reply, 1)} }
+
+func (w *asker) answered(a answer, err error) { w.got <- reply{a, err} }
 
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
 	w := r.askers.Get().(*asker)
-	if err := r.send(shard, laneID, c, w.done); err != nil {
+	if err := r.send(shard, laneID, c, w); err != nil {
 		return answer{}, err
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before

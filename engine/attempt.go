@@ -167,7 +167,7 @@ func (a *attempt) report(out Outcome, ended bool) {
 	default:
 		c.succeed(out)
 	}
-	a.m.router.later(a.shard, c, a.answered)
+	a.m.router.later(a.shard, c, a)
 	if !a.m.exec.hold(a.shard) {
 		a.m.router.flush(a.shard, laneWork)
 	}

@@ -47,7 +47,7 @@ var (
 	})
 	genSubmit = rapid.Custom(func(t *rapid.T) submitCommand {
 		return submitCommand{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
-			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges")}
+			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), false}
 	})
 	genAttempts = rapid.Custom(func(t *rapid.T) (all []attemptName) {
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {

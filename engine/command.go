@@ -26,6 +26,8 @@ type submitCommand struct {
 	Params    events.Payload
 	RequestID string
 	Merges    bool // the submitter can combine parameters, and must be asked when the task exists
+
+	checked bool // in this process, which is as good as by the owner; never sent
 }
 
 // mergeCommand is the second step of a submit that met an existing task: the combined parameters, valid only if the task

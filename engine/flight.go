@@ -35,8 +35,8 @@ func (f *flight) patience() time.Duration {
 
 func (f *flight) fail(err error) {
 	for _, c := range f.calls {
-		if c.done != nil {
-			c.done(answer{}, err)
+		if c.caller != nil {
+			c.caller.answered(answer{}, err)
 		}
 	}
 }

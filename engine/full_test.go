@@ -59,7 +59,7 @@ func TestRouter_RefusesNewTasksBehindABatchThatWaitsForRoom(t *testing.T) {
 		w := newWays(t, true)
 		submit := func() (chan result, error) {
 			got := make(chan result, 2)
-			return got, w.send(wayShard, laneSubmit, submitOf(Policy{}), func(a answer, err error) { got <- result{a, err} })
+			return got, w.send(wayShard, laneSubmit, submitOf(Policy{}), callback(func(a answer, err error) { got <- result{a, err} }))
 		}
 		refused := func(when string, err error) {
 			t.Helper()

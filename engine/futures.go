@@ -307,7 +307,7 @@ func (fs *futures) ask(f *Future) {
 	f.asking = true
 	question := &awaitCommand{f.id, f.life, f.run}
 	s.mu.Unlock()
-	fs.router.send(f.shard, laneQuery, question, func(a answer, err error) {
+	fs.router.send(f.shard, laneQuery, question, callback(func(a answer, err error) {
 		s.mu.Lock()
 		again := f.again
 		f.asking, f.again = false, false
@@ -323,7 +323,7 @@ func (fs *futures) ask(f *Future) {
 		if again && !f.settled() {
 			fs.ask(f)
 		}
-	})
+	}))
 }
 
 // hear takes the answer to a question: the outcome, or which run to wait for.

@@ -107,7 +107,7 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 	var left atomic.Int64
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
-		m.router.send(shard, laneWork, c, func(a answer, err error) {
+		m.router.send(shard, laneWork, c, callback(func(a answer, err error) {
 			if err == nil && a.code == answerOK {
 				m.cancelOver(shard, a)
 			} else {
@@ -117,7 +117,7 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 				m.offers.rollCalled(shard, stale.Load())
 				finish()
 			}
-		})
+		}))
 	}
 }
 

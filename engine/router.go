@@ -65,10 +65,18 @@ type lane struct {
 // call is a command and who waits for its answer; nil for nobody.
 type call struct {
 	command command
-	done    func(answer, error)
+	caller  caller
 	since   time.Duration // on the monotonic clock
 	left    uint64        // batches that had left before it came
 }
+
+// caller waits for the answer to a command. It is told once, from a goroutine that must not be blocked.
+type caller interface{ answered(a answer, err error) }
+
+// callback is a function as a caller.
+type callback func(answer, error)
+
+func (f callback) answered(a answer, err error) { f(a, err) }
 
 // refusesLocked returns why a command of the submit lane takes no place behind those that wait; nil when it does.
 func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
@@ -99,9 +107,8 @@ func newRouter(sender, principal string, shards int, bus Bus, store Store, log *
 	return r
 }
 
-// send queues a command. done is called once, from a goroutine that must not be blocked. An error, of the submit lane alone,
-// means that nothing was sent, and done is never called.
-func (r *router) send(shard int, laneID uint8, c command, done func(answer, error)) error {
+// send queues a command. An error, of the submit lane alone, means that nothing was sent, and by is never told.
+func (r *router) send(shard int, laneID uint8, c command, by caller) error {
 	l := &r.lanes[shard][laneID]
 	now := time.Since(clockBase)
 	l.mu.Lock()
@@ -111,18 +118,18 @@ func (r *router) send(shard int, laneID uint8, c command, done func(answer, erro
 			return err
 		}
 	}
-	l.waiting = append(l.waiting, call{c, done, now, l.left})
+	l.waiting = append(l.waiting, call{c, by, now, l.left})
 	l.mu.Unlock()
 	r.flush(shard, laneID)
 	return nil
 }
 
 // later is send of an outcome, which leaves with the next one that is sent or by flush.
-func (r *router) later(shard int, c *completeCommand, done func(answer, error)) {
+func (r *router) later(shard int, c *completeCommand, by caller) {
 	l := &r.lanes[shard][laneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, call{c, done, time.Since(clockBase), l.left})
+	l.waiting = append(l.waiting, call{c, by, time.Since(clockBase), l.left})
 }
 
 // flush lets what waits in a lane leave, unless a batch is under way.
@@ -258,14 +265,14 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	for i, c := range f.calls {
 		switch {
 		case answers[i].code == answerTryAgain:
-			if err := r.send(shard, laneID, c.command, c.done); err != nil && c.done != nil {
-				c.done(answer{}, err)
+			if err := r.send(shard, laneID, c.command, c.caller); err != nil && c.caller != nil {
+				c.caller.answered(answer{}, err)
 			}
-			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.done != nil { // as in ask
-				c.done(answer{}, ErrClosed)
+			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.caller != nil { // as in ask
+				c.caller.answered(answer{}, ErrClosed)
 			}
-		case c.done != nil:
-			c.done(answers[i], nil)
+		case c.caller != nil:
+			c.caller.answered(answers[i], nil)
 		}
 	}
 }

@@ -88,7 +88,7 @@ type result struct {
 func (w *ways) ask(name string) chan result {
 	w.Helper()
 	got := make(chan result, 2)
-	if w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, func(a answer, err error) { got <- result{a, err} }) != nil {
+	if w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, callback(func(a answer, err error) { got <- result{a, err} })) != nil {
 		w.Fatalf("%s was refused", name)
 	}
 	return got
@@ -486,7 +486,7 @@ func TestRouter_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("a")
 		first := w.want("at once", 1, 0)
-		if err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, func(answer, error) { w.failAll() }); err != nil {
+		if err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, callback(func(answer, error) { w.failAll() })); err != nil {
 			t.Fatal(err)
 		}
 		again := w.ask("c")

@@ -137,7 +137,9 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 	if cmd.Task == "" {
 		cmd.Task = c.ids.draw(now)
 	}
-	return cmd, cmd.check()
+	err = cmd.check()
+	cmd.checked = err == nil
+	return cmd, err
 }
 
 // combine is the second step of a submit that met an existing task.
