@@ -22,7 +22,7 @@ const (
 )
 
 // maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
-const maxSpare = 1024
+const maxSpare = 4096
 
 var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
