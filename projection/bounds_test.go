@@ -121,6 +121,25 @@ func TestRetention_ByBytesOfTheShardTheFirstToExpireGoes(t *testing.T) {
 	}
 }
 
+// The last task of a behavior goes, and its queue with it; one that comes next must not be put into that queue.
+func TestKind_ThatWentIsMadeAnewForTheNextTask(t *testing.T) {
+	j := newJournal(t)
+	for i := range 300 {
+		c := j.created()
+		c.Behavior = fmt.Sprint("b", i)
+		j.add("x", c)
+		j.add("x", &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
+		j.add("x", &events.Deleted{})
+		j.add("x", c)
+		j.state.Ripen(j.now)
+		if next := j.state.Ready(c.Behavior); next == nil || next.ID != "x" {
+			t.Fatalf("behavior %d: %v is ready, want x", i, next)
+		}
+		j.add("x", &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
+		j.add("x", &events.Deleted{})
+	}
+}
+
 // Behaviors and policies come and go for years; what nobody has must not stay.
 func TestMemory_KindsWithoutTasksGo(t *testing.T) {
 	j := newJournal(t)

@@ -30,6 +30,9 @@ type group struct {
 
 // kind returns the kind of a behavior and policy.
 func (s *Shard) kind(key kindKey) *Kind {
+	if k := s.latest; k != nil && k.Behavior == key.behavior && k.Policy == key.policy {
+		return k
+	}
 	k := s.kinds[key]
 	if k == nil {
 		k = &Kind{Behavior: key.behavior, Policy: key.policy, group: s.group(key.behavior)}
@@ -37,6 +40,7 @@ func (s *Shard) kind(key kindKey) *Kind {
 		s.kinds[key] = k
 		s.idle++
 	}
+	s.latest = k
 	return k
 }
 
@@ -75,7 +79,7 @@ func (s *Shard) leave(k *Kind) {
 const maxIdle = 64
 
 func (s *Shard) dropIdle() {
-	s.idle = 0
+	s.idle, s.latest = 0, nil
 	for key, k := range s.kinds {
 		if k.tasks > 0 {
 			continue

@@ -26,6 +26,7 @@ type Shard struct {
 	due       queue
 	running   map[string]*queue
 	kinds     map[kindKey]*Kind
+	latest    *Kind             // asked for; nil = none
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
 	retention retention
