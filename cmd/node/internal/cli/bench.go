@@ -122,6 +122,8 @@ func (a *app) soakCommand() *cobra.Command {
 		Long: `Soak runs noop tasks through one node on temporary data, with snapshots, archive, trims and compaction on, until so many
 are done or the time is over. It samples etcd's bytes in use and its file, the live heap after a collection, resident
 memory and open files, and fits a line through what follows the first fifth: how much each grows for every million tasks.
+At full speed the first three to five million fill etcd's file, and with it resident memory, up to where they stay; a run
+has to be several times as long to tell that from growth.
 
 With --archive-away the archive cannot be reached and no journal is trimmed: etcd, in a process of its own, grows until it
 is almost full and tasks are refused, which are then submitted again; the node's memory must not grow with it.`,
@@ -152,7 +154,7 @@ is almost full and tasks are refused, which are then submitted again; the node's
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&cfg.Tasks, "tasks", 10_000_000, "tasks at most")
+	f.IntVar(&cfg.Tasks, "tasks", 30_000_000, "tasks at most")
 	f.DurationVar(&cfg.Duration, "duration", time.Hour, "time at most")
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time, at most")
 	f.IntVar(&cfg.Rate, "rate", 0, "tasks begun each second; 0 = at full speed")
