@@ -208,6 +208,36 @@ func Decode(data []byte) (*Entry, error) {
 }
 
 func decode(data []byte) (*Entry, error) {
+	return walk(data, func(e *Entry, i, n int, header, payload []byte) error {
+		if i == 0 {
+			e.Events = make([]Event, n)
+		}
+		if err := decodeEvent(&e.Events[i], header, payload, len(e.Origins)); err != nil {
+			return err
+		}
+		e.place(&e.Events[i], i)
+		return nil
+	})
+}
+
+// Survey checks a stored entry against its own hash and returns what Decode does, but for the events. see is given the task
+// of each, in bytes that are data's. Errors wrap ErrDamaged.
+func Survey(data []byte, see func(task []byte)) (*Entry, error) {
+	e, err := walk(data, func(_ *Entry, _, _ int, header, _ []byte) error {
+		r := wire.NewReader(header)
+		r.ArrayOf(7)
+		r.Uint()
+		see(r.TextView())
+		return r.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return e, nil
+}
+
+// walk reads an entry, lets event read each of its n events, and checks all of it against the hash.
+func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) error) (*Entry, error) {
 	if err := scan(data); err != nil {
 		return nil, err
 	}
@@ -225,17 +255,13 @@ func decode(data []byte) (*Entry, error) {
 	if n+len(e.Origins) == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
 		return nil, fmt.Errorf("array of %d headers and payloads", n)
 	}
-	if n > 0 {
-		e.Events = make([]Event, n/2)
-	}
 	digests := make([]byte, 0, n/2*len(e.Hash))
 	var scratch wire.Writer
-	for i := range e.Events {
+	for i := range n / 2 {
 		header, payload := r.View(), r.View()
-		if err := decodeEvent(&e.Events[i], header, payload, len(e.Origins)); err != nil {
+		if err := event(e, i, n/2, header, payload); err != nil {
 			return nil, fmt.Errorf("event %d of entry %d: %w", i, e.Number, err)
 		}
-		e.place(&e.Events[i], i)
 		scratch.B = append(scratch.B[:0], header...)
 		d := digest(&scratch, payload)
 		digests = append(digests, d[:]...)

@@ -46,15 +46,16 @@ func newSegment(shard int, entries []engine.Record) (*segment, error) {
 		if want := entries[0].Number + uint64(i); rec.Number != want {
 			return nil, fmt.Errorf("%w: entry %d where %d is due", engine.ErrConflict, rec.Number, want)
 		}
-		e, err := events.Decode(rec.Data)
+		e, err := events.Survey(rec.Data, func(task []byte) {
+			if _, seen := tasks[events.TaskID(task)]; !seen {
+				tasks[events.TaskID(task)] = struct{}{}
+			}
+		})
 		if err != nil {
 			return nil, fmt.Errorf("entry %d: %w", rec.Number, err)
 		}
 		if int(e.Shard) != shard || e.Number != rec.Number {
 			return nil, fmt.Errorf("%w: entry %d of shard %d stands as entry %d", events.ErrDamaged, e.Number, e.Shard, rec.Number)
-		}
-		for j := range e.Events {
-			tasks[e.Events[j].Task] = struct{}{}
 		}
 		size += len(rec.Data) + 32
 	}

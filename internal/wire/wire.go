@@ -219,18 +219,18 @@ func (r *Reader) Bool() bool {
 }
 
 // Text reads a string.
-func (r *Reader) Text() string { return string(r.textView()) }
+func (r *Reader) Text() string { return string(r.TextView()) }
 
 // Name is Text of what is likely to be the same as the Name read before: it then returns that string.
 func (r *Reader) Name() string {
-	if v := r.textView(); string(v) != r.name {
+	if v := r.TextView(); string(v) != r.name {
 		r.name = string(v)
 	}
 	return r.name
 }
 
-// textView is Text without a copy; it aliases the message.
-func (r *Reader) textView() []byte {
+// TextView is Text without a copy; it aliases the message.
+func (r *Reader) TextView() []byte {
 	switch c := r.code("string"); {
 	case c&0xe0 == 0xa0:
 		return r.take(uint64(c&0x1f), "string")
