@@ -1,10 +1,12 @@
 package natsbus
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +48,7 @@ type Archive struct {
 	stream   string
 	subjects string // prefix of the shards' subjects
 	provided atomic.Bool
+	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
 }
 
 var _ engine.Archive = (*Archive)(nil)
@@ -111,6 +114,9 @@ func (a *Archive) Archive(ctx context.Context, shard int, after engine.ArchiveHe
 	if err != nil {
 		return wrap(err)
 	}
+	if a.Settled() == 0 {
+		a.latest.Store(shard, s)
+	}
 	return engine.ArchiveHead{Entry: s.last, Sequence: sequence}, nil
 }
 
@@ -160,6 +166,16 @@ func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment)
 	return sequence, err
 }
 
+// segmentOf is newSegment, which need not read the entries that were just archived again.
+func (a *Archive) segmentOf(shard int, entries []engine.Record) (*segment, error) {
+	if latest, ok := a.latest.LoadAndDelete(shard); ok {
+		if s := latest.(*segment); bytes.Equal(s.body, pack(shard, entries)) {
+			return s, nil
+		}
+	}
+	return newSegment(shard, entries)
+}
+
 // Confirm implements engine.Archiver. It asks the leader of the stream.
 func (a *Archive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
 	wrap := func(err error) error {
@@ -168,7 +184,7 @@ func (a *Archive) Confirm(ctx context.Context, shard int, head engine.ArchiveHea
 	if len(entries) == 0 {
 		return wrap(errors.New("no entries given"))
 	}
-	s, err := newSegment(shard, entries)
+	s, err := a.segmentOf(shard, entries)
 	if err != nil {
 		return wrap(err)
 	}

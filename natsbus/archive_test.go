@@ -30,6 +30,25 @@ func TestArchive_KeepsItsContract(t *testing.T) {
 	archivetest.Run(t, func(t *testing.T) engine.Archive { return openArchive(t, testcluster.StartJetStream(t)) })
 }
 
+// Where servers sync always a segment is confirmed as soon as it is archived, and not read from its entries again.
+func TestArchive_ConfirmsAtOnceNothingButWhatItArchived(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartJetStream(t)
+	a := archiveOf(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.ArchiveConfig{Settled: -1})
+	one := archivetest.Entries(t, 0, 1, 1)
+	head := archive(t, a, 0, engine.ArchiveHead{}, one)
+	other := []engine.Record{archivetest.Entry(t, 0, 1, 20, "other")}
+	if err := a.Confirm(t.Context(), 0, head, other); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("another entry: confirmed with %v", err)
+	}
+	head = archive(t, a, 0, head, archivetest.Entries(t, 0, 2, 1))
+	for _, when := range []string{"at once", "again"} {
+		if err := a.Confirm(t.Context(), 0, head, archivetest.Entries(t, 0, 2, 1)); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+}
+
 func openArchive(t testing.TB, s *testcluster.NATS) *natsbus.Archive {
 	t.Helper()
 	return archiveOf(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.ArchiveConfig{})

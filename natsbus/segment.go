@@ -41,7 +41,7 @@ type span struct{ first, last uint64 }
 // newSegment encodes entries, of which there is at least one. It wraps engine.ErrConflict when they are not consecutive,
 // and events.ErrDamaged when one is none of the shard's.
 func newSegment(shard int, entries []engine.Record) (*segment, error) {
-	tasks, size := map[events.TaskID]struct{}{}, 0
+	tasks := map[events.TaskID]struct{}{}
 	for i, rec := range entries {
 		if want := entries[0].Number + uint64(i); rec.Number != want {
 			return nil, fmt.Errorf("%w: entry %d where %d is due", engine.ErrConflict, rec.Number, want)
@@ -57,7 +57,15 @@ func newSegment(shard int, entries []engine.Record) (*segment, error) {
 		if int(e.Shard) != shard || e.Number != rec.Number {
 			return nil, fmt.Errorf("%w: entry %d of shard %d stands as entry %d", events.ErrDamaged, e.Number, e.Shard, rec.Number)
 		}
-		size += len(rec.Data) + 32
+	}
+	return &segment{span: span{entries[0].Number, entries[len(entries)-1].Number}, tasks: newFilter(tasks).String(), body: pack(shard, entries)}, nil
+}
+
+// pack is the body of a segment.
+func pack(shard int, entries []engine.Record) []byte {
+	size := 0
+	for i := range entries {
+		size += len(entries[i].Data) + 32
 	}
 	w := wire.Writer{B: make([]byte, 0, size+16)}
 	w.Array(3)
@@ -70,7 +78,7 @@ func newSegment(shard int, entries []engine.Record) (*segment, error) {
 		w.Int(rec.Revision)
 		w.Bytes(rec.Data)
 	}
-	return &segment{span: span{entries[0].Number, entries[len(entries)-1].Number}, tasks: newFilter(tasks).String(), body: w.B}, nil
+	return w.B
 }
 
 // message is the segment on its way to the archive.
