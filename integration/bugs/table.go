@@ -192,7 +192,7 @@ var effects = []Bug{
 		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})\n", `		before := len(o.entry.Entry.Events)
 		answers := o.decideBatch(d, b.batch)
 		if len(o.entry.Entry.Events) == before {
-			b.reply(b.batch, answers)
+			b.reply(b.batch, answers, true)
 			continue
 		}
 		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
