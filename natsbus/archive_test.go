@@ -176,6 +176,14 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 	calling.Wait()
 }
 
+// A request may meet the connection in the moment in which it breaks, before anybody was told.
+func TestArchive_RequestOnAConnectionThatJustBrokeIsUnavailable(t *testing.T) {
+	err := natsbus.Meaning(nats.ErrReconnectBufExceeded)
+	if !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, nats.ErrDisconnected) || !errors.Is(err, nats.ErrReconnectBufExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestArchive_WithoutJetStreamWritesFailAndReadsSayThatThereIsNone(t *testing.T) {
 	t.Parallel()
 	a := openArchive(t, testcluster.StartNATS(t))

@@ -40,3 +40,6 @@ func ParseFilter(text string) func(events.TaskID) bool { return parseFilter(text
 func DecodeSegment(shard int, header nats.Header, data []byte) ([]engine.Record, error) {
 	return decodeSegment(shard, &stored{sequence: 1, header: header, data: data})
 }
+
+// Meaning is what callers are told of a client's error.
+func Meaning(err error) error { return meaning(err) }

@@ -89,6 +89,8 @@ func meaning(err error) error {
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return ErrNoJetStream
+	case errors.Is(err, nats.ErrReconnectBufExceeded): // the connection broke a moment ago: nothing is kept for the next one
+		return fmt.Errorf("%w: %w", errCut, err)
 	case !errors.As(err, &answer):
 		return err
 	}
