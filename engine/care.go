@@ -9,10 +9,12 @@ import (
 
 const (
 	// careEvery is the time between two looks at how full the store is.
-	careEvery = 2 * time.Second
-	// compactAfter and compactBytes: replaced and removed values are forgotten so often, and after so much growth.
+	careEvery = time.Second
+	// compactAfter, compactBytes and compactShare: replaced and removed values are forgotten so often, and after so much
+	// growth: so many bytes, and this share of what the store holds, all of which a compaction reads.
 	compactAfter = 5 * time.Minute
-	compactBytes = 64 << 20
+	compactBytes = 8 << 20
+	compactShare = 32
 	// compactKeep is for how long values are kept that were replaced or removed: watches that were cut off resume within it.
 	compactKeep = 5 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
@@ -95,8 +97,9 @@ func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
 		k.low = u.InUse
 	}
 	var errs []error
+	grown := u.InUse-k.low >= max(compactBytes, k.low/compactShare)
 	first := k.m.view.Load().Owners[0].Node == k.m.session.ID
-	if first && (now.Sub(k.compacted) >= compactAfter || u.InUse-k.low >= compactBytes || u.Full) {
+	if first && (now.Sub(k.compacted) >= compactAfter || grown || u.Full) {
 		errs = append(errs, k.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4

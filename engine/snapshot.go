@@ -18,7 +18,7 @@ const (
 	// minTail and maxTail bound the tail of a journal that makes a new snapshot due, in bytes: between them it is a share
 	// of the store's quota. A snapshot that is larger than that waits for a tail of its own size.
 	minTail = 1 << 20
-	maxTail = 8 << 20
+	maxTail = 4 << 20
 	// tailShare is that share, of a shard's part of the quota.
 	tailShare = 16
 	// snapshotRetry is the pause after a snapshot that could not be stored; doubled with each that follows, up to slowRetry.
