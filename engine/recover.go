@@ -7,14 +7,19 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/events"
 	"taskledger/projection"
 )
 
-// archiveRetry is the pause after an archive that is needed could not be read.
-const archiveRetry = time.Second
+const (
+	// archiveRetry is the pause after an archive that is needed could not be read.
+	archiveRetry = time.Second
+	// entriesAhead is how many entries are decoded before they are folded.
+	entriesAhead = 4
+)
 
 var errArchiveAway = errors.New("the archive, which alone holds the shard's entries, cannot be read now")
 
@@ -62,7 +67,7 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		}
 		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
 		have = newLoaded(shard, pointer, pointer.Kept)
-		err = have.replay(whole.Read(ctx, shard, 1))
+		err = have.replay(shard, whole.Read(ctx, shard, 1))
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return have, ctx.Err()
@@ -160,22 +165,48 @@ func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, e
 
 // replay reads the journal behind the given state up to its end.
 func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
-	return have.replay(m.store.Read(ctx, shard, have.head.Number+1))
+	return have.replay(shard, m.store.Read(ctx, shard, have.head.Number+1))
 }
 
-func (l *loaded) replay(journal iter.Seq2[Record, error]) error {
-	for rec, err := range journal {
+// replay folds the entries of a shard. What comes next is read and decoded meanwhile.
+func (l *loaded) replay(shard int, journal iter.Seq2[Record, error]) error {
+	for e, err := range ahead(decoded(shard, l.head.Number+1, journal), entriesAhead) {
 		if err != nil {
 			return fmt.Errorf("read journal after entry %d: %w", l.head.Number, err)
 		}
-		e, err := events.Decode(rec.Data)
-		if err == nil {
-			err = l.state.Replay(e)
+		if err := l.state.Replay(e.Entry); err != nil {
+			return fmt.Errorf("replay entry %d: %w", e.Number, err)
 		}
-		if err != nil {
-			return fmt.Errorf("replay entry %d: %w", rec.Number, err)
-		}
-		l.head, l.tail = rec.Head, l.tail+int64(len(rec.Data))
+		l.head, l.tail = Head{Number: e.Number, Revision: e.revision}, l.tail+int64(e.size)
 	}
 	return nil
+}
+
+// ahead lets seq run in a goroutine of its own, which waits when it is n values ahead of the consumer.
+func ahead[V any](seq iter.Seq2[V, error], n int) iter.Seq2[V, error] {
+	type result struct {
+		value V
+		err   error
+	}
+	return func(yield func(V, error) bool) {
+		results, unwanted := make(chan result, n), make(chan struct{})
+		var producer sync.WaitGroup
+		defer producer.Wait()
+		defer close(unwanted)
+		producer.Go(func() {
+			defer close(results)
+			for value, err := range seq {
+				select {
+				case results <- result{value, err}:
+				case <-unwanted:
+					return
+				}
+			}
+		})
+		for r := range results {
+			if !yield(r.value, r.err) {
+				return
+			}
+		}
+	}
 }

@@ -171,6 +171,7 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 type stored struct {
 	*events.Entry
 	revision int64
+	size     int // in the journal, in bytes
 }
 
 // before is the order of the cluster. Entries of several shards can have been written by one request, at one revision.
@@ -189,7 +190,7 @@ func decoded(shard int, next uint64, seq iter.Seq2[Record, error]) iter.Seq2[sto
 			if err == nil && (e.Number != next || int(e.Shard) != shard) {
 				err = fmt.Errorf("%w: entry %d of shard %d is stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
 			}
-			if !yield(stored{e, rec.Revision}, err) || err != nil {
+			if !yield(stored{e, rec.Revision, len(rec.Data)}, err) || err != nil {
 				return
 			}
 			next++
