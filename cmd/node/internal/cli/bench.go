@@ -122,8 +122,8 @@ func (a *app) soakCommand() *cobra.Command {
 		Long: `Soak runs noop tasks through one node on temporary data, with snapshots, archive, trims and compaction on, until so many
 are done or the time is over. It samples etcd's bytes in use and its file, the live heap after a collection, resident
 memory and open files, and fits a line through what follows the first fifth: how much each grows for every million tasks.
-At full speed the first three to five million fill etcd's file, and with it resident memory, up to where they stay; a run
-has to be several times as long to tell that from growth.
+At full speed the first two million fill etcd's file, and with it resident memory, up to where they stay. What etcd holds
+follows the speed, so that a speed that rises during the run looks like growth; a longer run tells them apart.
 
 With --archive-away the archive cannot be reached and no journal is trimmed: etcd, in a process of its own, grows until it
 is almost full and tasks are refused, which are then submitted again; the node's memory must not grow with it.`,
