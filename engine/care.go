@@ -19,7 +19,8 @@ const (
 	compactKeep = 5 * time.Second
 	// defragmentAfter is the least time between two defragmentations, during which writes wait.
 	defragmentAfter = 10 * time.Minute
-	// defragmentAgain is the time after one that failed.
+	// defragmentAgain is the time after one that failed, or after which the store is still full: what a compaction has
+	// forgotten may not have been free yet.
 	defragmentAgain = 30 * time.Second
 	// presumedQuota is etcd's default, until the store has told its own.
 	presumedQuota = 2 << 30
@@ -103,9 +104,13 @@ func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
 		errs = append(errs, k.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
-	stillFull := u.Full && k.full // what was compacted at the first look is free by now; etcd does not tell while it is full
+	stillFull := u.Full && k.full // most of what was compacted at the first look is free by now; etcd does not tell while it is full
 	k.full = u.Full
-	if (wasteful || stillFull) && now.Sub(k.defragmented) >= defragmentAfter {
+	pause := defragmentAfter
+	if stillFull {
+		pause = defragmentAgain
+	}
+	if (wasteful || stillFull) && now.Sub(k.defragmented) >= pause {
 		k.defragmented = now
 		if err := k.m.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
 			k.defragmented = now.Add(defragmentAgain - defragmentAfter)

@@ -61,6 +61,71 @@ func wantOverload(t *testing.T, by submitter, b engine.Behavior, cause string) {
 	}
 }
 
+// tended counts what is done to keep the store small.
+type tended struct {
+	gauge
+	looks, compactions, defragmentations atomic.Int64
+}
+
+func (s *tended) under(c *cfg) { s.Store, c.Store = c.Store, s }
+
+func (s *tended) Usage(ctx context.Context) (engine.Usage, error) {
+	s.looks.Add(1)
+	return s.gauge.Usage(ctx)
+}
+
+func (s *tended) Compact(ctx context.Context, revision int64) error {
+	s.compactions.Add(1)
+	return s.Store.Compact(ctx, revision)
+}
+
+func (s *tended) Defragment(context.Context) error {
+	s.defragmentations.Add(1)
+	return nil
+}
+
+// Compactions come with growth, not with time: a store that holds the same costs nothing.
+func TestCare_CompactsWhenTheStoreHasGrown(t *testing.T) {
+	t.Parallel()
+	s := &tended{}
+	s.show(10)
+	testcluster.New(t, testcluster.Options{Shards: 1}).StartNode("a", s.under)
+	looked := func(n int64) {
+		t.Helper()
+		before := s.looks.Load()
+		testcluster.Await(t, "looks at the store", func() bool { return s.looks.Load() >= before+n })
+	}
+	looked(8) // longer than what was replaced is kept
+	if n := s.compactions.Load(); n != 0 {
+		t.Errorf("%d compactions of a store that does not grow", n)
+	}
+	for n := range int64(2) {
+		s.show(70) // of 16 MiB
+		testcluster.Await(t, "a compaction", func() bool { return s.compactions.Load() > n })
+		s.show(10)
+		looked(2)
+	}
+	if n := s.defragmentations.Load(); n != 1 {
+		t.Errorf("%d defragmentations of a file that is almost as large as the quota, and mostly empty; want one", n)
+	}
+}
+
+// What a compaction forgets is free a little later. A store that is full after a defragmentation gets another one soon.
+func TestCare_DefragmentsAgainWhileTheStoreIsFull(t *testing.T) {
+	t.Parallel()
+	s := &tended{}
+	s.usage.Store(&engine.Usage{InUse: 1 << 20, Size: 16 << 20, Quota: 16 << 20, Revision: 1, Full: true})
+	testcluster.New(t, testcluster.Options{Shards: 1}).StartNode("a", s.under)
+	for end := time.Now().Add(time.Minute); s.defragmentations.Load() < 2; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d defragmentations within a minute", s.defragmentations.Load())
+		}
+	}
+	if s.compactions.Load() == 0 {
+		t.Error("no compaction")
+	}
+}
+
 // A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts is the
 // bytes in use: the file never shrinks.
 func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
@@ -172,8 +237,10 @@ func TestStore_FullLosesNothing(t *testing.T) {
 func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	g := &gauge{}
+	g.show(0) // no look at the store refuses anything
 	j := newJob(engine.Policy{})
-	c.StartNode("a", nil, j)
+	c.StartNode("a", g.under, j)
 	client := c.StartClient("caller", nil)
 	first := j.submit(t, client, "x")
 	j.next(t).succeed("1")

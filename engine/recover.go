@@ -21,7 +21,10 @@ const (
 	entriesAhead = 4
 )
 
-var errArchiveAway = errors.New("the archive, which alone holds the shard's entries, cannot be read now")
+var (
+	errArchiveAway = errors.New("the archive, which alone holds the shard's entries, cannot be read now")
+	errCutOff      = fmt.Errorf("%w: the end of the journal is missing", events.ErrDamaged)
+)
 
 // loaded is a shard's state after the entry head, and what is to be known to go on from there.
 type loaded struct {
@@ -41,9 +44,18 @@ func (p SnapshotPointer) without(damaged []Snapshot) SnapshotPointer {
 	return p
 }
 
+// cutOff wraps errCutOff when a snapshot was made of an entry that did not come: all up to it were committed before.
+func (l *loaded) cutOff(shard int, p SnapshotPointer) error {
+	if len(p.Kept) == 0 || p.Kept[0].Entry <= l.head.Number {
+		return nil
+	}
+	return fmt.Errorf("%w: that of shard %d ends with entry %d, and has a snapshot of entry %d", errCutOff, shard, l.head.Number, p.Kept[0].Entry)
+}
+
 // loadShard reads the newest snapshot of a shard that can be read, and the journal from there. Snapshots that cannot be read are
-// passed over: the one before, or all entries from the first on, lead to the same state. It wraps errArchiveAway when only
-// those would, and not all can be read now.
+// passed over: the one before, or all entries from the first on, lead to the same state. Entries after an older one must
+// lead to the newest at least: what ends before has been cut off, and to go on from there would be another history. It wraps
+// errArchiveAway when only all entries would do, and not all can be read now.
 func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 	for {
 		pointer, err := m.readPointer(ctx, shard)
@@ -51,7 +63,11 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 			return nil, err
 		}
 		have, err := m.loadFrom(ctx, shard, pointer)
-		if !errors.Is(err, ErrTrimmed) {
+		if err == nil {
+			err = have.cutOff(shard, pointer)
+		}
+		cut := errors.Is(err, errCutOff)
+		if !cut && !errors.Is(err, ErrTrimmed) {
 			return have, err
 		}
 		again, unread := m.readPointer(ctx, shard)
@@ -61,13 +77,18 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		if again.Revision != pointer.Revision {
 			continue // newer snapshots have taken the place of those
 		}
+		if cut {
+			return nil, err
+		}
 		whole := m.records()
 		if whole.archive == nil {
 			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, and its journal does not begin at entry 1: %w", events.ErrDamaged, shard, err)
 		}
 		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
 		have = newLoaded(shard, pointer, pointer.Kept)
-		err = have.replay(shard, whole.Read(ctx, shard, 1))
+		if err = have.replay(shard, whole.Read(ctx, shard, 1)); err == nil {
+			err = have.cutOff(shard, pointer)
+		}
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return have, ctx.Err()

@@ -163,11 +163,20 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	garbage := func(t *testing.T, g *ground, _ engine.SnapshotPointer) {
 		g.change(t, pointerKey, func([]byte) []byte { return []byte("garbage") })
 	}
+	cut := func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+		const journal = "taskledger/journal/0/"
+		from := fmt.Sprintf("%s%016x", journal, p.Kept[0].Entry)
+		if gone, err := g.etcd.Delete(within(t), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(journal))); err != nil || gone.Deleted == 0 {
+			t.Fatalf("%+v, %v", gone, err)
+		}
+	}
 	for _, c := range []struct {
 		name, mode string
 		damage     func(*testing.T, *ground, engine.SnapshotPointer)
 		lost       bool
 	}{
+		{"the entries from the newest on missing", "keep", cut, true},
+		{"the entries from the newest on missing", "drop", cut, true},
 		{"a flipped byte in the newest", "drop", newest(flip), false},
 		{"a flipped byte in the newest", "keep", newest(flip), false},
 		{"a part of the newest missing", "drop", newest(remove), false},
@@ -188,6 +197,9 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			session := n.SessionID()
 			if c.lost {
 				wantQuarantined(t, n)
+				if found, err := n.Verify(within(t), nil); err != nil || found[0].Problem == "" {
+					t.Errorf("verification: %+v, %v; want the damage", found, err)
+				}
 			} else {
 				testcluster.Await(t, "a sound snapshot", func() bool {
 					p, err := g.store.Pointer(within(t), 0)

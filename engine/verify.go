@@ -240,6 +240,11 @@ func (v *verifier) end() {
 	if v.served.Problem == "" && v.served.Entries > last {
 		v.damaged(DamageMissing, last+1, "the owner has entries up to %d", v.served.Entries)
 	}
+	for number := range v.snapshots {
+		if number > last {
+			v.damaged(DamageMissing, last+1, "a snapshot is of entry %d", number)
+		}
+	}
 	for number := range v.heads {
 		if number > last {
 			v.damaged(DamageMissing, last+1, "a checkpoint has entry %d", number)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taskledger/internal/testcluster"
 )
 
 func TestProve(t *testing.T) {
@@ -166,5 +168,18 @@ func proveExitCodes(t *testing.T, dir string) {
 				t.Errorf("%q: %+v, want code %d", args, r, code)
 			}
 		}
+	}
+}
+
+// What nobody serves is verified all the same, without a wait for who might.
+func TestVerify_EndsWhileNoShardIsServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	etcd, _ := testcluster.StartEtcd(t)
+	n := serve(t, dir, "--etcd", etcd, "--archive", "keep", "--ttl", "3s")
+	must(t, dir, "submit", "noop", "--id", "x", "--wait", "--etcd", etcd)
+	n.stop(t)
+	if got := must(t, dir, "verify", "--etcd", etcd); !strings.Contains(got, "ENTRIES") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/engine"
 )
+
+// totalWithin bounds the wait for what only the progress bar shows: a damaged shard has nobody who answers.
+const totalWithin = 3 * time.Second
 
 // verifyFlags say what else to check.
 type verifyFlags struct {
@@ -73,14 +77,7 @@ func (a *app) verify(ctx context.Context, client Observer, f verifyFlags) error 
 	if err != nil {
 		return err
 	}
-	shards, err := client.Shards(ctx)
-	if err != nil {
-		return err
-	}
-	var total, done int64
-	for _, s := range shards {
-		total += int64(s.Entries)
-	}
+	total, done := a.entries(ctx, client), int64(0)
 	bar := progress.NewBar(a.Err, "entries")
 	found, err := client.VerifyWith(ctx, engine.VerifyOptions{Archive: f.archive, Against: against, Progress: func(shard int, _ uint64) {
 		done++
@@ -104,6 +101,20 @@ func (a *app) verify(ctx context.Context, client Observer, f verifyFlags) error 
 		err = fmt.Errorf("%d of %d shards have problems", damaged, len(found))
 	}
 	return errors.Join(err, p.flush())
+}
+
+// entries is how many entries the shards that answer soon tell of, for the progress bar.
+func (a *app) entries(ctx context.Context, client Observer) (total int64) {
+	soon, cancel := context.WithTimeout(ctx, totalWithin)
+	defer cancel()
+	shards, err := client.Shards(soon)
+	if err != nil {
+		fmt.Fprintf(a.Err, "how many entries there are is not known: %v\n", err)
+	}
+	for _, s := range shards {
+		total += int64(s.Entries)
+	}
+	return total
 }
 
 // verifyFile checks an export and its checkpoint.
