@@ -401,9 +401,34 @@ func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
 			n := u.run(t)
 			awaitDegraded(t, n.Client, c.says)
 			u.wantUntrimmed(t)
+			if got := u.of(0); len(got) != 1 {
+				t.Errorf("%d entries in the archive after its one", len(got)-1)
+			}
 			n.Stop() // before the cluster is verified: the archive is not its own
 		})
 	}
+}
+
+// What the archive acknowledged and lost before it had settled is archived again, though no new entry asks for it.
+func TestTrim_ArchivesAgainWhatTheArchiveLost(t *testing.T) {
+	t.Parallel()
+	u := &upkeep{shelf: newShelf()}
+	u.settled = 6 * time.Second
+	u.run(t)
+	testcluster.Await(t, "all that is due in the archive", func() bool {
+		p, err := u.Store.Pointer(within(t), 0)
+		return err == nil && uint64(len(u.of(0))) == p.Kept[1].Entry-1
+	})
+	u.wantUntrimmed(t)
+	u.mu.Lock()
+	lost := len(u.records[0])
+	u.records[0] = nil
+	u.mu.Unlock()
+	u.awaitTrim(t)
+	if lost == 0 || len(u.of(0)) < lost {
+		t.Errorf("%d entries are archived, of %d that were before", len(u.of(0)), lost)
+	}
+	wantWhole(t, u.Store, u.shelf, 0)
 }
 
 // While the archive is away the journal grows and the shard says so; then it catches up by itself.

@@ -166,6 +166,9 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 			return fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
 				ErrConflict, head.Entry, last)
 		}
+		if err := t.compare(ctx, archive, head.Entry, head.Entry); err != nil { // before anything is added to another history
+			return err
+		}
 		if first := t.first.Load(); head == (ArchiveHead{}) && first > 1 {
 			t.o.log.Warn("the archive begins late: what was trimmed before is not in it", "entry", first)
 			head.Entry = first - 1
@@ -174,13 +177,14 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
 		t.archived.Store(head.Entry)
 	}
-	if err := t.archive(ctx, archive, until); err != nil {
-		if errors.Is(err, ErrConflict) { // somebody else has written, or the archive has lost some: look again
-			t.known, t.settled = false, 0
-		}
-		return err
+	err := t.archive(ctx, archive, until)
+	if err == nil {
+		err = t.readSettled(ctx, archive)
 	}
-	return t.readSettled(ctx, archive)
+	if errors.Is(err, ErrConflict) { // somebody else has written, or the archive has lost some: look again
+		t.known, t.settled = false, 0
+	}
+	return err
 }
 
 // readSettled reads back the segments whose time has come.
@@ -251,7 +255,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 // readBack compares what the archive holds with the journal.
 func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) error {
 	if s.first == 0 {
-		return t.compare(ctx, archive, s.head.Entry)
+		return t.compare(ctx, archive, t.first.Load(), s.head.Entry)
 	}
 	entries := s.entries
 	if entries == nil {
@@ -279,10 +283,9 @@ func (t *trims) read(ctx context.Context, first, last uint64) (entries []Record,
 	return entries, nil
 }
 
-// compare compares the archive with the journal, from the journal's first entry up to last.
-func (t *trims) compare(ctx context.Context, archive Archive, last uint64) error {
-	first := t.first.Load()
-	if last < first {
+// compare compares the archive with the journal, from entry first to last; what the journal does not hold is left out.
+func (t *trims) compare(ctx context.Context, archive Archive, first, last uint64) error {
+	if first = max(first, t.first.Load()); last < first {
 		return nil
 	}
 	next, stop := iter.Pull2(archive.ReadArchive(ctx, t.shard(), first))
