@@ -116,11 +116,8 @@ func TestCare_DefragmentsAgainWhileTheStoreIsFull(t *testing.T) {
 	s := &tended{}
 	s.usage.Store(&engine.Usage{InUse: 1 << 20, Size: 16 << 20, Quota: 16 << 20, Revision: 1, Full: true})
 	testcluster.New(t, testcluster.Options{Shards: 1}).StartNode("a", s.under)
-	for end := time.Now().Add(time.Minute); s.defragmentations.Load() < 2; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d defragmentations within a minute", s.defragmentations.Load())
-		}
-	}
+	testcluster.Await(t, "looks at the store, one a second", func() bool { return s.looks.Load() >= 20 })
+	testcluster.Await(t, "two defragmentations", func() bool { return s.defragmentations.Load() >= 2 })
 	if s.compactions.Load() == 0 {
 		t.Error("no compaction")
 	}

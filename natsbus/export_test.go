@@ -1,6 +1,8 @@
 package natsbus
 
 import (
+	"context"
+
 	"github.com/nats-io/nats.go"
 
 	"taskledger/engine"
@@ -43,3 +45,8 @@ func DecodeSegment(shard int, header nats.Header, data []byte) ([]engine.Record,
 
 // Meaning is what callers are told of a client's error.
 func Meaning(err error) error { return meaning(err) }
+
+// Request makes a request by hand.
+func (a *Archive) Request(ctx context.Context, do func(context.Context) error) error {
+	return a.request(ctx, do)
+}

@@ -21,6 +21,9 @@ var ErrNoJetStream = errors.New("NATS has no JetStream: enable it on the servers
 // requestTimeout bounds one request to JetStream, the wait for the connection included.
 const requestTimeout = 5 * time.Second
 
+// unsentPause is the time between two tries of a request while the client has not yet told that its connection is broken.
+const unsentPause = 10 * time.Millisecond
+
 // What ends a request that has no answer; both wrap engine.ErrUnavailable.
 var (
 	errSlow = fmt.Errorf("%w: no answer from NATS within %s", engine.ErrUnavailable, requestTimeout)
@@ -69,8 +72,25 @@ func (b *Bus) attached(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// request calls do with a context for one request and says what its error means.
+// request calls do with a context for one request and says what its error means. It calls again where nothing was sent,
+// because the connection broke a moment ago, and ends within requestTimeout.
 func (a *Archive) request(ctx context.Context, do func(context.Context) error) error {
+	ctx, expire := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer expire()
+	for {
+		err := a.requestOnce(ctx, do)
+		if !errors.Is(err, nats.ErrReconnectBufExceeded) {
+			return err
+		}
+		select {
+		case <-time.After(unsentPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (a *Archive) requestOnce(ctx context.Context, do func(context.Context) error) error {
 	ctx, done, err := a.bus.attached(ctx)
 	if err != nil {
 		return err
