@@ -16,18 +16,19 @@ import (
 //
 //	{"format":"taskledger export","version":1,"cluster":ID,"shard":N,"task":ID,"from":N,"prev":HASH}
 //	{"entry":BYTES}
-//	{"head":BYTES,"digests":BYTES,"shown":[{"index":N,"header":BYTES,"payload":BYTES}]}
+//	{"head":BYTES,"digests":BYTES,
+//	 "origins":[{"index":N,"header":BYTES,"answers":HASH}],"shown":[{"index":N,"header":BYTES,"payload":BYTES}]}
 //	{"link":HASH,"digests":BYTES}
 //	{"end":N,"hash":HASH,"checkpoint":NOTE}
 //
 // The first line says what follows: consecutive entries of the shard from number from on, whose chain continues prev. An
 // export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
-// task, which hold the digests of the other events in their place, and links for the entries between them: the sum of
-// the head and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
+// task, who asked for them, and the digests of all that stands beside them, and links for the entries between them: the sum
+// of the head and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
 // checkpoint of it, if there is one. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
 const (
 	exportFormat  = "taskledger export"
-	exportVersion = 1
+	exportVersion = 2
 )
 
 type exportHeader struct {
@@ -43,9 +44,10 @@ type exportHeader struct {
 type exportLine struct {
 	Entry []byte `json:"entry,omitempty"`
 
-	Head    []byte `json:"head,omitempty"`
-	Digests hashes `json:"digests,omitempty"`
-	Shown   shown  `json:"shown,omitempty"`
+	Head    []byte  `json:"head,omitempty"`
+	Digests hashes  `json:"digests,omitempty"`
+	Origins origins `json:"origins,omitempty"`
+	Shown   shown   `json:"shown,omitempty"`
 
 	Link *events.Hash `json:"link,omitempty"`
 
@@ -54,17 +56,27 @@ type exportLine struct {
 	Checkpoint string       `json:"checkpoint,omitempty"`
 }
 
-// shown are the events of an entry that an excerpt shows.
-type shown []events.Shown
+// origins and shown are what an excerpt shows of an entry.
+type (
+	origins []events.ShownOrigin
+	shown   []events.Shown
+)
 
-// maxShownCommas is how many commas the events of the largest entry take: three each, and the smallest takes 12 bytes there.
-const maxShownCommas = 3 * events.MaxEntryBytes / 12
+// maxShownCommas is how many commas the origins or events of the largest entry take: three each, of 8 bytes there at least.
+const maxShownCommas = 3 * events.MaxEntryBytes / 8
 
+func (all *origins) UnmarshalJSON(text []byte) error {
+	return unmarshalShown(text, (*[]events.ShownOrigin)(all))
+}
 func (all *shown) UnmarshalJSON(text []byte) error {
+	return unmarshalShown(text, (*[]events.Shown)(all))
+}
+
+func unmarshalShown(text []byte, all any) error {
 	if bytes.Count(text, []byte{','}) > maxShownCommas {
-		return errors.New("more events than an entry holds")
+		return errors.New("more than an entry holds")
 	}
-	return json.Unmarshal(text, (*[]events.Shown)(all))
+	return json.Unmarshal(text, all)
 }
 
 // hashes are written one after the other, as bytes.
@@ -121,9 +133,9 @@ func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 }
 
 // ExportTask writes the history of a task, as History has it, with what an auditor needs to check that these events stand in
-// the shard's chain, and that none between them was left out. Of other tasks it tells nothing but the digests of their
-// events, and, in the heads of the entries shown, who asked for what was decided in the same commit. sign, if not nil,
-// signs a checkpoint of the last entry. Errors are those of History.
+// the shard's chain, and that none between them was left out. Of other tasks it tells nothing but the digests of their events
+// and of what their submitters were told. sign, if not nil, signs a checkpoint of the last entry. Errors are those of
+// History.
 func (c *Client) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
 	all, err := c.life(ctx, id, 0)
 	if err != nil {
@@ -146,7 +158,7 @@ func (c *Client) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, 
 		link := excerpt.Link()
 		line := exportLine{Digests: link.Digests}
 		if len(excerpt.Shown) > 0 {
-			line.Head, line.Shown = excerpt.Head, excerpt.Shown
+			line.Head, line.Origins, line.Shown = excerpt.Head, excerpt.Origins, excerpt.Shown
 		} else {
 			line.Link = &link.Head
 		}

@@ -92,7 +92,7 @@ func (v *exportVerifier) line(text []byte) {
 	case l.Entry != nil && v.Task == "":
 		hash, err = v.entry(l.Entry)
 	case l.Head != nil && v.Task != "":
-		hash, err = v.excerpt(&events.Excerpt{Head: l.Head, Digests: l.Digests, Shown: l.Shown})
+		hash, err = v.excerpt(&events.Excerpt{Head: l.Head, Digests: l.Digests, Origins: l.Origins, Shown: l.Shown})
 	case l.Link != nil && v.Task != "":
 		hash = events.Link{Head: *l.Link, Digests: l.Digests}.After(v.Hash)
 	default:

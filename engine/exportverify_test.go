@@ -60,6 +60,20 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 		t.Errorf("%s is told of by the shard's export: %t, by the task's: %t; want the first alone", neighbour,
 			strings.Contains(plain(shard), neighbour), strings.Contains(plain(task), neighbour))
 	}
+	answers := 0
+	for _, rec := range p.records(1) {
+		for _, o := range mustDecode(t, rec).Origins {
+			if len(o.Answers) < 8 { // says nothing
+				continue
+			}
+			if answers++; strings.Contains(plain(task), string(o.Answers)) {
+				t.Errorf("the task's export tells what batch %d was answered, of all its commands", o.Number)
+			}
+		}
+	}
+	if answers == 0 {
+		t.Error("no answer in the shard says anything")
+	}
 }
 
 // plain is an export with its binary parts as they are.
@@ -137,7 +151,7 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 
 func TestExport_RefusesWhatItIsNot(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":2,"from":1}`, `{"format":"taskledger export","version":1}`} {
+	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":1,"from":1}`, `{"format":"taskledger export","version":2}`} {
 		var invalid *engine.InvalidError
 		if _, err := engine.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
 			t.Errorf("%q: %v, want an *InvalidError", text, err)

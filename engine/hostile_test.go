@@ -225,7 +225,7 @@ func exported(t testing.TB) (shard, task string, kept Checkpoint) {
 			t.Fatal(err)
 		}
 		if len(x.Shown) > 0 {
-			excerpts = append(excerpts, exportLine{Head: x.Head, Digests: x.Digests, Shown: x.Shown})
+			excerpts = append(excerpts, exportLine{Head: x.Head, Digests: x.Digests, Origins: x.Origins, Shown: x.Shown})
 			continue
 		}
 		link := x.Link()

@@ -54,9 +54,14 @@ func TestDecode_DetectsEveryCutAndAppendedBytes(t *testing.T) {
 // join is the stored form of a taken-apart entry, whatever it holds.
 func (r raw) join() []byte {
 	var w wire.Writer
-	w.Array(4)
-	w.Uint(1)
+	w.Array(5)
+	w.Uint(2)
 	w.Bytes(r.head)
+	w.Array(2 * len(r.origins))
+	for i := range r.origins {
+		w.Bytes(r.origins[i])
+		w.Bytes(r.answers[i])
+	}
 	w.Array(2 * len(r.headers))
 	for i := range r.headers {
 		w.Bytes(r.headers[i])
@@ -87,11 +92,23 @@ func TestDecode_DetectsEventsRemovedAddedOrSwapped(t *testing.T) {
 			r.headers[1], r.headers[2] = r.headers[2], r.headers[1]
 			r.payloads[1], r.payloads[2] = r.payloads[2], r.payloads[1]
 		},
-		"payloads swapped":        func(r *raw) { r.payloads[0], r.payloads[9] = r.payloads[9], r.payloads[0] },
-		"payload removed":         func(r *raw) { r.payloads[0] = nil },
-		"payload emptied":         func(r *raw) { r.payloads[0] = []byte{} },
-		"empty payload added":     func(r *raw) { r.payloads[1] = []byte{} },
-		"head of another entry":   func(r *raw) { r.head = parse(t, otherData).head },
+		"payloads swapped":      func(r *raw) { r.payloads[0], r.payloads[9] = r.payloads[9], r.payloads[0] },
+		"payload removed":       func(r *raw) { r.payloads[0] = nil },
+		"payload emptied":       func(r *raw) { r.payloads[0] = []byte{} },
+		"empty payload added":   func(r *raw) { r.payloads[1] = []byte{} },
+		"head of another entry": func(r *raw) { r.head = parse(t, otherData).head },
+		"first origin removed":  func(r *raw) { r.origins, r.answers = r.origins[1:], r.answers[1:] },
+		"all origins removed":   func(r *raw) { r.origins, r.answers = nil, nil },
+		"origin repeated": func(r *raw) {
+			r.origins, r.answers = append(r.origins, r.origins[0]), append(r.answers, r.answers[0])
+		},
+		"origins swapped": func(r *raw) {
+			r.origins[0], r.origins[1] = r.origins[1], r.origins[0]
+			r.answers[0], r.answers[1] = r.answers[1], r.answers[0]
+		},
+		"answers swapped":         func(r *raw) { r.answers[0], r.answers[1] = r.answers[1], r.answers[0] },
+		"answers removed":         func(r *raw) { r.answers[0] = nil },
+		"empty answers added":     func(r *raw) { r.answers[1] = []byte{} },
 		"hash of another entry":   func(r *raw) { r.hash = other.Hash[:] },
 		"hash cut":                func(r *raw) { r.hash = r.hash[:31] },
 		"hash missing":            func(r *raw) { r.hash = nil },
@@ -160,6 +177,7 @@ func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
 		"shard":  {uint64(1 << 16), uint64(1), uint64(0)},
 		"number": {uint64(0), uint64(1 << 44), uint64(0)},
 		"lane":   {uint64(0), uint64(1), uint64(256)},
+		"none":   {uint64(0), uint64(1), uint64(0)},
 	} {
 		var w wire.Writer
 		w.Array(7)
@@ -169,17 +187,16 @@ func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
 		w.Text("n")
 		w.Int(1)
 		w.Bytes(make([]byte, 32))
-		w.Array(1)
-		w.Array(5)
-		w.Text("s")
-		w.Uint(head[2].(uint64))
 		w.Uint(1)
-		w.Text("p")
-		w.Bytes(nil)
-		damaged(t, forge(w.B, header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) })), "%s", name)
+		forged := forge(w.B, origin(head[2].(uint64)), header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) }))
+		if _, err := events.Decode(forged); (err == nil) != (name == "none") || err != nil && !errors.Is(err, events.ErrDamaged) {
+			t.Errorf("%s out of range: %v", name, err)
+		}
 	}
-	_, data := seal(t, sampleHead(), sampleOrigins, samples()[1])
-	head := parse(t, data).head
+	_, data := seal(t, sampleHead(), sampleOrigins[:1], samples()[1])
+	genuine := parse(t, data)
+	forge := func(head, header []byte) []byte { return forge(head, genuine.origins[0], header) }
+	head := genuine.head
 	none := func(w *wire.Writer) { w.Array(0) }
 	if _, err := events.Decode(forge(head, header(uint64(events.KindDeleted), 1, none))); err != nil {
 		t.Fatalf("a forged entry within its ranges: %v", err)
@@ -222,10 +239,22 @@ func header(kind, origin uint64, body func(*wire.Writer)) []byte {
 	return w.B
 }
 
-// forge stores an entry of one event without payload whose hash fits, without any check.
-func forge(head, header []byte) []byte {
-	d := digest(header, nil)
-	return raw{head: head, headers: [][]byte{header}, payloads: [][]byte{nil}, hash: chain(head, d[:])}.join()
+// origin encodes an origin without any check.
+func origin(lane uint64) []byte {
+	var w wire.Writer
+	w.Array(4)
+	w.Text("s")
+	w.Uint(lane)
+	w.Uint(1)
+	w.Text("p")
+	return w.B
+}
+
+// forge stores an entry of one origin without answers and one event without payload, whose hash fits, without any check.
+func forge(head, origin, header []byte) []byte {
+	o, e := digest(origin, nil), digest(header, nil)
+	return raw{head: head, origins: [][]byte{origin}, answers: [][]byte{nil}, headers: [][]byte{header}, payloads: [][]byte{nil},
+		hash: chain(head, slices.Concat(o[:], e[:]))}.join()
 }
 
 // chain is the hash of an entry; the first binary string of 32 bytes in its head is the hash of the entry before.
@@ -238,11 +267,11 @@ func chain(head, digests []byte) []byte {
 
 func TestDecode_NamesWhatItFound(t *testing.T) {
 	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
-	data[1] = 2
-	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "version 2") {
+	data[1] = 3
+	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("an entry of a later version: %v, want its version named", err)
 	}
-	data[1] = 1
+	data[1] = 2
 	data[len(data)-1]++
 	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "entry 42 of shard 11") {
 		t.Errorf("an entry with another hash: %v, want entry and shard named", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"taskledger/internal/wire"
 )
@@ -45,11 +46,11 @@ type Origin struct {
 var ErrDamaged = errors.New("damaged entry")
 
 // entryVersion is the first value of a stored entry.
-const entryVersion = 1
+const entryVersion = 2
 
 // What the smallest origin and the smallest event take encoded: Decode makes room for no more than fit.
 const (
-	leastOriginBytes = 6
+	leastOriginBytes = 8
 	leastEventBytes  = 12
 )
 
@@ -57,25 +58,25 @@ const (
 //
 // An entry is stored as a msgpack array
 //
-//	[1, head, [header, payload, header, payload ...], chain hash]
+//	[2, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
 //
-// where head, header and chain hash are binary strings and payload is one, or nil. head holds the array
+// where head, origin, header and chain hash are binary strings and answers and payload are one, or nil. They hold the arrays
 //
-//	[shard, number, epoch, owner, time, prev, [[sender, lane, number, principal, answers] ...]]
-//
-// and header the array
-//
-//	[kind, task, seq, prev, origin, request id, body]
+//	head    [shard, number, epoch, owner, time, prev, number of origins]
+//	origin  [sender, lane, number, principal]
+//	header  [kind, task, seq, prev, origin, request id, body]
 //
 // with the body of each kind as its encode method writes it. The digest of an event is SHA-256(header, SHA-256(payload)),
-// 32 zero bytes standing for the sum of no payload; the chain hash is SHA-256(prev, SHA-256(head), digests ...).
-// So an event can be shown without the others of its entry, and a payload erased without breaking the chain.
+// that of an origin SHA-256(origin, SHA-256(answers)), 32 zero bytes standing for the sum of none; the chain hash is
+// SHA-256(prev, SHA-256(head), digests of origins ..., digests of events ...). So an event can be shown without the others
+// of its entry, who asked for it without what else was answered, and a payload erased without breaking the chain.
 type Builder struct {
-	Entry   Entry
-	body    wire.Writer // pairs of header and payload
-	scratch wire.Writer
-	digests []byte
-	origins int // bytes of Origins
+	Entry         Entry
+	body          wire.Writer // pairs of header and payload
+	scratch       wire.Writer
+	digests       []byte // of the events
+	originDigests []byte
+	origins       int // bytes of Origins
 
 	created   arena[Created]
 	started   arena[Started]
@@ -145,7 +146,7 @@ func (b *Builder) Add(ev Event) *Event {
 	payload := ev.Body.payload()
 	b.body.Bytes(w.B)
 	b.body.Bytes(payload)
-	d := digest(w, payload)
+	d := digest(w, sum(payload))
 	b.digests = append(b.digests, d[:]...)
 	return e
 }
@@ -172,24 +173,31 @@ func (b *Builder) Seal() ([]byte, error) {
 	w.Text(e.Owner)
 	w.Int(int64(e.Time))
 	w.Bytes(e.Prev[:])
-	w.Array(len(e.Origins))
+	w.Uint(uint64(len(e.Origins)))
+
+	out := wire.Writer{B: make([]byte, 0, b.Size())}
+	out.Array(5)
+	out.Uint(entryVersion)
+	out.Bytes(w.B)
+	head := sha256.Sum256(w.B)
+	out.Array(2 * len(e.Origins))
+	b.originDigests = b.originDigests[:0]
 	for i := range e.Origins {
 		o := &e.Origins[i]
-		w.Array(5)
+		w.B = w.B[:0]
+		w.Array(4)
 		w.Text(o.Sender)
 		w.Uint(uint64(o.Lane))
 		w.Uint(o.Number)
 		w.Text(o.Principal)
-		w.Bytes(o.Answers)
+		out.Bytes(w.B)
+		out.Bytes(o.Answers)
+		d := digest(w, sum(o.Answers))
+		b.originDigests = append(b.originDigests, d[:]...)
 	}
-	e.Hash = chain(e.Prev, w.B, b.digests)
-
-	out := wire.Writer{B: make([]byte, 0, len(w.B)+len(b.body.B)+len(e.Hash)+32)}
-	out.Array(4)
-	out.Uint(entryVersion)
-	out.Bytes(w.B)
 	out.Array(2 * len(e.Events))
 	out.B = append(out.B, b.body.B...)
+	e.Hash = chain(e.Prev, head, b.originDigests, b.digests)
 	out.Bytes(e.Hash[:])
 	if len(out.B) > MaxEntryBytes {
 		return nil, fmt.Errorf("entry %d of shard %d: %d bytes exceed the limit of %d", e.Number, e.Shard, len(out.B), MaxEntryBytes)
@@ -242,35 +250,56 @@ func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) er
 		return nil, err
 	}
 	r := wire.NewReader(data)
-	r.ArrayOf(4)
+	n := r.Array()
 	if v := r.Uint(); r.Err() == nil && v != entryVersion {
 		return nil, fmt.Errorf("entry version %d, this program reads %d", v, entryVersion)
 	}
+	if n != 5 {
+		return nil, fmt.Errorf("array of %d, want 5", n)
+	}
 	head := r.View()
-	e, err := decodeHead(head)
+	e, origins, err := decodeHead(head)
 	if err != nil {
 		return nil, fmt.Errorf("head: %w", err)
 	}
-	n := r.Array()
-	if n+len(e.Origins) == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
+	if n := r.Array(); n%2 != 0 || n/2 != origins || origins > len(data)/leastOriginBytes {
+		return nil, fmt.Errorf("array of %d origins and answers in %d bytes, its head says %d origins", n, len(data), origins)
+	}
+	digests := make([]byte, 0, origins*len(e.Hash))
+	if origins > 0 {
+		e.Origins = make([]Origin, origins)
+	}
+	var scratch wire.Writer
+	for i := range e.Origins {
+		o := &e.Origins[i]
+		header := r.View()
+		if err := decodeOrigin(o, header); err != nil {
+			return nil, fmt.Errorf("origin %d of entry %d: %w", i, e.Number, err)
+		}
+		o.Answers = r.Bytes()
+		scratch.B = append(scratch.B[:0], header...)
+		d := digest(&scratch, sum(o.Answers))
+		digests = append(digests, d[:]...)
+	}
+	n = r.Array()
+	if n+origins == 0 || n%2 != 0 || n/2 > min(MaxEntryEvents, len(data)/leastEventBytes) {
 		return nil, fmt.Errorf("array of %d headers and payloads", n)
 	}
-	digests := make([]byte, 0, n/2*len(e.Hash))
-	var scratch wire.Writer
+	digests = slices.Grow(digests, n/2*len(e.Hash))
 	for i := range n / 2 {
 		header, payload := r.View(), r.View()
 		if err := event(e, i, n/2, header, payload); err != nil {
 			return nil, fmt.Errorf("event %d of entry %d: %w", i, e.Number, err)
 		}
 		scratch.B = append(scratch.B[:0], header...)
-		d := digest(&scratch, payload)
+		d := digest(&scratch, sum(payload))
 		digests = append(digests, d[:]...)
 	}
 	stored := r.View()
 	if err := r.Close(); err != nil {
 		return nil, err
 	}
-	e.Hash = chain(e.Prev, head, digests)
+	e.Hash = chain(e.Prev, sha256.Sum256(head), digests)
 	if string(stored) != string(e.Hash[:]) {
 		return nil, fmt.Errorf("entry %d of shard %d: hash %x, its content has %s", e.Number, e.Shard, stored, e.Hash)
 	}
@@ -285,9 +314,10 @@ func scan(data []byte) error {
 	return wire.Scan(data)
 }
 
-func decodeHead(head []byte) (*Entry, error) {
+// decodeHead returns how many origins follow, too.
+func decodeHead(head []byte) (*Entry, int, error) {
 	if err := scan(head); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	e := new(Entry)
 	r := wire.NewReader(head)
@@ -299,16 +329,19 @@ func decodeHead(head []byte) (*Entry, error) {
 	} else {
 		r.Fail("hash of %d bytes", len(prev))
 	}
-	if n := r.Array(); n > len(head)/leastOriginBytes {
-		r.Fail("array of %d origins in %d bytes", n, len(head))
-	} else if n > 0 {
-		e.Origins = make([]Origin, n)
+	origins := int(upTo(r, math.MaxInt32))
+	return e, origins, r.Close()
+}
+
+// decodeOrigin reads all but the answers.
+func decodeOrigin(o *Origin, header []byte) error {
+	if err := scan(header); err != nil {
+		return err
 	}
-	for i := range e.Origins {
-		r.ArrayOf(5)
-		e.Origins[i] = Origin{r.Text(), uint8(upTo(r, math.MaxUint8)), r.Uint(), r.Text(), r.Bytes()}
-	}
-	return e, r.Close()
+	r := wire.NewReader(header)
+	r.ArrayOf(4)
+	o.Sender, o.Lane, o.Number, o.Principal = r.Text(), uint8(upTo(r, math.MaxUint8)), r.Uint(), r.Text()
+	return r.Close()
 }
 
 func decodeEvent(e *Event, header, payload []byte, origins int) error {
@@ -378,24 +411,28 @@ func (e *Entry) place(ev *Event, index int) {
 	}
 }
 
-// digest is the digest of an event, as Builder describes it. It appends to the header.
-func digest(header *wire.Writer, payload Payload) Hash {
-	var sum Hash
-	if payload != nil {
-		sum = sha256.Sum256(payload)
+// sum is the sum of a payload, or of answers, in a digest; it tells none from an empty one.
+func sum(content []byte) (s Hash) {
+	if content != nil {
+		s = sha256.Sum256(content)
 	}
-	header.B = append(header.B, sum[:]...)
+	return s
+}
+
+// digest is the digest of an event or an origin, as Builder describes it. It appends to the header.
+func digest(header *wire.Writer, content Hash) Hash {
+	header.B = append(header.B, content[:]...)
 	return sha256.Sum256(header.B)
 }
 
 // chain is the chain hash of an entry, as Builder describes it.
-func chain(prev Hash, head, digests []byte) Hash {
+func chain(prev, head Hash, digests ...[]byte) (next Hash) {
 	h := sha256.New()
-	headSum := sha256.Sum256(head)
 	h.Write(prev[:])
-	h.Write(headSum[:])
-	h.Write(digests)
-	var sum Hash
-	h.Sum(sum[:0])
-	return sum
+	h.Write(head[:])
+	for _, d := range digests {
+		h.Write(d)
+	}
+	h.Sum(next[:0])
+	return next
 }

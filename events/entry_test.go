@@ -69,11 +69,13 @@ func TestEntry_AnotherLibraryReadsTheSameValues(t *testing.T) {
 			rt.Fatal(err)
 		}
 		raw, e := parse(t, data), &b.Entry
-		origins := make([]any, len(e.Origins))
+		same(rt, generic(t, raw.head), []any{e.Shard, e.Number, e.Epoch, e.Owner, int64(e.Time), e.Prev[:], len(e.Origins)})
 		for i, o := range e.Origins {
-			origins[i] = []any{o.Sender, o.Lane, o.Number, o.Principal, o.Answers}
+			same(rt, generic(t, raw.origins[i]), []any{o.Sender, o.Lane, o.Number, o.Principal})
+			if !bytes.Equal(raw.answers[i], o.Answers) || (raw.answers[i] == nil) != (o.Answers == nil) {
+				rt.Fatalf("answers %x, want %x", raw.answers[i], o.Answers)
+			}
 		}
-		same(rt, generic(t, raw.head), []any{e.Shard, e.Number, e.Epoch, e.Owner, int64(e.Time), e.Prev[:], origins})
 		for i, ev := range e.Events {
 			body, payload := expected(ev.Body)
 			same(rt, generic(t, raw.headers[i]),
@@ -138,6 +140,10 @@ func TestEntry_HashIsTheDocumentedChain(t *testing.T) {
 	headSum := sha256.Sum256(raw.head)
 	sum.Write(entry.Prev[:])
 	sum.Write(headSum[:])
+	for i := range raw.origins {
+		d := digest(raw.origins[i], raw.answers[i])
+		sum.Write(d[:])
+	}
 	for i := range raw.headers {
 		d := digest(raw.headers[i], raw.payloads[i])
 		sum.Write(d[:])
@@ -155,12 +161,12 @@ func TestEntry_HashIsPinned(t *testing.T) {
 			t.Errorf("digest of %s %s, want %s", entry.Events[i].Kind(), got, want)
 		}
 	}
-	if got, want := entry.Hash.String(), "8fc622918b824d1afe391ec45a89f85e147a1e90056f40c7d76c6336c14c304f"; got != want {
+	if got, want := entry.Hash.String(), "989e568c741981e9d42eeb5faac407e9d494787540de0a925ea3587ef8ce4a0e"; got != want {
 		t.Errorf("hash %s, want %s", got, want)
 	}
 }
 
-// digest is that of an event, 32 zero bytes standing for the sum of no payload.
+// digest is that of an event or an origin, 32 zero bytes standing for the sum of no payload or answers.
 func digest(header, payload []byte) [32]byte {
 	sum := make([]byte, 32)
 	if payload != nil {

@@ -1,9 +1,11 @@
 package events_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 
 	"taskledger/events"
@@ -60,20 +62,34 @@ func FuzzExcerpt(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(x.Head, x.Shown[0].Index, x.Shown[0].Header, x.Shown[0].Payload)
+		var asked events.ShownOrigin
+		if len(x.Origins) > 0 {
+			asked = x.Origins[0]
+		}
+		f.Add(x.Head, asked.Index, asked.Header, x.Shown[0].Index, x.Shown[0].Header, x.Shown[0].Payload)
 	}
 	genuine, err := events.NewExcerpt(data, func(*events.Event) bool { return false })
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, head []byte, index int, header, payload []byte) {
+	f.Fuzz(func(t *testing.T, head []byte, place int, origin []byte, index int, header, payload []byte) {
 		one := events.Shown{Index: index, Header: header, Payload: payload}
 		forged := events.Excerpt{Head: head, Digests: genuine.Digests, Shown: []events.Shown{one}}
+		if origin != nil {
+			forged.Origins = []events.ShownOrigin{{Index: place, Header: origin}}
+			if place == 0 {
+				forged.Origins[0].Answers = sha256.Sum256(sampleOrigins[0].Answers)
+			}
+		}
 		opened := open(t, &forged)
 		if opened != nil && opened.Hash == entry.Hash && !reflect.DeepEqual(opened.Events[0].Body, entry.Events[index].Body) {
 			t.Errorf("event %d is shown as %+v, it was %+v", index, opened.Events[0].Body, entry.Events[index].Body)
 		}
-		fitting := events.Excerpt{Head: head, Digests: []events.Hash{digest(header, payload)}, Shown: []events.Shown{{Header: header, Payload: payload}}}
+		if opened != nil && opened.Hash == entry.Hash && opened.Events[0].Principal != entry.Events[index].Principal {
+			t.Errorf("event %d is shown as by %q, it was by %q", index, opened.Events[0].Principal, entry.Events[index].Principal)
+		}
+		fitting := events.Excerpt{Head: head, Digests: []events.Hash{digest(origin, nil), digest(header, payload)},
+			Origins: []events.ShownOrigin{{Header: origin}}, Shown: []events.Shown{{Header: header, Payload: payload}}}
 		e := open(t, &fitting)
 		if e == nil {
 			return
@@ -111,7 +127,7 @@ func TestExcerpt_BombsCostLittle(t *testing.T) {
 	}
 	t.Run("head", func(t *testing.T) {
 		wiretest.Check(t, x.Head, func(b []byte) error {
-			_, err := (&events.Excerpt{Head: b}).Open()
+			_, err := (&events.Excerpt{Head: b, Digests: x.Digests}).Open()
 			return err
 		})
 	})
@@ -119,10 +135,19 @@ func TestExcerpt_BombsCostLittle(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			shown := x.Shown[kind-1]
 			wiretest.Check(t, shown.Header, func(b []byte) error {
-				_, err := (&events.Excerpt{Head: x.Head, Digests: []events.Hash{digest(b, shown.Payload)},
-					Shown: []events.Shown{{Header: b, Payload: shown.Payload}}}).Open()
+				_, err := (&events.Excerpt{Head: x.Head, Digests: append(x.Digests[:len(sampleOrigins):len(sampleOrigins)], digest(b, shown.Payload)),
+					Origins: x.Origins, Shown: []events.Shown{{Header: b, Payload: shown.Payload}}}).Open()
 				return err
 			})
 		})
 	}
+	t.Run("origin", func(t *testing.T) {
+		wiretest.Check(t, x.Origins[0].Header, func(b []byte) error {
+			digests := slices.Clone(x.Digests)
+			digests[0] = digest(b, sampleOrigins[0].Answers)
+			_, err := (&events.Excerpt{Head: x.Head, Digests: digests, Origins: []events.ShownOrigin{
+				{Header: b, Answers: sha256.Sum256(sampleOrigins[0].Answers)}}}).Open()
+			return err
+		})
+	})
 }

@@ -96,6 +96,12 @@ func readable(t *testing.T, data []byte) []byte {
 	raw := parse(t, data)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "version %v\nhead    %s\n", raw.version, render(generic(t, raw.head)))
+	for i := range raw.origins {
+		fmt.Fprintf(&out, "origin  %s\n", render(generic(t, raw.origins[i])))
+		if raw.answers[i] != nil {
+			fmt.Fprintf(&out, "answers 0x%x\n", raw.answers[i])
+		}
+	}
 	for i := range raw.headers {
 		fmt.Fprintf(&out, "event   %s\n", render(generic(t, raw.headers[i])))
 		if raw.payloads[i] != nil {
@@ -141,6 +147,7 @@ func generic(t testing.TB, b []byte) any {
 type raw struct {
 	version           any
 	head              []byte
+	origins, answers  [][]byte
 	headers, payloads [][]byte
 	hash              []byte
 }
@@ -148,14 +155,20 @@ type raw struct {
 func parse(t testing.TB, data []byte) raw {
 	t.Helper()
 	top := generic(t, data).([]any)
-	r := raw{version: top[0], head: top[1].([]byte), hash: top[3].([]byte)}
-	for i, part := range top[2].([]any) {
+	r := raw{version: top[0], head: top[1].([]byte), hash: top[4].([]byte)}
+	r.origins, r.answers = pairs(top[2])
+	r.headers, r.payloads = pairs(top[3])
+	return r
+}
+
+func pairs(array any) (first, second [][]byte) {
+	for i, part := range array.([]any) {
 		b, _ := part.([]byte)
 		if i%2 == 0 {
-			r.headers = append(r.headers, b)
+			first = append(first, b)
 		} else {
-			r.payloads = append(r.payloads, b)
+			second = append(second, b)
 		}
 	}
-	return r
+	return first, second
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"testing"
@@ -102,22 +103,25 @@ func bombs(size int) map[string][]byte {
 		w.Text("n")
 		w.Int(0)
 		w.Bytes(make([]byte, sha256.Size))
-		w.Array(origins)
-		w.B = append(w.B, make([]byte, origins)...)
+		w.Uint(uint64(origins))
 		return w.B
 	}
-	entry := func(head []byte, parts int) []byte {
+	entry := func(head []byte, origins, events int) []byte {
 		var w wire.Writer
-		w.Array(4)
-		w.Uint(1)
+		w.Array(5)
+		w.Uint(2)
 		w.Bytes(head)
-		w.Array(parts)
-		w.B = append(w.B, bytes.Repeat([]byte{0xc0}, parts)...)
+		for _, parts := range []int{2 * origins, 2 * events} {
+			w.Array(parts)
+			w.B = append(w.B, bytes.Repeat([]byte{0xc0}, parts)...)
+		}
 		w.Bytes(make([]byte, sha256.Size))
 		return w.B
 	}
 	const rest = 128 // more than everything else takes
-	return map[string][]byte{"events": entry(head(0), (size-rest)/2*2), "origins": entry(head(size-rest), 0)}
+	most := (size - rest) / 2
+	return map[string][]byte{"events": entry(head(0), 0, most), "origins": entry(head(most), most, 0),
+		"origins in the head alone": entry(head(math.MaxInt32), 0, most)}
 }
 
 func TestDecode_AllocatesASmallMultipleOfItsInput(t *testing.T) {

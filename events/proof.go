@@ -4,17 +4,25 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"taskledger/internal/wire"
 )
 
-// Excerpt is an entry of which only some events are shown. The digests of the others take their place in its chain hash, and
-// tell nothing of what they say. The head tells which batches were decided in the entry, who asked for them, and what was
-// answered.
+// Excerpt is an entry of which only some events are shown, and of its origins those of these events, without the answers.
+// The digests of the others take their place in its chain hash, and tell nothing of what they say.
 type Excerpt struct {
 	Head    []byte // as Builder describes it
-	Digests []Hash // of all events
+	Digests []Hash // of all origins, then of all events
+	Origins []ShownOrigin
 	Shown   []Shown
+}
+
+// ShownOrigin is an origin in its stored form, but that the sum stands for the answers: they name other tasks.
+type ShownOrigin struct {
+	Index   int    `json:"index"` // in its entry
+	Header  []byte `json:"header"`
+	Answers Hash   `json:"answers"` // SHA-256; zero = none
 }
 
 // Shown is an event in its stored form.
@@ -30,15 +38,30 @@ func NewExcerpt(data []byte, show func(*Event) bool) (*Excerpt, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown := make([]bool, len(e.Events))
+	asked := make([]bool, len(e.Origins)+1) // by what Origin of an event holds
+	for i := range e.Events {
+		if shown[i] = show(&e.Events[i]); shown[i] {
+			asked[e.Events[i].Origin] = true
+		}
+	}
 	r := wire.NewReader(data)
-	r.ArrayOf(4)
+	r.ArrayOf(5)
 	r.Uint()
-	x := &Excerpt{Head: r.Bytes(), Digests: make([]Hash, len(e.Events))}
+	x := &Excerpt{Head: r.Bytes(), Digests: make([]Hash, 0, len(e.Origins)+len(e.Events))}
+	r.Array()
+	for i := range e.Origins {
+		o := ShownOrigin{i, r.Bytes(), sum(r.View())}
+		x.Digests = append(x.Digests, o.digest())
+		if asked[i+1] {
+			x.Origins = append(x.Origins, o)
+		}
+	}
 	r.Array()
 	for i := range e.Events {
 		s := Shown{i, r.Bytes(), r.Bytes()}
-		x.Digests[i] = s.digest()
-		if show(&e.Events[i]) {
+		x.Digests = append(x.Digests, s.digest())
+		if shown[i] {
 			x.Shown = append(x.Shown, s)
 		}
 	}
@@ -46,11 +69,16 @@ func NewExcerpt(data []byte, show func(*Event) bool) (*Excerpt, error) {
 }
 
 func (s *Shown) digest() Hash {
-	return digest(&wire.Writer{B: append([]byte(nil), s.Header...)}, s.Payload)
+	return digest(&wire.Writer{B: slices.Clone(s.Header)}, sum(s.Payload))
 }
 
-// Open checks the events shown against their digests and returns the entry, with them alone. Hash follows from Prev, the head
-// and the digests; whether it is the right one is for the caller to check. Errors wrap ErrDamaged.
+func (o *ShownOrigin) digest() Hash {
+	return digest(&wire.Writer{B: slices.Clone(o.Header)}, o.Answers)
+}
+
+// Open checks what is shown against the digests and returns the entry with these events alone; of its origins those that are
+// not shown are empty, and Answers are nil. Hash follows from Prev, the head and the digests; whether it is the right one
+// is for the caller to check. Errors wrap ErrDamaged.
 func (x *Excerpt) Open() (*Entry, error) {
 	e, err := x.open()
 	if err != nil {
@@ -60,23 +88,46 @@ func (x *Excerpt) Open() (*Entry, error) {
 }
 
 func (x *Excerpt) open() (*Entry, error) {
-	e, err := decodeHead(x.Head)
+	e, origins, err := decodeHead(x.Head)
 	if err != nil {
 		return nil, fmt.Errorf("head: %w", err)
 	}
+	if origins > len(x.Digests) {
+		return nil, fmt.Errorf("entry %d: %d digests for %d origins", e.Number, len(x.Digests), origins)
+	}
+	known := make([]bool, origins+1) // by what Origin of an event holds
+	known[0] = true
+	e.Origins = make([]Origin, origins)
+	for i := range x.Origins {
+		o := &x.Origins[i]
+		switch {
+		case o.Index < 0 || o.Index >= origins || known[o.Index+1]:
+			return nil, fmt.Errorf("entry %d: origin %d of %d is shown twice, or not there", e.Number, o.Index, origins)
+		case o.digest() != x.Digests[o.Index]:
+			return nil, fmt.Errorf("origin %d of entry %d: its digest differs", o.Index, e.Number)
+		}
+		if err := decodeOrigin(&e.Origins[o.Index], o.Header); err != nil {
+			return nil, fmt.Errorf("origin %d of entry %d: %w", o.Index, e.Number, err)
+		}
+		known[o.Index+1] = true
+	}
+	digests := x.Digests[origins:]
 	e.Events = make([]Event, len(x.Shown))
 	for i := range x.Shown {
-		s := &x.Shown[i]
+		s, ev := &x.Shown[i], &e.Events[i]
 		switch {
-		case s.Index < 0 || s.Index >= len(x.Digests) || i > 0 && s.Index <= x.Shown[i-1].Index:
-			return nil, fmt.Errorf("entry %d: event %d of %d is out of order", e.Number, s.Index, len(x.Digests))
-		case s.digest() != x.Digests[s.Index]:
+		case s.Index < 0 || s.Index >= len(digests) || i > 0 && s.Index <= x.Shown[i-1].Index:
+			return nil, fmt.Errorf("entry %d: event %d of %d is out of order", e.Number, s.Index, len(digests))
+		case s.digest() != digests[s.Index]:
 			return nil, fmt.Errorf("event %d of entry %d: its digest differs", s.Index, e.Number)
 		}
-		if err := decodeEvent(&e.Events[i], s.Header, s.Payload, len(e.Origins)); err != nil {
+		if err := decodeEvent(ev, s.Header, s.Payload, origins); err != nil {
 			return nil, fmt.Errorf("event %d of entry %d: %w", s.Index, e.Number, err)
 		}
-		e.place(&e.Events[i], s.Index)
+		if !known[ev.Origin] {
+			return nil, fmt.Errorf("event %d of entry %d: origin %d is not shown", s.Index, e.Number, ev.Origin-1)
+		}
+		e.place(ev, s.Index)
 	}
 	e.Hash = x.Link().After(e.Prev)
 	return e, nil
@@ -85,7 +136,7 @@ func (x *Excerpt) open() (*Entry, error) {
 // Link leads from the chain hash of the entry before to the one of an entry, and tells nothing else of it.
 type Link struct {
 	Head    Hash   // SHA-256 of its head
-	Digests []Hash // of its events
+	Digests []Hash // of its origins, then of its events
 }
 
 // Link returns the entry's.

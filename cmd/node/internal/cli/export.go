@@ -22,8 +22,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the history of a task, or a whole shard, to a file that verify checks anywhere",
 		Long: `Export writes one JSON object a line: of a shard, all its entries; of a task, its events with what proves their place in
-the hash chain of their shard. Of other tasks a task's export holds digests only, and who asked for what was committed
-together with its events. With --key the file ends with a signed checkpoint of its last entry.`,
+the hash chain of their shard. Of other tasks a task's export holds digests only. With --key the file ends with a signed
+checkpoint of its last entry.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
