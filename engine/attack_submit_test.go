@@ -192,7 +192,7 @@ func TestFuture_OfAForgottenTaskIsAnsweredFromTheJournal(t *testing.T) {
 		other := j.submit(t, client, events.TaskID(fmt.Sprint("y", others))) // an entry of a later time
 		j.next(t).succeed("2")
 		want(t, other, "2")
-		_, err := client.Get(within(t), "x")
+		_, err := client.GetLinear(within(t), "x")
 		return err != nil
 	})
 	want(t, f, "1")

@@ -34,6 +34,9 @@ type ClientConfig struct {
 	Now     func() time.Time
 }
 
+// maxForgotten is how many calls of Get look at once for what is no longer in memory.
+const maxForgotten = 4
+
 // Client submits tasks and follows them. Its methods may be called concurrently. Calls made before Run wait for it, or
 // for their ctx.
 type Client struct {
@@ -45,6 +48,8 @@ type Client struct {
 	ran     atomic.Bool
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
+
+	forgotten chan struct{} // taken by each Get that looks for what is no longer in memory
 
 	archives bool // the node archives what it trims; a plain client does not know
 }
@@ -70,7 +75,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), killed: context.Background()}
+	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
 	return c, nil
@@ -170,12 +175,28 @@ func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, erro
 	return a, err
 }
 
-// Get returns a task with its parameters and result. It may be a moment behind; ErrNotFound.
+// Get returns a task with its parameters and result. It may be a moment behind. One that retention has forgotten is looked for
+// like History, in the journal and the archive, and is as its last event left it, Forgotten set: this takes longer, reading what
+// etcd holds of the shard and in the archive an index; maxForgotten at once. ErrNotFound of what never was or was deleted, and, by a
+// client without a Store, of what is forgotten; ErrTrimmed where the beginning of the life is no longer held.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
-	return c.get(ctx, id, false)
+	t, err := c.get(ctx, id, false)
+	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
+		return t, err
+	}
+	select {
+	case c.forgotten <- struct{}{}:
+		defer func() { <-c.forgotten }()
+	case <-ctx.Done():
+		return t, fmt.Errorf("task %s: %w: %w", id, ErrUnavailable, context.Cause(ctx))
+	}
+	t, err = c.StateAt(ctx, id, time.Time{})
+	t.Forgotten = t.Final()
+	return t, err
 }
 
-// GetLinear is Get that reflects everything committed before the call.
+// GetLinear returns what the shard's owner has of a task, and reflects everything committed before the call. ErrNotFound also of
+// what is forgotten.
 func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, true)
 }

@@ -65,7 +65,7 @@ func (c *Client) life(ctx context.Context, id events.TaskID, until events.Millis
 // lastEvent asks the owner, and searches when that does not know the life or does not answer.
 func (c *Client) lastEvent(ctx context.Context, r records, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-	t, err := c.Get(ask, id)
+	t, err := c.get(ask, id, false)
 	cancel()
 	switch {
 	case ctx.Err() != nil:

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -130,8 +131,16 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			f := p.submit("early", bulk)
 			want(t, p.client.Attach("early"), string(bulk))
 			p.pass()
-			if _, err := p.client.Get(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := p.client.GetLinear(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
 				t.Fatalf("got %v, want it forgotten", err)
+			}
+			task, err := p.node.Get(within(t), "early")
+			if mode == "drop" {
+				if !errors.Is(err, engine.ErrNotFound) {
+					t.Errorf("get of what is not kept: %+v, %v; want ErrNotFound", task, err)
+				}
+			} else if same := events.JSON(bulk); err != nil || !task.Forgotten || !bytes.Equal(task.Params, same) || !bytes.Equal(task.Result, same) {
+				t.Errorf("get: %.20s, %.20s, forgotten %t, %v; want its last state", task.Params, task.Result, task.Forgotten, err)
 			}
 			got, err := f.Wait(within(t))
 			if mode == "drop" {

@@ -144,7 +144,7 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 
 // combine is the second step of a submit that met an existing task.
 func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge Merger) (answer, error) {
-	stored, err := c.Get(ctx, cmd.Task)
+	stored, err := c.get(ctx, cmd.Task, false)
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
 	}

@@ -37,9 +37,7 @@ func TestFuture_LateOneIsAnsweredAfterTheTaskWasForgottenAndTheOwnerChanged(t *t
 			w.next(t).succeed("later")
 			want(t, f, "later")
 		}
-		if _, err := client.Get(within(t, soon), "same/good"); !errors.Is(err, engine.ErrNotFound) {
-			t.Fatalf("get: %v, want ErrNotFound: the task should have been forgotten", err)
-		}
+		wantForgotten(t, client.Client, "same/good", projection.Success)
 		want(t, good, "done")
 		want(t, onNode, "done")
 		wantFailure(t, bad, "broken")
@@ -121,9 +119,18 @@ func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 		f := w.submit(t, n, "same/other") // the shard keeps one
 		w.next(t).succeed("other")
 		want(t, f, "other")
-		if _, err := client.Get(within(t, soon), "same/x"); !errors.Is(err, engine.ErrNotFound) {
-			t.Fatalf("get: %v, want ErrNotFound: the task should have been forgotten", err)
-		}
+		wantForgotten(t, client.Client, "same/x", projection.Success)
 		wantFailure(t, later, events.CodeFailed)
 	})
+}
+
+// wantForgotten asserts that no owner knows a task any more, and that get shows how it ended all the same.
+func wantForgotten(t *testing.T, c *engine.Client, id events.TaskID, ended projection.Status) {
+	t.Helper()
+	if _, err := c.GetLinear(within(t, soon), id); !errors.Is(err, engine.ErrNotFound) {
+		t.Fatalf("the owner: %v, want ErrNotFound: the task should have been forgotten", err)
+	}
+	if task, err := c.Get(within(t, soon), id); err != nil || !task.Forgotten || task.Status != ended {
+		t.Errorf("get: %+v, %v; want it forgotten, and %s", task, err, ended)
+	}
 }

@@ -63,6 +63,7 @@ type Task struct {
 	Rerun     bool // parameters were merged while an attempt ran: a further run, with them, follows this one
 	RunEnded  bool // Failures and Lost belong to a run that is over
 
+	Forgotten    bool // retention has taken it out of memory; never in a fold, only where one was read back
 	ParamsElided bool // the task has finished once since it got them: Params is only in the journal, at ParamsAt
 	ResultElided bool // Result exceeds MaxKeptResult: it is only in the journal, at Outcome
 

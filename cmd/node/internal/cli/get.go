@@ -17,6 +17,8 @@ func (a *app) getCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "get ID...",
 		Short:             "Show tasks with parameters and result",
+		Long: `Get shows tasks with parameters and result. One that retention has forgotten is read from the journal and the archive, as
+history reads it, and is shown as it was last.`,
 		Args:              cobra.MinimumNArgs(1),
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
@@ -67,7 +69,7 @@ func printTask(p *printer, t projection.Task) error {
 	return nil
 }
 
-// status is the status with what an operator did to it.
+// status is the status with what an operator, or retention, did to it.
 func status(t projection.Task) string {
 	text := t.Status.String()
 	if t.Suspended {
@@ -75,6 +77,9 @@ func status(t projection.Task) string {
 	}
 	if t.Cancelled {
 		text += " cancelled"
+	}
+	if t.Forgotten {
+		text += " forgotten"
 	}
 	return text
 }

@@ -18,6 +18,7 @@ type taskView struct {
 	Priority          int64             `json:"priority"`
 	Suspended         bool              `json:"suspended,omitempty"`
 	Cancelled         bool              `json:"cancelled,omitempty"`
+	Forgotten         bool              `json:"forgotten,omitempty"`
 	Attempt           uint32            `json:"attempt"`
 	Failures          uint32            `json:"failures"`
 	Lost              uint32            `json:"lost"`
@@ -42,7 +43,7 @@ type progressView struct {
 }
 
 func viewTask(t projection.Task) (v taskView, err error) {
-	v = taskView{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled,
+	v = taskView{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: t.Node, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
