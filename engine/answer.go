@@ -33,6 +33,7 @@ const (
 	answerOverload      // text, and milliseconds in number
 	answerTryAgain      // did not fit into the answer
 	answerNotKept       // it is no longer known
+	answerUnserved      // of a question: the shard is quarantined: text
 	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload
 	answerCodeCount int = iota
 )
@@ -60,6 +61,8 @@ func (a answer) err(task events.TaskID) error {
 		return &InvalidError{Field: "command", Problem: a.text}
 	case answerOverload:
 		return &OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
+	case answerUnserved:
+		return fmt.Errorf("task %s: %w: %s", task, ErrUnavailable, a.text)
 	case answerStale:
 		return errStale
 	}

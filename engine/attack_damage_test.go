@@ -2,6 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,12 +13,14 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
 )
 
 // An entry that cannot be read stops its shard and no other, and no node dies of it or takes it back and forth.
 func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 	t.Parallel()
 	_, etcd := testcluster.StartEtcd(t)
+	url := testcluster.StartNATS(t).URL
 	const shards = 4
 	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: etcd, Shards: shards})
 	if err != nil {
@@ -25,8 +31,16 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 	if _, err := etcd.Put(within(t), "taskledger/journal/2/0000000000000001", "garbage"); err != nil {
 		t.Fatal(err)
 	}
+	bus := func() engine.Bus {
+		b, err := natsbus.Open(natsbus.Config{URLs: []string{url}, Key: store.Cluster().Key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return b
+	}
 	j := newJob(engine.Policy{})
-	n := runNode(t, engine.NodeConfig{Store: store, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{j}})
+	n := runNode(t, engine.NodeConfig{Store: store, Bus: bus(), Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{j}})
 	session := n.SessionID()
 	for shard := range shards {
 		id := idIn(shard, shards)
@@ -40,15 +54,61 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 	if id := n.SessionID(); id != session {
 		t.Errorf("session %s after %s: the node has started again", id, session)
 	}
-	asked, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	infos, err := n.Shards(asked)
-	if err != nil || infos[poisoned].Problem == "" {
-		t.Errorf("shard %d tells of no problem: %+v, %v", poisoned, infos, err)
-	}
+	wantQuarantined(t, n.Client, poisoned, shards, "damaged entry")
+	wantQuarantined(t, runClient(t, engine.ClientConfig{Bus: bus(), Shards: shards}), poisoned, shards, "damaged entry")
 	found, err := n.Verify(within(t), nil)
 	if err != nil || found[poisoned].Problem == "" {
 		t.Errorf("verification of shard %d: %+v, %v; want the damage", poisoned, found, err)
+	}
+}
+
+// A journal that lacks an entry, or holds another in its place, is damaged as well.
+func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
+	t.Parallel()
+	for _, row := range damages {
+		t.Run(row.what, func(t *testing.T) {
+			t.Parallel()
+			p := newPast(t)
+			p.spread(6)
+			whole := p.records(1)
+			p.node.Kill()
+			p.replace(1, row.damage(t, slices.Clone(whole)))
+			n := runNode(t, engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+			session := n.SessionID()
+			wantQuarantined(t, n.Client, 1, pastShards, fmt.Sprint(row.at))
+			wantQuarantined(t, p.reader(nil), 1, pastShards, fmt.Sprint(row.at))
+			f := p.job.submit(t, n, idIn(0, pastShards))
+			p.job.next(t).succeed("1")
+			want(t, f, "1")
+			if now := n.SessionID(); now != session {
+				t.Errorf("session %s after %s: the node has started again", now, session)
+			}
+			if rec, err := p.store.Entry(within(t), 1, whole[len(whole)-1].Number+1); !errors.Is(err, engine.ErrTrimmed) {
+				t.Errorf("entry %d, %v was appended to what is damaged", rec.Number, err)
+			}
+		})
+	}
+}
+
+// wantQuarantined asserts that of a cluster's shards one, at once, tells everybody who asks that it is quarantined, and why.
+func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why string) {
+	t.Helper()
+	infos, err := c.Shards(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(infos[shard].Problem)
+	for i, info := range infos {
+		if quarantined := strings.HasPrefix(info.Problem, "quarantined: ") && strings.Contains(info.Problem, why); quarantined != (i == shard) || !quarantined && info.Problem != "" {
+			t.Errorf("shard %d says %q", i, info.Problem)
+		}
+	}
+	id := idIn(shard, shards)
+	if e, err := c.Explain(within(t), id); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, why) || e.Since == 0 {
+		t.Errorf("a task of it is explained as %+v, %v", e, err)
+	}
+	if _, err := c.Get(within(t), id); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), why) {
+		t.Errorf("get of a task of it: %v", err)
 	}
 }
 

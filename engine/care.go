@@ -36,12 +36,12 @@ const fullStore = "the store is full: compact, defragment and disarm the alarm"
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
-	k := &keeping{m: m, compacted: time.Now()}
+	k := &keeping{store: m.store, compacted: time.Now()}
 	for {
 		u, err := m.store.Usage(ctx)
 		if err == nil {
 			m.weigh(u)
-			err = k.keep(ctx, u, time.Now())
+			err = k.keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
 		}
 		if err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "store is not cared for", "err", err)
@@ -49,6 +49,33 @@ func (m *member) care(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// makeRoom cares for a store that is too full for a session to begin, until it is not.
+func (m *member) makeRoom(ctx context.Context) {
+	m.log.ErrorContext(ctx, "no session can begin", "cause", fullStore)
+	ticker := time.NewTicker(careEvery)
+	defer ticker.Stop()
+	k := &keeping{store: m.store, compacted: time.Now()}
+	for {
+		u, err := m.store.Usage(ctx)
+		if err == nil && !u.Full {
+			return
+		}
+		if err == nil {
+			err = k.keep(ctx, u, time.Now(), false)
+		}
+		if err != nil && ctx.Err() == nil {
+			m.log.WarnContext(ctx, "store is not cared for", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.killed.Done():
+			return
 		case <-ticker.C:
 		}
 	}
@@ -75,12 +102,12 @@ func (m *member) weigh(u Usage) {
 
 // keeping is what a node remembers of the store.
 type keeping struct {
-	m            *member
+	store        Store
 	seen         []seenRevision
 	compacted    time.Time
 	low          int64 // least bytes in use since the last compaction
 	defragmented time.Time
-	full         bool // at the last look
+	full         bool // at the last look, since a compaction
 }
 
 type seenRevision struct {
@@ -88,8 +115,8 @@ type seenRevision struct {
 	at       time.Time
 }
 
-// keep compacts and defragments when it is time.
-func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
+// keep compacts and defragments when it is time. As long as the store is not full one node, the first, compacts for all.
+func (k *keeping) keep(ctx context.Context, u Usage, now time.Time, first bool) error {
 	k.seen = append(k.seen, seenRevision{u.Revision, now})
 	for len(k.seen) > 1 && now.Sub(k.seen[1].at) >= compactKeep {
 		k.seen = k.seen[1:]
@@ -99,20 +126,19 @@ func (k *keeping) keep(ctx context.Context, u Usage, now time.Time) error {
 	}
 	var errs []error
 	grown := u.InUse-k.low >= max(compactBytes, k.low/compactShare)
-	first := k.m.view.Load().Owners[0].Node == k.m.session.ID
-	if first && (now.Sub(k.compacted) >= compactAfter || grown || u.Full) {
+	if u.Full || first && (now.Sub(k.compacted) >= compactAfter || grown) {
 		errs = append(errs, k.compact(ctx, now))
 	}
 	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
-	stillFull := u.Full && k.full // most of what was compacted at the first look is free by now; etcd does not tell while it is full
-	k.full = u.Full
+	stillFull := u.Full && k.full // most of what was compacted is free by now; etcd does not tell while it is full
+	k.full = u.Full && (k.full || k.compacted.Equal(now))
 	pause := defragmentAfter
 	if stillFull {
 		pause = defragmentAgain
 	}
 	if (wasteful || stillFull) && now.Sub(k.defragmented) >= pause {
 		k.defragmented = now
-		if err := k.m.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
+		if err := k.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
 			k.defragmented = now.Add(defragmentAgain - defragmentAfter)
 			errs = append(errs, err)
 		}
@@ -125,7 +151,7 @@ func (k *keeping) compact(ctx context.Context, now time.Time) error {
 	if now.Sub(k.seen[0].at) < compactKeep {
 		return nil
 	}
-	if err := k.m.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, ErrRefused) {
+	if err := k.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, ErrRefused) {
 		return err
 	}
 	k.compacted, k.low = now, 0

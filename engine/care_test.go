@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
+	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 )
@@ -205,6 +206,7 @@ func TestStore_FullLosesNothing(t *testing.T) {
 	session := n.SessionID()
 	fillStore(t, c)
 	r.succeed("1")
+	awaitDegraded(t, client.Client, "defragment and disarm the alarm")
 	testcluster.Await(t, "refusal with the remedy", func() bool {
 		one, cancel := context.WithTimeout(t.Context(), 2*c.TTL()) // one decided with the outcome has no answer
 		defer cancel()
@@ -257,6 +259,31 @@ func TestStore_FullRefusesWhatFollowsATaskThatWaitsForRoom(t *testing.T) {
 	emptyStore(t, c)
 	j.next(t).succeed("2")
 	want(t, client.Attach("waits"), "2")
+}
+
+// Without a session nobody owns the shard whose owner compacts, and a full store refuses sessions.
+func TestCare_MakesRoomForASessionToBegin(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1, Quota: 16 << 20})
+	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: c.Etcd, Shards: 1, Defragment: func(ctx context.Context) error {
+		over, err := clientv3.New(clientv3.Config{Endpoints: []string{c.Endpoint}, Context: ctx})
+		if err != nil {
+			return err
+		}
+		defer over.Close()
+		_, err = over.Defragment(ctx, c.Endpoint)
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	fillStore(t, c)
+	j := newJob(engine.Policy{})
+	n := c.StartNode("a", func(c *cfg) { c.Store = store }, j)
+	f := j.submit(t, n, "x")
+	j.next(t).succeed("1")
+	want(t, f, "1")
 }
 
 func TestDrain_EndsWhileTheStoreIsFull(t *testing.T) {

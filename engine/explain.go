@@ -69,12 +69,16 @@ func (o *owner) explain(c *explainCommand) answer {
 		return answer{code: answerNotFound}
 	}
 	why, since, text := o.why(t)
+	return answer{data: encodeExplanation(Explanation{Why: why, Since: since, Text: text})}
+}
+
+func encodeExplanation(e Explanation) []byte {
 	var w wire.Writer
 	w.Array(3)
-	w.Text(why)
-	w.Int(int64(since))
-	w.Text(text)
-	return answer{data: w.B}
+	w.Text(e.Why)
+	w.Int(int64(e.Since))
+	w.Text(e.Text)
+	return w.B
 }
 
 func (o *owner) why(t *projection.Task) (why string, since events.Millis, text string) {

@@ -16,6 +16,7 @@ func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 	revision, err := o.tryAppend(ctx, data)
 	refused := map[projection.SenderLane]uint64{}
 	for errors.Is(err, ErrFull) && ctx.Err() == nil {
+		o.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
 		tried := make(chan struct{})
 		go func() {
@@ -24,6 +25,7 @@ func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 		}()
 		o.refuseUntil(tried, refused)
 	}
+	o.full = false
 	return revision, err
 }
 
@@ -79,12 +81,27 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 	o.replyOnceProven(refusals)
 	in.lanes[laneSubmit] = rest
+	in.lanes[laneQuery] = slices.DeleteFunc(in.lanes[laneQuery], o.tellOfItself)
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])
 	}
 	for _, node := range in.lost {
 		o.inbox.lose(node)
 	}
+}
+
+// tellOfItself answers a batch that asks for nothing but how the shard is, as it was before the entry under way.
+func (o *owner) tellOfItself(d delivery) bool {
+	answers := make([]answer, len(d.commands))
+	for i, c := range d.commands {
+		info, ok := c.(*infoCommand)
+		if !ok || info.Digest {
+			return false
+		}
+		answers[i] = o.info(info)
+	}
+	d.reply(d.batch, answers, false)
+	return true
 }
 
 // onlyCreates reports whether every command submits a task that does not exist.

@@ -73,17 +73,23 @@ func (p *past) reader(archive engine.ArchiveReader) *engine.Client {
 
 func (p *past) run(cfg engine.ClientConfig) *engine.Client {
 	p.t.Helper()
+	return runClient(p.t, cfg)
+}
+
+// runClient runs a client until the test ends.
+func runClient(t *testing.T, cfg engine.ClientConfig) *engine.Client {
+	t.Helper()
 	c, err := engine.NewClient(cfg)
 	if err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	p.t.Cleanup(func() {
+	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			p.t.Errorf("reader: %v", err)
+			t.Errorf("client: %v", err)
 		}
 	})
 	return c

@@ -193,6 +193,9 @@ func (n *Node) Run(ctx context.Context) error {
 				return err
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
+			if errors.Is(err, ErrFull) {
+				m.makeRoom(ctx)
+			}
 			select {
 			case <-ctx.Done():
 				return nil

@@ -36,6 +36,7 @@ type owner struct {
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
 	blocked    bool // a ready task waits for a slot of this node
+	full       bool // the store was, when the entry under way was last sent
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -204,9 +205,12 @@ func (o *owner) takeTurn(ctx context.Context) error {
 			return err
 		}
 	}
-	o.perform(in.lanes[laneQuery])
+	o.perform()
 	o.spare = in
 	o.publishView()
+	for _, q := range in.lanes[laneQuery] {
+		o.query(q)
+	}
 	return nil
 }
 
@@ -239,7 +243,7 @@ func (o *owner) abandon() {
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
-func (o *owner) perform(queries []delivery) {
+func (o *owner) perform() {
 	t := &o.turnOf
 	var unproven []pendingReply
 	for i := range t.replies {
@@ -266,9 +270,6 @@ func (o *owner) perform(queries []delivery) {
 	}
 	if len(t.outcomes) > 0 {
 		o.m.announce(o.ownership.Shard, t.outcomes)
-	}
-	for _, q := range queries {
-		o.query(q)
 	}
 }
 

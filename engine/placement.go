@@ -220,9 +220,7 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 func (p *placement) fail(ctx context.Context, shard int, err error) {
 	switch {
 	case isDamage(err):
-		p.mu.Lock()
-		p.broken[shard] = err.Error()
-		p.mu.Unlock()
+		p.quarantine(ctx, shard, err.Error())
 		p.m.log.ErrorContext(ctx, "shard is quarantined: its journal is damaged; restore it, then restart the node", "shard", shard, "err", err)
 	case errors.Is(err, ErrFenced), errors.Is(err, ErrMoved), errors.Is(err, errStays):
 		p.m.log.InfoContext(ctx, "shard is served elsewhere", "shard", shard, "err", err)
@@ -274,7 +272,7 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	p.m.futures.serveHere(shard, have.head)
 	p.m.router.serveHere(shard, own.inbox)
 	p.m.offers.ownerChanged(shard)
-	p.m.serveShard(serving, own)
+	p.m.serveShard(serving, shard, own.inbox)
 	p.m.spawn(func(context.Context) { own.snapshots.run(serving) })
 	p.m.spawn(func(context.Context) { own.trims.run(serving) })
 	if err := own.run(serving); serving.Err() == nil {

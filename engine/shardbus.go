@@ -10,9 +10,8 @@ import (
 )
 
 // serveShard lets batches reach an owner over the bus and through the store while ctx lasts.
-func (m *member) serveShard(ctx context.Context, o *owner) {
-	shard := o.ownership.Shard
-	m.spawn(func(context.Context) { m.readLetters(ctx, o) })
+func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
+	m.spawn(func(context.Context) { m.readLetters(ctx, shard, in) })
 	if m.bus == nil {
 		return
 	}
@@ -22,7 +21,7 @@ func (m *member) serveShard(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
 			return
 		}
-		o.inbox.put(delivery{batch: b, reply: func(b *batch, answers []answer, recorded bool) {
+		in.put(delivery{batch: b, reply: func(b *batch, answers []answer, recorded bool) {
 			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers, recorded))
 		}})
 	})
@@ -32,10 +31,10 @@ func (m *member) serveShard(ctx context.Context, o *owner) {
 }
 
 // readLetters takes the batches that come through the store.
-func (m *member) readLetters(ctx context.Context, o *owner) {
-	for l, err := range m.store.Letters(ctx, o.ownership.Shard) {
+func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
+	for l, err := range m.store.Letters(ctx, shard) {
 		if err != nil {
-			m.log.WarnContext(ctx, "letters are delayed", "shard", o.ownership.Shard, "err", err)
+			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
 			continue
 		}
 		b, err := decodeBatch(l.Batch)
@@ -43,7 +42,7 @@ func (m *member) readLetters(ctx context.Context, o *owner) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		o.inbox.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer, recorded bool) {
+		in.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer, recorded bool) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}

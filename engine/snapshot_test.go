@@ -196,7 +196,7 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			n := g.node(t)
 			session := n.SessionID()
 			if c.lost {
-				wantQuarantined(t, n)
+				wantQuarantined(t, n.Client, 0, 2, "")
 				if found, err := n.Verify(within(t), nil); err != nil || found[0].Problem == "" {
 					t.Errorf("verification: %+v, %v; want the damage", found, err)
 				}
@@ -227,16 +227,6 @@ func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 	wantServed(t, g.node(t))
 	if g.archive.away.Load() {
 		t.Error("the archive was not asked")
-	}
-}
-
-func wantQuarantined(t *testing.T, n *engine.Node) {
-	t.Helper()
-	asked, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	infos, err := n.Shards(asked)
-	if err != nil || infos[0].Problem == "" || infos[1].Problem != "" {
-		t.Errorf("got %+v, %v; want a problem of shard 0 alone", infos, err)
 	}
 }
 

@@ -185,8 +185,8 @@ const (
 
 var effects = []Bug{
 	{"effects before the commit", "engine/owner.go", []Edit{
-		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)", "	o.perform(in.lanes[laneQuery])\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)"},
-		{"	o.perform(in.lanes[laneQuery])\n	o.spare = in\n", "	o.spare = in\n"},
+		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)", "	o.perform()\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)"},
+		{"	o.perform()\n	o.spare = in\n", "	o.spare = in\n"},
 	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
 	{"answer without events before the entry in the making", "engine/owner.go", []Edit{
 		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})\n", `		before := len(o.entry.Entry.Events)
