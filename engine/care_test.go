@@ -455,6 +455,47 @@ func TestTrim_ArchivesAgainWhatTheArchiveLost(t *testing.T) {
 	wantWhole(t, u.Store, u.shelf, 0)
 }
 
+// torn is a store whose first trim is cut off between two pieces.
+type torn struct {
+	engine.Store
+	trims atomic.Int64
+	from  atomic.Uint64 // where the second one was to begin
+	begun atomic.Uint64 // where the journal began then
+}
+
+func (s *torn) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+	switch s.trims.Add(1) {
+	case 1:
+		return errors.Join(s.Store.Trim(ctx, o, p, first, (first+until+1)/2), engine.ErrUnavailable)
+	case 2:
+		begun, err := s.First(ctx, o.Shard)
+		if err != nil {
+			return err
+		}
+		s.begun.Store(begun)
+		s.from.Store(first)
+	}
+	return s.Store.Trim(ctx, o, p, first, until)
+}
+
+// Of a trim that failed some pieces may have been made: what reads the journal from its first entry must not begin before it.
+func TestTrim_GoesOnWhereOneWasCutOff(t *testing.T) {
+	t.Parallel()
+	s := &torn{}
+	u := &upkeep{shelf: newShelf()}
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	w := &worker{attempts: map[events.TaskID]int{}}
+	n := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Archive = small{s}, u.shelf }, w)
+	testcluster.Await(t, "a second trim", func() bool {
+		fill(t, n.Client, w, fmt.Sprint("x", len(w.attempts), "/"), 300)
+		return s.from.Load() != 0
+	})
+	if s.from.Load() != s.begun.Load() || s.begun.Load() < 2 {
+		t.Errorf("the trim after it begins with entry %d, the journal with %d", s.from.Load(), s.begun.Load())
+	}
+	wantWhole(t, s.Store, u.shelf, 0)
+}
+
 // While the archive is away the journal grows and the shard says so; then it catches up by itself.
 func TestTrim_GoesOnWhenTheArchiveIsBack(t *testing.T) {
 	t.Parallel()

@@ -69,8 +69,8 @@ func (p *aged) start(name string) {
 		p.store = c.Store
 		c.Store = small{c.Store}
 		c.Drop, c.Grace = p.mode == "drop", -1
-		if p.mode == "archive" {
-			c.Archive = p.archive
+		if p.mode == "archive" || p.mode == "kept" {
+			c.Archive, c.Keep = p.archive, p.mode == "kept"
 		}
 	}, p.echo)
 }
@@ -225,6 +225,40 @@ func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *tes
 	want(t, p.submit("early", bulk), string(bulk))
 	p.pass()
 	want(t, p.submit("early", []byte(`"other"`)), `"other"`)
+}
+
+// A node that is told to keep the journals still knows what was archived before, and archives no more.
+func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
+	t.Parallel()
+	p := newAged(t, "archive", engine.Policy{})
+	want(t, p.submit("early", bulk), string(bulk))
+	p.pass()
+	p.node.Stop()
+	p.mode = "kept"
+	p.start("b")
+	first, err := p.store.First(within(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived := len(p.archive.of(0))
+	if err := p.client.Retry(within(t), "early"); err != nil {
+		t.Fatal(err)
+	}
+	want(t, p.client.Attach("early"), string(bulk))
+	wantHistory(t, p.node.Client, "early", "Created Started Succeeded Rescheduled Started Succeeded")
+	before, err := p.store.Pointer(within(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Await(t, "two further snapshots", func() bool {
+		p.filled++
+		fill(t, p.client.Client, p.echo, fmt.Sprint("filled", p.filled, "/"), 300)
+		now, err := p.store.Pointer(within(t), 0)
+		return err == nil && now.Kept[1].Entry > before.Kept[0].Entry
+	})
+	if now, err := p.store.First(within(t), 0); err != nil || now != first || len(p.archive.of(0)) != archived {
+		t.Errorf("the journal begins with entry %d, %v, and %d are archived; before, %d and %d", now, err, len(p.archive.of(0)), first, archived)
+	}
 }
 
 // While the archive is away, what only it holds is waited for: no question fails, and no task for want of its parameters.

@@ -46,8 +46,10 @@ type NodeConfig struct {
 	// Archive keeps what is trimmed from the journals, which is all but what the snapshots of the shards do not cover.
 	// nil: the journals are kept whole.
 	Archive Archive
+	// Keep keeps the journals whole all the same: Archive is only read, for what was trimmed before.
+	Keep bool
 	// Drop lets the journals be trimmed without an archive. What happened before the kept snapshots is then forgotten:
-	// no history, and no verification from the beginning. Not together with Archive.
+	// no history, and no verification from the beginning. Not together with Archive or Keep.
 	Drop bool
 
 	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
@@ -102,7 +104,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.archives = cfg.Archive != nil
+	client.archives = cfg.archives()
 	n := &Node{Client: client, cfg: cfg, types: hex.EncodeToString(types.Sum(nil)[:8]), ready: make(chan struct{})}
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
@@ -132,6 +134,9 @@ func checkBehavior(b Behavior) error {
 	return nil
 }
 
+// archives reports whether journals are trimmed of what is in the archive, and of nothing else.
+func (c *NodeConfig) archives() bool { return c.Archive != nil && !c.Keep }
+
 // reader is the archive for reading; nil without one.
 func (c *NodeConfig) reader() ArchiveReader {
 	if c.Archive == nil {
@@ -146,6 +151,9 @@ func (c *NodeConfig) complete() error {
 	}
 	if c.Archive != nil && c.Drop {
 		return &InvalidError{Field: "drop", Problem: "given together with archive"}
+	}
+	if c.Keep && c.Drop {
+		return &InvalidError{Field: "drop", Problem: "given together with keep"}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()

@@ -14,7 +14,7 @@ type records struct {
 	all     bool          // journals are trimmed only of what is in the archive
 }
 
-func (m *member) records() records { return records{m.store, m.cfg.reader(), m.cfg.Archive != nil} }
+func (m *member) records() records { return records{m.store, m.cfg.reader(), m.cfg.archives()} }
 
 // unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
 // no archive, and entries are archived before they are trimmed, it is away.

@@ -58,7 +58,7 @@ func (t *trims) ring() {
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
 	cfg := &t.o.m.cfg
-	if cfg.Archive == nil && !cfg.Drop {
+	if !cfg.archives() && !cfg.Drop {
 		return
 	}
 	t.ring()
@@ -117,6 +117,9 @@ func (t *trims) step(ctx context.Context) error {
 		return nil
 	}
 	err := t.o.m.store.Trim(ctx, t.o.ownership, pointer, t.first.Load(), until)
+	if err != nil {
+		t.first.Store(0) // some of it may have been trimmed
+	}
 	if errors.Is(err, ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
 		t.ring() // a newer snapshot came between
 		return nil

@@ -35,7 +35,13 @@ func caller(t *testing.T, dir string) (c *engine.Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive(), Log: log})
+	return callerOver(t, link)
+}
+
+// callerOver is a client over a link, which it closes.
+func callerOver(t *testing.T, link *cluster.Link) (c *engine.Client, stop func()) {
+	t.Helper()
+	c, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +292,46 @@ func TestArchive_WithoutJetStreamIsRefusedOrSaidOpenly(t *testing.T) {
 		if warned != (c.said != "") {
 			t.Errorf("%s: said %q, want one line with %q", name, said, c.said)
 		}
+	}
+}
+
+// A node may be started before its NATS has JetStream to offer: it says so, and archives as soon as it can.
+func TestArchive_BeginsWhenNATSHasJetStream(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	etcd, _ := testcluster.StartEtcd(t)
+	nats := testcluster.StartNATS(t)
+	access := []string{"--etcd", etcd, "--nats", nats.URL}
+	n := serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s", "--archive-settle", "0s"}, access...)...)
+	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{etcd}, NATS: []string{nats.URL}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := callerOver(t, link)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the shard says that it is not trimmed, and why", func() bool {
+		s := shardOf(t, dir, access...)
+		return s.First <= 1 && strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, "nats-server -js")
+	})
+	nats.Stop()
+	nats.Store = t.TempDir()
+	nats.Start()
+	var s shard
+	eventually(t, "a trimmed journal", func() bool {
+		s = shardOf(t, dir, access...)
+		return s.First > 1
+	})
+	if s.Archived < s.First-1 || s.Degraded != "" {
+		t.Errorf("shard %+v, want what is not in the journal in the archive", s)
+	}
+	must(t, dir, append([]string{"verify", "--archive"}, access...)...)
+	n.stop(t)
+	if said, _, _ := strings.Cut(n.stderr.String(), "\n"); !strings.Contains(said, "until there is an archive") {
+		t.Errorf("at its start the node says %q", said)
 	}
 }
 

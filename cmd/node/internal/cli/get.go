@@ -15,8 +15,8 @@ import (
 
 func (a *app) getCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:               "get ID...",
-		Short:             "Show tasks with parameters and result",
+		Use:   "get ID...",
+		Short: "Show tasks with parameters and result",
 		Long: `Get shows tasks with parameters and result. One that retention has forgotten is read from the journal and the archive, as
 history reads it, and is shown as it was last.`,
 		Args:              cobra.MinimumNArgs(1),

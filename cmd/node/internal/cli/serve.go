@@ -63,7 +63,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
 	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
-keeps them in etcd, drop forgets them (default: jetstream where NATS has it, else keep)`)
+keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
@@ -228,6 +228,7 @@ func (o *serveOptions) node(link *cluster.Link, log *slog.Logger) (engine.NodeCo
 func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
 	switch a.serve.archive {
 	case archiveKeep:
+		cfg.Archive, cfg.Keep = link.EngineArchive(), true
 	case archiveDrop:
 		cfg.Drop = true
 	case archiveJetStream:
@@ -238,12 +239,12 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 	case "":
 		why := "there is no NATS"
 		if link.Archive != nil {
+			cfg.Archive = link.Archive // also where JetStream is not to be seen: it may be about to start
 			_, err := link.Archive.Head(ctx, 0)
-			if !errors.Is(err, natsbus.ErrNoJetStream) { // one that is away may have it
-				cfg.Archive = link.Archive
+			if !errors.Is(err, natsbus.ErrNoJetStream) {
 				return nil
 			}
-			why = err.Error()
+			why = "until there is an archive, " + err.Error()
 		}
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
 	}
