@@ -9,12 +9,12 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -291,60 +291,19 @@ func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
 	wantWhole(t, reader.Client)
 }
 
-// stream is the archive of a cluster as somebody sees it who knows JetStream and nothing of segments.
-type stream struct {
-	*testing.T
-	js     jetstream.JetStream
-	config jetstream.StreamConfig
-}
-
-func openStream(t *testing.T, c *testcluster.Cluster) stream {
-	t.Helper()
-	conn, err := nats.Connect(c.NATS.URL)
-	ok(t, err)
-	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
-	ok(t, err)
-	s, err := js.Stream(within(t, soon), "TASKLEDGER_ARCHIVE")
-	ok(t, err)
-	return stream{t, js, s.CachedInfo().Config}
-}
-
-// segments returns what is in the stream, in order.
-func (s stream) segments() (all []*nats.Msg) {
-	s.Helper()
-	in, err := s.js.Stream(within(s.T, soon), s.config.Name)
-	ok(s.T, err)
-	for i := range in.CachedInfo().State.LastSeq {
-		m, err := in.GetMsg(within(s.T, soon), i+1)
-		ok(s.T, err)
-		for name := range m.Header {
-			if strings.HasPrefix(name, "Nats-") {
-				m.Header.Del(name)
-			}
-		}
-		all = append(all, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data})
-	}
-	return all
-}
-
-// replace makes the stream anew, of other segments.
-func (s stream) replace(segments []*nats.Msg) {
-	s.Helper()
-	ok(s.T, s.js.DeleteStream(within(s.T, soon), s.config.Name))
-	_, err := s.js.CreateStream(within(s.T, soon), s.config)
-	ok(s.T, err)
-	for _, m := range segments {
-		_, err := s.js.PublishMsg(within(s.T, soon), m)
-		ok(s.T, err)
-	}
-}
-
 // altered is a segment with a byte flipped in the middle, where an entry is.
 func altered(m *nats.Msg) *nats.Msg {
 	data := bytes.Clone(m.Data)
 	data[len(data)/2] ^= 1
 	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: data}
+}
+
+// firstOf is the first entry of a segment.
+func firstOf(t *testing.T, m *nats.Msg) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(m.Header.Get("Taskledger-First"), 10, 64)
+	ok(t, err)
+	return n
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
@@ -355,37 +314,55 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 	awaitShards(t, a.Client, "an archive of some segments", func(s engine.ShardInfo) bool { return s.First > 110 })
 	l.wantOnce(t, a.Client, f.end())
 	wantWhole(t, a.Client)
-	in := openStream(t, c)
-	good := in.segments()
+	in := c.NATS.Stream()
+	good := in.Segments()
 	if len(good) < 4 {
 		t.Fatalf("%d segments", len(good))
+	}
+	first, second := firstOf(t, good[1]), firstOf(t, good[2])
+	edited := func(change func([]engine.Record) []engine.Record) []*nats.Msg { // in the second segment
+		return slices.Concat(good[:1], []*nats.Msg{in.Edited(good[1], change)}, good[2:])
 	}
 	garbage := &nats.Msg{Subject: good[0].Subject, Data: []byte("garbage")}
 	for name, damage := range map[string]struct {
 		segments []*nats.Msg
 		kind     engine.Damage
+		at       uint64 // 0 = somewhere in the segment
 	}{
-		"first removed":   {good[1:], engine.DamageMissing},
-		"middle removed":  {slices.Concat(good[:1], good[2:]), engine.DamageMissing},
-		"last removed":    {good[:len(good)-1], engine.DamageMissing},
-		"all removed":     {nil, engine.DamageMissing},
-		"first flipped":   {slices.Concat([]*nats.Msg{altered(good[0])}, good[1:]), engine.DamageGarbled},
-		"middle flipped":  {slices.Concat(good[:1], []*nats.Msg{altered(good[1])}, good[2:]), engine.DamageGarbled},
-		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), engine.DamageGarbled},
-		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled},
-		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled},
-		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing},
+		"first removed":   {good[1:], engine.DamageMissing, 1},
+		"middle removed":  {slices.Concat(good[:1], good[2:]), engine.DamageMissing, first},
+		"last removed":    {good[:len(good)-1], engine.DamageMissing, firstOf(t, good[len(good)-1])},
+		"all removed":     {nil, engine.DamageMissing, 1},
+		"first flipped":   {slices.Concat([]*nats.Msg{altered(good[0])}, good[1:]), engine.DamageGarbled, 0},
+		"middle flipped":  {slices.Concat(good[:1], []*nats.Msg{altered(good[1])}, good[2:]), engine.DamageGarbled, 0},
+		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), engine.DamageGarbled, 1},
+		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled, first},
+		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled, second},
+		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing, first},
+		"an entry flipped": {edited(func(all []engine.Record) []engine.Record {
+			all[2].Data[len(all[2].Data)/2] ^= 1
+			return all
+		}), engine.DamageGarbled, first + 2},
+		"an entry removed": {edited(func(all []engine.Record) []engine.Record { return slices.Delete(all, 2, 3) }), engine.DamageMissing, first + 2},
+		"two entries swapped": {edited(func(all []engine.Record) []engine.Record {
+			all[2], all[3] = all[3], all[2]
+			return all
+		}), engine.DamageGarbled, first + 2},
+		"two entries' bytes swapped": {edited(func(all []engine.Record) []engine.Record {
+			all[2].Data, all[3].Data = all[3].Data, all[2].Data
+			return all
+		}), engine.DamageOrder, first + 2},
 	} {
-		in.replace(damage.segments)
+		in.Replace(damage.segments)
 		all, err := a.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if all[0].Damage != damage.kind || !strings.Contains(all[0].Problem, fmt.Sprintf("entry %d", all[0].At)) {
-			t.Errorf("%s: verified %+v, want %s", name, all[0], damage.kind)
+		if all[0].Damage != damage.kind || damage.at != 0 && all[0].At != damage.at || !strings.Contains(all[0].Problem, fmt.Sprintf("entry %d", all[0].At)) {
+			t.Errorf("%s: verified %+v, want %s at entry %d", name, all[0], damage.kind, damage.at)
 		}
 	}
-	in.replace(good)
+	in.Replace(good)
 	wantWhole(t, a.Client)
 }

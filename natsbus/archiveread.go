@@ -53,9 +53,9 @@ func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	for due := uint64(0); ; {
-		entries, err := r.open(m, due)
-		if err != nil {
-			return err
+		entries, unread := r.open(m, due)
+		if len(entries) == 0 {
+			return unread
 		}
 		due = entries[len(entries)-1].Number + 1
 		var await func() (*stored, error)
@@ -66,12 +66,12 @@ func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error
 			if !yield(rec) {
 				return nil
 			}
-			if await == nil && m.sequence < r.end { // not before: who wants one entry has stopped by now
+			if await == nil && unread == nil && m.sequence < r.end { // not before: who wants one entry has stopped by now
 				await = r.ask(ctx, &asking, m)
 			}
 		}
-		if m.sequence >= r.end {
-			return nil
+		if unread != nil || m.sequence >= r.end {
+			return unread
 		}
 		if await == nil {
 			await = r.ask(ctx, &asking, m)
@@ -82,20 +82,20 @@ func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error
 	}
 }
 
-// open returns the entries of m, which continue at due; 0 = anywhere.
+// open returns the entries of m, which continue at due; 0 = anywhere. With an error they are those before the damage.
 func (r *reader) open(m *stored, due uint64) ([]engine.Record, error) {
 	entries, err := decodeSegment(r.shard, m)
-	if err != nil {
+	if len(entries) == 0 {
 		return nil, err
 	}
 	switch first := entries[0].Number; {
 	case due == 0 || first == due:
+		return entries, err
 	case first > due:
 		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due: %w", first, due, engine.ErrTrimmed))
 	default:
 		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due", first, due))
 	}
-	return entries, nil
 }
 
 // ask fetches the segment after m in the background, and returns what waits for it.

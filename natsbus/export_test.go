@@ -43,6 +43,9 @@ func DecodeSegment(shard int, header nats.Header, data []byte) ([]engine.Record,
 	return decodeSegment(shard, &stored{sequence: 1, header: header, data: data})
 }
 
+// Pack is the body of a segment of the entries, whatever they are.
+func Pack(shard int, entries []engine.Record) []byte { return pack(shard, entries) }
+
 // Meaning is what callers are told of a client's error.
 func Meaning(err error) error { return meaning(err) }
 

@@ -133,18 +133,27 @@ func readSpan(h nats.Header) (span, error) {
 }
 
 // decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment of the
-// shard. What is inside the entries is not looked at.
+// shard, and engine.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all the same.
+// What is inside the entries is not looked at.
 func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
 	at, err := readSpan(m.header)
 	if err != nil {
 		return nil, damaged(shard, m, err)
 	}
-	body, err := unpack(m.data)
+	entries, err := decodeBody(shard, at, m.data)
+	if err != nil {
+		return entries, damaged(shard, m, fmt.Errorf("of entries %d to %d: %w", at.first, at.last, err))
+	}
+	return entries, nil
+}
+
+func decodeBody(shard int, at span, data []byte) (entries []engine.Record, err error) {
+	body, err := unpack(data)
 	if err == nil {
 		err = wire.Scan(body)
 	}
 	if err != nil {
-		return nil, damaged(shard, m, err)
+		return nil, err
 	}
 	r := wire.NewReader(body)
 	r.ArrayOf(3)
@@ -154,26 +163,42 @@ func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
 	if of := r.Uint(); of != uint64(shard) {
 		r.Fail("it is of shard %d", of)
 	}
-	entries := make([]engine.Record, min(r.Array(), len(body)/4)) // an entry takes 4 bytes at least
-	for i := range entries {
-		entries[i] = decodeRecord(r, at.first+uint64(i))
+	n := min(r.Array(), len(body)/4) // an entry takes 4 bytes at least
+	entries = make([]engine.Record, 0, n)
+	for i := range n {
+		rec, due := decodeRecord(r), at.first+uint64(i)
+		switch {
+		case r.Err() != nil:
+			return entries, r.Err()
+		case due > at.last:
+			return entries, fmt.Errorf("entry %d is none of them", rec.Number)
+		case rec.Number != due:
+			return entries, misplaced(r, rec.Number, due, n-i-1)
+		}
+		entries = append(entries, rec)
 	}
 	if err := r.Close(); err != nil {
-		return nil, damaged(shard, m, err)
+		return entries, err
 	}
-	if n := uint64(len(entries)); n != at.last-at.first+1 {
-		return nil, damaged(shard, m, fmt.Errorf("%d entries where the headers name %d to %d", n, at.first, at.last))
+	if due := at.first + uint64(n); due <= at.last {
+		return entries, fmt.Errorf("entry %d is not there: %w", due, engine.ErrTrimmed)
 	}
 	return entries, nil
 }
 
-func decodeRecord(r *wire.Reader, due uint64) engine.Record {
+func decodeRecord(r *wire.Reader) engine.Record {
 	r.ArrayOf(3)
-	head := engine.Head{Number: r.Uint(), Revision: r.Int()}
-	if head.Number != due {
-		r.Fail("entry %d where %d is due", head.Number, due)
+	return engine.Record{Head: engine.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
+}
+
+// misplaced says what an entry does where another is due: that one is missing, unless it is among those left.
+func misplaced(r *wire.Reader, number, due uint64, left int) error {
+	for range left {
+		if decodeRecord(r).Number == due {
+			return fmt.Errorf("entry %d stands where %d is due, which stands behind it", number, due)
+		}
 	}
-	return engine.Record{Head: head, Data: r.Bytes()}
+	return fmt.Errorf("entry %d stands where %d is due: %w", number, due, engine.ErrTrimmed)
 }
 
 // damaged says which segment cannot be read, and wraps events.ErrDamaged and err.

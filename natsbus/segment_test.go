@@ -127,6 +127,34 @@ func TestSegment_ThatWouldGrowTooLargeIsDamaged(t *testing.T) {
 	}
 }
 
+// What is wrong is told of the first entry that it befell; the ones before are sound.
+func TestSegment_DamageIsNamedWhereItIs(t *testing.T) {
+	t.Parallel()
+	whole := archivetest.Entries(t, 3, 7, 4)
+	header := nats.Header{"Taskledger-First": {"7"}, "Taskledger-Last": {"10"}}
+	for name, c := range map[string]struct {
+		entries []engine.Record
+		sound   int
+		missing bool
+		says    string
+	}{
+		"none":        {whole, 4, false, ""},
+		"removed":     {slices.Concat(whole[:1], whole[2:]), 1, true, "entry 9 stands where 8 is due"},
+		"swapped":     {[]engine.Record{whole[0], whole[2], whole[1], whole[3]}, 1, false, "entry 9 stands where 8 is due, which stands behind it"},
+		"cut off":     {whole[:2], 2, true, "entry 9 is not there"},
+		"added":       {slices.Concat(whole, archivetest.Entries(t, 3, 11, 1)), 4, false, "entry 11 is none of them"},
+		"one twice":   {slices.Concat(whole[:2], whole[1:]), 2, false, "entry 8 stands where 9 is due, which stands behind it"},
+		"all removed": {nil, 0, true, "entry 7 is not there"},
+	} {
+		got, err := natsbus.DecodeSegment(3, header, s2.Encode(nil, natsbus.Pack(3, c.entries)))
+		if (err != nil) != (c.says != "") || err != nil && (!errors.Is(err, events.ErrDamaged) || errors.Is(err, engine.ErrTrimmed) != c.missing ||
+			!strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+		archivetest.Compare(t, got, whole[:c.sound])
+	}
+}
+
 func TestSegment_StoredOnceIsReadForEver(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(goldenSegment)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
@@ -441,4 +443,102 @@ func TestVerify_WhileTheArchiveIsAwayIsUnavailable(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	must(t, dir, append([]string{"verify"}, access...)...)
+}
+
+// Somebody who may write everything, in etcd and in NATS, makes another history whose chain is as it has to be, as if no
+// snapshot had been taken. Only who kept a signed checkpoint can tell.
+func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	endpoint, etcd := testcluster.StartEtcd(t)
+	nats := testcluster.StartJetStream(t)
+	access := []string{"--etcd", endpoint, "--nats", nats.URL}
+	n := serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s", "--archive-settle", "0s"}, access...)...)
+	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{endpoint}, NATS: []string{nats.URL}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _ := callerOver(t, link)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a trimmed journal", func() bool { return shardOf(t, dir, access...).First > 1 })
+	key, kept := filepath.Join(dir, "key"), filepath.Join(dir, "kept")
+	trusted := must(t, dir, "checkpoint", "new-key", key)
+	signed := must(t, dir, append([]string{"checkpoint", "--key", key}, access...)...)
+	if err := os.WriteFile(kept, []byte(signed+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.stop(t)
+	against := append([]string{"verify", "--archive", "--checkpoint", kept, "--trust", trusted}, access...)
+	must(t, dir, against...)
+
+	prev := events.Hash{}
+	last := uint64(0)
+	forge := func(data []byte) []byte {
+		e, err := events.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, e.Prev = e.Number, prev
+		var b events.Builder
+		head := *e
+		head.Origins, head.Events = nil, nil
+		b.Reset(head)
+		for _, o := range e.Origins {
+			b.AddOrigin(o)
+		}
+		for _, ev := range e.Events {
+			if done, ok := ev.Body.(*events.Succeeded); ok {
+				done.Result = events.JSON([]byte("1000000"))
+			}
+			b.Add(ev)
+		}
+		if data, err = b.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		prev = b.Entry.Hash
+		return data
+	}
+	forged := map[uint64][]byte{}
+	in := nats.Stream()
+	segments := in.Segments()
+	for i := range segments {
+		segments[i] = in.Edited(segments[i], func(all []engine.Record) []engine.Record {
+			for j := range all {
+				all[j].Data = forge(all[j].Data)
+				forged[all[j].Number] = all[j].Data
+			}
+			return all
+		})
+	}
+	in.Replace(segments)
+	journal, err := etcd.Get(t.Context(), "taskledger/journal/0/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range journal.Kvs {
+		number, err := strconv.ParseUint(filepath.Base(string(kv.Key)), 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if forged[number] == nil {
+			forged[number] = forge(kv.Value)
+		}
+	}
+	for number, data := range forged {
+		if _, err := etcd.Put(t.Context(), fmt.Sprintf("taskledger/journal/0/%016x", number), string(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := etcd.Delete(t.Context(), "taskledger/snapshot/", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+
+	must(t, dir, append([]string{"verify", "--archive"}, access...)...)
+	if r := run(t, dir, against...); r.code != 1 || !strings.Contains(r.out, fmt.Sprintf("entry %d: differs from history", last)) {
+		t.Errorf("against the checkpoint: %+v", r)
+	}
 }

@@ -35,7 +35,7 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
-internal/testcluster | engine events etcdstore natsbus go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
+internal/testcluster | engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers

@@ -1,0 +1,113 @@
+package testcluster
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"taskledger/engine"
+	"taskledger/internal/wire"
+)
+
+// Stream is a cluster's archive as somebody has it in hands who may write everything in NATS.
+type Stream struct {
+	t      testing.TB
+	js     jetstream.JetStream
+	config jetstream.StreamConfig
+}
+
+// Stream opens the archive of the cluster without a name of its own, which has begun.
+func (n *NATS) Stream() *Stream {
+	n.t.Helper()
+	conn, err := nats.Connect(n.URL)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	s, err := js.Stream(n.t.Context(), "TASKLEDGER_ARCHIVE")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return &Stream{n.t, js, s.CachedInfo().Config}
+}
+
+// Config is how the stream was made.
+func (s *Stream) Config() jetstream.StreamConfig { return s.config }
+
+// Segments returns what is in the stream, in order.
+func (s *Stream) Segments() (all []*nats.Msg) {
+	s.t.Helper()
+	in, err := s.js.Stream(s.t.Context(), s.config.Name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range in.CachedInfo().State.LastSeq {
+		m, err := in.GetMsg(s.t.Context(), i+1)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for name := range m.Header {
+			if strings.HasPrefix(name, "Nats-") {
+				m.Header.Del(name)
+			}
+		}
+		all = append(all, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data})
+	}
+	return all
+}
+
+// Replace makes the stream anew, of other segments.
+func (s *Stream) Replace(segments []*nats.Msg) {
+	s.t.Helper()
+	if err := s.js.DeleteStream(s.t.Context(), s.config.Name); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.js.CreateStream(s.t.Context(), s.config); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, m := range segments {
+		if _, err := s.js.PublishMsg(s.t.Context(), m); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// Edited is a segment whose entries were changed, its headers as they were.
+func (s *Stream) Edited(m *nats.Msg, change func([]engine.Record) []engine.Record) *nats.Msg {
+	s.t.Helper()
+	body, err := s2.Decode(nil, m.Data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := wire.NewReader(body)
+	r.ArrayOf(3)
+	version, shard := r.Uint(), r.Uint()
+	entries := make([]engine.Record, r.Array())
+	for i := range entries {
+		r.ArrayOf(3)
+		entries[i] = engine.Record{Head: engine.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
+	}
+	if err := r.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	entries = change(entries)
+	var w wire.Writer
+	w.Array(3)
+	w.Uint(version)
+	w.Uint(shard)
+	w.Array(len(entries))
+	for _, rec := range entries {
+		w.Array(3)
+		w.Uint(rec.Number)
+		w.Int(rec.Revision)
+		w.Bytes(rec.Data)
+	}
+	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: s2.Encode(nil, w.B)}
+}
