@@ -142,6 +142,15 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			} else if same := events.JSON(bulk); err != nil || !task.Forgotten || !bytes.Equal(task.Params, same) || !bytes.Equal(task.Result, same) {
 				t.Errorf("get: %.20s, %.20s, forgotten %t, %v; want its last state", task.Params, task.Result, task.Forgotten, err)
 			}
+			if mode != "drop" {
+				wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
+				if then, err := p.node.StateAfter(within(t), "early", 2); err != nil || then.Status != projection.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
+					t.Errorf("after its second event: %s of %.20s, %v", then.Status, then.Params, err)
+				}
+				if then, err := p.node.StateAt(within(t), "early", task.EndedAt.Time().Add(-time.Millisecond)); err != nil || then.Final() {
+					t.Errorf("before its end: %s, %v", then.Status, err)
+				}
+			}
 			got, err := f.Wait(within(t))
 			if mode == "drop" {
 				if !errors.Is(err, engine.ErrNotKept) {

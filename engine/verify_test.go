@@ -103,6 +103,24 @@ func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
 	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageMissing, 1)
 }
 
+func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	told := map[int][]uint64{}
+	all := verified(t, p.node.Client, engine.VerifyOptions{Progress: func(shard int, entry uint64) { told[shard] = append(told[shard], entry) }})
+	for shard, v := range all {
+		if uint64(len(told[shard])) != v.Entries || v.Entries == 0 {
+			t.Errorf("shard %d: told of %v, of %d entries", shard, told[shard], v.Entries)
+		}
+		for i, entry := range told[shard] {
+			if entry != uint64(i)+1 {
+				t.Errorf("shard %d: entry %d was told in place %d", shard, entry, i)
+			}
+		}
+	}
+}
+
 // What is cut off the end leaves a whole chain behind; only whoever knew the end can tell.
 func TestVerify_FindsAMissingEndByTheOwnerAndByACheckpoint(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,17 @@ func TestServers_ArchiveSurvivesARestart(t *testing.T) {
 	archivetest.Compare(t, got, entries)
 }
 
+// The archive of servers in this process counts on it: it lets no time pass between acknowledgement and trim.
+func TestServers_WhatNATSAcknowledgesIsOnDisk(t *testing.T) {
+	t.Parallel()
+	if c := start(t, embedded.ServersConfig{Dir: t.TempDir()}).JetStreamConfig(); c == nil || !c.SyncAlways {
+		t.Errorf("JetStream is %+v, want it to sync always", c)
+	}
+	if settled := embedded.ArchiveConfig().Settled; settled >= 0 {
+		t.Errorf("an acknowledged segment settles for %s", settled)
+	}
+}
+
 func TestConnect_StoreGivesSpaceBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.ServersConfig{})

@@ -79,6 +79,7 @@ time is that of both.`,
 
 func (a *app) scaleCommand() *cobra.Command {
 	var cfg bench.ScaleConfig
+	var maxTurn, maxTakeOver time.Duration
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "scale",
@@ -100,7 +101,16 @@ its handler a future resolves when NATS has stopped.`,
 			if err != nil {
 				return err
 			}
-			return a.printFields(r, asJSON)
+			if err := a.printFields(r, asJSON); err != nil {
+				return err
+			}
+			if turn := max(r.TurnP99Ms, r.SnapshotTurnP99Ms); maxTurn > 0 && turn > float64(maxTurn)/float64(time.Millisecond) {
+				return fmt.Errorf("an owner is held for %.2f ms between two commits, more than the %s allowed", turn, maxTurn)
+			}
+			if took := max(r.TakeOverS, r.OneShardS); maxTakeOver > 0 && took > maxTakeOver.Seconds() {
+				return fmt.Errorf("a take-over lasts %.2f s, more than the %s allowed", took, maxTakeOver)
+			}
+			return nil
 		},
 	}
 	f := c.Flags()
@@ -108,6 +118,8 @@ its handler a future resolves when NATS has stopped.`,
 	f.IntVar(&cfg.DuePerS, "due", 1000, "tasks that become due each second")
 	f.IntVar(&cfg.Delayed, "delayed", 1_000_000, "tasks that are held and taken over")
 	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each timed part")
+	f.DurationVar(&maxTurn, "max-turn", 0, "fail when the p99 of an owner's turns beside snapshots is longer; 0 = never")
+	f.DurationVar(&maxTakeOver, "max-take-over", 0, "fail when a take-over lasts longer; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
