@@ -401,7 +401,12 @@ func TestTrim_WaitsUntilTheArchiveHasSettled(t *testing.T) {
 	t.Parallel()
 	u := &upkeep{shelf: newShelf()}
 	u.settled = 3 * time.Second
-	u.run(t)
+	n := u.run(t)
+	testcluster.Await(t, "an archive", func() bool { return u.archived.Load() != nil })
+	infos, err := n.Shards(within(t))
+	if err != nil || time.Since(*u.archived.Load()) < u.settled && infos[0].Archived != 0 {
+		t.Errorf("%+v, %v: what may not be durable yet is counted as archived", infos, err)
+	}
 	u.awaitTrim(t)
 	if early := u.settled - u.trimmed.Load().Sub(*u.archived.Load()); early > 0 {
 		t.Errorf("trimmed %s before the archive had settled", early)

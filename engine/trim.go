@@ -29,7 +29,7 @@ type trims struct {
 	wake     chan struct{}
 	problem  atomic.Pointer[string] // nil: none
 	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
-	archived atomic.Uint64          // last entry in the archive, as far as known
+	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
 
 	head     ArchiveHead
 	intact   int64      // revision of the pointer whose snapshots were read back
@@ -178,7 +178,7 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		}
 		t.head, t.known = head, true
 		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
-		t.archived.Store(head.Entry)
+		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
 	}
 	err := t.archive(ctx, archive, until)
 	if err == nil {
@@ -198,6 +198,7 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 			return err
 		}
 		t.settled = oldest.head.Entry
+		t.archived.Store(t.settled)
 		*oldest = settling{}
 		t.settling = t.settling[1:]
 	}
@@ -222,7 +223,6 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 		}
 		t.head, segment, size = head, nil, 0
 		t.settling = append(t.settling, done)
-		t.archived.Store(head.Entry)
 		if archive.Settled() > 0 {
 			return nil
 		}

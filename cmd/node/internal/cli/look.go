@@ -99,8 +99,8 @@ func (a *app) shardsCommand() *cobra.Command {
 		Use:   "shards",
 		Short: "Show who owns the shards, what they hold, and what does not work",
 		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in etcd, of the entry that the newest
-snapshot covers, and of the last one in the archive; - stands for none, or not known. PROBLEM tells why a shard is not
-served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.`,
+snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. PROBLEM tells why
+a shard is not served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.`,
 		Args: cobra.NoArgs,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
