@@ -291,3 +291,24 @@ func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 	}
 	await(t, of.calls, "a wake-up")
 }
+
+// An offer that comes while the session may be over is taken once it was renewed, though nothing else makes the owner turn.
+func TestOwner_ComesAgainForWhatItMayNotStart(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	offer := b.offer()
+	b.deliver(offer)
+	b.m.renewed.Store(int64(time.Since(clockBase) - b.m.ttl))
+	b.turn()
+	if wait, comes := b.own.untilDue(); len(offer.got) > 0 && len(offer.got[0]) > 0 || !comes || wait > mayStartAgain {
+		t.Fatalf("the offer is answered with %+v, and the owner comes again (%t) in %s", offer.got, comes, wait)
+	}
+	b.m.renewed.Store(int64(time.Since(clockBase)))
+	b.turn()
+	if task := b.own.state.Task("x"); task.Status != projection.Running {
+		t.Errorf("the task is %s", task.Status)
+	}
+	if wait, comes := b.own.untilDue(); comes && wait <= mayStartAgain {
+		t.Errorf("with nothing to start it comes again in %s", wait)
+	}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type flight struct {
 	told    []answer  // of a flight that settles another: what was answered to that one
 	held    *answer   // what new tasks are told until this flight is answered; nil = they wait
 	patient bool      // acknowledged, or posted: wait longer before the next try
+
+	posting atomic.Bool // it waits for its postman, or is being posted
 }
 
 func newFlight(shard int, b *batch, calls []call) *flight {

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// post gives the flight to the postman of its shard.
+// post gives the flight to the postman of its shard, unless he has it.
 func (r *router) post(f *flight) {
-	if r.store == nil {
+	if r.store == nil || !f.posting.CompareAndSwap(false, true) {
 		return
 	}
 	r.detoured[f.shard].Store(true)
 	select {
 	case r.posts[f.shard%postmen] <- f:
 	default: // the next round of resend tries again
+		f.posting.Store(false)
 	}
 }
 
@@ -34,9 +35,22 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			}
-			r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
+			f.posting.Store(false)
+			r.posted(f)
 		}
 	}
+}
+
+// posted lets a flight wait for the answer to its letter.
+func (r *router) posted(f *flight) {
+	r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
+	if f.batch.lane == laneOffer {
+		return
+	}
+	l := &r.lanes[f.shard][f.batch.lane]
+	l.mu.Lock()
+	f.sent = time.Now()
+	l.mu.Unlock()
 }
 
 // readAnswers takes answers that come through the store until ctx ends.

@@ -36,6 +36,7 @@ type owner struct {
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
 	blocked    bool // a ready task waits for a slot of this node
+	held       bool // nothing could start in the last turn: the session may be over
 	full       bool // the store was, when the entry under way was last sent
 
 	snapshot  *projection.Snapshot // being taken; nil = none
@@ -153,6 +154,9 @@ const mayStartAgain = 50 * time.Millisecond
 
 // untilDue is how long the owner may sleep. The wall clock is looked at again every second, lest a jump go unnoticed.
 func (o *owner) untilDue() (time.Duration, bool) {
+	if o.held && len(*o.backlog.Load()) > 0 { // what is ready was passed over
+		return mayStartAgain, true
+	}
 	due := o.state.NextDue()
 	if due == 0 {
 		return 0, false
@@ -189,7 +193,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	for _, offer := range in.lanes[laneOffer] {
 		o.park(offer)
 	}
-	if o.m.mayStart() {
+	if o.held = !o.m.mayStart(); !o.held {
 		if o.state.Ripen(now) {
 			o.ripened = now
 		}

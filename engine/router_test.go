@@ -35,11 +35,13 @@ func (b *wayBus) Publish(subject, reply string, data []byte) error {
 // wayStore records what is posted.
 type wayStore struct {
 	Store
+	takes  time.Duration
 	mu     sync.Mutex
 	posted []Letter
 }
 
 func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8, batch []byte) error {
+	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.posted = append(s.posted, Letter{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
@@ -268,6 +270,19 @@ func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Every letter replaces the one before, and the answer to that is void: none is written while another is on its way.
+func TestRouter_BatchThatIsBeingPostedIsNotPostedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, false)
+		w.store.takes = 3 * busPatience
+		w.ask("x")
+		time.Sleep(w.store.takes + resendEvery - 2*busPatience)
+		w.want("after one letter", 0, 1)
+		time.Sleep(w.store.takes + 3*busPatience)
+		w.want("after another, whose answer does not come either", 0, 1)
+	})
 }
 
 func TestRouter_OwnerInThisProcessIsReachedByACall(t *testing.T) {

@@ -70,7 +70,7 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 // is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
 // owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped the older
 // snapshot stands for it, and From says so. Damage is part of the result, not an error; errors mean that the check could
-// not be made. It needs a Store.
+// not be made. It needs a Store. Owners sum their states for it, and stand still meanwhile: a microsecond a task.
 func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verification, error) {
 	r, err := c.records()
 	if err != nil {
