@@ -31,8 +31,8 @@ const (
 // fullStore says why nothing can be recorded, and the remedy.
 const fullStore = "the store is full: compact, defragment and disarm the alarm"
 
-// care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, and the process
-// that etcd runs in defragments.
+// care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, everybody while
+// it is full, and the process that etcd runs in defragments.
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
@@ -55,11 +55,10 @@ func (m *member) care(ctx context.Context) error {
 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
-func (m *member) makeRoom(ctx context.Context) {
+func (m *member) makeRoom(ctx context.Context, k *keeping) {
 	m.log.ErrorContext(ctx, "no session can begin", "cause", fullStore)
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
-	k := &keeping{store: m.store, compacted: time.Now()}
 	for {
 		u, err := m.store.Usage(ctx)
 		if err == nil && !u.Full {

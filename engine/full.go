@@ -81,7 +81,10 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 	o.replyOnceProven(refusals)
 	in.lanes[laneSubmit] = rest
-	in.lanes[laneQuery] = slices.DeleteFunc(in.lanes[laneQuery], o.tellOfItself)
+	for _, d := range in.lanes[laneQuery] {
+		o.tellOfItself(d)
+	}
+	in.lanes[laneQuery] = nil
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])
 	}
@@ -90,18 +93,19 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 }
 
-// tellOfItself answers a batch that asks for nothing but how the shard is, as it was before the entry under way.
-func (o *owner) tellOfItself(d delivery) bool {
-	answers := make([]answer, len(d.commands))
+// tellOfItself answers questions for how the shard is, as it was before the entry under way; those beside them, or before, are
+// to be asked again, lest these wait with them.
+func (o *owner) tellOfItself(d delivery) {
+	answers, all := make([]answer, len(d.commands)), true
 	for i, c := range d.commands {
 		info, ok := c.(*infoCommand)
 		if !ok || info.Digest {
-			return false
+			answers[i].code, all = answerTryAgain, false
+			continue
 		}
 		answers[i] = o.info(info)
 	}
-	d.reply(d.batch, answers, false)
-	return true
+	o.m.reply(d, answers, all)
 }
 
 // onlyCreates reports whether every command submits a task that does not exist.

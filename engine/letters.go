@@ -35,13 +35,13 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			}
-			f.posting.Store(false)
 			r.posted(f)
+			f.posting.Store(false)
 		}
 	}
 }
 
-// posted lets a flight wait for the answer to its letter.
+// posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to fail again.
 func (r *router) posted(f *flight) {
 	r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
 	if f.batch.lane == laneOffer {

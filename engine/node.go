@@ -193,6 +193,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
 		}
+		room := keeping{store: n.cfg.Store} // of a store too full for a session
 		for {
 			m := newMember(n)
 			err := m.run(ctx)
@@ -202,7 +203,7 @@ func (n *Node) Run(ctx context.Context) error {
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
 			if errors.Is(err, ErrFull) {
-				m.makeRoom(ctx)
+				m.makeRoom(ctx, &room)
 			}
 			select {
 			case <-ctx.Done():

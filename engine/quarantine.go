@@ -20,8 +20,12 @@ type quarantine struct {
 // quarantine lets the shard be told of as damaged until the session ends.
 func (p *placement) quarantine(ctx context.Context, shard int, why string) {
 	p.mu.Lock()
+	known := p.broken[shard] != ""
 	p.broken[shard] = why
 	p.mu.Unlock()
+	if known {
+		return
+	}
 	q := &quarantine{p.m, shard, why, p.m.now(), newInbox()}
 	p.m.serveShard(ctx, shard, q.inbox)
 	p.m.spawn(q.run)
@@ -39,9 +43,8 @@ func (q *quarantine) run(ctx context.Context) {
 			continue
 		}
 		for _, d := range in.lanes[laneQuery] {
-			if answers := q.answers(d.batch); answers != nil {
-				d.reply(d.batch, answers, false)
-			}
+			answers, all := q.answers(d.batch)
+			q.m.reply(d, answers, all)
 		}
 	}
 }
@@ -54,21 +57,25 @@ func (q *quarantine) mine() bool {
 	return owner == q.m.session.ID || !alive
 }
 
-// answers returns nil for a batch with questions that wait for an owner.
-func (q *quarantine) answers(b *batch) []answer {
-	answers := make([]answer, len(b.commands))
+// answers reports whether every question has its answer. The others wait for an owner: they are to be asked again, lest
+// those behind them wait as well.
+func (q *quarantine) answers(b *batch) (answers []answer, all bool) {
+	answers, all = make([]answer, len(b.commands)), true
 	for i, c := range b.commands {
 		switch c.(type) {
 		case *infoCommand:
-			s := ShardInfo{Owner: q.m.session.ID, Problem: "quarantined: " + q.why}
+			s := ShardInfo{Problem: "quarantined: " + q.why}
+			if v := q.m.view.Load(); v.Owners[q.shard].Node == q.m.session.ID {
+				s.Owner, s.Epoch = q.m.session.ID, v.Owners[q.shard].Revision
+			}
 			answers[i].data = s.encode()
 		case *explainCommand:
 			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("the journal of shard %d is damaged: %s", q.shard, q.why)})
 		case *getCommand:
 			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, q.why)}
 		default:
-			return nil
+			answers[i].code, all = answerTryAgain, false
 		}
 	}
-	return answers
+	return answers, all
 }

@@ -131,8 +131,14 @@ func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, e
 // loadFrom reads the newest of the snapshots that can be read, and the journal from there, or the whole journal.
 func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointer) (*loaded, error) {
 	var damaged []Snapshot
+	contradict := 0
 	for _, s := range pointer.Kept {
 		have, err := m.restore(ctx, shard, s)
+		if errors.Is(err, errContradicts) {
+			if contradict++; contradict == len(pointer.Kept) {
+				return nil, fmt.Errorf("every snapshot of shard %d tells of another history than its journal: %w", shard, err)
+			}
+		}
 		switch {
 		case err == nil:
 			have.damaged = damaged
@@ -164,6 +170,9 @@ func newLoaded(shard int, pointer SnapshotPointer, damaged []Snapshot) *loaded {
 	return l
 }
 
+// errContradicts reports a snapshot that is sound in itself and not the state after the entry that the journal has.
+var errContradicts = errors.New("another history")
+
 // restore reads a snapshot and the entry that it is the state after.
 func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, error) {
 	state, err := m.records().restore(ctx, shard, s)
@@ -179,7 +188,7 @@ func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, e
 		return nil, err
 	}
 	if state.Hash != e.Hash {
-		return nil, fmt.Errorf("%w: snapshot of entry %d has hash %s, the journal %s", events.ErrDamaged, s.Entry, state.Hash, e.Hash)
+		return nil, fmt.Errorf("%w: %w: snapshot of entry %d has hash %s, the journal %s", events.ErrDamaged, errContradicts, s.Entry, state.Hash, e.Hash)
 	}
 	return &loaded{state: state, head: rec.Head}, nil
 }

@@ -19,7 +19,7 @@ type ShardInfo struct {
 	Ready    int           `json:"ready"`
 	Refused  int64         `json:"refused"`            // late or foreign outcomes that this owner refused
 	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
-	First    uint64        `json:"first"`              // entry that the journal in the store begins with; 0 = not known, nothing was trimmed by this owner
+	First    uint64        `json:"first"`              // entry that the journal in the store begins with; 0 = not known at the moment, or nothing was trimmed
 	Archived uint64        `json:"archived"`           // last entry that was read back from the archive; 0 = none, as far as known
 	Degraded string        `json:"degraded,omitempty"` // what works no more, and the remedy
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: nobody answers, or it is quarantined

@@ -16,9 +16,9 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// forge alters the number or the hash in the head of every part of a snapshot, and makes all sums right again: those of the
+// forge alters the number or the hash in the head of every part of a snapshot, or the rest, and makes all sums right again: those of the
 // parts, and the pointer's.
-func (g *ground) forge(t *testing.T, s engine.Snapshot, alter func(number, hash []byte)) {
+func (g *ground) forge(t *testing.T, s engine.Snapshot, alter func(number, hash, rest []byte)) {
 	t.Helper()
 	rec, err := g.store.Entry(within(t), 0, s.Entry)
 	if err != nil {
@@ -32,7 +32,7 @@ func (g *ground) forge(t *testing.T, s engine.Snapshot, alter func(number, hash 
 	for part := range s.Parts {
 		g.change(t, strings.TrimSuffix(partKey(s), "00000000")+fmt.Sprintf("%08x", part), func(value []byte) []byte {
 			at := bytes.Index(value, e.Hash[:])
-			alter(value[:at-2], value[at:at+len(e.Hash)]) // between them is the length of the hash
+			alter(value[:at-2], value[at:at+len(e.Hash)], value[at+len(e.Hash):len(value)-5]) // between the first two is the length of the hash
 			content, sum := value[:len(value)-5], value[len(value)-4:]
 			binary.BigEndian.PutUint32(sum, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
 			digest := sha256.Sum256(value)
@@ -56,9 +56,9 @@ func raise(number []byte) {
 // one is.
 func TestSnapshot_OfAnotherStateIsPassedOver(t *testing.T) {
 	t.Parallel()
-	for name, alter := range map[string]func(number, hash []byte){
-		"of a later entry":   func(number, _ []byte) { raise(number) },
-		"of another history": func(_, hash []byte) { hash[0] ^= 1 },
+	for name, alter := range map[string]func(number, hash, rest []byte){
+		"of a later entry":   func(number, _, _ []byte) { raise(number) },
+		"of another history": func(_, hash, _ []byte) { hash[0] ^= 1 },
 	} {
 		for _, mode := range []string{"keep", "drop"} {
 			t.Run(name+"/"+mode, func(t *testing.T) {
@@ -79,5 +79,20 @@ func TestSnapshot_OfAnotherStateIsPassedOver(t *testing.T) {
 				wantServed(t, n)
 			})
 		}
+	}
+}
+
+// Two sound snapshots are witnesses of what the journal was: one that contradicts both was replaced.
+func TestSnapshot_BothOfAnotherHistoryQuarantineTheShard(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"keep", "archive"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t, mode)
+			for _, s := range g.load(t).Kept {
+				g.forge(t, s, func(_, hash, _ []byte) { hash[0] ^= 1 })
+			}
+			wantQuarantined(t, g.node(t).Client, 0, 2, "another history")
+		})
 	}
 }

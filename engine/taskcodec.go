@@ -107,12 +107,11 @@ func decodeDetails(r *wire.Reader, t *projection.Task) {
 	}
 }
 
-// stateDigest is the sum of the hashes of all tasks, so that two folds can be compared without sorting either.
+// stateDigest is the sum of the hashes of all tasks and all decided batches, so that two folds can be compared without sorting
+// either.
 func stateDigest(s *projection.Shard) (sum events.Hash) {
 	var w wire.Writer
-	for t := range s.Tasks() {
-		w.B = w.B[:0]
-		encodeTask(&w, t)
+	add := func() {
 		h := sha256.Sum256(w.B)
 		carry := 0
 		for i := len(sum) - 1; i >= 0; i-- {
@@ -120,6 +119,20 @@ func stateDigest(s *projection.Shard) (sum events.Hash) {
 			sum[i] = byte(carry)
 			carry >>= 8
 		}
+		w.B = w.B[:0]
+	}
+	w.Int(int64(s.Time))
+	add()
+	for t := range s.Tasks() {
+		encodeTask(&w, t)
+		add()
+	}
+	for d := range s.AllDecided() {
+		w.Text(d.Sender)
+		w.Uint(uint64(d.Lane))
+		w.Uint(d.Number)
+		w.Bytes(d.Answers)
+		add()
 	}
 	return sum
 }

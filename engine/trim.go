@@ -172,13 +172,13 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		if err := t.compare(ctx, archive, head.Entry, head.Entry); err != nil { // before anything is added to another history
 			return err
 		}
+		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
 		if first := t.first.Load(); head == (ArchiveHead{}) && first > 1 {
 			t.o.log.Warn("the archive begins late: what was trimmed before is not in it", "entry", first)
 			head.Entry = first - 1
 		}
 		t.head, t.known = head, true
 		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
-		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
 	}
 	err := t.archive(ctx, archive, until)
 	if err == nil {
@@ -198,7 +198,9 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 			return err
 		}
 		t.settled = oldest.head.Entry
-		t.archived.Store(t.settled)
+		if oldest.head.Sequence != 0 { // else it stands for what was never archived
+			t.archived.Store(t.settled)
+		}
 		*oldest = settling{}
 		t.settling = t.settling[1:]
 	}

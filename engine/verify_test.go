@@ -67,6 +67,68 @@ var damages = []struct {
 		all[2].Data = forge(t, all[2].Data, events.Hash{1}, "")
 		return all
 	}, engine.DamageChain, 3},
+	{"an illegal transition", func(t *testing.T, all []engine.Record) []engine.Record {
+		all[2].Data = illegal(t, all[2].Data)
+		return all
+	}, engine.DamageTransition, 3},
+}
+
+// illegal returns the entry with an event added that its task's state does not allow, its hash recomputed.
+func illegal(t *testing.T, data []byte) []byte {
+	t.Helper()
+	e, err := events.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b events.Builder
+	head := *e
+	head.Events, head.Origins = nil, nil
+	b.Reset(head)
+	for _, o := range e.Origins {
+		b.AddOrigin(o)
+	}
+	for _, ev := range e.Events {
+		b.Add(ev)
+	}
+	last := e.Events[len(e.Events)-1]
+	b.Add(events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
+	data, err = b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What the owner serves is compared with what the journal has become under it.
+func TestVerify_AnOwnerWhoseStateIsNotTheJournalsIsFound(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(6)
+	all, prev := p.records(1), events.Hash{}
+	for i := range all {
+		all[i].Data = forge(t, all[i].Data, prev, "1000000")
+		prev = mustDecode(t, all[i]).Hash
+	}
+	p.replace(1, all)
+	wantDamage(t, verified(t, p.node.Client, engine.VerifyOptions{})[1], engine.DamageState, uint64(len(all)))
+}
+
+// A snapshot whose hash is right, of tasks that are not those of the fold.
+func TestVerify_ASnapshotOfOtherTasksIsFound(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "keep")
+	newest := g.load(t).Kept[0]
+	g.forge(t, newest, func(_, _, rest []byte) {
+		at := bytes.Index(rest, []byte("load"))
+		rest[at] = 'm'
+	})
+	c := runClient(t, engine.ClientConfig{Store: g.store})
+	found, err := c.Verify(within(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantDamage(t, found[0], engine.DamageSnapshot, newest.Entry)
+	wantDamage(t, found[1], "", 0)
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Excerpt is an entry of which only some events are shown, and of its origins those of these events, without the answers.
-// The digests of the others take their place in its chain hash, and tell nothing of what they say.
+// The digests of the others take their place in its chain hash, and tell nothing of what they say but to who can guess all of it.
 type Excerpt struct {
 	Head    []byte // as Builder describes it
 	Digests []Hash // of all origins, then of all events

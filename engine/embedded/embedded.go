@@ -18,8 +18,7 @@ import (
 // Config configures the process. The zero value works.
 type Config struct {
 	Dir     string            // data; default: a temporary directory that Close removes
-	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it, Drop or Keep is set
-	Keep    bool              // no archive unless Node.Archive is set: without Node.Drop the journals are kept whole
+	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it or Drop is set
 	NoNATS  bool              // etcd only
 	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
 	Shards  int               // of a cluster that is created; default 16
@@ -69,7 +68,7 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	cfg.Node.Store = n.store
 	if n.bus != nil {
 		cfg.Node.Bus = n.bus
-		if cfg.Node.Archive == nil && !cfg.Node.Drop && !cfg.Keep {
+		if cfg.Node.Archive == nil && !cfg.Node.Drop {
 			if cfg.Node.Archive, err = n.bus.Archive(ArchiveConfig()); err != nil {
 				return err
 			}

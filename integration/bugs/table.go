@@ -139,7 +139,7 @@ var snapshots = []Bug{
 		{" && time.Since(t.settling[0].at) >= archive.Settled() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"trim of what was not read back", "engine/trim.go", []Edit{
-		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.archived.Load()+1)\n"},
+		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.head.Entry+1)\n"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"brake on the size of the file", "engine/care.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},

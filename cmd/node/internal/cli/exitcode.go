@@ -28,7 +28,7 @@ func codeOf(err error) int {
 		return exitFailed
 	case is[*usageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
 		return exitUsage
-	case errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNotKept):
+	case errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNotKept) || errors.Is(err, engine.ErrTrimmed):
 		return exitNotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
 		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||

@@ -241,7 +241,7 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 		if link.Archive != nil {
 			cfg.Archive = link.Archive // also where JetStream is not to be seen: it may be about to start
 			_, err := link.Archive.Head(ctx, 0)
-			if !errors.Is(err, natsbus.ErrNoJetStream) {
+			if err == nil {
 				return nil
 			}
 			why = "until there is an archive, " + err.Error()

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"testing"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// What verification compares is all that a later entry may depend on.
+func TestStateDigest_TellsEveryDifference(t *testing.T) {
+	fold := func(alter func(e *events.Entry)) events.Hash {
+		state := projection.NewShard(0)
+		var b events.Builder
+		b.Reset(events.Entry{Number: 1, Epoch: 1, Owner: "o", Time: 5, Origins: nil})
+		policy, err := Policy{}.Complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Add(events.Event{Task: "x", Seq: 1, Body: &events.Created{Behavior: "work", Policy: policy, NotBefore: 9, Params: events.JSON([]byte("1"))}})
+		b.AddOrigin(events.Origin{Sender: "s", Lane: 1, Number: 7, Answers: []byte{1}})
+		e := &b.Entry
+		if alter != nil {
+			alter(e)
+		}
+		for i := range e.Events {
+			if _, err := state.Apply(state.Task(e.Events[i].Task), &e.Events[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state.Seal(e)
+		return stateDigest(state)
+	}
+	same := fold(nil)
+	if fold(nil) != same {
+		t.Fatal("two folds of one entry differ")
+	}
+	for name, alter := range map[string]func(e *events.Entry){
+		"time":       func(e *events.Entry) { e.Time++ },
+		"task":       func(e *events.Entry) { e.Events[0].Task = "y" },
+		"parameters": func(e *events.Entry) { e.Events[0].Body.(*events.Created).Params[1]++ },
+		"schedule":   func(e *events.Entry) { e.Events[0].Body.(*events.Created).NotBefore++ },
+		"sender":     func(e *events.Entry) { e.Origins[0].Sender = "r" },
+		"lane":       func(e *events.Entry) { e.Origins[0].Lane++ },
+		"number":     func(e *events.Entry) { e.Origins[0].Number++ },
+		"answers":    func(e *events.Entry) { e.Origins[0].Answers = []byte{2} },
+		"no sender":  func(e *events.Entry) { e.Origins = nil },
+	} {
+		if fold(alter) == same {
+			t.Errorf("another %s has the same digest", name)
+		}
+	}
+}
