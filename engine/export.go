@@ -121,7 +121,7 @@ func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 	from := uint64(1)
 	dropped, err := r.dropped(ctx, shard)
 	if err == nil && dropped {
-		from, err = r.first(ctx, shard)
+		from, err = r.begins(ctx, shard)
 	}
 	if err != nil {
 		return fmt.Errorf("export shard %d: %w", shard, err)

@@ -94,6 +94,38 @@ func (r records) Entry(ctx context.Context, shard int, number uint64) (Record, e
 	return Record{}, err
 }
 
+// begins returns the number of the first entry from which on all are held: in the archive, which may begin late, or in the
+// store.
+func (r records) begins(ctx context.Context, shard int) (uint64, error) {
+	first, err := r.first(ctx, shard)
+	if err != nil || first == 1 || r.archive == nil {
+		return first, err
+	}
+	held := func(number uint64) (bool, error) {
+		_, err := r.Entry(ctx, shard, number)
+		if errors.Is(err, ErrTrimmed) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if is, err := held(1); is || err != nil {
+		return 1, err
+	}
+	absent, there := uint64(1), first
+	for middle := first - 1; absent+1 < there; middle = absent + (there-absent)/2 {
+		is, err := held(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case is:
+			there = middle
+		default:
+			absent = middle
+		}
+	}
+	return there, nil
+}
+
 // Follow is Journal.Follow, from the archive where the journal was trimmed.
 func (r records) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {

@@ -28,7 +28,8 @@ func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 
 // entries, then by index. It ends with those committed when it began; Follow goes on. It reads a page per shard at a time.
 //
 // A selection by Behavior or Status needs the state that the events change: it reads from the beginning, whatever From
-// says, or from the older snapshot where the beginning was dropped, and holds as much memory as the owners of the shards.
+// says, and holds as much memory as the owners of the shards. Where the beginning was dropped it reads from the older
+// snapshot, and From must be later than that: else ErrTrimmed.
 //
 // It needs a Store. ErrTrimmed when entries of the time asked for are no longer held.
 func (c *Client) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
@@ -89,6 +90,10 @@ func (c *Client) replay(ctx context.Context, o ReplayOptions, yield func(events.
 func (o *ReplayOptions) begin(ctx context.Context, r records, shard int) (*projection.Shard, uint64, error) {
 	if o.folds() {
 		state, err := r.beginning(ctx, shard)
+		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {
+			err = fmt.Errorf("%w: of events up to %s the beginning was dropped, and nothing tells their behavior and status: choose a later time to begin with",
+				ErrTrimmed, state.Time.Time().UTC().Format(time.RFC3339))
+		}
 		if err != nil {
 			return nil, 0, err
 		}
@@ -134,7 +139,7 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 	}
 	low := uint64(0) // entries up to it are earlier, or dropped
 	if _, err := r.Entry(ctx, shard, 1); errors.Is(err, ErrTrimmed) {
-		first, err := r.first(ctx, shard)
+		first, err := r.begins(ctx, shard)
 		if err != nil {
 			return 0, err
 		}

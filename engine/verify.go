@@ -68,8 +68,8 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 
 // VerifyWith reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
 // is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
-// owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped the older
-// snapshot stands for it, and From says so. Damage is part of the result, not an error; errors mean that the check could
+// owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped From says so, the
+// older snapshot stands for it, and of what is held from before that the chain alone is checked. Damage is part of the result, not an error; errors mean that the check could
 // not be made. It needs a Store. Owners sum their states for it, and stand still meanwhile: a microsecond a task.
 func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verification, error) {
 	r, err := c.records()
@@ -111,7 +111,7 @@ func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[ui
 			return v.Verification, err
 		}
 		state, err := r.beginning(ctx, v.Shard)
-		if err != nil || state.Number < v.From {
+		if err != nil || state.Number < v.folds {
 			return v.Verification, nil // missing for good
 		}
 	}
@@ -121,6 +121,7 @@ func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[ui
 type verifier struct {
 	Verification
 	served    *ShardInfo
+	folds     uint64                 // the entry that the fold begins with
 	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
 	snapshots map[uint64]keptSnapshot
 	state     *projection.Shard
@@ -360,5 +361,45 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 		}
 	}
 	v.compare()
+	if v.folds = v.state.Number + 1; v.folds > 1 && v.Damage == "" {
+		return v.chain(ctx, r)
+	}
 	return err
+}
+
+// chain checks of the entries that are held before the fold can begin that they lead to its beginning.
+func (v *verifier) chain(ctx context.Context, r records) error {
+	next, err := r.begins(ctx, v.Shard)
+	if err != nil || next >= v.folds {
+		return err
+	}
+	v.From = next
+	var prev *events.Entry
+	for rec, err := range r.Read(ctx, v.Shard, next) {
+		switch {
+		case errors.Is(err, ErrTrimmed):
+			v.damaged(DamageMissing, next, "%v", err)
+			return nil
+		case errors.Is(err, events.ErrDamaged):
+			v.damaged(DamageGarbled, next, "%v", err)
+			return nil
+		case err != nil:
+			return err
+		}
+		e, err := events.Decode(rec.Data)
+		switch {
+		case err != nil:
+			v.damaged(DamageGarbled, next, "%v", err)
+		case e.Number != next || int(e.Shard) != v.Shard:
+			v.damaged(DamageOrder, next, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
+		case prev != nil && e.Prev != prev.Hash:
+			v.damaged(DamageChain, next, "it follows hash %s, the entry before has %s", e.Prev, prev.Hash)
+		case e.Number+1 == v.folds && e.Hash != v.state.Hash:
+			v.damaged(DamageSnapshot, e.Number, "its hash is %s, the snapshot's %s", e.Hash, v.state.Hash)
+		}
+		if prev, next = e, next+1; v.Damage != "" || next == v.folds {
+			return nil
+		}
+	}
+	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -180,6 +182,52 @@ func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
 				t.Errorf("shard %d: entry %d was told in place %d", shard, entry, i)
 			}
 		}
+	}
+}
+
+// An archive that begins late, after the journal was dropped once, is read from where it begins: what is in it is replayed,
+// exported and verified as far as that can be.
+func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	for range 16 {
+		p.spread(1)
+		time.Sleep(2 * time.Millisecond) // the tasks are of times of their own
+	}
+	whole := p.records(1)
+	store := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	store.take(t, whole[:12])
+	store.take(t, whole[:14])
+	p.replace(1, whole[12:])
+	p.archive[1] = whole[3:14]
+	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: store, Archive: p.archive}) }
+	c := reader()
+	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.From != 4 || v.Entries != uint64(len(whole)) {
+		t.Errorf("verified %+v, want all from entry 4 on", v)
+	}
+	first := mustDecode(t, whole[10]) // in the archive alone
+	got := 0
+	for _, ev := range replayed(t, c, engine.ReplayOptions{From: first.Time.Time(), Task: first.Events[0].Task}) {
+		if got++; ev.Position.Ref.Entry() < 4 {
+			t.Errorf("replayed %+v", ev)
+		}
+	}
+	if got == 0 {
+		t.Error("nothing of the archive is replayed")
+	}
+	var file bytes.Buffer
+	if err := c.ExportShard(within(t), 1, &file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := engine.VerifyExport(&file); err != nil || v.Damage != "" || v.From != 4 || v.Entries != uint64(len(whole)) {
+		t.Errorf("exported %+v, %v, want all from entry 4 on", v, err)
+	}
+	for _, row := range damages {
+		if row.kind == engine.DamageTransition || row.kind == engine.DamageMissing { // what nothing is folded of; the archive itself notices
+			continue
+		}
+		p.archive[1] = row.damage(t, slices.Clone(whole[3:14]))
+		wantDamage(t, verified(t, reader(), engine.VerifyOptions{})[1], row.kind, row.at+3)
 	}
 }
 
@@ -363,8 +411,16 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	if v.Damage != "" || v.Snapshots != 2 || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("the first three dropped: %+v", v)
 	}
-	for ev, err := range c.Replay(within(t), engine.ReplayOptions{Behavior: "job", Task: idIn(1, pastShards) + "/1"}) {
-		t.Errorf("replay of a task before the snapshot: %+v, %v", ev, err)
+	for ev, err := range c.Replay(within(t), engine.ReplayOptions{Behavior: "job"}) {
+		if ev.Position.Shard == 1 && err == nil || err != nil && !errors.Is(err, engine.ErrTrimmed) {
+			t.Errorf("replay by behavior from before the snapshot: %+v, %v", ev, err)
+		}
+	}
+	since := mustDecode(t, whole[2]).Time.Time().Add(time.Millisecond)
+	for _, ev := range replayed(t, c, engine.ReplayOptions{Behavior: "job", From: since}) {
+		if ev.Position.Shard == 1 && ev.Position.Ref.Entry() < 4 {
+			t.Errorf("replay from after it: %+v", ev)
+		}
 	}
 	early := engine.Checkpoint{Cluster: p.store.Cluster().ID, Heads: []engine.CheckpointHead{{Shard: 1, Entry: 3, Hash: mustDecode(t, whole[2]).Hash}}}
 	if v := verified(t, c, engine.VerifyOptions{Against: []engine.Checkpoint{early}})[1]; v.Damage != "" || v.Heads != 1 {
