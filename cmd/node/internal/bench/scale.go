@@ -70,6 +70,27 @@ type ScaleResult struct {
 	NoNATSResolutions   int     `json:"no_nats_resolutions"`
 }
 
+// ScaleBounds are for checks; zero ones allow everything.
+type ScaleBounds struct {
+	Turn     time.Duration // p99 of an owner's turns, beside snapshots and otherwise
+	TakeOver time.Duration // of all shards, and of one
+}
+
+// Within returns which bound is broken, or could not be measured.
+func (r ScaleResult) Within(b ScaleBounds) error {
+	turn := max(r.TurnP99Ms, r.SnapshotTurnP99Ms)
+	took := max(r.TakeOverS, r.OneShardS)
+	switch {
+	case b.Turn > 0 && (r.Snapshots == 0 || r.SnapshotTurnP99Ms == 0):
+		return errors.New("no turn was measured beside a snapshot")
+	case b.Turn > 0 && turn > float64(b.Turn)/float64(time.Millisecond):
+		return fmt.Errorf("the p99 of an owner's turns is %.2f ms, more than the %s allowed", turn, b.Turn)
+	case b.TakeOver > 0 && took > b.TakeOver.Seconds():
+		return fmt.Errorf("a take-over lasts %.2f s, more than the %s allowed", took, b.TakeOver)
+	}
+	return nil
+}
+
 // Scale measures delayed tasks, what many of them cost, their take-over, and futures without NATS, one after the other.
 func Scale(ctx context.Context, cfg ScaleConfig) (r ScaleResult, err error) {
 	r.Waiting, r.DuePerS, r.Delayed = cfg.Waiting, cfg.DuePerS, cfg.Delayed

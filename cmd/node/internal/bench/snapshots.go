@@ -53,7 +53,9 @@ func (t *turns) PutPart(ctx context.Context, o engine.Ownership, entry uint64, p
 
 func (t *turns) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (engine.SnapshotPointer, error) {
 	defer t.storing.Store(false)
-	t.snapshots.Add(1)
+	if t.on.Load() {
+		t.snapshots.Add(1)
+	}
 	return t.Store.Publish(ctx, o, seen, made)
 }
 

@@ -66,6 +66,31 @@ func (r SoakResult) Worst() float64 {
 	return max(r.StoreSlope, r.FileSlope, r.HeapSlope, r.RSSSlope, r.FilesSlope)
 }
 
+// SoakBounds are for checks; zero ones allow everything.
+type SoakBounds struct {
+	Kept      float64 // share of all entries that may be in etcd at the end
+	SlopePct  float64 // as the slopes of SoakResult
+	HeapMiB   float64 // mean
+	OpenFiles float64 // mean
+}
+
+// Within returns which bound is broken, or could not be measured.
+func (r SoakResult) Within(b SoakBounds) error {
+	switch {
+	case b != (SoakBounds{}) && r.Samples < 2:
+		return fmt.Errorf("%d samples are too few to tell", r.Samples)
+	case b.SlopePct > 0 && r.Worst() > b.SlopePct:
+		return fmt.Errorf("something grows by %.2f %% for each million tasks, more than the %.2f allowed", r.Worst(), b.SlopePct)
+	case b.Kept > 0 && r.Kept > b.Kept:
+		return fmt.Errorf("etcd holds %.2f of all entries at the end, more than the %.2f allowed", r.Kept, b.Kept)
+	case b.HeapMiB > 0 && r.HeapBytes/(1<<20) > b.HeapMiB:
+		return fmt.Errorf("the live heap takes %.0f MiB, more than the %.0f allowed", r.HeapBytes/(1<<20), b.HeapMiB)
+	case b.OpenFiles > 0 && r.OpenFiles > b.OpenFiles:
+		return fmt.Errorf("%.0f files are open, more than the %.0f allowed", r.OpenFiles, b.OpenFiles)
+	}
+	return nil
+}
+
 // SoakPoint is what grew, or did not, by the time that so many tasks were done.
 type SoakPoint struct {
 	Tasks int     `json:"tasks"`

@@ -79,7 +79,7 @@ time is that of both.`,
 
 func (a *app) scaleCommand() *cobra.Command {
 	var cfg bench.ScaleConfig
-	var maxTurn, maxTakeOver time.Duration
+	var bounds bench.ScaleBounds
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "scale",
@@ -104,13 +104,7 @@ its handler a future resolves when NATS has stopped.`,
 			if err := a.printFields(r, asJSON); err != nil {
 				return err
 			}
-			if turn := max(r.TurnP99Ms, r.SnapshotTurnP99Ms); maxTurn > 0 && turn > float64(maxTurn)/float64(time.Millisecond) {
-				return fmt.Errorf("an owner is held for %.2f ms between two commits, more than the %s allowed", turn, maxTurn)
-			}
-			if took := max(r.TakeOverS, r.OneShardS); maxTakeOver > 0 && took > maxTakeOver.Seconds() {
-				return fmt.Errorf("a take-over lasts %.2f s, more than the %s allowed", took, maxTakeOver)
-			}
-			return nil
+			return r.Within(bounds)
 		},
 	}
 	f := c.Flags()
@@ -118,15 +112,15 @@ its handler a future resolves when NATS has stopped.`,
 	f.IntVar(&cfg.DuePerS, "due", 1000, "tasks that become due each second")
 	f.IntVar(&cfg.Delayed, "delayed", 1_000_000, "tasks that are held and taken over")
 	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each timed part")
-	f.DurationVar(&maxTurn, "max-turn", 0, "fail when the p99 of an owner's turns beside snapshots is longer; 0 = never")
-	f.DurationVar(&maxTakeOver, "max-take-over", 0, "fail when a take-over lasts longer; 0 = never")
+	f.DurationVar(&bounds.Turn, "max-turn", 0, "fail when the p99 of an owner's turns beside snapshots is longer; 0 = never")
+	f.DurationVar(&bounds.TakeOver, "max-take-over", 0, "fail when a take-over lasts longer; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
 func (a *app) soakCommand() *cobra.Command {
 	var cfg bench.SoakConfig
-	var maxSlope, maxKept float64
+	var bounds bench.SoakBounds
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "soak",
@@ -156,13 +150,7 @@ is almost full and tasks are refused, which are then submitted again; the node's
 			if err := a.printFields(r, asJSON); err != nil {
 				return err
 			}
-			if maxSlope > 0 && r.Worst() > maxSlope {
-				return fmt.Errorf("something grows by %.2f %% for each million tasks, more than the %.2f allowed", r.Worst(), maxSlope)
-			}
-			if maxKept > 0 && r.Kept > maxKept {
-				return fmt.Errorf("etcd holds %.2f of all entries at the end, more than the %.2f allowed", r.Kept, maxKept)
-			}
-			return nil
+			return r.Within(bounds)
 		},
 	}
 	f := c.Flags()
@@ -172,8 +160,10 @@ is almost full and tasks are refused, which are then submitted again; the node's
 	f.IntVar(&cfg.Rate, "rate", 0, "tasks begun each second; 0 = at full speed")
 	f.BoolVar(&cfg.ArchiveAway, "archive-away", false, "let the archive be away all the time")
 	f.DurationVar(&cfg.Sample, "sample", 5*time.Second, "time between two samples")
-	f.Float64Var(&maxKept, "max-kept", 0, "fail when etcd holds a larger share of all entries at the end; 0 = never")
-	f.Float64Var(&maxSlope, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
+	f.Float64Var(&bounds.Kept, "max-kept", 0, "fail when etcd holds a larger share of all entries at the end; 0 = never")
+	f.Float64Var(&bounds.SlopePct, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
+	f.Float64Var(&bounds.HeapMiB, "max-heap", 0, "fail when the live heap is larger on average, in `MiB`; 0 = never")
+	f.Float64Var(&bounds.OpenFiles, "max-open-files", 0, "fail when more files are open on average; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
