@@ -65,15 +65,20 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 // A journal that lacks an entry, or holds another in its place, is damaged as well.
 func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 	t.Parallel()
-	for _, row := range damages {
-		t.Run(row.what, func(t *testing.T) {
+	for i, row := range slices.Concat(damages, damages) {
+		archives := i >= len(damages)
+		t.Run(fmt.Sprint(row.what, ", with an archive: ", archives), func(t *testing.T) {
 			t.Parallel()
 			p := newPast(t)
 			p.spread(6)
 			whole := p.records(1)
 			p.node.Kill()
 			p.replace(1, row.damage(t, slices.Clone(whole)))
-			n := runNode(t, engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+			cfg := engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
+			if archives {
+				cfg.Archive = newShelf()
+			}
+			n := runNode(t, cfg)
 			session := n.SessionID()
 			wantQuarantined(t, n.Client, 1, pastShards, fmt.Sprint(row.at))
 			wantQuarantined(t, p.reader(nil), 1, pastShards, fmt.Sprint(row.at))

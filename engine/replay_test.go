@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,6 +180,59 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("%d events were not seen", len(want))
+	}
+}
+
+// slipping is a store in which something happens when a shard is first followed.
+type slipping struct {
+	engine.Store
+	shard int
+	once  sync.Once
+	slip  func()
+}
+
+func (s *slipping) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	if shard == s.shard {
+		s.once.Do(s.slip)
+	}
+	return s.Store.Follow(ctx, shard, from)
+}
+
+// A consumer that is slow is overtaken by trims: what it has not seen is in the archive by then.
+func TestFollow_GoesOnInTheArchiveWhenTheJournalWasTrimmedPastIt(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	ids := p.spread(4)
+	archive := newShelf()
+	s := &slipping{Store: trimmed{p.store}, shard: 1}
+	s.slip = func() {
+		ids = append(ids, p.spread(6)...)
+		all := p.records(1)
+		if _, err := archive.Archive(within(t), 1, engine.ArchiveHead{}, all); err != nil {
+			t.Error(err)
+		}
+		for _, rec := range all[:len(all)-1] {
+			p.write(entryKey(1, rec.Number), "")
+		}
+	}
+	c := p.run(engine.ClientConfig{Store: s, Archive: archive})
+	seen := map[events.Position]bool{}
+	for b, err := range c.Follow(within(t), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range b.Events {
+			if seen[ev.Position] {
+				t.Errorf("event %s twice", ev.Position)
+			}
+			seen[ev.Position] = true
+		}
+		if len(seen) == 3*10 {
+			break
+		}
+	}
+	if len(seen) != 3*len(ids) {
+		t.Errorf("%d events of %d tasks", len(seen), len(ids))
 	}
 }
 

@@ -106,6 +106,9 @@ func exportIsVerified(t *testing.T, dir string) {
 	if got := must(t, elsewhere, "verify", whole); !strings.Contains(got, "unsigned") {
 		t.Errorf("a shard: %s", got)
 	}
+	if r := run(t, elsewhere, "verify", whole, "--trust", must(t, elsewhere, "checkpoint", "new-key", filepath.Join(elsewhere, "key-of-another"))); r.code == 0 || !strings.Contains(r.err, "not signed") {
+		t.Errorf("an unsigned export where a signature is asked for: %+v", r)
+	}
 }
 
 func checkpointIsVerified(t *testing.T, dir string) {
@@ -127,6 +130,13 @@ func checkpointIsVerified(t *testing.T, dir string) {
 	signed := must(t, dir, "checkpoint", "--key", key) + "\n"
 	if err := os.WriteFile(kept, []byte(signed), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	unsigned := filepath.Join(own, "unsigned")
+	if err := os.WriteFile(unsigned, []byte(must(t, dir, "checkpoint")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, dir, "verify", "--checkpoint", unsigned); r.code != 0 || !strings.Contains(r.err, "unsigned") {
+		t.Errorf("against an unsigned checkpoint: %+v", r)
 	}
 	must(t, dir, "submit", "noop", "--id", "told/3", "--wait")
 	for _, trust := range []string{old, newer, old + "," + newer} {
