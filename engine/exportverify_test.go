@@ -76,6 +76,25 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 	}
 }
 
+// What has left etcd is exported from the archive, alike.
+func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	shard, task, id := exports(t, p)
+	p.keep(1)
+	c := p.reader(p.archive)
+	var whole, one bytes.Buffer
+	if err := c.ExportShard(within(t), 1, &whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ExportTask(within(t), id, &one, func(text string) (string, error) { return text + "signed", nil }); err != nil {
+		t.Fatal(err)
+	}
+	if whole.String() != shard || one.String() != task {
+		t.Errorf("%d and %d bytes are exported, %d and %d before the trim", whole.Len(), one.Len(), len(shard), len(task))
+	}
+}
+
 // plain is an export with its binary parts as they are.
 func plain(export string) string {
 	return regexp.MustCompile(`"[A-Za-z0-9+/]{4,}=*"`).ReplaceAllStringFunc(export, func(quoted string) string {

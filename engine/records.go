@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"taskledger/events"
 )
 
 // records is a shard's whole journal: what the archive holds of it, then what the store does.
@@ -103,10 +105,13 @@ func (r records) begins(ctx context.Context, shard int) (uint64, error) {
 	}
 	held := func(number uint64) (bool, error) {
 		_, err := r.Entry(ctx, shard, number)
-		if errors.Is(err, ErrTrimmed) {
+		switch {
+		case err == nil || errors.Is(err, events.ErrDamaged): // whoever reads it finds out
+			return true, nil
+		case errors.Is(err, ErrTrimmed):
 			return false, nil
 		}
-		return err == nil, err
+		return false, err
 	}
 	if is, err := held(1); is || err != nil {
 		return 1, err

@@ -19,8 +19,8 @@ import (
 const (
 	// defaultSettled is longer than a server may take, at its default of 2 minutes, to sync what it acknowledged.
 	defaultSettled = 3 * time.Minute
-	// maxReplicas is JetStream's limit.
-	maxReplicas = 5
+	// MaxReplicas is JetStream's limit.
+	MaxReplicas = 5
 	// maxSends bounds how often a segment is sent while the outcome stays unknown. The caller may send it again.
 	maxSends = 3
 )
@@ -56,8 +56,8 @@ var _ engine.Archive = (*Archive)(nil)
 // Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the
 // first segment. An error means that cfg is wrong; it names the field.
 func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
-	if cfg.Replicas < 0 || cfg.Replicas > maxReplicas {
-		return nil, fmt.Errorf("archive: replicas: %d, want 1 to %d", cfg.Replicas, maxReplicas)
+	if cfg.Replicas < 0 || cfg.Replicas > MaxReplicas {
+		return nil, fmt.Errorf("archive: replicas: %d, want 1 to %d", cfg.Replicas, MaxReplicas)
 	}
 	cfg.Replicas = max(cfg.Replicas, 1)
 	if cfg.Settled == 0 {

@@ -2,58 +2,25 @@ package natsbus_test
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/engine"
 	"taskledger/engine/archivetest"
+	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 )
-
-// startNATSCluster runs three servers with JetStream, each of which knows those before it, until the test ends.
-func startNATSCluster(t *testing.T) (all []*server.Server) {
-	t.Helper()
-	nowhere := &url.URL{Scheme: "nats", Host: "127.0.0.1:1"} // JetStream wants to know of three servers from the start
-	routes := []*url.URL{nowhere, nowhere}
-	for i := range 3 {
-		s, err := server.NewServer(&server.Options{
-			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT}, Routes: routes,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		t.Cleanup(func() {
-			s.Shutdown()
-			s.WaitForShutdown()
-		})
-		if !s.ReadyForConnections(10 * time.Second) {
-			t.Fatalf("server %d is not ready", i)
-		}
-		routes = append([]*url.URL{{Scheme: "nats", Host: s.ClusterAddr().String()}}, routes[:1]...)
-		all = append(all, s)
-	}
-	return all
-}
 
 // With replicas the archive outlives the loss of a server, and takes more.
 func TestArchive_IsKeptOnAsManyServersAsAskedFor(t *testing.T) {
 	t.Parallel()
-	servers := startNATSCluster(t)
-	var urls []string
-	for _, s := range servers {
-		urls = append(urls, s.ClientURL())
-	}
-	a := archiveOf(t, natsbus.Config{URLs: urls}, natsbus.ArchiveConfig{Replicas: 3, Settled: -1})
-	conn, err := nats.Connect(strings.Join(urls, ","))
+	servers := testcluster.StartNATSCluster(t)
+	a := archiveOf(t, natsbus.Config{URLs: servers.URLs}, natsbus.ArchiveConfig{Replicas: 3, Settled: -1})
+	conn, err := nats.Connect(strings.Join(servers.URLs, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +58,7 @@ func TestArchive_IsKeptOnAsManyServersAsAskedFor(t *testing.T) {
 		leader = info.Cluster.Leader
 		return nil
 	})
-	for _, s := range servers {
-		if s.Name() == leader {
-			s.Shutdown()
-			s.WaitForShutdown()
-		}
-	}
+	servers.Stop(leader)
 	var last engine.ArchiveHead
 	eventually("archive without the server that led the stream", func() (err error) {
 		last, err = a.Archive(t.Context(), 0, head, entries[2:])

@@ -273,6 +273,7 @@ func TestArchive_WithoutJetStreamIsRefusedOrSaidOpenly(t *testing.T) {
 		{"--etcd", etcd, "--archive", "jetstream"},
 		{"--etcd", etcd, "--archive", "elsewhere"},
 		{"--archive", "elsewhere"},
+		{"--etcd", etcd, "--nats", able.URL, "--archive-replicas", "9"},
 	} {
 		if r := run(t, dir, append([]string{"serve"}, args...)...); r.code != 2 || r.out != "" || strings.Count(r.err, "\n") != 1 {
 			t.Errorf("%q: %+v", args, r)

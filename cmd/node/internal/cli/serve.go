@@ -109,6 +109,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, a.serve.archive) {
 		return &usageError{"--archive: want jetstream, keep or drop"}
 	}
+	if n := a.serve.archiving.Replicas; n < 1 || n > natsbus.MaxReplicas {
+		return &usageError{fmt.Sprintf("--archive-replicas: %d, want 1 to %d", n, natsbus.MaxReplicas)}
+	}
 	log, err := a.serve.logger(a)
 	if err != nil {
 		return err
