@@ -324,8 +324,19 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 		t.Fatalf("%d segments", len(good))
 	}
 	first, second := firstOf(t, good[1]), firstOf(t, good[2])
-	edited := func(change func([]engine.Record) []engine.Record) []*nats.Msg { // in the second segment
-		return slices.Concat(good[:1], []*nats.Msg{in.Edited(good[1], change)}, good[2:])
+	at := 1 // of the segments between the others, the one with most entries
+	entries := func(i int) uint64 { return firstOf(t, good[i+1]) - firstOf(t, good[i]) }
+	for i := range good[2 : len(good)-1] {
+		if entries(i+2) > entries(at) {
+			at = i + 2
+		}
+	}
+	if entries(at) < 2 {
+		t.Fatal("no segment holds two entries")
+	}
+	among := firstOf(t, good[at])
+	edited := func(change func([]engine.Record) []engine.Record) []*nats.Msg {
+		return slices.Concat(good[:at], []*nats.Msg{in.Edited(good[at], change)}, good[at+1:])
 	}
 	garbage := &nats.Msg{Subject: good[0].Subject, Data: []byte("garbage")}
 	for name, damage := range map[string]struct {
@@ -342,20 +353,20 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), engine.DamageGarbled, 1},
 		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled, first},
 		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled, second},
-		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing, first},
+		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing, 0},
 		"an entry flipped": {edited(func(all []engine.Record) []engine.Record {
-			all[2].Data[len(all[2].Data)/2] ^= 1
+			all[1].Data[len(all[1].Data)/2] ^= 1
 			return all
-		}), engine.DamageGarbled, first + 2},
-		"an entry removed": {edited(func(all []engine.Record) []engine.Record { return slices.Delete(all, 2, 3) }), engine.DamageMissing, first + 2},
+		}), engine.DamageGarbled, among + 1},
+		"an entry removed": {edited(func(all []engine.Record) []engine.Record { return slices.Delete(all, 1, 2) }), engine.DamageMissing, among + 1},
 		"two entries swapped": {edited(func(all []engine.Record) []engine.Record {
-			all[2], all[3] = all[3], all[2]
+			all[0], all[1] = all[1], all[0]
 			return all
-		}), engine.DamageGarbled, first + 2},
+		}), engine.DamageGarbled, among},
 		"two entries' bytes swapped": {edited(func(all []engine.Record) []engine.Record {
-			all[2].Data, all[3].Data = all[3].Data, all[2].Data
+			all[0].Data, all[1].Data = all[1].Data, all[0].Data
 			return all
-		}), engine.DamageOrder, first + 2},
+		}), engine.DamageOrder, among},
 	} {
 		in.Replace(damage.segments)
 		all, err := a.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true})

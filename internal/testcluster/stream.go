@@ -69,9 +69,10 @@ func (s *Stream) Replace(segments []*nats.Msg) {
 	if err := s.js.DeleteStream(s.t.Context(), s.config.Name); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.js.CreateStream(s.t.Context(), s.config); err != nil {
-		s.t.Fatal(err)
-	}
+	Await(s.t, "the stream made anew, once the server has removed the files of the old one", func() bool {
+		_, err := s.js.CreateStream(s.t.Context(), s.config)
+		return err == nil
+	})
 	for _, m := range segments {
 		if _, err := s.js.PublishMsg(s.t.Context(), m); err != nil {
 			s.t.Fatal(err)
