@@ -184,6 +184,13 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 		{"both", "keep", both(flip), false},
 		{"both", "archive", both(remove), false},
 		{"both", "drop", both(flip), true},
+		{"both, and an archived entry", "archive", func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+			both(flip)(t, g, p)
+			g.archive.mu.Lock()
+			defer g.archive.mu.Unlock()
+			rec := &g.archive.records[0][2]
+			rec.Data = flip(bytes.Clone(rec.Data))
+		}, true},
 		{"the pointer", "keep", garbage, false},
 		{"the pointer", "archive", garbage, false},
 		{"the pointer", "drop", garbage, true},
