@@ -21,29 +21,34 @@ import (
 // somebody who may write everything.
 func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
 	t.Helper()
-	e, err := events.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := mustDecode(t, engine.Record{Data: data})
 	e.Prev = prev
+	for i := range e.Events {
+		if s, ok := e.Events[i].Body.(*events.Succeeded); ok && result != "" {
+			s.Result = events.JSON([]byte(result))
+		}
+	}
+	return sealed(t, e)
+}
+
+// sealed returns the stored form of an entry, with a hash that fits.
+func sealed(t *testing.T, e *events.Entry) []byte {
+	t.Helper()
 	var b events.Builder
 	head := *e
-	head.Events = nil
+	head.Origins, head.Events = nil, nil
 	b.Reset(head)
 	for _, o := range e.Origins {
 		b.AddOrigin(o)
 	}
 	for _, ev := range e.Events {
-		if s, ok := ev.Body.(*events.Succeeded); ok && result != "" {
-			s.Result = events.JSON([]byte(result))
-		}
 		b.Add(ev)
 	}
-	forged, err := b.Seal()
+	data, err := b.Seal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return forged
+	return data
 }
 
 // damages are what verify must name. Each changes the records of a shard, of which there are at least five.
@@ -78,27 +83,10 @@ var damages = []struct {
 // illegal returns the entry with an event added that its task's state does not allow, its hash recomputed.
 func illegal(t *testing.T, data []byte) []byte {
 	t.Helper()
-	e, err := events.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b events.Builder
-	head := *e
-	head.Events, head.Origins = nil, nil
-	b.Reset(head)
-	for _, o := range e.Origins {
-		b.AddOrigin(o)
-	}
-	for _, ev := range e.Events {
-		b.Add(ev)
-	}
+	e := mustDecode(t, engine.Record{Data: data})
 	last := e.Events[len(e.Events)-1]
-	b.Add(events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
-	data, err = b.Seal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	e.Events = append(e.Events, events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
+	return sealed(t, e)
 }
 
 // What the owner serves is compared with what the journal has become under it.

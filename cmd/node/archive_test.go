@@ -99,6 +99,22 @@ func mustLoad(t *testing.T, dir, prefix string, n int) {
 	}
 }
 
+// mustLoadAt is mustLoad by a client of servers at addresses.
+func mustLoadAt(t *testing.T, etcd, nats string) {
+	t.Helper()
+	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{etcd}, NATS: []string{nats}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, stop := callerOver(t, link)
+	defer stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // shard is what the command shards tells of shard 0.
 type shard struct {
 	Entries, First, Snapshot, Archived uint64
@@ -308,16 +324,7 @@ func TestArchive_BeginsWhenNATSHasJetStream(t *testing.T) {
 	nats := testcluster.StartNATS(t)
 	access := []string{"--etcd", etcd, "--nats", nats.URL}
 	n := serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s", "--archive-settle", "0s"}, access...)...)
-	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{etcd}, NATS: []string{nats.URL}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _ := callerOver(t, link)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
-		t.Fatal(err)
-	}
+	mustLoadAt(t, etcd, nats.URL)
 	eventually(t, "the shard says that it is not trimmed, and why", func() bool {
 		s := shardOf(t, dir, access...)
 		return s.First <= 1 && strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, "nats-server -js")
@@ -457,16 +464,7 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 	nats := testcluster.StartJetStream(t)
 	access := []string{"--etcd", endpoint, "--nats", nats.URL}
 	n := serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s", "--archive-settle", "0s"}, access...)...)
-	link, err := cluster.At(t.Context(), cluster.Addresses{Etcd: []string{endpoint}, NATS: []string{nats.URL}, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, _ := callerOver(t, link)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
-	defer cancel()
-	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
-		t.Fatal(err)
-	}
+	mustLoadAt(t, endpoint, nats.URL)
 	eventually(t, "a trimmed journal", func() bool { return shardOf(t, dir, access...).First > 1 })
 	key, kept := filepath.Join(dir, "key"), filepath.Join(dir, "kept")
 	trusted := must(t, dir, "checkpoint", "new-key", key)
