@@ -176,10 +176,10 @@ func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, erro
 }
 
 // Get returns a task with its parameters and result. It may be a moment behind. One that retention has forgotten is looked for
-// like History, in the journal and the archive, and is as its last event left it, Forgotten set. To find
-// nothing costs as much, all that etcd holds of the shard and an index of its archive, maxForgotten at once; GetLinear asks the
-// owner alone. ErrNotFound of what never was or was deleted, and of what is forgotten where the client lacks the Store or
-// the Archive that has it; ErrTrimmed where the beginning of the life is no longer held, ErrUnavailable while that cannot be read.
+// like History, in the journal and the archive, and is as its last event left it, Forgotten set. To find nothing costs as much:
+// all that etcd holds of the shard and an index of its archive are read, for four calls at once; GetLinear asks the owner
+// alone. ErrNotFound of what never was or was deleted, and of what is forgotten where the client lacks the Store or the
+// Archive that has it; ErrTrimmed where the beginning of the life is no longer held, ErrUnavailable while it cannot be read.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {

@@ -93,8 +93,8 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 }
 
-// tellOfItself answers questions for how the shard is, as it was before the entry under way; those beside them, or before, are
-// to be asked again, lest these wait with them.
+// tellOfItself answers questions for how the shard is, as it was before the entry under way. A batch that holds others is to be
+// asked again, lest what comes behind it waits as well.
 func (o *owner) tellOfItself(d delivery) {
 	answers, all := make([]answer, len(d.commands)), true
 	for i, c := range d.commands {

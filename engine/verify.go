@@ -69,8 +69,9 @@ func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint
 // VerifyWith reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
 // is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
 // owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped From says so, the
-// older snapshot stands for it, and of what is held from before that the chain alone is checked. Damage is part of the result, not an error; errors mean that the check could
-// not be made. It needs a Store. Owners sum their states for it, and stand still meanwhile: a microsecond a task.
+// older snapshot stands for it, and of what is held from before that the chain alone is checked. Damage is part of the result,
+// not an error; errors mean that the check could not be made. It needs a Store. Owners sum their states for it, and stand
+// still meanwhile: a microsecond a task.
 func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verification, error) {
 	r, err := c.records()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 	"taskledger/projection"
 )
 
@@ -28,27 +29,7 @@ func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
 			s.Result = events.JSON([]byte(result))
 		}
 	}
-	return sealed(t, e)
-}
-
-// sealed returns the stored form of an entry, with a hash that fits.
-func sealed(t *testing.T, e *events.Entry) []byte {
-	t.Helper()
-	var b events.Builder
-	head := *e
-	head.Origins, head.Events = nil, nil
-	b.Reset(head)
-	for _, o := range e.Origins {
-		b.AddOrigin(o)
-	}
-	for _, ev := range e.Events {
-		b.Add(ev)
-	}
-	data, err := b.Seal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testcluster.Sealed(t, e)
 }
 
 // damages are what verify must name. Each changes the records of a shard, of which there are at least five.
@@ -86,7 +67,7 @@ func illegal(t *testing.T, data []byte) []byte {
 	e := mustDecode(t, engine.Record{Data: data})
 	last := e.Events[len(e.Events)-1]
 	e.Events = append(e.Events, events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
-	return sealed(t, e)
+	return testcluster.Sealed(t, e)
 }
 
 // What the owner serves is compared with what the journal has become under it.
@@ -178,25 +159,33 @@ func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
 func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	for range 16 {
-		p.spread(1)
-		time.Sleep(2 * time.Millisecond) // the tasks are of times of their own
+	const begins = 3
+	later := 0 // the first entry of a later time than the one the archive begins with
+	var whole []engine.Record
+	for later == 0 || len(whole) < later+6 {
+		p.spread(2)
+		whole = p.records(1)
+		for i := begins + 1; i < len(whole) && later == 0; i++ {
+			if mustDecode(t, whole[i]).Time > mustDecode(t, whole[begins]).Time {
+				later = i
+			}
+		}
 	}
-	whole := p.records(1)
 	store := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
-	store.take(t, whole[:12])
-	store.take(t, whole[:14])
-	p.replace(1, whole[12:])
-	p.archive[1] = whole[3:14]
+	older, newer := later+2, later+4
+	store.take(t, whole[:older])
+	store.take(t, whole[:newer])
+	p.replace(1, whole[older:])
+	p.archive[1] = whole[begins:newer]
 	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: store, Archive: p.archive}) }
 	c := reader()
-	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.From != 4 || v.Entries != uint64(len(whole)) {
-		t.Errorf("verified %+v, want all from entry 4 on", v)
+	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
+		t.Errorf("verified %+v, want all from entry %d on", v, begins+1)
 	}
-	first := mustDecode(t, whole[10]) // in the archive alone
+	first := mustDecode(t, whole[later]) // in the archive alone
 	got := 0
 	for _, ev := range replayed(t, c, engine.ReplayOptions{From: first.Time.Time(), Task: first.Events[0].Task}) {
-		if got++; ev.Position.Ref.Entry() < 4 {
+		if got++; ev.Position.Ref.Entry() < begins+1 {
 			t.Errorf("replayed %+v", ev)
 		}
 	}
@@ -207,15 +196,18 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	if err := c.ExportShard(within(t), 1, &file, nil); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := engine.VerifyExport(&file); err != nil || v.Damage != "" || v.From != 4 || v.Entries != uint64(len(whole)) {
-		t.Errorf("exported %+v, %v, want all from entry 4 on", v, err)
+	if v, err := engine.VerifyExport(&file); err != nil || v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
+		t.Errorf("exported %+v, %v, want all from entry %d on", v, err, begins+1)
 	}
 	for _, row := range damages {
-		if row.kind == engine.DamageTransition || row.kind == engine.DamageMissing { // what nothing is folded of; the archive itself notices
+		switch row.kind {
+		case engine.DamageTransition: // nothing is folded of it
 			continue
+		case engine.DamageMissing: // the archive itself notices
+			row.kind = engine.DamageGarbled
 		}
-		p.archive[1] = row.damage(t, slices.Clone(whole[3:14]))
-		wantDamage(t, verified(t, reader(), engine.VerifyOptions{})[1], row.kind, row.at+3)
+		p.archive[1] = row.damage(t, slices.Clone(whole[begins:newer]))
+		wantDamage(t, verified(t, reader(), engine.VerifyOptions{})[1], row.kind, row.at+begins)
 	}
 }
 

@@ -79,9 +79,9 @@ func archive(t testing.TB, a *natsbus.Archive, shard int, after engine.ArchiveHe
 }
 
 // byHand connects a client that knows JetStream and nothing of segments.
-func byHand(t testing.TB, s *testcluster.NATS) jetstream.JetStream {
+func byHand(t testing.TB, url string) jetstream.JetStream {
 	t.Helper()
-	conn, err := nats.Connect(s.URL)
+	conn, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := testcluster.StartJetStream(t)
-			a, js := openArchive(t, s), byHand(t, s)
+			a, js := openArchive(t, s), byHand(t, s.URL)
 			one := archivetest.Entries(t, 0, 1, 2)
 			head := archive(t, a, 0, engine.ArchiveHead{}, one)
 			other := archive(t, a, 1, engine.ArchiveHead{Entry: 2}, archivetest.Entries(t, 1, 3, 2))
@@ -338,7 +338,7 @@ func ofShard(shard byte, body []byte) []byte {
 func TestArchive_GapIsDamageThatNamesTheEntry(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	a, js := openArchive(t, s), byHand(t, s)
+	a, js := openArchive(t, s), byHand(t, s.URL)
 	head := archive(t, a, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
 	archive(t, a, 1, engine.ArchiveHead{Entry: 3}, archivetest.Entries(t, 1, 4, 2))
 	late := messageAt(t, js, head.Sequence+1)
@@ -446,7 +446,7 @@ func TestArchive_ExistingStreamIsUsedIfItKeepsEverything(t *testing.T) {
 			s := testcluster.StartJetStream(t)
 			cfg := jetstream.StreamConfig{Name: archiveStream, Subjects: []string{"taskledger.archive.*"}}
 			c.set(&cfg)
-			if _, err := byHand(t, s).CreateStream(t.Context(), cfg); err != nil {
+			if _, err := byHand(t, s.URL).CreateStream(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}
 			_, err := openArchive(t, s).Archive(t.Context(), 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
@@ -473,7 +473,7 @@ func TestArchive_NodesThatBeginTogetherMakeOneStream(t *testing.T) {
 		})
 	}
 	beginning.Wait()
-	stream, err := byHand(t, s).Stream(t.Context(), archiveStream)
+	stream, err := byHand(t, s.URL).Stream(t.Context(), archiveStream)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func parse(t testing.TB, text []byte) (nats.Header, []byte) {
 func TestSegment_IsStoredAsEver(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	a, js := openArchive(t, s), byHand(t, s)
+	a, js := openArchive(t, s), byHand(t, s.URL)
 	head := archive(t, a, 3, engine.ArchiveHead{Entry: 40}, goldenEntries(t))
 	got := messageAt(t, js, head.Sequence)
 	text, err := os.ReadFile(goldenSegment)

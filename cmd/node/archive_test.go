@@ -484,23 +484,13 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		last, e.Prev = e.Number, prev
-		var b events.Builder
-		head := *e
-		head.Origins, head.Events = nil, nil
-		b.Reset(head)
-		for _, o := range e.Origins {
-			b.AddOrigin(o)
-		}
-		for _, ev := range e.Events {
-			if done, ok := ev.Body.(*events.Succeeded); ok {
+		for i := range e.Events {
+			if done, ok := e.Events[i].Body.(*events.Succeeded); ok {
 				done.Result = events.JSON([]byte("1000000"))
 			}
-			b.Add(ev)
 		}
-		if data, err = b.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		prev = b.Entry.Hash
+		data = testcluster.Sealed(t, e)
+		prev = e.Hash
 		return data
 	}
 	forged := map[uint64][]byte{}

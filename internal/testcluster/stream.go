@@ -38,9 +38,6 @@ func (n *NATS) Stream() *Stream {
 	return &Stream{n.t, js, s.CachedInfo().Config}
 }
 
-// Config is how the stream was made.
-func (s *Stream) Config() jetstream.StreamConfig { return s.config }
-
 // Segments returns what is in the stream, in order.
 func (s *Stream) Segments() (all []*nats.Msg) {
 	s.t.Helper()
