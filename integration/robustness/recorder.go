@@ -26,6 +26,7 @@ const (
 // tells.
 type recorder struct {
 	watching sync.WaitGroup
+	begin    int64 // of the run
 
 	mu      sync.Mutex
 	last    int64 // revision up to which all is known
@@ -101,6 +102,7 @@ func (r *recorder) noteKey(path string, e *clientv3.Event) error {
 		r.written[key.Shard] = append(r.written[key.Shard], recordOf(key, e.Kv))
 	}
 	change, of, err := key.Change(e.Kv.Value, e.Kv.ModRevision, deleted)
+	change.At = now(r.begin)
 	if of && err == nil {
 		r.changes = append(r.changes, change)
 	}

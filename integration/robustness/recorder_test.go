@@ -24,6 +24,23 @@ func ownerValue(session string) []byte {
 	return w.B
 }
 
+func nodeValue(slots int64) []byte {
+	w := wire.Writer{}
+	w.Array(11)
+	w.Uint(1)
+	for range 3 {
+		w.Text("")
+	}
+	w.Array(0)
+	w.Text("")
+	w.Int(slots)
+	w.Bool(true)
+	w.Bool(false)
+	w.Int(0)
+	w.Bytes(nil)
+	return w.B
+}
+
 // journalEvent is a change of an entry of shard 0.
 func journalEvent(kind mvccpb.Event_EventType, number uint64, revision int64, data []byte) *clientv3.Event {
 	e := event(kind, fmt.Sprintf("taskledger/journal/0/%016x", number), revision, data)
@@ -34,7 +51,7 @@ func journalEvent(kind mvccpb.Event_EventType, number uint64, revision int64, da
 // Members tell the same changes, each at its own pace.
 func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 	all := []*clientv3.Event{
-		event(clientv3.EventTypePut, "taskledger/node/a", 2, nil),
+		event(clientv3.EventTypePut, "taskledger/node/a", 2, nodeValue(2)),
 		event(clientv3.EventTypePut, "taskledger/owner/3", 3, ownerValue("a")),
 		event(clientv3.EventTypePut, "taskledger/journal/3/0000000000000001", 4, []byte("entry")),
 		event(clientv3.EventTypeDelete, "taskledger/node/a", 5, nil),
@@ -45,9 +62,15 @@ func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 	for _, events := range [][]*clientv3.Event{all[:2], all[:1], all[1:5], all[:3], all} {
 		r.note(clientv3.WatchResponse{Events: events})
 	}
-	want := []history.KeyChange{{Revision: 2, Node: "a"}, {Revision: 3, Shard: 3, Owner: "a"}, {Revision: 5, Node: "a", Deleted: true},
+	want := []history.KeyChange{{Revision: 2, Node: "a", Slots: 2}, {Revision: 3, Shard: 3, Owner: "a"}, {Revision: 5, Node: "a", Deleted: true},
 		{Revision: 5, Node: "b", Deleted: true}}
 	got, err := r.all(t.Context(), 6)
+	for i := range got.keys {
+		if got.keys[i].At == 0 {
+			t.Errorf("%+v has no time", got.keys[i])
+		}
+		got.keys[i].At = 0
+	}
 	if err != nil || !reflect.DeepEqual(got.keys, want) {
 		t.Errorf("%+v, %v, want %+v", got.keys, err, want)
 	}

@@ -120,6 +120,7 @@ func newRun(s settings) (*run, error) {
 		return nil, err
 	}
 	r.cluster = &cluster{dir: dir, data: filepath.Join(dir, dataDir), begin: clock.Now()}
+	r.recorder.begin = r.begin
 	return r, nil
 }
 

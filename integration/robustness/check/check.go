@@ -39,6 +39,7 @@ const (
 	once         = "11 once"        // created once, each batch decided once, retries within the policy
 	archived     = "12 archive"     // can be read when the faults have healed
 	clean        = "13 clean"       // nothing remains after a stop
+	idle         = "14 idle"        // no ready task waits beside a free slot, outside of faults
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )
 
@@ -122,6 +123,7 @@ func (c *checker) checkAll() {
 	c.checkExecutions()
 	c.checkBatches()
 	c.checkRemains()
+	c.checkIdle()
 	c.checkLinear()
 }
 

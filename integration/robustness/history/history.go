@@ -139,10 +139,16 @@ type Record struct {
 // KeyChange is a change of a node/ or owner/ key, in the order of revisions, from the first revision on.
 type KeyChange struct {
 	Revision int64
+	At       int64  // when it was made, or seen, by the clock of the run; 0 = not known
 	Node     string // of a node key: the session id
 	Shard    int    // of an owner key; meaningful when Node is ""
 	Owner    string // of an owner key: the session id that it names now
 	Deleted  bool
+
+	// Of a node key that is there.
+	Slots     int    // 0 = none, or not known
+	Behaviors string // that the node runs, separated by blanks
+	Draining  bool
 }
 
 // Served is a task as its owner showed it at the end.

@@ -56,7 +56,10 @@ func (k Key) Change(value []byte, revision int64, deleted bool) (c KeyChange, of
 	switch k.Kind {
 	case "node":
 		c.Node = k.Sender
-		return c, true, nil
+		if !deleted {
+			err = c.readNode(value)
+		}
+		return c, true, err
 	case "owner":
 		c.Shard = k.Shard
 		if !deleted {
@@ -65,6 +68,31 @@ func (k Key) Change(value []byte, revision int64, deleted bool) (c KeyChange, of
 		return c, true, err
 	}
 	return c, false, nil
+}
+
+// readNode reads what the value of a node key says of its slots.
+func (c *KeyChange) readNode(value []byte) error {
+	err := wire.Scan(value)
+	if err == nil {
+		r := wire.NewReader(value)
+		r.Array()
+		r.Uint() // version
+		for range 3 {
+			r.Text() // name, version, address
+		}
+		behaviors := make([]string, r.Array())
+		for i := range behaviors {
+			behaviors[i] = r.Text()
+		}
+		r.Text() // types
+		c.Slots, c.Behaviors = int(r.Int()), strings.Join(behaviors, " ")
+		r.Bool() // owner
+		c.Draining, err = r.Bool(), r.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("node key: %w", err)
+	}
+	return nil
 }
 
 // ownerOf reads the value of an owner key.

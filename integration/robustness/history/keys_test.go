@@ -15,6 +15,26 @@ func ownerValue(session string) []byte {
 	return w.B
 }
 
+func nodeValue(slots int, draining bool, behaviors ...string) []byte {
+	w := wire.Writer{}
+	w.Array(11)
+	w.Uint(1)
+	w.Text("name")
+	w.Text("version")
+	w.Text("")
+	w.Array(len(behaviors))
+	for _, b := range behaviors {
+		w.Text(b)
+	}
+	w.Text("types")
+	w.Int(int64(slots))
+	w.Bool(true)
+	w.Bool(draining)
+	w.Int(7)
+	w.Bytes(nil)
+	return w.B
+}
+
 func TestKeyOf_ReadsEveryKind(t *testing.T) {
 	for path, want := range map[string]struct {
 		key      history.Key
@@ -49,7 +69,7 @@ func TestKey_ChangeIsOfNodesAndOwners(t *testing.T) {
 		want    history.KeyChange
 		of      bool
 	}{
-		{"node/s1", nil, false, history.KeyChange{Revision: 7, Node: "s1"}, true},
+		{"node/s1", nodeValue(3, true, "a", "b"), false, history.KeyChange{Revision: 7, Node: "s1", Slots: 3, Behaviors: "a b", Draining: true}, true},
 		{"node/s1", nil, true, history.KeyChange{Revision: 7, Node: "s1", Deleted: true}, true},
 		{"owner/3", ownerValue("s1"), false, history.KeyChange{Revision: 7, Shard: 3, Owner: "s1"}, true},
 		{"owner/3", nil, true, history.KeyChange{Revision: 7, Shard: 3, Deleted: true}, true},
@@ -64,8 +84,10 @@ func TestKey_ChangeIsOfNodesAndOwners(t *testing.T) {
 			t.Errorf("%s: %+v, %t, %v", row.path, c, of, err)
 		}
 	}
-	if _, _, err := (history.Key{Kind: "owner"}).Change([]byte("damaged"), 7, false); err == nil {
-		t.Error("a damaged owner key is read")
+	for _, kind := range []string{"owner", "node"} {
+		if _, _, err := (history.Key{Kind: kind}).Change([]byte("damaged"), 7, false); err == nil {
+			t.Errorf("a damaged %s key is read", kind)
+		}
 	}
 }
 

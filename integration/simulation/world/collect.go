@@ -131,6 +131,7 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 		info.Snapshots++
 	}
 	change, of, err := key.Change(c.Value, c.ModRevision, c.Deleted)
+	change.At = int64(c.At.Sub(w.record.began))
 	if of {
 		w.record.run.Keys = append(w.record.run.Keys, change)
 	}

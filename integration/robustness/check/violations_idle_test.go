@@ -1,0 +1,219 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+)
+
+// pass lets time go by.
+func (b *builder) pass(d time.Duration) {
+	b.clock += int64(d)
+	b.now = b.now.Add(d)
+}
+
+// settled tells how many slots both nodes have, and when they came: long ago.
+func (b *builder) settled(slots int) {
+	for i := range b.run.Keys {
+		if k := &b.run.Keys[i]; k.Node != "" {
+			k.At, k.Slots, k.Behaviors = 1, slots, "sleep work"
+		}
+	}
+	b.pass(10 * time.Second)
+}
+
+// waiting submits a task that waits for a while until it runs.
+func (b *builder) waiting(id string, d time.Duration) {
+	b.submit(id)
+	b.pass(d)
+	b.start(id, "n-1")
+	b.succeed(id)
+}
+
+var idleness = []planted{
+	{"a ready task waits beside a free slot", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.waiting("a", 2*time.Second)
+	}, wallEnds},
+	{"a ready task waits for ever", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.submit("a")
+		b.pass(2 * time.Second)
+	}, wallEnds},
+	{"a ready task waits while another node is idle", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.submit("b")
+		b.start("b", "n-1")
+		b.submit("a")
+		b.pass(2 * time.Second)
+		b.succeed("b")
+		b.start("a", "n-1")
+		b.succeed("a")
+	}, wallEnds},
+	{"a task that is tried again waits beside a free slot", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.submit("a")
+		b.start("a", "n-1")
+		b.fail("a", b.now+500)
+		b.pass(2 * time.Second)
+		b.start("a", "n-1")
+		b.succeed("a")
+	}, wallEnds},
+	{"a task waits long after a fault", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.run.Faults = append(b.run.Faults, history.Fault{Kind: "pause", From: b.tick(), Until: b.tick(), Proof: "stood still"})
+		b.waiting("a", 7*time.Second)
+	}, wallEnds},
+}
+
+// A wait that has a reason is none of the engine's.
+func TestAll_AllowsATaskToWait(t *testing.T) {
+	for name, plant := range map[string]func(b *builder){
+		"shortly": func(b *builder) {
+			b.settled(1)
+			b.waiting("a", 900*time.Millisecond)
+		},
+		"for its time": func(b *builder) {
+			b.settled(1)
+			o := b.op(history.Operation{Verb: history.Submit, Task: "a", Delay: int64(3 * time.Second)}, func() {
+				c := b.created()
+				c.NotBefore = b.now.Add(3 * time.Second)
+				b.add("a", c)
+			})
+			b.pass(time.Duration(o.Delay))
+			b.start("a", "n-1")
+			b.succeed("a")
+		},
+		"while every slot is taken": func(b *builder) {
+			b.settled(2)
+			for i, id := range []string{"b", "c", "d", "e"} {
+				b.submit(id)
+				b.start(id, []string{"n-1", "n-2"}[i%2])
+			}
+			b.waiting("a", 3*time.Second)
+			for _, id := range []string{"b", "c", "d", "e"} {
+				b.succeed(id)
+			}
+		},
+		"while slots are taken by turns": func(b *builder) {
+			b.settled(1)
+			b.submit("a")
+			for _, id := range []string{"b", "c", "d", "e"} {
+				b.submit(id)
+				b.start(id, "n-1")
+				b.submit(id + "2")
+				b.start(id+"2", "n-2")
+				b.pass(900 * time.Millisecond)
+				b.succeed(id)
+				b.succeed(id + "2")
+				b.pass(50 * time.Millisecond)
+			}
+			b.start("a", "n-1")
+			b.succeed("a")
+		},
+		"while a call that was given up goes on": func(b *builder) {
+			b.settled(1)
+			b.submit("b")
+			b.start("b", "n-1")
+			b.submit("c")
+			b.start("c", "n-2")
+			b.submit("a")
+			b.op(history.Operation{Verb: history.Cancel, Task: "b"}, func() { b.add("b", &events.CancelRequested{}) })
+			b.add("b", b.failed("b", events.CodeCancelled, 0))
+			b.pass(3 * time.Second)
+			b.returns("b", "")
+			b.start("a", "n-1")
+			b.succeed("a")
+			b.succeed("c")
+		},
+		"suspended": func(b *builder) {
+			b.settled(1)
+			b.submit("a")
+			b.command(history.Suspend, "a", &events.Suspended{})
+			b.pass(3 * time.Second)
+			b.command(history.Resume, "a", &events.Resumed{})
+			b.start("a", "n-1")
+			b.succeed("a")
+		},
+		"near a fault": func(b *builder) {
+			b.settled(1)
+			b.run.Faults = append(b.run.Faults, history.Fault{Kind: "pause", From: b.tick(), Until: b.tick(), Proof: "stood still"})
+			b.waiting("a", 3*time.Second)
+		},
+		"for a node that comes": func(b *builder) {
+			b.settled(1)
+			for i := range b.run.Keys {
+				if k := &b.run.Keys[i]; k.Node != "" {
+					k.At = b.clock
+				}
+			}
+			b.waiting("a", 3*time.Second)
+		},
+		"beside a node that leaves": func(b *builder) {
+			b.settled(1)
+			b.run.Keys = append(b.run.Keys,
+				history.KeyChange{Revision: b.rev, At: b.clock, Node: "n-1", Slots: 1, Behaviors: "work", Draining: true},
+				history.KeyChange{Revision: b.rev, At: b.clock, Node: "n-2", Slots: 1, Behaviors: "work", Draining: true})
+			b.waiting("a", 3*time.Second)
+		},
+		"for a behavior that nobody runs": func(b *builder) {
+			b.settled(1)
+			for i := range b.run.Keys {
+				b.run.Keys[i].Behaviors = "sleep"
+			}
+			b.waiting("a", 3*time.Second)
+		},
+		"as nobody knows the slots": func(b *builder) {
+			b.pass(10 * time.Second)
+			b.waiting("a", 3*time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBuilder(t)
+			plant(b)
+			r := b.finish()
+			wallEnds(r)
+			for _, v := range check.All(r) {
+				t.Errorf("found %s", v)
+			}
+		})
+	}
+}
+
+// What is paused does not start, and that it is over takes a while to be heard.
+func TestAll_AllowsATaskToWaitWhilePaused(t *testing.T) {
+	const settings = string(events.Settings)
+	for name, row := range map[string]struct {
+		paused string
+		after  time.Duration
+		want   int
+	}{
+		"paused":                  {`["work"]`, time.Second, 0},
+		"another behavior paused": {`["sleep"]`, time.Second, 1},
+		"long after its end":      {`["work"]`, 8 * time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBuilder(t)
+			b.settled(1)
+			c := b.created()
+			c.Behavior, c.Params = "cluster", events.JSON([]byte(`{"paused":`+row.paused+`}`))
+			b.add(settings, c, &events.Suspended{})
+			b.submit("a")
+			b.pass(3 * time.Second)
+			b.add(settings, &events.Merged{Params: events.JSON([]byte(`{"paused":[]}`))})
+			b.pass(row.after)
+			b.start("a", "n-1")
+			b.succeed("a")
+			delete(b.tasks, settings)
+			r := b.finish()
+			wallEnds(r)
+			found := check.All(r)
+			if len(found) != row.want || row.want > 0 && found[0].Invariant != "14 idle" {
+				t.Errorf("found %v, want %d", found, row.want)
+			}
+		})
+	}
+}
