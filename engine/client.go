@@ -331,7 +331,8 @@ func (c *Client) Resume(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doResume, "")
 }
 
-// Delete ends the life of a task that is not RUNNING; its history stays in the journal.
+// Delete ends the life of a task that is not RUNNING; its history stays in the journal, and who waits for a run that has ended
+// still gets its outcome.
 func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doDelete, "")
 }

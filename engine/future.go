@@ -60,7 +60,7 @@ func (f *Future) Done() <-chan struct{} {
 }
 
 // Wait returns the result as JSON text, nil for none, or a *TaskError when the task failed, an error wrapping ErrNotFound
-// when it was deleted or is unknown, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
+// when it is unknown or was deleted before the run had ended, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	w := f.await()
 	if w == nil {

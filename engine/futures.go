@@ -173,7 +173,7 @@ func (fs *futures) tellHere(shard int, outcomes []outcome) {
 }
 
 // hearLocked takes out the futures that the outcomes resolve, and finds those that have to ask: an outcome of a later run
-// or life tells a future that it missed its own.
+// or life tells a future that it missed its own. So does the end of a life, but to those whose run it has ended.
 func (s *futureShard) hearLocked(outcomes []outcome) (all []told) {
 	if len(s.waiting) == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (s *futureShard) hearLocked(outcomes []outcome) (all []told) {
 			next := f.next
 			switch {
 			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
-			case f.run != 0 && o.life == f.life && (o.run == f.run && !o.elided || o.status == 0):
+			case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run || o.run < f.run && o.status == 0):
 				s.dropLocked(f)
 				all = append(all, told{f, o})
 			default:

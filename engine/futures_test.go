@@ -158,6 +158,36 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w.wantResolved(g, "", ErrNotFound)
 }
 
+// Whoever got the result first may have deleted the task; the others still get the outcome of their run.
+func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
+	due, final := outcome{task: "a", life: lifeOne, run: 3}, outcome{task: "a", life: lifeOne, run: 3, elided: true}
+	for name, c := range map[string]struct {
+		run     uint32
+		deleted outcome
+		ends    bool
+	}{
+		"earlier run":                  {1, due, false},
+		"run that was due":             {3, due, true},
+		"run after the one due":        {4, due, true},
+		"earlier run, the task final":  {2, final, false},
+		"run that was taken away, too": {3, final, false},
+	} {
+		w := newWaiters(t)
+		f := w.future(lifeOne, c.run)
+		f.Done()
+		w.wantAsked(name+": at first", 1, answer{life: lifeOne, run: c.run})
+		w.tell(0, []outcome{c.deleted})
+		if c.ends {
+			w.wantAsked(name, 0, answer{})
+			w.wantResolved(f, "", ErrNotFound)
+			continue
+		}
+		w.wantOpen(name, f)
+		w.wantAsked(name, 1, outcomeAnswer(ended(lifeOne, c.run)))
+		w.wantResolved(f, strconv.Itoa(int(c.run)), nil)
+	}
+}
+
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, Head{})

@@ -25,7 +25,7 @@ type outcome struct {
 	attempt  uint32
 	status   projection.Status // Success or Failure; 0: the life was ended by Deleted
 	result   events.Payload
-	elided   bool // result was left out
+	elided   bool // the result was left out; of Deleted: no run was due or under way, and it has ended none
 	err      *events.Error
 }
 
@@ -41,7 +41,7 @@ func outcomeOf(t *projection.Task, ev *events.Event) (outcome, bool) {
 		o.err = &b.Error
 		return o, b.Run != 0
 	case *events.Deleted:
-		o.status, o.run = 0, t.Runs+1
+		o.status, o.run, o.elided = 0, t.Runs+1, t.Final()
 		return o, true
 	case *events.Rescheduled: // to never: a retry or repetition that was promised will not come
 		if t.Final() && b.At == 0 {

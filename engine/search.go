@@ -187,6 +187,7 @@ func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 	var attempt uint32
 	var promised *outcome // a failure whose retry is to come
 	var last outcome      // of a run that has ended
+	due := false          // a run is due or under way
 	over := false         // another life follows
 read:
 	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
@@ -208,17 +209,25 @@ read:
 				if over = ev.Position.Ref != c.Life; over {
 					break read
 				}
+				due = true
 			case *events.Started:
-				attempt, promised = b.Attempt, nil
+				attempt, promised, due = b.Attempt, nil, true
+			case *events.Succeeded:
+				due = b.Next != 0
 			case *events.Failed:
-				promised = &out
+				promised, due = &out, b.Next != 0
 			case *events.Rescheduled:
-				if b.At == 0 && promised != nil && promised.run == 0 {
+				if due = b.At != 0; b.At == 0 && promised != nil && promised.run == 0 {
 					out, ends = *promised, true
 					out.run = last.run + 1
 				}
 			}
 			out.attempt = attempt
+			if ends && out.status == 0 && !due && last.run != 0 { // it has ended no run
+				out = last
+				out.end()
+				return outcomeAnswer(out)
+			}
 			if ends && (out.run >= c.Run || out.status == 0) {
 				return outcomeAnswer(out)
 			}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -145,6 +146,28 @@ func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
 			}
 			if got := says(t, b.told(question)); got != want {
 				t.Errorf("in another life: told %q, before %q", got, want)
+			}
+		})
+	}
+}
+
+// To delete a task that has ended changes nothing of how it ended.
+func TestSearch_TellsOfADeletedLifeWhatMemoryDid(t *testing.T) {
+	for how, run := range map[string]uint32{"cancelled repetition": 2, "dropped rerun": 2,
+		"dropped rerun of a failure": 2, "cancelled retry": 1} {
+		t.Run(how, func(t *testing.T) {
+			b := newBench(t, -1)
+			b.readable()
+			b.promise(how)
+			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: run}
+			want := says(t, b.told(question))
+			f, earlier := b.waiting(question.Life, run), b.waiting(question.Life, 1)
+			b.accept(laneSubmit, operate(doDelete))
+			if got := says(t, b.told(question)); got != want {
+				t.Errorf("told %q, before %q", got, want)
+			}
+			if f.isResolved() && errors.Is(f.err, ErrNotFound) || earlier.isResolved() && errors.Is(earlier.err, ErrNotFound) {
+				t.Errorf("futures of runs that had ended resolve with %v and %v", f.err, earlier.err)
 			}
 		})
 	}
