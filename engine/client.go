@@ -78,6 +78,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
+	if cfg.Store != nil {
+		c.futures.get = c.Get
+	}
 	return c, nil
 }
 

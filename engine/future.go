@@ -32,6 +32,8 @@ type Future struct {
 	asking bool    // a question is under way
 	again  bool    // there was news meanwhile: its answer may be too old
 	next   *Future // that waits for the same task
+
+	recalling bool // its task is not in memory, and is looked for
 }
 
 // failedFuture is the future of a submit that was refused, or whose outcome is unknown.
@@ -60,7 +62,8 @@ func (f *Future) Done() <-chan struct{} {
 }
 
 // Wait returns the result as JSON text, nil for none, or a *TaskError when the task failed, an error wrapping ErrNotFound
-// when it is unknown or was deleted before the run had ended, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
+// when it is unknown or was deleted before the run had ended, one wrapping ErrNotKept when it is forgotten and its journal
+// dropped, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	w := f.await()
 	if w == nil {

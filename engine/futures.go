@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/projection"
 )
 
 const (
@@ -30,6 +32,7 @@ type futures struct {
 	router    *router
 	bus       Bus
 	store     Store
+	get       func(context.Context, events.TaskID) (projection.Task, error) // finds what is forgotten, too; nil without a store
 	log       *slog.Logger
 	ctx       context.Context // ends with the client's Run
 	stop      context.CancelFunc
@@ -329,6 +332,8 @@ func (fs *futures) ask(f *Future) {
 // hear takes the answer to a question: the outcome, or which run to wait for.
 func (fs *futures) hear(f *Future, a answer) {
 	switch {
+	case a.code == answerNotFound && f.life == 0 && fs.get != nil:
+		fs.recall(f)
 	case a.code == answerNotFound:
 		fs.remove(f)
 		f.resolve(nil, fmt.Errorf("task %s: %w", f.id, ErrNotFound))
@@ -350,6 +355,40 @@ func (fs *futures) hear(f *Future, a answer) {
 		s.mu.Unlock()
 		fs.followJournal(f.shard, uint64(a.number)+1)
 	}
+}
+
+// recall looks for the last life of a task that its owner does not know, or no longer, as Get does.
+func (fs *futures) recall(f *Future) {
+	s := &fs.shards[f.shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || f.recalling {
+		return
+	}
+	f.recalling = true
+	fs.callbacks.Go(func() {
+		t, err := fs.get(fs.ctx, f.id)
+		s.mu.Lock()
+		f.recalling = false
+		s.mu.Unlock()
+		switch {
+		case err == nil && !t.Forgotten: // it has been submitted meanwhile
+			fs.ask(f)
+			return
+		case err == nil:
+			o := outcomeOfLast(&t)
+			fs.remove(f)
+			f.resolve(o.value())
+			return
+		case errors.Is(err, ErrTrimmed):
+			err = fmt.Errorf("%w: %w", ErrNotKept, err)
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, events.ErrDamaged):
+			fs.log.WarnContext(fs.ctx, "a future waits for the journal or the archive", "task", f.id, "err", err)
+			return // the sweep asks again
+		}
+		fs.remove(f)
+		f.resolve(nil, err)
+	})
 }
 
 // sweep lets futures ask whose patience is over, until ctx ends.
@@ -454,5 +493,6 @@ func (fs *futures) close() {
 			f.resolve(nil, ErrClosed)
 		}
 	}
+	fs.stop()
 	fs.callbacks.Wait()
 }

@@ -188,6 +188,42 @@ func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
 	}
 }
 
+// A task that nobody has in memory is looked for once at a time, and again as long as it cannot be read.
+func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiters(t)
+		var looks []chan error
+		w.get = func(context.Context, events.TaskID) (projection.Task, error) {
+			look := make(chan error)
+			looks = append(looks, look)
+			return projection.Task{ID: "a", Status: projection.Success, Forgotten: true, Result: events.JSON([]byte("9"))}, <-look
+		}
+		f := w.future(0, 0)
+		f.Done()
+		for range 2 {
+			w.wantAsked("who attached", 1, answer{code: answerNotFound})
+			synctest.Wait()
+			w.ask(f)
+			w.wantAsked("while it is looked for", 1, answer{code: answerNotFound})
+			synctest.Wait()
+			if len(looks) != 1 {
+				t.Fatalf("%d looks side by side", len(looks))
+			}
+			looks[0] <- ErrUnavailable
+			synctest.Wait()
+			w.wantOpen("by an archive that is away", f)
+			looks = nil
+			w.ask(f)
+		}
+		w.wantAsked("the last time", 1, answer{code: answerNotFound})
+		synctest.Wait()
+		looks[0] <- nil
+		synctest.Wait()
+		w.wantResolved(f, "9", nil)
+		w.close()
+	})
+}
+
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, Head{})

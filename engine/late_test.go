@@ -151,6 +151,9 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 					t.Errorf("at its end: %s, %v", then.Status, err)
 				}
 			}
+			for name, c := range map[string]*engine.Client{"node": p.node.Client, "client": p.client.Client} {
+				wantAttachAsGet(t, name, c, "early")
+			}
 			got, err := f.Wait(within(t))
 			if mode == "drop" {
 				if !errors.Is(err, engine.ErrNotKept) {
@@ -160,6 +163,56 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 				t.Errorf("got %.20s, %v; want its result", got, err)
 			}
 		})
+	}
+}
+
+// wantAttachAsGet checks that a future of whoever comes late has what Get has of a task that has ended.
+func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskID) {
+	t.Helper()
+	task, unread := c.Get(within(t), id)
+	got, err := c.Attach(id).Wait(within(t))
+	var failure *engine.TaskError
+	switch {
+	case unread != nil:
+		if !errors.Is(unread, engine.ErrNotFound) || !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("%s: attached to %s: %.20s, %v; get: %v", who, id, got, err, unread)
+		}
+	case task.Status == projection.Failure:
+		if !errors.As(err, &failure) || failure.Code != task.Error.Code || failure.Attempt != int(task.Attempt) {
+			t.Errorf("%s: attached to %s: %.20s, %v; get: %+v", who, id, got, err, task.Error)
+		}
+	case err != nil || !bytes.Equal(events.JSON(got), task.Result):
+		t.Errorf("%s: attached to %s: %.20s, %v; get: %.20s", who, id, got, err, task.Result)
+	}
+}
+
+func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
+	t.Parallel()
+	p := newAged(t, "keep", engine.Policy{RetainCount: 1, Existing: engine.RunAgain})
+	want(t, p.submit("again", []byte("1")), "1")
+	want(t, p.submit("again", []byte("2")), "1")
+	p.submit("held", nil)
+	p.awaitHeld()
+	if err := p.client.Cancel(within(t), "held", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.client.Attach("held").Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+		t.Fatalf("the cancelled task ended with %v", err)
+	}
+	want(t, p.submit("deleted", []byte("3")), "3")
+	if err := p.client.Delete(within(t), "deleted"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		want(t, p.submit(events.TaskID(fmt.Sprint("other", i)), nil), "")
+	}
+	for _, id := range []events.TaskID{"again", "held"} {
+		if task, err := p.client.Get(within(t), id); err != nil || !task.Forgotten {
+			t.Fatalf("%s is %+v, %v; want it forgotten", id, task, err)
+		}
+	}
+	for _, id := range []events.TaskID{"again", "held", "deleted", "never"} {
+		wantAttachAsGet(t, "client", p.client.Client, id)
 	}
 }
 

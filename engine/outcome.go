@@ -53,6 +53,11 @@ func outcomeOf(t *projection.Task, ev *events.Event) (outcome, bool) {
 	return o, false
 }
 
+// outcomeOfLast returns how the last run of a task ended that has ended.
+func outcomeOfLast(t *projection.Task) outcome {
+	return outcome{task: t.ID, life: t.Created, run: t.Runs, ref: t.Outcome, attempt: t.Attempt, status: t.Status, result: t.Result, err: t.Error}
+}
+
 // end turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
 // after a success the run was cancelled.
 func (o *outcome) end() {

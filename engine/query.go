@@ -256,7 +256,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (answer, func(context.C
 			run++
 		}
 	}
-	out := outcome{task: t.ID, life: t.Created, run: t.Runs, ref: t.Outcome, attempt: t.Attempt, status: t.Status, result: t.Result, err: t.Error}
+	out := outcomeOfLast(t)
 	switch {
 	case run > t.Runs && !t.Final():
 		return answer{life: t.Created, run: run, number: int64(o.head.Number)}, nil

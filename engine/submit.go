@@ -174,7 +174,8 @@ func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte,
 }
 
 // Attach returns a future of a task submitted by anybody, from any process, at any time: of its present run, or of the
-// last one when none is due.
+// last one when none is due. Of a task that retention has forgotten it finds what Get finds, at the same cost: without the
+// Store, and the Archive where the journal was trimmed, Wait returns ErrNotFound.
 func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
