@@ -115,12 +115,12 @@ type Sessions interface {
 type Membership struct {
 	Revision int64
 	Nodes    map[string]NodeInfo // by id
-	Owners   map[int]Owner       // by shard; shards never owned are missing
+	Owners   map[int]Owner       // by shard of the cluster; shards never owned are missing
 }
 
 // Owner is the value of an owner key.
 type Owner struct {
-	Node     string // session id; the session may have ended
+	Node     string // session id; the session may have ended. "" = the key cannot be read
 	Revision int64  // mod revision of the owner key: the epoch
 }
 
@@ -143,7 +143,8 @@ type Ownership struct {
 
 // Owners changes who owns a shard. Both methods resolve unknown outcomes themselves.
 type Owners interface {
-	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). It wraps
+	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). One that cannot be
+	// read is replaced by its revision alone: whoever it named before is fenced by it. It wraps
 	// ErrFenced when the owner key has changed, the old owner's node key exists, or the session has ended.
 	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
 	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced when the shard is not o's any

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -15,7 +14,8 @@ import (
 )
 
 // ReadMembers is described in engine.Members. A node key that this release cannot read counts as present, with nothing
-// but its id; an owner key that it cannot read has no node, and nobody can take the shard.
+// but its id; an owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
+// owner/ of no shard of the cluster is left out. Either is logged once.
 func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
 	resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithRange(end(s.keys.owners())))
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
 	}
 	for _, kv := range resp.Kvs {
 		if err := s.addMember(&m, kv); err != nil {
-			s.log.ErrorContext(ctx, "unreadable member key", "key", string(kv.Key), "err", err)
+			s.complain(ctx, kv, err)
 		}
 	}
 	return m, nil
@@ -37,6 +37,9 @@ func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
 func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 	key := string(kv.Key)
 	if id, ok := strings.CutPrefix(key, s.keys.nodes()); ok {
+		if id == "" {
+			return errors.New("it names no node")
+		}
 		n, err := decodeNode(kv.Value)
 		if err != nil {
 			n = engine.NodeInfo{}
@@ -45,13 +48,23 @@ func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 		m.Nodes[id] = n
 		return err
 	}
-	shard, err := strconv.Atoi(strings.TrimPrefix(key, s.keys.owners()))
-	if err != nil {
-		return err
+	shard, ok := s.shardOf(strings.TrimPrefix(key, s.keys.owners()))
+	if !ok {
+		return s.noShard()
 	}
 	session, err := decodeOwner(kv.Value)
+	if err != nil {
+		session = ""
+	}
 	m.Owners[shard] = engine.Owner{Node: session, Revision: kv.ModRevision}
 	return err
+}
+
+// complain logs what is wrong with a value, once for as long as the process looks at it.
+func (s *Store) complain(ctx context.Context, kv *mvccpb.KeyValue, err error) {
+	if last, known := s.told.Swap(string(kv.Key), kv.ModRevision); !known || last != kv.ModRevision {
+		s.log.ErrorContext(ctx, "key is ignored as far as it cannot be read", "key", string(kv.Key), "err", err)
+	}
 }
 
 var errChanged = errors.New("members changed")

@@ -26,15 +26,15 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	if session.Revision <= 0 {
 		return 0, fmt.Errorf("%w: not a session", engine.ErrFenced) // revision 0 would compare equal to absence
 	}
-	if (seen.Node == "") != (seen.Revision == 0) {
-		return 0, fmt.Errorf("%w: owner %q cannot have revision %d", engine.ErrRefused, seen.Node, seen.Revision)
+	if seen.Node != "" && seen.Revision == 0 {
+		return 0, fmt.Errorf("%w: owner %q cannot have revision 0", engine.ErrRefused, seen.Node)
 	}
 	owner, me := s.keys.owner(shard), s.keys.node(session.ID)
 	compare := []clientv3.Cmp{
 		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),
 		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),
 	}
-	if seen.Revision != 0 {
+	if seen.Node != "" { // a key that names nobody has fenced whoever it named before
 		compare = append(compare,
 			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),
 		)
@@ -60,7 +60,7 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	case now == nil || now.ModRevision != seen.Revision:
 		return 0, fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
 	}
-	return 0, fmt.Errorf("%w: owner %s is alive", engine.ErrFenced, seen.Node)
+	return 0, fmt.Errorf("%w: owner %q is alive", engine.ErrFenced, seen.Node)
 }
 
 // HandOver is described in engine.Owners. That the owner key names the target after o's revision is as good as the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,7 @@ type Store struct {
 	defragment func(context.Context) error // nil = refused
 
 	stream atomic.Uint64 // that new watches join
+	told   sync.Map      // key -> mod revision of the value that was complained of
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -83,4 +86,14 @@ func (s *Store) checkShard(shard int) error {
 		return fmt.Errorf("shard %d of %d: %w", shard, s.meta.shards, engine.ErrRefused)
 	}
 	return nil
+}
+
+// shardOf reads the number of a shard of the cluster, in the one form that keys have.
+func (s *Store) shardOf(text string) (shard int, ok bool) {
+	shard, err := strconv.Atoi(text)
+	return shard, err == nil && s.checkShard(shard) == nil && strconv.Itoa(shard) == text
+}
+
+func (s *Store) noShard() error {
+	return fmt.Errorf("it is of no shard: the cluster has %d, from 0 on", s.meta.shards)
 }

@@ -75,30 +75,38 @@ func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
 	}
 }
 
-func (f *fixture) membersRevision() int64 {
+func (f *fixture) membersRevision() int64 { return f.membersNow().Revision }
+
+func (f *fixture) membersNow() engine.Membership {
 	f.Helper()
 	m, err := f.sound.ReadMembers(f.ctx)
 	f.must(err)
-	return m.Revision
+	return m
 }
 
 func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
 	f := newFixture(t)
-	for _, key := range []string{f.keys.Node("later"), f.keys.Owner(3)} {
+	for _, key := range []string{f.keys.Node("later"), f.keys.Owner(3), f.keys.Owner(99), f.keys.Owner(-1), f.keys.Owner(0) + "4", f.keys.Owner(0) + "x", f.keys.Node("")} {
 		_, err := f.raw.Put(f.ctx, key, "\x92\x02\xc0")
 		f.must(err)
 	}
 	m, err := f.sound.ReadMembers(f.ctx)
 	f.must(err)
-	if n := m.Nodes["later"]; n.ID != "later" || n.Revision == 0 {
-		t.Errorf("node of a later version is %+v", n)
+	if n := m.Nodes["later"]; n.ID != "later" || n.Revision == 0 || len(m.Nodes) != 1 {
+		t.Errorf("nodes are %+v, want one of a later version", m.Nodes)
 	}
 	seen := m.Owners[3]
-	if seen.Revision == 0 || seen.Node != "" {
-		t.Errorf("owner of a later version is %+v", seen)
+	if seen.Revision == 0 || seen.Node != "" || len(m.Owners) != 1 {
+		t.Errorf("owners are %+v, want one of shard 3 without a name", m.Owners)
 	}
-	if _, err := f.sound.Take(f.ctx, f.join(f.sound), 3, seen); !errors.Is(err, engine.ErrRefused) {
-		t.Errorf("take from an unreadable owner: %v, want %v", err, engine.ErrRefused)
+	session := f.join(f.sound)
+	o, err := f.sound.Take(f.ctx, session, 3, seen)
+	f.must(err)
+	if now := f.membersNow().Owners[3]; now != (engine.Owner{Node: session.ID, Revision: o.Revision}) {
+		t.Errorf("owner is %+v, want %+v", now, o)
+	}
+	if _, err := f.sound.Take(f.ctx, f.join(f.sound), 3, seen); !errors.Is(err, engine.ErrFenced) {
+		t.Errorf("take on an old view: %v, want %v", err, engine.ErrFenced)
 	}
 }
 
