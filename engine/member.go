@@ -87,7 +87,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
-		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus} {
+		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus, m.answerPlans} {
 		g.Go(func() error { return m.guard(session, loop) })
 	}
 	select {

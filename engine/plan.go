@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"taskledger/events"
@@ -102,7 +101,8 @@ func decodePlanned(data []byte) (p planned, err error) {
 	return p, r.Close()
 }
 
-// planAway asks a node that has the behavior: any over the bus, else an owner that advertises it.
+// planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
+// is never ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error) {
 	if c.local != nil { // this process is a node
 		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
@@ -113,10 +113,13 @@ func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error
 	if err := c.awaitRun(ctx); err != nil {
 		return planned{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, planWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, planWithin, errNotPlanned)
 	defer cancel()
 	if c.cfg.Bus != nil && c.router.connected.Load() {
 		a, err := c.requestPlan(ctx, cmd)
+		for c.cfg.Store == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // another one may get it
+			a, err = c.requestPlan(ctx, cmd)
+		}
 		if err == nil || c.cfg.Store == nil {
 			return readPlanned(a, err, cmd.Behavior)
 		}
@@ -125,16 +128,18 @@ func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error
 		return planned{}, fmt.Errorf("plan %s: %w", cmd.Behavior, ErrUnavailable)
 	}
 	members, err := c.cfg.Store.ReadMembers(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return planned{}, fmt.Errorf("plan %s: %w: %w", cmd.Behavior, ErrUnavailable, err)
+	case len(members.Nodes) == 0:
+		return planned{}, fmt.Errorf("plan %s: %w: no node is alive", cmd.Behavior, ErrUnavailable)
 	}
-	for shard, owner := range members.Owners {
-		if n, alive := members.Nodes[owner.Node]; alive && slices.Contains(n.Behaviors, cmd.Behavior) {
-			a, err := c.router.ask(ctx, shard, laneQuery, cmd)
-			return readPlanned(a, err, cmd.Behavior)
-		}
+	planners := members.planners(cmd.Behavior)
+	if len(planners) == 0 {
+		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, cmd.Behavior)
 	}
-	return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, cmd.Behavior)
+	a, err := c.postPlan(ctx, cmd, planners)
+	return readPlanned(a, err, cmd.Behavior)
 }
 
 func readPlanned(a answer, err error, behavior string) (planned, error) {

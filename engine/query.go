@@ -93,8 +93,6 @@ func (o *owner) read(c command) (answer, func(context.Context) answer) {
 		return o.info(c), nil
 	case *explainCommand:
 		return o.explain(c), nil
-	case *planCommand:
-		return answer{}, func(ctx context.Context) answer { return o.m.planHere(ctx, c) }
 	case *handOverCommand:
 		return answer{}, func(ctx context.Context) answer { return o.giveTo(ctx, c.Node) }
 	}

@@ -68,7 +68,6 @@ func TestPlan_ThatHangsDoesNotKeepItsNodeFromJoiningAgain(t *testing.T) {
 	s.hang(t, client)
 }
 
-// Without a bus plans are asked for among the questions of a shard.
 func TestPlan_ThatHangsHoldsUpNoQuestion(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})

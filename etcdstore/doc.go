@@ -31,6 +31,7 @@
 //     once; bytes is their length together, hash the SHA-256 of their SHA-256 sums in order. The pointer names one or two
 //     snapshots, each by exactly these five elements, and is never deleted. Replacing it deletes all parts that do not
 //     belong to those it names.
+//   - mailbox/<n>, n being the number of shards, is a box that every node reads.
 //   - mailbox/ and answer/ hold nothing that lasts. Answering a letter deletes it, reading an answer deletes that, a sender
 //     that ends deletes all its mail, and a sweep deletes what was not written for long. A sender whose letter was swept
 //     posts it again.

@@ -46,7 +46,7 @@ func (s *Store) RemoveMail(ctx context.Context, sender string) error {
 		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, engine.ErrRefused)
 	}
 	var ranges []string
-	for shard := range s.meta.shards {
+	for shard := range s.meta.shards + 1 { // and the box that every node reads
 		ranges = append(ranges, s.keys.lanes(shard, sender))
 	}
 	ranges = append(ranges, s.keys.answers(sender))

@@ -2,8 +2,10 @@ package integration_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -122,4 +124,60 @@ func TestSubmit_RunAgainStartsANewRun(t *testing.T) {
 		want(t, joined, "ok")
 		w.nothing(t)
 	})
+}
+
+func TestSubmitRaw_ReachesAWorkerThatOwnsNothing(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", nil)
+		c.StartNode("owner", nil)
+		c.StartNode("worker", noShards, w.on("worker"))
+		client := c.StartClient("caller", nil)
+		f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.next(t).succeed("done")
+		if got, err := f.Wait(within(t, soon)); err != nil || string(got) != `"done"` {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+}
+
+// Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may take.
+func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true, TTL: 6 * time.Second})
+	w := defineWork("work", nil)
+	nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b", "c", "d")
+	c.AwaitSpread()
+	client := c.StartClient("caller", nil)
+	shards, err := client.Shards(within(t, soon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[1:] {
+		n.Kill()
+	}
+	var ids []events.TaskID
+	for i := 0; len(ids) < 16; i++ {
+		id := events.TaskID(fmt.Sprint("task-", i))
+		if shards[id.Shard(len(shards))].Owner == nodes[0].SessionID() {
+			ids = append(ids, id)
+		}
+	}
+	errs := make(chan error)
+	for _, id := range ids {
+		go func() {
+			_, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{ID: id})
+			errs <- err
+		}()
+	}
+	for range ids {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for range ids {
+		w.next(t).succeed("done")
+	}
 }

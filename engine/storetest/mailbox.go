@@ -66,11 +66,18 @@ var mailboxes = map[string]func(*world){
 				w.Errorf("sender %q: %v, want %v", sender, err, engine.ErrRefused)
 			}
 		}
-		for _, shard := range []int{-1, w.A.Cluster().Shards} {
+		for _, shard := range []int{-1, w.A.Cluster().Shards + 1} {
 			if err := w.A.Post(w.ctx, shard, "s", 0, []byte("x")); !errors.Is(err, engine.ErrRefused) {
 				w.Errorf("shard %d: %v, want %v", shard, err, engine.ErrRefused)
 			}
 		}
+	},
+	"Post/ToTheBoxAfterTheLastShardArrives": func(w *world) {
+		box := w.A.Cluster().Shards
+		w.post(box, "s1", 2, "question")
+		w.answer(pull(w, w.B.Letters(w.ctx, box))(), "answer")
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), box, 2, "answer")
+		w.wantNoLetters()
 	},
 	"Answer/RemovesTheLetterAndArrives": func(w *world) {
 		w.post(0, "s1", 3, "question")

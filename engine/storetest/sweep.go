@@ -58,7 +58,7 @@ var sweeps = map[string]func(*world){
 	},
 	"RemoveMail/RemovesLettersAndAnswersOfOneSender": func(w *world) {
 		for _, sender := range []string{"s", "s1"} {
-			for shard := range w.A.Cluster().Shards {
+			for shard := range w.A.Cluster().Shards + 1 {
 				w.post(shard, sender, 3, "letter")
 			}
 			w.exchange(0, sender, 0, "answer")
@@ -68,7 +68,7 @@ var sweeps = map[string]func(*world){
 		}
 		w.wantNoAnswer("s")
 		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "answer")
-		for shard := range w.A.Cluster().Shards {
+		for shard := range w.A.Cluster().Shards + 1 {
 			w.wantLetter(pull(w, w.B.Letters(w.ctx, shard))(), "s1", 3, "letter")
 		}
 	},

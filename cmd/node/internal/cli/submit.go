@@ -67,7 +67,7 @@ func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, arg
 	defer stop()
 	handle, err := client.SubmitRaw(asked, args[0], params, options)
 	if err != nil {
-		if errors.Is(err, engine.ErrUnknown) {
+		if errors.Is(err, engine.ErrUnknown) && handle.ID() != "" {
 			err = fmt.Errorf("%w; to be sure, submit again with --id %s", err, handle.ID())
 		}
 		return err

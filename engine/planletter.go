@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/internal/wire"
+)
+
+// firstPlanners is how many nodes are asked at first for a plan by way of the store. One of them may have died a moment ago.
+const firstPlanners = 3
+
+// errNotPlanned is why a plan is given up.
+var errNotPlanned = errors.New("no node that runs it answers")
+
+// planners returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any.
+func (v *Membership) planners(behavior string) []string {
+	run := maps.Collect(maps.All(v.Nodes))
+	maps.DeleteFunc(run, func(_ string, n NodeInfo) bool { return !slices.Contains(n.Behaviors, behavior) })
+	stay := maps.Clone(run)
+	maps.DeleteFunc(stay, func(_ string, n NodeInfo) bool { return n.Draining })
+	if len(stay) == 0 {
+		stay = run
+	}
+	ids := slices.Collect(maps.Keys(stay))
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	return ids
+}
+
+// postPlan asks the planners by letters to the box that every node reads, whether it owns shards or not: a few at first, then
+// all. The first answer counts. It is a sender of its own, so that questions do not wait for each other.
+func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []string) (answer, error) {
+	asker := randomID()
+	got := make(chan answer, 1)
+	listen, stop := context.WithCancel(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() { c.awaitPlan(listen, asker, got) })
+	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
+		err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, encodePlanLetter(ask, cmd))
+		if err == nil {
+			select {
+			case a := <-got:
+				listening.Wait() // it removes the answer; the letter went with it
+				stop()
+				return a, nil
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			case <-time.After(2 * readAgain): // a plan that hangs is answered sooner
+				continue
+			}
+		}
+		stop()
+		listening.Wait()
+		clean, done := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+		defer done()
+		if err := c.cfg.Store.RemoveMail(clean, asker); err != nil {
+			c.cfg.Log.WarnContext(ctx, "the mail of a plan is left to be swept", "err", err)
+		}
+		return answer{}, err
+	}
+}
+
+// awaitPlan takes the first answer that can be read.
+func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- answer) {
+	for l, err := range c.cfg.Store.Answers(ctx, asker) {
+		if ctx.Err() != nil {
+			return
+		}
+		var answers []answer
+		if err == nil {
+			answers, err = decodeAnswers(l.Answer)
+		}
+		if err != nil || len(answers) != 1 {
+			c.cfg.Log.WarnContext(ctx, "the answer to a plan cannot be read", "err", err)
+			continue
+		}
+		got <- answers[0]
+		return
+	}
+}
+
+// answerPlans plans what clients ask this node for by way of the store.
+func (m *member) answerPlans(ctx context.Context) error {
+	for l, err := range m.store.Letters(ctx, m.store.Cluster().Shards) {
+		if err != nil {
+			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
+			continue
+		}
+		planners, c, err := decodePlanLetter(l.Batch)
+		if err != nil {
+			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
+			continue
+		}
+		if !slices.Contains(planners, m.session.ID) || m.exec.behaviors[c.Behavior] == nil {
+			continue
+		}
+		m.spawn(func(ctx context.Context) {
+			a := m.planHere(ctx, c)
+			if err := m.store.Answer(ctx, l, encodeAnswers([]answer{a})); err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
+			}
+		})
+	}
+	return nil
+}
+
+func encodePlanLetter(planners []string, c *planCommand) []byte {
+	var w wire.Writer
+	w.Array(2)
+	w.Array(len(planners))
+	for _, id := range planners {
+		w.Text(id)
+	}
+	c.encode(&w)
+	return w.B
+}
+
+func decodePlanLetter(data []byte) (planners []string, c *planCommand, err error) {
+	r, err := scanned(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.ArrayOf(2)
+	planners = make([]string, r.Array())
+	for i := range planners {
+		planners[i] = r.Text()
+	}
+	c = new(planCommand)
+	c.decode(r)
+	return planners, c, r.Close()
+}
