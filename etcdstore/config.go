@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -31,16 +32,20 @@ type Config struct {
 	Shards int
 	// Existing refuses to create the cluster: Open then wraps ErrNoCluster. For who only looks.
 	Existing bool
-	// Endpoints are host:port or URLs of etcd members. Required without Client. https:// means TLS with the system's
-	// authorities; either all of them are reached by TLS, or none.
+	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all of
+	// them are reached by TLS, or none. Or unix:PATH alone, the socket of a member on this machine: the path is taken as it
+	// stands, nothing in it is escaped. Required without Dial and Client.
 	Endpoints []string
-	// TLS secures the connections, and http:// is an error then. Default: as the endpoints say.
+	// Dial makes every connection, instead of Endpoints: to a member on this machine that may come back elsewhere. An
+	// error is tried again.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints say.
 	TLS *tls.Config
 	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read
 	// and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd must do it by
 	// itself otherwise. Default none.
 	Username, Password string
-	// Client is used instead of Endpoints, TLS, Username and Password. The caller closes it, after the Store.
+	// Client is used instead of Endpoints, Dial, TLS, Username and Password. The caller closes it, after the Store.
 	Client *clientv3.Client
 	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
 	RequestTimeout time.Duration
@@ -77,8 +82,10 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("request time-out %s: want at least 100ms", c.RequestTimeout)
 	case c.Quota < 0:
 		return c, fmt.Errorf("etcd quota %d: want at least 0", c.Quota)
-	case (c.Client == nil) == (len(c.Endpoints) == 0):
-		return c, errors.New("etcd: want either endpoints or a client")
+	case count(c.Client != nil, c.Dial != nil, len(c.Endpoints) > 0) != 1:
+		return c, errors.New("etcd: want either endpoints, a dialer or a client")
+	case c.Dial != nil && c.TLS != nil:
+		return c, errors.New("etcd: want no TLS with a dialer")
 	case (c.Username == "") != (c.Password == ""):
 		return c, errors.New("etcd: want user and password, or neither")
 	}
@@ -91,7 +98,11 @@ func checkEndpoints(endpoints []string, withTLS bool) error {
 	secure := 0
 	for _, endpoint := range endpoints {
 		scheme, _, found := strings.Cut(endpoint, "://")
+		path, socket := socketPath(endpoint)
 		switch {
+		case socket && (path == "" || len(endpoints) > 1 || withTLS):
+			return fmt.Errorf("endpoint %q: want the path of a socket, no other endpoint and no TLS beside it", endpoint)
+		case socket:
 		case strings.Contains(endpoint, "@"):
 			return errors.New("etcd: an endpoint holds a user: want Username and Password instead")
 		case withTLS && found && scheme == "http":
@@ -104,6 +115,24 @@ func checkEndpoints(endpoints []string, withTLS bool) error {
 		return fmt.Errorf("endpoints %s: want TLS at all or none", strings.Join(endpoints, ", "))
 	}
 	return nil
+}
+
+// socketPath returns the path that an endpoint of the form unix:PATH or unix://PATH holds.
+func socketPath(endpoint string) (path string, socket bool) {
+	if path, socket = strings.CutPrefix(endpoint, "unix://"); socket {
+		return path, true
+	}
+	return strings.CutPrefix(endpoint, "unix:")
+}
+
+// count counts what is given.
+func count(given ...bool) (n int) {
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n
 }
 
 func validShards(n int) bool { return n >= 1 && n <= maxShards && n&(n-1) == 0 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,29 +26,70 @@ const tryPause = 50 * time.Millisecond
 // ErrDenied reports that etcd does not know the user, or does not let it use the cluster's keys.
 var ErrDenied = errors.New("etcd denies access")
 
+// anyEndpoint is what a client that dials by itself takes its server for. Whatever a path holds, it never meets the parser
+// of the client's targets.
+const anyEndpoint = "http://localhost"
+
+// NewClient returns a client that reaches etcd as a Store of that configuration does, for who needs what a Store does not
+// do. The caller closes it. It does not wait for a connection unless it logs in.
+func NewClient(ctx context.Context, cfg Config) (*clientv3.Client, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Client != nil {
+		return nil, errors.New("etcd: want endpoints or a dialer")
+	}
+	var opening tries
+	opening.end()
+	client, err := connect(ctx, cfg, &opening)
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", opening.explain(err, cfg))
+	}
+	return client, nil
+}
+
+// dialer returns the endpoints to tell the client, and what dials instead of it, or nil.
+func dialer(cfg Config) (endpoints []string, dial func(context.Context, string) (net.Conn, error)) {
+	if cfg.Dial != nil {
+		return []string{anyEndpoint}, func(ctx context.Context, _ string) (net.Conn, error) { return cfg.Dial(ctx) }
+	}
+	if path, socket := socketPath(cfg.Endpoints[0]); socket {
+		return []string{anyEndpoint}, func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	return cfg.Endpoints, nil
+}
+
 // connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out. With
 // a user it logs in, which ctx bounds.
 func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, error) {
 	living, end := context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, end)
+	options := []grpc.DialOption{
+		// gRPC's own schedule waits up to 2 minutes before it tries a member that was away.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+		grpc.WithChainUnaryInterceptor(tries.intercept),
+	}
+	endpoints, dial := dialer(cfg)
+	if dial != nil {
+		options = append(options, grpc.WithContextDialer(dial))
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Context:              living,
-		Endpoints:            cfg.Endpoints,
+		Endpoints:            endpoints,
 		TLS:                  cfg.TLS,
 		Username:             cfg.Username,
 		Password:             cfg.Password,
 		DialTimeout:          5 * time.Second,
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
-		// gRPC's own schedule waits up to 2 minutes before it tries a member that was away.
-		DialOptions: []grpc.DialOption{
-			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-				MinConnectTimeout: 5 * time.Second,
-			}),
-			grpc.WithChainUnaryInterceptor(tries.intercept),
-		},
-		Logger: zap.NewNop(),
+		DialOptions:          options,
+		Logger:               zap.NewNop(),
 	})
 	if !stop() {
 		if err == nil {

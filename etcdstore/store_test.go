@@ -1,7 +1,10 @@
 package etcdstore_test
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,14 +62,17 @@ func TestOpen_RefusesAConfigurationOutOfRange(t *testing.T) {
 	t.Parallel()
 	endpoints := []string{"127.0.0.1:1"}
 	for want, cfg := range map[string]etcdstore.Config{
-		"cluster name":       {Endpoints: endpoints, Cluster: "Upper"},
-		"of [a-z0-9-]":       {Endpoints: endpoints, Cluster: strings.Repeat("x", 65)},
-		"12 shards":          {Endpoints: endpoints, Shards: 12},
-		"512 shards":         {Endpoints: endpoints, Shards: 512},
-		"-1 shards":          {Endpoints: endpoints, Shards: -1},
-		"request time-out":   {Endpoints: endpoints, RequestTimeout: 1},
-		"endpoints or a cli": {},
-		"quota -1":           {Endpoints: endpoints, Quota: -1},
+		"cluster name":      {Endpoints: endpoints, Cluster: "Upper"},
+		"of [a-z0-9-]":      {Endpoints: endpoints, Cluster: strings.Repeat("x", 65)},
+		"12 shards":         {Endpoints: endpoints, Shards: 12},
+		"512 shards":        {Endpoints: endpoints, Shards: 512},
+		"-1 shards":         {Endpoints: endpoints, Shards: -1},
+		"request time-out":  {Endpoints: endpoints, RequestTimeout: 1},
+		"either endpoints":  {},
+		"no other endpoint": {Endpoints: []string{"unix:a", "unix:b"}},
+		"path of a socket":  {Endpoints: []string{"unix://"}},
+		"no TLS with":       {Dial: func(context.Context) (net.Conn, error) { return nil, nil }, TLS: new(tls.Config)},
+		"quota -1":          {Endpoints: endpoints, Quota: -1},
 	} {
 		_, err := etcdstore.Open(t.Context(), cfg)
 		wantError(t, err, want)

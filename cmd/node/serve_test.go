@@ -3,33 +3,68 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-func TestServe_WithoutACommandListensOnLoopbackAndSaysWhere(t *testing.T) {
+func TestServe_WithoutACommandListensForThisUserAloneAndSaysWhere(t *testing.T) {
 	t.Parallel()
-	n := serve(t, t.TempDir())
-	var endpoints int
-	for _, line := range n.printed {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		if name != "etcd" && name != "nats" {
-			continue
-		}
-		u, err := url.Parse(text)
-		if err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "" || u.User != nil {
-			t.Errorf("%s listens on %q, %v", name, text, err)
-		}
-		endpoints++
+	dir, err := os.MkdirTemp("", "") // a short path
+	if err != nil {
+		t.Fatal(err)
 	}
-	if endpoints != 2 {
-		t.Errorf("printed %q", n.printed)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	n := serve(t, dir)
+	at := addresses(n)
+	if at["etcd"] != "unix:"+filepath.Join(dir, "taskledger-data", "socket", "etcd") {
+		t.Errorf("etcd listens on %q", at["etcd"])
+	}
+	if u, err := url.Parse(at["nats"]); err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "" || u.User != nil {
+		t.Errorf("NATS listens on %q, %v", at["nats"], err)
+	}
+}
+
+// addresses are where a node says that its servers listen.
+func addresses(n *node) map[string]string {
+	at := map[string]string{}
+	for _, line := range n.printed {
+		if name, text, _ := strings.Cut(strings.TrimSpace(line), "  "); name == "etcd" || name == "nats" {
+			at[name] = text
+		}
+	}
+	return at
+}
+
+func TestServe_PortOfEtcdIsSaidToBeOpenAndNotTogetherWithExec(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	dir := t.TempDir()
+	r := run(t, dir, "serve", "--etcd-port", port, "--exec-allow", "id")
+	if r.code != 2 || !strings.Contains(r.err, "--etcd-port") || !strings.Contains(r.err, "--exec-allow") || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("with programs to run: %+v", r)
+	}
+	n := serve(t, dir, "--etcd-port", port)
+	open := "http://127.0.0.1:" + port
+	if got := addresses(n)["etcd"]; !strings.HasSuffix(got, " "+open) {
+		t.Errorf("etcd listens on %q", got)
+	}
+	must(t, t.TempDir(), "submit", "noop", "--wait", "--etcd", open)
+	n.stop(t)
+	if log := n.stderr.String(); !strings.Contains(log, "every user of this machine") {
+		t.Errorf("the log does not say that etcd is open: %s", log)
 	}
 }
 
@@ -107,7 +142,7 @@ func TestServe_JoinsByAddresses(t *testing.T) {
 	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "y", "--etcd", at.Etcd[0]); got != "y" {
 		t.Errorf("without NATS printed %q", got)
 	}
-	if got := strings.Join(b.printed, "\n"); strings.Contains(got, "data") {
+	if got := strings.Join(b.printed, "\n"); strings.Contains(got, "  data") {
 		t.Errorf("names data that it does not keep: %s", got)
 	}
 }

@@ -31,9 +31,9 @@ const (
 
 const loopback = "127.0.0.1"
 
-// startEtcd returns when the member serves.
-func startEtcd(ctx context.Context, dir string, port int, log *zap.Logger, serves func(*grpc.Server)) (*embed.Etcd, error) {
-	cfg := etcdConfig(dir, port, log)
+// startEtcd returns when the member serves, on the socket and, unless it is 0, the port.
+func startEtcd(ctx context.Context, dir, socket string, port int, log *zap.Logger, serves func(*grpc.Server)) (*embed.Etcd, error) {
+	cfg := etcdConfig(dir, socket, port, log)
 	cfg.ServiceRegister = serves
 	e, err := embedEtcd(cfg)
 	if err != nil {
@@ -64,16 +64,18 @@ func embedEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
 }
 
 // etcdConfig describes a cluster of one. It has no listener for peers; the address advertised to them stands in the
-// data for ever and is never dialled, so a restart may choose other ports.
-func etcdConfig(dir string, port int, log *zap.Logger) *embed.Config {
+// data for ever and is never dialled.
+func etcdConfig(dir, socket string, port int, log *zap.Logger) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Name = "embedded"
 	cfg.Dir = dir
 	cfg.ListenPeerUrls = nil
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	client := url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(port))}
-	cfg.ListenClientUrls = []url.URL{client}
-	cfg.AdvertiseClientUrls = []url.URL{client}
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	if port != 0 {
+		cfg.ListenClientUrls = append(cfg.ListenClientUrls, url.URL{Scheme: "http", Host: net.JoinHostPort(loopback, strconv.Itoa(port))})
+	}
+	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
 	cfg.QuotaBackendBytes = quotaBytes
 	cfg.SnapshotCount = snapshotCount
 	cfg.SnapshotCatchUpEntries = catchUpEntries

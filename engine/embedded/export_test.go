@@ -1,6 +1,21 @@
 package embedded
 
-import "github.com/nats-io/nats-server/v2/server"
+import (
+	"net"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
 
 // JetStreamConfig is how the NATS inside keeps streams.
 func (s *Servers) JetStreamConfig() *server.JetStreamConfig { return s.nats.JetStreamConfig() }
+
+// EtcdListeners are the addresses where the etcd inside accepts connections, those of peers included.
+func (s *Servers) EtcdListeners() (all []net.Addr) {
+	for _, l := range s.etcd.Clients {
+		all = append(all, l.Addr())
+	}
+	for _, p := range s.etcd.Peers {
+		all = append(all, p.Addr())
+	}
+	return all
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,25 +19,29 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"taskledger/etcdstore"
 )
 
 // ServersConfig says where the servers of one process keep their data and listen. The zero value works.
 type ServersConfig struct {
 	Dir      string       // data; default: a temporary directory that Close removes
 	NoNATS   bool         // etcd only
-	EtcdPort int          // on 127.0.0.1; default: a free one, another at each start
+	EtcdPort int          // opens etcd on 127.0.0.1, too, to every user of this machine; default: none
 	NATSPort int          // on 127.0.0.1; default: a free one, another at each start
 	Log      *slog.Logger // gets what the servers call errors; default: discard
 }
 
-// Servers is one etcd member and one NATS server with JetStream inside this process. They listen on 127.0.0.1 alone. What
-// either acknowledges is on disk. NATS asks for a token, which lies in the directory, readable by the user alone; etcd asks
-// for nothing: every user of this machine can read and write it. Its methods may be called concurrently.
+// Servers is one etcd member and one NATS server with JetStream inside this process, for the user who runs it. What either
+// acknowledges is on disk. etcd listens on a Unix socket in a directory that no other user may enter; it asks for nothing, so
+// that with EtcdPort every user of this machine can read and write it. NATS listens on 127.0.0.1 alone and asks for a token,
+// which lies in the directory, readable by the user alone. Its methods may be called concurrently.
 type Servers struct {
 	dir       string
 	temporary bool
+	socket    string // etcd's, in a directory of its own
+	etcdURL   string // "" = not on TCP
 	lock      *fileutil.LockedFile
 	etcd      *embed.Etcd
 	closing   atomic.Bool
@@ -69,7 +75,14 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if err := s.occupy(ctx); err != nil {
 		return err
 	}
-	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), cfg.EtcdPort, zapInto(cfg.Log, &s.closing), s.grpc.Store); err != nil {
+	if s.socket, err = makeSocketDir(s.dir); err != nil {
+		return err
+	}
+	if cfg.EtcdPort != 0 {
+		s.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.EtcdPort))
+		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it", "url", s.etcdURL)
+	}
+	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, zapInto(cfg.Log, &s.closing), s.grpc.Store); err != nil {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)
@@ -129,8 +142,11 @@ func lock(ctx context.Context, path string) (*fileutil.LockedFile, error) {
 // Dir is where the data lies.
 func (s *Servers) Dir() string { return s.dir }
 
-// EtcdEndpoint is what an etcd client of another process connects to.
-func (s *Servers) EtcdEndpoint() string { return "http://" + s.etcd.Clients[0].Addr().String() }
+// EtcdEndpoint is where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
+func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
+
+// EtcdURL is where every user of this machine reaches etcd; "" without EtcdPort.
+func (s *Servers) EtcdURL() string { return s.etcdURL }
 
 // EtcdClient reaches etcd within the process. Close closes it. Its Maintenance cannot defragment: that takes a client of
 // the endpoint.
@@ -138,12 +154,11 @@ func (s *Servers) EtcdClient() *clientv3.Client { return s.client }
 
 // defragment gives unused bytes of etcd's file back. It dials for it: the client within the process cannot.
 func (s *Servers) defragment(ctx context.Context) error {
-	endpoint := s.EtcdEndpoint()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()}) // errors are returned
+	client, err := etcdstore.NewClient(ctx, etcdstore.Config{Endpoints: []string{s.EtcdEndpoint()}})
 	if err != nil {
 		return err
 	}
-	_, err = client.Defragment(ctx, endpoint)
+	_, err = client.Defragment(ctx, client.Endpoints()[0])
 	return errors.Join(err, client.Close())
 }
 
@@ -185,6 +200,9 @@ func (s *Servers) stop() error {
 	}
 	if s.lock != nil {
 		errs = append(errs, withdraw(s.dir))
+		if s.socket != "" {
+			errs = append(errs, os.RemoveAll(filepath.Dir(s.socket)))
+		}
 		if s.temporary {
 			errs = append(errs, os.RemoveAll(s.dir))
 		}

@@ -1,10 +1,12 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
 )
 
 // startOnly names the directory on which this process, started again by a test, starts servers, and that is all.
@@ -72,7 +75,7 @@ func get(t *testing.T, c *clientv3.Client, key string) string {
 // dial connects to etcd as another process would.
 func dial(t *testing.T, endpoint string) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	c, err := etcdstore.NewClient(t.Context(), etcdstore.Config{Endpoints: []string{endpoint}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +134,13 @@ func TestServers_DirIsForOneAtATime(t *testing.T) {
 	put(t, s.EtcdClient(), "k", "v")
 }
 
-func TestServers_ListenOnLoopbackAlone(t *testing.T) {
+func TestServers_ListenWhereNoOtherMachineComes(t *testing.T) {
 	s := start(t, embedded.ServersConfig{})
-	for _, raw := range []string{s.EtcdEndpoint(), s.NATSURL()} {
-		u, err := url.Parse(raw)
-		if err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "0" || u.Port() == "" {
-			t.Errorf("listens on %s, %v", raw, err)
-		}
+	if u, err := url.Parse(s.NATSURL()); err != nil || u.Hostname() != "127.0.0.1" || u.Port() == "0" || u.Port() == "" {
+		t.Errorf("NATS listens on %s, %v", s.NATSURL(), err)
+	}
+	if listening := s.EtcdListeners(); len(listening) != 1 || listening[0].Network() != "unix" || s.EtcdURL() != "" {
+		t.Errorf("etcd listens on %v, and says %q", listening, s.EtcdURL())
 	}
 }
 
@@ -222,17 +225,31 @@ func TestServers_WithoutNATS(t *testing.T) {
 }
 
 func TestServers_FixedPortsAreKept(t *testing.T) {
-	probe := start(t, embedded.ServersConfig{})
-	etcdPort, natsPort := portOf(t, probe.EtcdEndpoint()), portOf(t, probe.NATSURL())
+	probe := start(t, embedded.ServersConfig{EtcdPort: freePort(t)})
+	etcdPort, natsPort := portOf(t, probe.EtcdURL()), portOf(t, probe.NATSURL())
 	probe.Close()
-	s := start(t, embedded.ServersConfig{EtcdPort: etcdPort, NATSPort: natsPort})
-	if portOf(t, s.EtcdEndpoint()) != etcdPort || portOf(t, s.NATSURL()) != natsPort {
-		t.Errorf("listens on %s and %s, want ports %d and %d", s.EtcdEndpoint(), s.NATSURL(), etcdPort, natsPort)
+	var log bytes.Buffer
+	s := start(t, embedded.ServersConfig{EtcdPort: etcdPort, NATSPort: natsPort, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if portOf(t, s.EtcdURL()) != etcdPort || portOf(t, s.NATSURL()) != natsPort {
+		t.Errorf("listens on %s and %s, want ports %d and %d", s.EtcdURL(), s.NATSURL(), etcdPort, natsPort)
 	}
-	members, err := s.EtcdClient().MemberList(t.Context())
-	if err != nil || members.Members[0].ClientURLs[0] != s.EtcdEndpoint() {
-		t.Errorf("etcd tells clients %v, %v", members, err)
+	put(t, dial(t, s.EtcdURL()), "k", "v")
+	if got := get(t, dial(t, s.EtcdEndpoint()), "k"); got != "v" {
+		t.Errorf("read %q by way of the socket", got)
 	}
+	if !strings.Contains(log.String(), "every user of this machine") {
+		t.Errorf("nothing says that etcd is open: %s", log.String())
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 func portOf(t *testing.T, raw string) int {

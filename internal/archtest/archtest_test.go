@@ -29,7 +29,7 @@ natsbus              | engine events internal/wire github.com/nats-io/nats.go gi
 engine/embedded      | behaviors engine events projection etcdstore natsbus golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 cmd/node/...         | cmd/node/... behaviors engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/... behaviors engine engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client go.uber.org/zap | measures against the raw client, on processors of its own
+cmd/node/internal/bench | cmd/node/... behaviors engine engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
@@ -46,7 +45,7 @@ func startServers(ctx context.Context, self []string) (s *servers, err error) {
 	if s.child, err = startChild(self); err != nil {
 		return nil, errors.Join(fmt.Errorf("start etcd in a process of its own: %w", err), s.embedded.Close())
 	}
-	s.raw, err = clientv3.New(clientv3.Config{Endpoints: []string{s.child.Etcd}, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
+	s.raw, err = etcdstore.NewClient(ctx, etcdstore.Config{Endpoints: []string{s.child.Etcd}})
 	if err != nil {
 		return nil, errors.Join(err, s.child.close(), s.embedded.Close())
 	}
@@ -74,7 +73,7 @@ func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 func (s *servers) applied(ctx context.Context) (uint64, error) {
 	endpoint := "" // a client in the process has none
 	if s.child != nil {
-		endpoint = s.child.Etcd
+		endpoint = s.raw.Endpoints()[0]
 	}
 	status, err := s.raw.Status(ctx, endpoint)
 	if err != nil {

@@ -94,7 +94,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
 
-Without a command it serves: a node with etcd and NATS inside, on loopback, its data in ./taskledger-data. Other commands,
+Without a command it serves: a node with etcd and NATS inside, for you alone, its data in ./taskledger-data. Other commands,
 from another terminal, ask that node, or the cluster that --etcd and --nats name.
 
 Every flag of serve, and those that say where the cluster is, can also be given as a variable (TASKLEDGER_DATA for --data,

@@ -70,7 +70,8 @@ etcd; with --nats`)
 	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths (default: none)")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
-	f.IntVar(&o.etcdPort, "etcd-port", 0, "loopback port of the etcd inside (default: a free one)")
+	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
+not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: a free one)")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -90,7 +91,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve runs a node until it gets an interrupt or SIGTERM; it then drains: running attempts get --grace, its shards go to
 others. A second signal ends it at once, and nothing that was acknowledged is lost.
 
-By itself the node brings etcd and NATS along, on loopback alone, with its data in --data. --join adds a node to one that
+By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
 runs on this machine; --etcd and --nats join servers anywhere. Every node runs the behaviors noop, sleep and http, checksum
 below --checksum-root, and exec for the programs that --exec-allow names.`,
 		Args: cobra.NoArgs,
@@ -111,6 +112,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	if n := a.serve.archiving.Replicas; n < 1 || n > natsbus.MaxReplicas {
 		return &usageError{fmt.Sprintf("--archive-replicas: %d, want 1 to %d", n, natsbus.MaxReplicas)}
+	}
+	if a.serve.etcdPort != 0 && len(a.serve.execAllow) > 0 {
+		return &usageError{"--etcd-port opens etcd to every user of this machine, and with --exec-allow they would run programs: want one of the two"}
 	}
 	log, err := a.serve.logger(a)
 	if err != nil {

@@ -83,6 +83,9 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 		return nil, err
 	}
 	link := &Link{Store: store, Bus: bus, Etcd: []string{servers.EtcdEndpoint()}, NATS: Bare([]string{servers.NATSURL()})}
+	if open := servers.EtcdURL(); open != "" {
+		link.Etcd = append(link.Etcd, open)
+	}
 	if bus == nil {
 		return link, nil
 	}
@@ -116,11 +119,7 @@ func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 }
 
 func probe(ctx context.Context, endpoint string) error {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return err
-	}
-	conn, err := (&net.Dialer{Timeout: probeWithin}).DialContext(ctx, "tcp", u.Host)
+	conn, err := (&net.Dialer{Timeout: probeWithin}).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, "unix:"))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,9 @@ import (
 func (a Addresses) warnPlain(ctx context.Context) {
 	warn := func(server string, addresses []string, secure TLS) {
 		for _, address := range addresses {
+			if strings.HasPrefix(address, "unix:") {
+				continue
+			}
 			scheme, host := split(address)
 			if secure == (TLS{}) && plain(scheme) && !loopback(host) {
 				a.Log.WarnContext(ctx, "connection to another machine without TLS", "server", server, "host", host)
