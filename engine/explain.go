@@ -92,7 +92,7 @@ func (o *owner) why(t *projection.Task) (why string, since events.Millis, text s
 		return WhySuspended, 0, "an operator suspended the task"
 	case o.m.paused(behavior):
 		return WhyPaused, 0, "an operator paused behavior " + behavior
-	case t.Due > o.m.now():
+	case t.Due > o.now():
 		return WhyScheduled, 0, "it is due at " + t.Due.Time().Format(time.RFC3339)
 	}
 	for _, n := range o.m.view.Load().Nodes {

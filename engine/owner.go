@@ -27,7 +27,7 @@ type owner struct {
 
 	// Owned by the goroutine.
 	state      *projection.Shard
-	ripened    events.Millis // the latest time at which tasks became ready
+	clock      shardClock
 	head       Head
 	entry      events.Builder
 	spare      mail
@@ -102,7 +102,7 @@ type nodeAttempt struct {
 
 func newOwner(m *member, o Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
-		inbox: newInbox(), searches: newSearches(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
 	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
 	own.publishView()
@@ -152,7 +152,7 @@ var errHandedOver = errors.New("shard was handed over")
 // mayStartAgain is how often an owner whose session may be over looks whether it was renewed.
 const mayStartAgain = 50 * time.Millisecond
 
-// untilDue is how long the owner may sleep. The wall clock is looked at again every second, lest a jump go unnoticed.
+// untilDue is how long the owner may sleep.
 func (o *owner) untilDue() (time.Duration, bool) {
 	if o.held && len(*o.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
@@ -165,16 +165,19 @@ func (o *owner) untilDue() (time.Duration, bool) {
 	if !o.m.mayStart() { // what is due stays due
 		least = mayStartAgain
 	}
-	wait := time.Duration(due-o.m.now()) * time.Millisecond
-	return min(max(wait, least), time.Second), true
+	return max(o.clock.until(due, o.m.now(), time.Since(clockBase)), least), true
 }
+
+// now is the time of the shard.
+func (o *owner) now() events.Millis { return o.clock.now(o.m.now(), time.Since(clockBase)) }
 
 // takeTurn decides what has gathered, commits it and performs the effects.
 func (o *owner) takeTurn(ctx context.Context) error {
-	o.deciding.Store(int64(time.Since(clockBase)) | 1)
+	began := time.Since(clockBase)
+	o.deciding.Store(int64(began) | 1)
 	defer o.deciding.Store(0)
 	in := o.inbox.take(&o.spare)
-	now := max(o.m.now(), o.state.Time, o.ripened) // what was ready stays ready when the clock is set back
+	now := o.clock.now(o.m.now(), began)
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
@@ -195,7 +198,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	if o.held = !o.m.mayStart(); !o.held {
 		if o.state.Ripen(now) {
-			o.ripened = now
+			o.clock.hold(now, began) // what was ready stays ready when the wall clock is set back
 		}
 		o.assign(d)
 	}
@@ -208,6 +211,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 			o.abandon()
 			return err
 		}
+		o.clock.hold(now, began)
 	}
 	o.perform()
 	o.spare = in

@@ -271,9 +271,12 @@ var times = []Bug{
 		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
 	{"entry time that runs back", "engine/owner.go", []Edit{
-		{"	now := max(o.m.now(), o.state.Time, o.ripened)", "	now := o.m.now()"},
+		{"	now := o.clock.now(o.m.now(), began)", "	now := o.m.now()"},
 	}, engine, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/owner.go", []Edit{
-		{"	now := max(o.m.now(), o.state.Time, o.ripened)", "	now := max(o.m.now(), o.state.Time)"},
+		{"			o.clock.hold(now, began) // what was", "			// what was"},
 	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
+	{"time of a shard that stands still after a jump", "engine/shardclock.go", []Edit{
+		{"c.held.Add((mono - c.since) / 2)", "c.held"},
+	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 }

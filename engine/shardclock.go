@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"time"
+
+	"taskledger/events"
+)
+
+// shardClock is the time of a shard at its owner: the wall clock, or, while that is behind what was already decided, the
+// time of that decision and what has passed since on the monotonic clock, at half speed. So entry time never falls, the wall
+// clock catches up with a shard that is ahead of it, and what waits for a while comes all the same.
+//
+// A new owner counts from when it has folded the journal: a change of owners may lengthen a wait and never shortens it.
+type shardClock struct {
+	held  events.Millis // the latest time by which something was decided
+	since time.Duration // when that was, on the monotonic clock
+}
+
+// ahead is how far time has come without the wall clock.
+func (c *shardClock) ahead(mono time.Duration) events.Millis { return c.held.Add((mono - c.since) / 2) }
+
+func (c *shardClock) now(wall events.Millis, mono time.Duration) events.Millis {
+	return max(wall, c.ahead(mono))
+}
+
+// hold keeps time from falling behind now, by which something was decided at mono.
+func (c *shardClock) hold(now events.Millis, mono time.Duration) {
+	if now > c.ahead(mono) { // else it goes on as it does: it would lose a fraction whenever it began anew
+		c.held, c.since = now, mono
+	}
+}
+
+// until is how long the owner may sleep before the time is due: a second at most, since the wall clock may jump.
+func (c *shardClock) until(due, wall events.Millis, mono time.Duration) time.Duration {
+	left := min(due-wall, 2*(due-c.held)-events.Millis((mono-c.since).Milliseconds()), 1000)
+	return time.Duration(max(left, 0)) * time.Millisecond
+}

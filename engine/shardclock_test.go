@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"taskledger/events"
+)
+
+// However the wall clock jumps, the time of a shard never falls, goes at half speed at least, and no faster than that while
+// it is ahead; and who sleeps until something is due wakes when it is.
+func TestShardClock_NeverFallsNorStandsStill(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		mono := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "since the base"))
+		wall := events.Millis(rapid.Int64Range(1, 1e12).Draw(t, "wall"))
+		folded := wall + events.Millis(rapid.Int64Range(-1e7, 1e7).Draw(t, "folded less wall"))
+		c := shardClock{folded, mono}
+		decided, at := folded, mono
+		for range rapid.IntRange(1, 20).Draw(t, "turns") {
+			passes := time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "passes"))
+			mono += passes
+			wall += events.Millis(passes.Milliseconds())
+			if rapid.IntRange(0, 3).Draw(t, "jumps") == 0 {
+				wall += events.Millis(rapid.Int64Range(-1e7, 1e7).Draw(t, "by"))
+			}
+			now := c.now(wall, mono)
+			if least := decided.Add((mono - at) / 2); now < least-1 || now < decided {
+				t.Fatalf("it is %d, %s after it was %d", now, mono-at, decided)
+			} else if now > max(wall, least+1) {
+				t.Fatalf("it is %d, by the wall clock %d, %s after it was %d", now, wall, mono-at, decided)
+			}
+			due := now + events.Millis(rapid.Int64Range(1, 1e5).Draw(t, "due in"))
+			sleep := c.until(due, wall, mono)
+			if sleep > time.Second || sleep <= 0 {
+				t.Fatalf("sleeps %s", sleep)
+			}
+			woken := func(d time.Duration) events.Millis {
+				return c.now(wall+events.Millis(d.Milliseconds()), mono+d)
+			}
+			if sleep < time.Second && (woken(sleep) < due || woken(sleep-2*time.Millisecond) >= due) {
+				t.Fatalf("due at %d: sleeps %s from %d, to %d", due, sleep, now, woken(sleep))
+			}
+			if rapid.Bool().Draw(t, "decides") {
+				c.hold(now, mono)
+				decided, at = now, mono
+			}
+		}
+	})
+}
+
+// An entry was written by a clock an hour ahead. Under the right clock the next retry waits for twice its back-off at most,
+// be it under the same owner or the next one, and entries never go back in time.
+func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {
+	for name, change := range map[string]func(*bench){"same owner": func(*bench) {}, "next owner": (*bench).takeOver} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, -1)
+				b.time = benchStart.Add(time.Hour)
+				b.submit(Policy{MaxAttempts: 5, Backoff: events.Backoff{Base: time.Second, Max: time.Second}})
+				b.time = benchStart
+				change(b)
+				_, first := b.assign()
+				change(b)
+				failure := report(first, failed)
+				failure.ByPolicy, failure.Random = true, math.MaxUint32 // the longest that the back-off may draw
+				b.accept(laneWork, failure)
+				failedAt := b.own.state.Time
+				change(b)
+				offer := b.offer()
+				b.deliver(offer)
+				b.turn()
+				began := time.Now()
+				for turns := 0; b.task().Node == ""; turns++ {
+					if turns > 10 || time.Since(began) > 2*time.Second+5*time.Millisecond {
+						t.Fatalf("attempt 2 has not started after %s: it is due at %d, the shard's time is %d", time.Since(began), b.task().Due, b.own.now())
+					}
+					wait, ok := b.own.untilDue()
+					if !ok {
+						t.Fatal("the owner waits for nothing")
+					}
+					time.Sleep(wait)
+					b.time = b.time.Add(wait)
+					b.turn()
+				}
+				if waited := b.own.state.Time - failedAt; waited < 999 {
+					t.Errorf("attempt 2 has started %d ms after the failure, by the times of the entries", waited)
+				}
+			})
+		})
+	}
+}
