@@ -384,7 +384,7 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	return all, nil
 }
 
-// Shards returns what every shard tells of itself; of one that does not answer, Problem says so.
+// Shards returns what every shard tells of itself; of one that has not answered when ctx ends, Problem says so.
 func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) { return c.shards(ctx, false) }
 
 func (c *Client) shards(ctx context.Context, digest bool) ([]ShardInfo, error) {
@@ -396,7 +396,10 @@ func (c *Client) shards(ctx context.Context, digest bool) ([]ShardInfo, error) {
 			if err == nil {
 				all[shard], err = decodeInfo(a.data)
 			}
-			if all[shard].Shard = shard; err != nil {
+			switch all[shard].Shard = shard; {
+			case err != nil && ctx.Err() != nil:
+				all[shard].Problem = "nobody answers"
+			case err != nil:
 				all[shard].Problem = err.Error()
 			}
 			return nil

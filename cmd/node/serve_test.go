@@ -246,3 +246,33 @@ func TestClient_UnreachableEtcdIsUnavailable(t *testing.T) {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }
+
+// What an operator types in the moment when a node has died, with the time-outs and the --ttl that nobody has set.
+func TestCommands_TellWhatTheyKnowWhileADeadNodesShardsAreTaken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir, "--name", "a")
+	must(t, dir, "submit", "noop", "--id", "here", "--wait")
+	b := serve(t, dir, "--join", "taskledger-data", "--name", "b")
+	eventually(t, "half of the shards have moved", func() bool {
+		return strings.Count(must(t, dir, "shards", "-o", "json"), `"node_name":"b"`) == 8
+	})
+	b.signal(syscall.SIGKILL)
+	b.wait(t)
+	silent := 0
+	for _, s := range objects(t, must(t, dir, "shards", "--timeout", "4s", "-o", "json")) {
+		switch problem, _ := s["problem"].(string); {
+		case s["node_name"] == "a" && problem == "":
+		case s["node_name"] == nil && problem == "nobody answers":
+			silent++
+		default:
+			t.Errorf("shard %v: %v", s["shard"], s)
+		}
+	}
+	if silent != 8 {
+		t.Errorf("%d shards have nobody who answers, want 8", silent)
+	}
+	if listed := objects(t, must(t, dir, "list", "-o", "json")); len(listed) != 1 || listed[0]["id"] != "here" {
+		t.Errorf("listed %v", listed)
+	}
+}

@@ -21,8 +21,9 @@ import (
 
 const (
 	defaultDir = "./taskledger-data"
-	// answerWithin is how long the cluster may take to answer when --timeout does not say.
-	answerWithin = 10 * time.Second
+	// answerWithin is how long the cluster may take to answer when --timeout does not say: longer than it takes, with the
+	// usual --ttl, until another node serves the shards of one that has died.
+	answerWithin = 30 * time.Second
 )
 
 // access says where the cluster is and how to get in.
@@ -58,7 +59,8 @@ func (c *access) flags() *pflag.FlagSet {
 	f.StringVar(&at.NATSCreds, "nats-creds", "", "credentials `file` of NATS")
 	f.StringVar(&at.NATSUser, "nats-user", "", "user of NATS; the password is TASKLEDGER_NATS_PASSWORD")
 	f.StringVar(&c.natsPasswordFile, "nats-password-file", "", "`file` that holds the password instead")
-	f.DurationVar(&c.timeout, "timeout", 0, "longest time for the whole command (default 10s, and none where it waits for an outcome)")
+	f.DurationVar(&c.timeout, "timeout", 0, `longest time for the whole command (default 30s, and none where it waits for an outcome); shards of
+a node that has died are served again after its --ttl and a second`)
 	c.set = f
 	return f
 }
@@ -122,14 +124,14 @@ func secret(variable, file string) (string, error) {
 func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c Client, args []string) error) *cobra.Command {
 	c.Flags().AddFlagSet(a.access.flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		limit := a.access.timeout
+		limit, over := a.access.timeout, errNoOutcome
 		if !waits() {
-			limit = cmp.Or(limit, answerWithin)
+			limit, over = cmp.Or(limit, answerWithin), errTimeout
 		}
 		ctx := cmd.Context()
 		if limit > 0 {
 			var stop context.CancelFunc
-			ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeout)
+			ctx, stop = context.WithTimeoutCause(ctx, limit, over)
 			defer stop()
 		}
 		return a.withClient(ctx, func(c Client) error { return run(ctx, c, args) })
@@ -141,7 +143,10 @@ func never() bool  { return false }
 func always() bool { return true }
 
 // errTimeout is the cause of an end by --timeout.
-var errTimeout = fmt.Errorf("%w: no answer within --timeout", engine.ErrUnavailable)
+var errTimeout = errors.New("no answer within --timeout")
+
+// errNoOutcome is the same where an outcome is waited for, which may simply take longer.
+var errNoOutcome = errors.New("no outcome within --timeout")
 
 // withClient runs fn with a client that leaves nothing behind.
 func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {

@@ -35,7 +35,7 @@ func codeOf(err error) int {
 		errors.Is(err, etcdstore.ErrDenied):
 		return exitRefused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded):
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTimeout) || errors.Is(err, errNoOutcome):
 		return exitUnavailable
 	}
 	return exitFailed

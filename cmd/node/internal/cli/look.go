@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,7 +78,9 @@ func (a *app) explainCommand() *cobra.Command {
 }
 
 func (a *app) nodesCommand() *cobra.Command {
-	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: cobra.NoArgs,
+		Long: `Nodes lists every node that has joined and not left. One that has died is listed until its session's time to live
+(serve --ttl) is over.`}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
 		nodes, err := client.Nodes(ctx)
 		if err != nil {
@@ -100,21 +103,25 @@ func (a *app) shardsCommand() *cobra.Command {
 		Short: "Show who owns the shards, what they hold, and what does not work",
 		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in etcd, of the entry that the newest
 snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. PROBLEM tells why
-a shard is not served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.`,
+a shard is not served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.
+A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
+the session's time to live (serve --ttl) and a second.`,
 		Args: cobra.NoArgs,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
-		shards, err := client.Shards(ctx)
-		if err != nil {
-			return err
-		}
+		names := map[string]string{}
 		nodes, err := client.Nodes(ctx)
 		if err != nil {
-			return err
+			fmt.Fprintf(a.Err, "the names of nodes are not known: %v\n", err)
 		}
-		names := map[string]string{}
 		for _, n := range nodes {
 			names[n.ID] = n.Name
+		}
+		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))
+		defer cancel()
+		shards, err := client.Shards(ask)
+		if err != nil {
+			return err
 		}
 		p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
 		for _, s := range shards {
@@ -127,6 +134,15 @@ a shard is not served, or what works no more in one that is: that new tasks are 
 		}
 		return p.flush()
 	})
+}
+
+// silentAfter is how long a shard has to answer before shards says that nobody does: 3 s, or half of what --timeout leaves.
+func silentAfter(ctx context.Context, now time.Time) time.Duration {
+	const usual = 3 * time.Second
+	if end, limited := ctx.Deadline(); limited {
+		return min(usual, end.Sub(now)/2)
+	}
+	return usual
 }
 
 // known writes the number of an entry, "-" for none.

@@ -15,7 +15,7 @@ import (
 )
 
 // totalWithin bounds the wait for what only the progress bar shows: a damaged shard has nobody who answers.
-const totalWithin = 3 * time.Second
+const totalWithin = time.Second
 
 // verifyFlags say what else to check.
 type verifyFlags struct {
