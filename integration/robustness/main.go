@@ -5,6 +5,7 @@
 //	go run ./integration/robustness run --seed 7        that one again: the same faults and requests, at other moments
 //	go run ./integration/robustness run --all-faults    as many histories as it takes for every kind of fault
 //	go run ./integration/robustness run --all-faults --parallel 2    two of them at a time
+//	go run ./integration/robustness rounds --rounds 200    one of two nodes leaves, the other runs everything at once
 //	go run ./integration/robustness check DIR           checks a kept history again
 //	go run ./integration/robustness faults              what can be done to the cluster
 //
@@ -51,7 +52,7 @@ const (
 	exitUsage = 2
 )
 
-var errUsage = errors.New("usage: robustness run [flags] | check DIR | faults")
+var errUsage = errors.New("usage: robustness run [flags] | rounds [flags] | check DIR | faults")
 
 // command carries out a command line and returns what the process ends with.
 func command(ctx context.Context, args []string, out, errs io.Writer) int {
@@ -59,6 +60,8 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 	switch {
 	case len(args) > 0 && args[0] == "run":
 		green, err = runCommand(ctx, args[1:], out, errs)
+	case len(args) > 0 && args[0] == "rounds":
+		green, err = roundsCommand(ctx, args[1:], out, errs)
 	case len(args) == 2 && args[0] == "check":
 		green, err = checkCommand(args[1], out)
 	case len(args) == 1 && args[0] == "faults":

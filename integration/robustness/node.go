@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,6 +208,6 @@ func (r *run) newNode(i int) (err error) {
 	}
 	name := fmt.Sprint("node", i+1)
 	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),
-		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: slots, TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites)}})
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: cmp.Or(r.settings.slots, slots), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites)}})
 	return nil
 }

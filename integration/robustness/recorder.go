@@ -121,6 +121,18 @@ func (r *recorder) gone(session string) bool {
 	return slices.ContainsFunc(r.changes, func(c history.KeyChange) bool { return c.Node == session && c.Deleted })
 }
 
+// owners returns the session that each owner key names.
+func (r *recorder) owners() (all [shards]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.changes {
+		if c.Node == "" && c.Shard >= 0 && c.Shard < shards {
+			all[c.Shard] = c.Owner
+		}
+	}
+	return all
+}
+
 // recorded is what a recorder knows.
 type recorded struct {
 	keys    []history.KeyChange

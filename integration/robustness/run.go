@@ -52,6 +52,7 @@ type settings struct {
 	seed     uint64
 	nodes    int
 	members  int
+	slots    int           // of each node; 0 = drawn by the seed
 	duration time.Duration // of the time with faults
 	kinds    []string      // of faults; none: drawn by the seed
 	out      string        // directory, with a folder for each history
@@ -156,6 +157,19 @@ func (r *run) endRequests(ctx context.Context) error {
 
 // start starts the servers, the recorder, the nodes and the clients; watch is the recorder's.
 func (r *run) start(ctx, watch context.Context) error {
+	if err := r.startServing(ctx, watch); err != nil {
+		return err
+	}
+	for i := range 2 {
+		if err := r.newClient(i); err != nil {
+			return err
+		}
+	}
+	return eachOf(r.clients, func(c *client) error { return r.startClient(ctx, c) })
+}
+
+// startServing starts all but the clients.
+func (r *run) startServing(ctx, watch context.Context) error {
 	quota := int64(0)
 	if r.pad() > 0 {
 		quota = growingQuota
@@ -181,15 +195,7 @@ func (r *run) start(ctx, watch context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.startObserver(ctx); err != nil {
-		return err
-	}
-	for i := range 2 {
-		if err := r.newClient(i); err != nil {
-			return err
-		}
-	}
-	return eachOf(r.clients, func(c *client) error { return r.startClient(ctx, c) })
+	return r.startObserver(ctx)
 }
 
 // pad is how many bytes submits carry in vain: in every other history so many that shards take snapshots, unless etcd is to
@@ -256,9 +262,12 @@ func (r *run) askAll(ctx context.Context) {
 }
 
 // taskOf returns a task of a shard, that nobody else submits.
-func taskOf(shard int) string {
+func taskOf(shard int) string { return idIn("after", shard) }
+
+// idIn returns an id of a shard that begins so.
+func idIn(prefix string, shard int) string {
 	for i := 0; ; i++ {
-		if id := fmt.Sprint("after-", i); events.TaskID(id).Shard(shards) == shard {
+		if id := fmt.Sprint(prefix, "-", i); events.TaskID(id).Shard(shards) == shard {
 			return id
 		}
 	}

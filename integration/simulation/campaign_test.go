@@ -65,6 +65,7 @@ func TestRun_WithoutHistoriesIsNotGreen(t *testing.T) {
 // Only a kill with no other fault around holds the engine to its promise.
 func TestReruns_CountsKillsAlone(t *testing.T) {
 	at := func(ms int64) int64 { return ms * int64(time.Millisecond) }
+	few := []history.KeyChange{{Node: "node", Slots: 2}}
 	kill := history.Fault{Kind: history.KillKind, Target: "node-1 dead", From: at(10_000), Until: at(11_000), Proof: "1 attempt"}
 	run := func(next int64, others ...history.Fault) *history.Run {
 		return &history.Run{Info: history.Info{TTLMs: 3000}, Faults: append(others, kill), Executions: []history.Execution{
@@ -74,11 +75,12 @@ func TestReruns_CountsKillsAlone(t *testing.T) {
 		h                        *history.Run
 		alone, other, late, slow int
 	}{
-		"in time":            {run(14_000), 1, 0, 0, 0},
-		"a little late":      {run(14_300), 1, 0, 1, 0},
-		"late":               {run(14_600), 1, 0, 1, 1},
-		"with another fault": {run(14_600, history.Fault{Kind: "freeze", From: at(12_000), Until: at(13_000)}), 0, 1, 0, 0},
-		"after another":      {run(14_600, history.Fault{Kind: "freeze", From: at(5_000), Until: at(6_900)}), 1, 0, 1, 1},
+		"where slots are few": {func() *history.Run { h := run(14_600); h.Keys = few; return h }(), 0, 0, 0, 0},
+		"in time":             {run(14_000), 1, 0, 0, 0},
+		"a little late":       {run(14_300), 1, 0, 1, 0},
+		"late":                {run(14_600), 1, 0, 1, 1},
+		"with another fault":  {run(14_600, history.Fault{Kind: "freeze", From: at(12_000), Until: at(13_000)}), 0, 1, 0, 0},
+		"after another":       {run(14_600, history.Fault{Kind: "freeze", From: at(5_000), Until: at(6_900)}), 1, 0, 1, 1},
 	} {
 		var r reruns
 		r.add(test.h)

@@ -13,6 +13,7 @@ import (
 type reruns struct {
 	alone []time.Duration // after kills with no other fault around, and slots free
 	other []time.Duration // after the others, for which nothing is promised
+	short []time.Duration // of the others: where slots are few, and may all be taken
 	late  int             // of those alone: that took longer than promised
 	slow  []string        // of those alone: which took longer by more than leases do
 }
@@ -32,6 +33,8 @@ func (r *reruns) add(h *history.Run) {
 			took := time.Duration(again.Next - kill.From)
 			switch {
 			case again.Next == 0:
+			case crowded(h):
+				r.short = append(r.short, took)
 			case kill.Kind != history.KillKind || !h.Alone(kill, kill.From-int64(ttl)+1, again.Next):
 				r.other = append(r.other, took)
 			default:
@@ -47,8 +50,18 @@ func (r *reruns) add(h *history.Run) {
 	}
 }
 
+// crowded reports whether every node had two slots at most, or behaviors a limit.
+func crowded(h *history.Run) bool {
+	most := 0
+	for i := range h.Keys {
+		most = max(most, h.Keys[i].Slots)
+	}
+	return most > 0 && most <= 2 || len(h.Info.Limits) > 0
+}
+
 func (r *reruns) String() string {
-	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s", spread(r.alone), r.late, spread(r.other))
+	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s\n  and with two slots a node at most, or limits: %s",
+		spread(r.alone), r.late, spread(r.other), spread(r.short))
 	for _, slow := range r.slow {
 		text += "\n  much later than promised: " + slow
 	}

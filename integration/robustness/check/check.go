@@ -40,6 +40,7 @@ const (
 	archived     = "12 archive"     // can be read when the faults have healed
 	clean        = "13 clean"       // nothing remains after a stop
 	idle         = "14 idle"        // no ready task waits beside a free slot, outside of faults
+	paused       = "15 paused"      // does not start
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )
 
@@ -124,6 +125,7 @@ func (c *checker) checkAll() {
 	c.checkBatches()
 	c.checkRemains()
 	c.checkIdle()
+	c.checkPaused()
 	c.checkLinear()
 }
 

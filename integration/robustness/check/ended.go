@@ -15,7 +15,7 @@ const graceMs = 2000
 // checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it from
 // running, and that those that have ended did so in time.
 func (c *checker) checkEnded() {
-	paused := c.paused()
+	paused := c.pausedAtTheEnd()
 	ends := events.Millis(c.run.Info.EndWall)
 	if ends == 0 {
 		ends = c.latest
@@ -90,30 +90,42 @@ func (s *state) stuck(by events.Millis) bool {
 	return !s.suspended && s.due <= by
 }
 
-// paused returns the behaviors that the settings keep from running at the end.
-func (c *checker) paused() []string {
+// pausedAtTheEnd returns the behaviors that the settings keep from running then.
+func (c *checker) pausedAtTheEnd() (paused []string) {
 	t := c.tasks[string(events.Settings)]
 	if t == nil {
 		return nil
 	}
-	var settings struct{ Paused []string }
 	for i := range t.steps {
-		var params events.Payload
-		switch b := t.steps[i].ev.Body.(type) {
-		case *events.Created:
-			params = b.Params
-		case *events.Merged:
-			params = b.Params
-		default:
-			continue
+		now, changed, err := t.steps[i].pausedNow()
+		if err != nil {
+			c.accuse(legal, t, t.steps[i].entry, "the settings cannot be read: %v", err)
 		}
-		settings.Paused = nil
-		if text, err := params.JSON(); err == nil {
-			err = json.Unmarshal(text, &settings)
-			if err != nil {
-				c.accuse(legal, t, t.steps[i].entry, "the settings cannot be read: %v", err)
-			}
+		if changed {
+			paused = now
 		}
 	}
-	return settings.Paused
+	return paused
+}
+
+// pausedNow reads the behaviors that a step of the settings pauses.
+func (s *step) pausedNow() (paused []string, changed bool, err error) {
+	if s.ev == nil {
+		return nil, true, nil
+	}
+	var params events.Payload
+	switch b := s.ev.Body.(type) {
+	case *events.Created:
+		params = b.Params
+	case *events.Merged:
+		params = b.Params
+	default:
+		return nil, false, nil
+	}
+	var settings struct{ Paused []string }
+	text, err := params.JSON()
+	if err == nil {
+		err = json.Unmarshal(text, &settings)
+	}
+	return settings.Paused, true, err
 }

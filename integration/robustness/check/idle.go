@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +18,9 @@ const (
 	// afterFault is, beside two TTLs, for how long a fault may be felt after its end: sessions end, shards move, those who were cut
 	// off come back.
 	afterFault = 4 * time.Second
-	// afterJoin is how long a node may take from its joining on to be known everywhere, and a change of what is paused to be heard of.
-	afterJoin = 5 * time.Second
+	// toHear is how long it takes at most, without faults, until all nodes know of a node that has joined, or of a change of what is
+	// paused.
+	toHear = 5 * time.Second
 )
 
 // span is a time of the run, from its beginning to before its end.
@@ -55,7 +55,22 @@ type roomOf struct {
 	node      string
 	slots     int
 	behaviors []string
-	free      []span
+	there     span
+	free      map[string][]span // by behavior
+}
+
+// freeFor returns when there was a slot for a behavior; attempts held slots in the spans given, by behavior. Of those with a limit
+// so many may run at once.
+func (r *roomOf) freeFor(behavior string, taken map[string][]span, limits map[string]int) []span {
+	var all []span
+	for _, t := range taken {
+		all = append(all, t...)
+	}
+	busy := full(all, r.slots)
+	if limit, limited := limits[behavior]; limited {
+		busy = append(busy, full(taken[behavior], limit)...)
+	}
+	return r.there.without(busy)
 }
 
 // checkIdle holds that no ready task waits, outside of faults, while a node that may run it has a free slot: the same one for all
@@ -72,6 +87,12 @@ func (c *checker) checkIdle() {
 	rooms := c.rooms()
 	disturbed := c.disturbed()
 	paused := c.pauses()
+	for _, pauses := range paused {
+		for i := range pauses {
+			pauses[i].from -= int64(time.Second)
+			pauses[i].until += int64(toHear)
+		}
+	}
 	for _, t := range c.sorted() {
 		if !t.known() {
 			continue
@@ -89,10 +110,7 @@ func (c *checker) checkIdle() {
 // roomFor names a node that could have run the behavior for longer than the limit of a span, "" for none.
 func roomFor(rooms []*roomOf, behavior string, s span, limit time.Duration) string {
 	for _, r := range rooms {
-		if !slices.Contains(r.behaviors, behavior) {
-			continue
-		}
-		for _, f := range r.free {
+		for _, f := range r.free[behavior] {
 			if (span{max(f.from, s.from), min(f.until, s.until)}).lasts() > limit {
 				return r.node
 			}
@@ -106,7 +124,13 @@ func (c *checker) disturbed() (all []span) {
 	felt := 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault)
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
-		all = append(all, span{f.From - int64(time.Second), f.Until + felt})
+		edges := []span{{f.From, f.Until}}
+		if f.Kind == history.BusAwayKind { // everything works without it, once nobody waits for its answers any more
+			edges = []span{{f.From, f.From}, {f.Until, f.Until}}
+		}
+		for _, e := range edges {
+			all = append(all, span{e.from - int64(time.Second), e.until + felt})
+		}
 	}
 	return all
 }
@@ -160,7 +184,7 @@ func (c *checker) waits(t *task) (all []readySpan) {
 	return all
 }
 
-// pauses returns, by behavior, when it was paused, or that may not have been heard of.
+// pauses returns, by behavior, when it was paused.
 func (c *checker) pauses() map[string][]span {
 	all := map[string][]span{}
 	t := c.tasks[string(events.Settings)]
@@ -169,20 +193,20 @@ func (c *checker) pauses() map[string][]span {
 	}
 	open := map[string]int64{}
 	for i := range t.steps {
-		now, changed := t.steps[i].pausedNow()
+		now, changed, _ := t.steps[i].pausedNow() // checkEnded tells of what cannot be read
 		if !changed {
 			continue
 		}
 		at := c.moment(t, i)
 		for behavior, from := range open {
 			if !slices.Contains(now, behavior) {
-				all[behavior] = append(all[behavior], span{from, at + int64(afterJoin)})
+				all[behavior] = append(all[behavior], span{from, at})
 				delete(open, behavior)
 			}
 		}
 		for _, behavior := range now {
 			if _, already := open[behavior]; !already {
-				open[behavior] = at - int64(time.Second)
+				open[behavior] = at
 			}
 		}
 	}
@@ -192,55 +216,35 @@ func (c *checker) pauses() map[string][]span {
 	return all
 }
 
-// pausedNow reads the behaviors that a step of the settings pauses.
-func (s *step) pausedNow() (paused []string, changed bool) {
-	if s.ev == nil {
-		return nil, true
-	}
-	var params events.Payload
-	switch b := s.ev.Body.(type) {
-	case *events.Created:
-		params = b.Params
-	case *events.Merged:
-		params = b.Params
-	default:
-		return nil, false
-	}
-	var settings struct{ Paused []string }
-	if text, err := params.JSON(); err == nil {
-		_ = json.Unmarshal(text, &settings) // checkEnded tells of what cannot be read
-	}
-	return settings.Paused, true
-}
-
 // rooms returns the sessions of which it is known when they had free slots.
 func (c *checker) rooms() (all []*roomOf) {
 	by := map[string]*roomOf{}
-	there := map[string]*span{}
 	for i := range c.run.Keys {
 		k := &c.run.Keys[i]
 		if k.Node == "" || k.At == 0 {
 			continue
 		}
-		switch s := there[k.Node]; {
-		case s == nil && k.Slots > 0 && !k.Deleted && !k.Draining:
-			r := &roomOf{node: k.Node, slots: k.Slots, behaviors: strings.Fields(k.Behaviors)}
-			by[k.Node], there[k.Node] = r, &span{k.At + int64(afterJoin), c.run.Info.End}
+		switch r := by[k.Node]; {
+		case r == nil && k.Slots > 0 && !k.Deleted && !k.Draining:
+			r = &roomOf{k.Node, k.Slots, strings.Fields(k.Behaviors), span{k.At + int64(toHear), c.run.Info.End}, map[string][]span{}}
+			by[k.Node] = r
 			all = append(all, r)
-		case s != nil && (k.Deleted || k.Draining):
-			s.until = min(s.until, k.At)
+		case r != nil && (k.Deleted || k.Draining):
+			r.there.until = min(r.there.until, k.At)
 		}
 	}
 	taken := c.takenSlots()
 	for _, r := range all {
-		r.free = there[r.node].without(full(taken[r.node], r.slots))
+		for _, behavior := range r.behaviors {
+			r.free[behavior] = r.freeFor(behavior, taken[r.node], c.run.Info.Limits)
+		}
 	}
 	return all
 }
 
-// takenSlots returns, by session, when each of its attempts held a slot.
-func (c *checker) takenSlots() map[string][]span {
-	all := map[string][]span{}
+// takenSlots returns, by session and behavior, when each of its attempts held a slot.
+func (c *checker) takenSlots() map[string]map[string][]span {
+	all := map[string]map[string][]span{}
 	for _, t := range c.sorted() {
 		if t.broken || t.shard.broken {
 			continue
@@ -266,7 +270,10 @@ func (c *checker) takenSlots() map[string][]span {
 			} else if x != nil {
 				until = max(until, x.End)
 			}
-			all[s.node] = append(all[s.node], span{from, until})
+			if all[s.node] == nil {
+				all[s.node] = map[string][]span{}
+			}
+			all[s.node][s.behavior] = append(all[s.node][s.behavior], span{from, until})
 		}
 	}
 	return all

@@ -62,6 +62,21 @@ var idleness = []planted{
 		b.start("a", "n-1")
 		b.succeed("a")
 	}, wallEnds},
+	{"a task waits beside a free slot of a limited behavior", "14 idle", func(b *builder) {
+		b.settled(3)
+		b.run.Info.Limits = map[string]int{"work": 2}
+		b.submit("b")
+		b.start("b", "n-1")
+		b.waiting("a", 3*time.Second)
+		b.succeed("b")
+	}, wallEnds},
+	{"a task waits while the bus has been away for long", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.BusAwayKind, From: b.tick(), Until: b.clock + int64(time.Minute), Proof: "lost"})
+		b.pass(10 * time.Second)
+		b.waiting("a", 3*time.Second)
+		b.pass(time.Minute)
+	}, wallEnds},
 	{"a task waits long after a fault", "14 idle", func(b *builder) {
 		b.settled(1)
 		b.run.Faults = append(b.run.Faults, history.Fault{Kind: "pause", From: b.tick(), Until: b.tick(), Proof: "stood still"})
@@ -159,6 +174,26 @@ func TestAll_AllowsATaskToWait(t *testing.T) {
 				history.KeyChange{Revision: b.rev, At: b.clock, Node: "n-2", Slots: 1, Behaviors: "work", Draining: true})
 			b.waiting("a", 3*time.Second)
 		},
+		"for the limit of its behavior": func(b *builder) {
+			b.settled(3)
+			b.run.Info.Limits = map[string]int{"work": 1, "sleep": 2}
+			b.submit("b")
+			b.start("b", "n-1")
+			b.submit("c")
+			b.start("c", "n-2")
+			b.submit("a")
+			b.pass(3 * time.Second)
+			b.succeed("b")
+			b.start("a", "n-1")
+			b.succeed("a")
+			b.succeed("c")
+		},
+		"near the beginning of minutes without a bus": func(b *builder) {
+			b.settled(1)
+			b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.BusAwayKind, From: b.tick(), Until: b.clock + int64(time.Minute), Proof: "lost"})
+			b.waiting("a", 3*time.Second)
+			b.pass(time.Minute)
+		},
 		"for a behavior that nobody runs": func(b *builder) {
 			b.settled(1)
 			for i := range b.run.Keys {
@@ -178,41 +213,6 @@ func TestAll_AllowsATaskToWait(t *testing.T) {
 			wallEnds(r)
 			for _, v := range check.All(r) {
 				t.Errorf("found %s", v)
-			}
-		})
-	}
-}
-
-// What is paused does not start, and that it is over takes a while to be heard.
-func TestAll_AllowsATaskToWaitWhilePaused(t *testing.T) {
-	const settings = string(events.Settings)
-	for name, row := range map[string]struct {
-		paused string
-		after  time.Duration
-		want   int
-	}{
-		"paused":                  {`["work"]`, time.Second, 0},
-		"another behavior paused": {`["sleep"]`, time.Second, 1},
-		"long after its end":      {`["work"]`, 8 * time.Second, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBuilder(t)
-			b.settled(1)
-			c := b.created()
-			c.Behavior, c.Params = "cluster", events.JSON([]byte(`{"paused":`+row.paused+`}`))
-			b.add(settings, c, &events.Suspended{})
-			b.submit("a")
-			b.pass(3 * time.Second)
-			b.add(settings, &events.Merged{Params: events.JSON([]byte(`{"paused":[]}`))})
-			b.pass(row.after)
-			b.start("a", "n-1")
-			b.succeed("a")
-			delete(b.tasks, settings)
-			r := b.finish()
-			wallEnds(r)
-			found := check.All(r)
-			if len(found) != row.want || row.want > 0 && found[0].Invariant != "14 idle" {
-				t.Errorf("found %v, want %d", found, row.want)
 			}
 		})
 	}

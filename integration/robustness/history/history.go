@@ -38,13 +38,14 @@ type Info struct {
 	BoundMs   int64 // within which every acknowledged task must end once the faults have healed
 	Healed    int64 // when the last fault had healed
 	End       int64
-	EndWall   int64    // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
-	Read      int64    // time up to which the journals hold all that was written; 0 = they hold everything
-	Trimmed   int      // entries that left etcd for the archive, where that is counted
-	Archived  int      // entries in the archive at the end, where that is counted
-	Snapshots int      // that were published, or compared with the journal at the end, where that is counted
-	Planned   []string // kinds of faults that the run must have
-	Problems  []string // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
+	EndWall   int64          // End by a wall clock that no fault stepped, milliseconds since 1970; 0 = not known
+	Read      int64          // time up to which the journals hold all that was written; 0 = they hold everything
+	Trimmed   int            // entries that left etcd for the archive, where that is counted
+	Archived  int            // entries in the archive at the end, where that is counted
+	Limits    map[string]int // of a behavior: attempts of it at once on each node; none: as many as a node has slots
+	Snapshots int            // that were published, or compared with the journal at the end, where that is counted
+	Planned   []string       // kinds of faults that the run must have
+	Problems  []string       // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
 }
 
 // Verb is what a client asked for.

@@ -5,6 +5,10 @@ import "strings"
 // KillKind is the fault after which tasks are timed: its target is a name and the session id that ended, its From the moment.
 const KillKind = "node-kill"
 
+// BusAwayKind is that there is no bus for minutes, to which all get used: while it lasts the promises hold that do not speak of the
+// bus. It disturbs only when it begins and when it ends.
+const BusAwayKind = "bus away for minutes"
+
 // Rerun is a call that a kill ended, and the next one of its task.
 type Rerun struct {
 	Task string
@@ -31,10 +35,14 @@ func (r *Run) Reruns(kill *Fault) (all []Rerun) {
 	return all
 }
 
-// Alone reports whether no other fault was in force between two times.
+// Alone reports whether no other fault disturbed between two times.
 func (r *Run) Alone(f *Fault, from, until int64) bool {
 	for i := range r.Faults {
-		if other := &r.Faults[i]; *other != *f && other.From < until && other.Until > from {
+		other := &r.Faults[i]
+		switch {
+		case *other == *f || other.From >= until || other.Until <= from:
+		case other.Kind == BusAwayKind && other.From < from && other.Until > until:
+		default:
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func main() {
 }
 
 // lifetime bounds what the clock shows. A history that is still not made hangs.
-const lifetime = 5 * time.Minute
+const lifetime = 20 * time.Minute
 
 func run(args []string) error {
 	if len(args) != 1 {

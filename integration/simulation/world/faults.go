@@ -55,6 +55,9 @@ func Kinds() (all []string) {
 	for _, f := range append(kinds, aloneKind) {
 		all = append(all, f.kind)
 	}
+	if quietShare > 0 {
+		all = append(all, quietKinds...)
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -420,9 +423,9 @@ func (w *world) stepClock(target string) (proof string) {
 	}
 	hits := since(misread, p.hits)
 	step := pick(w.dice, -90*time.Second, -10*time.Second, -time.Second, time.Second, 8*time.Second, 15*time.Second)
-	p.ahead.Store(int64(step))
+	w.misset(p, step)
 	w.last(500*time.Millisecond, 5*time.Second)
-	p.ahead.Store(0)
+	w.misset(p, 0)
 	if proof = hits(); proof != "" {
 		proof += fmt.Sprintf(", %s off", step)
 	}

@@ -48,6 +48,11 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	p.killed, p.kill = context.WithCancel(context.Background())
 	p.way = newWay(w.dice, &w.late, p.killed)
 	p.port = w.bus.port(p.killed)
+	w.mu.Lock()
+	if w.busless {
+		p.port.disconnect(true)
+	}
+	w.mu.Unlock()
 	p.etcd = w.etcd.Connect(p.way)
 	p.behaviors = behaviors(p)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -68,7 +73,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	log := slog.New(&traffic.Sessions{Handler: alarms{p}, Joined: func(string) {}})
 	if isNode {
 		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: log,
-			Slots: p.world.slots(),
+			Slots: p.world.slots(), Limits: p.world.record.run.Info.Limits,
 			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
 		if p.world.small {
 			cfg.Store = small{store}
@@ -110,8 +115,11 @@ func (p *process) supervise(ctx context.Context, run func() error) {
 
 // slots draws how many a node has: with few, tasks run on other nodes than their owner.
 func (w *world) slots() int {
-	if w.roomy {
+	switch {
+	case w.roomy:
 		return 64
+	case w.crowd:
+		return pick(w.dice, 1, 1, 2)
 	}
 	return pick(w.dice, 2, 3, 24)
 }
@@ -124,8 +132,35 @@ type alarms struct{ process *process }
 var expected = []string{
 	"the store is full: nothing can be recorded until space is made and the alarm disarmed",
 	"new tasks are refused",
-	"whether the clock is right has changed; a node with a wrong one owns no shards",
 	"shard is served later", // its archive cannot be reached
+}
+
+// clockAlarm is expected while a clock is far off, and until everybody has heard that it is right again.
+const clockAlarm = "whether the clock is right has changed; a node with a wrong one owns no shards"
+
+// farOff is from when on a clock may bring that alarm about, and heardRight how long others may believe in it.
+const (
+	farOff     = 45 * time.Second
+	heardRight = 75 * time.Second
+)
+
+// misset lets the wall clock of a process be off; 0 = no more.
+func (w *world) misset(p *process, by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Duration(p.ahead.Swap(int64(by))).Abs() > farOff || by.Abs() > farOff {
+		w.wrong = time.Now()
+		if by != 0 {
+			w.wrong = w.wrong.Add(time.Hour) // for as long as it takes
+		}
+	}
+}
+
+// clockWasWrong reports whether a clock is far off, or was a moment ago.
+func (w *world) clockWasWrong() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.wrong) < heardRight
 }
 
 // Enabled implements slog.Handler.
@@ -139,6 +174,9 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, engine.ErrTrimmed.Error())
+	if r.Message == clockAlarm && a.process.world.clockWasWrong() {
+		return nil
+	}
 	if a.process.killed.Err() != nil || superseded || slices.Contains(expected, r.Message) {
 		return nil
 	}

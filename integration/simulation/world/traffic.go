@@ -16,7 +16,7 @@ const (
 	// trafficLasts is the time within which they begin.
 	trafficLasts = 11 * time.Second
 	// waitMost is how long a future is waited for, if its world does not give it up earlier.
-	waitMost = 4 * time.Minute
+	waitMost = 15 * time.Minute
 )
 
 // errand is what somebody wants of one task, or of two or three: a few commands with pauses.

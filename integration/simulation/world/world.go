@@ -16,8 +16,10 @@ import (
 const (
 	nodes   = 3
 	clients = 2
-	// settleWithin is how long after the last fault and the last call every task must have ended that can run.
-	settleWithin = 30 * time.Second
+	// roomyWithin is how long after the last fault and the last call every task must have ended that can run, where nodes have many
+	// slots; crowdedWithin where they have few, of all or of a behavior.
+	roomyWithin   = 30 * time.Second
+	crowdedWithin = 2 * time.Minute
 	// hearWithin is how long after that those who wait for a task must have been told of its end: longer than the longest
 	// time between two questions.
 	hearWithin = 65 * time.Second
@@ -39,6 +41,8 @@ type world struct {
 	shelf  *shelf         // nil: the journals are kept whole
 	small  bool           // the store is so small that snapshots become due
 	roomy  bool           // nodes have slots for everything
+	crowd  bool           // they have one or two
+	long   bool           // minutes follow in which little happens
 	late   sync.WaitGroup // requests that arrive when nobody waits for them any more
 	record *record
 
@@ -51,6 +55,8 @@ type world struct {
 	clients [clients]*process
 	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
 	busy    map[string]bool  // what a fault holds
+	busless bool             // there is no bus for minutes, not even for who comes
+	wrong   time.Time        // when a clock was last far off
 }
 
 // Run makes the history of a seed. The error says that the simulation itself failed.
@@ -64,6 +70,10 @@ func Run(seed uint64) (*history.Run, error) {
 	var both sync.WaitGroup
 	both.Go(w.traffic)
 	w.faults()
+	if w.long {
+		both.Wait()
+		w.quiet()
+	}
 	w.record.run.Info.Healed = w.record.now()
 	both.Wait()
 	err := w.settle()
@@ -82,6 +92,8 @@ func newWorld(seed uint64) *world {
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record{began: time.Now()},
 		swept: map[string]int64{}, busy: map[string]bool{}}
 	w.roomy = d.chance(0.2)
+	w.crowd = !w.roomy && d.chance(crowdShare)
+	w.long = d.chance(quietShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
 	switch x := d.n(100); {
 	case x < 3: // entries and snapshots are large, too
@@ -94,8 +106,19 @@ func newWorld(seed uint64) *world {
 	}
 	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
 		Versions: []string{"taskledger " + engine.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),
-		BoundMs: settleWithin.Milliseconds()}
+		BoundMs: w.settleWithin().Milliseconds()}
+	if d.chance(limitedShare) {
+		w.record.run.Info.Limits = map[string]int{pick(d, once, again, brief): 1 + d.n(2)}
+	}
 	return w
+}
+
+// settleWithin is how long after the last fault and the last call every task must have ended that can run.
+func (w *world) settleWithin() time.Duration {
+	if w.crowd || len(w.record.run.Info.Limits) > 0 {
+		return crowdedWithin
+	}
+	return roomyWithin
 }
 
 // populate begins all processes, and returns when the nodes are ready.
@@ -173,7 +196,7 @@ func (w *world) everybody() (all []*process) {
 // for a while. What does not come to that is damage.
 func (w *world) settle() error {
 	w.late.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), w.settleWithin())
 	defer cancel()
 	for _, p := range w.nodes {
 		if p == nil { // it did not begin again
@@ -182,7 +205,7 @@ func (w *world) settle() error {
 		select {
 		case <-p.node.Ready():
 		case <-ctx.Done():
-			w.record.damage(ended, "%s is not ready %s after the faults", p.name, settleWithin)
+			w.record.damage(ended, "%s is not ready %s after the faults", p.name, w.settleWithin())
 		}
 	}
 	var before uint64
@@ -197,7 +220,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.damage(ended, "%s after the faults tasks have not ended, or go on: %s", settleWithin, waiting(tasks))
+			w.record.damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting(tasks))
 			return nil
 		}
 	}

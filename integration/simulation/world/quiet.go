@@ -1,0 +1,287 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/integration/robustness/history"
+)
+
+const (
+	// quietShare is the share of histories that go on with scenes in which little happens, for minutes; crowdShare of those whose nodes
+	// have one slot or two, of those in which they are not roomy; limitedShare of those in which a behavior has a limit.
+	quietShare   = 0.0
+	crowdShare   = 0.0
+	limitedShare = 0.0
+	// calm is how long faults may be felt after their end, and more: what comes then meets nothing of them.
+	calm = 2*ttl + 6*time.Second
+	// trickleEvery is the mean time between two submits while it is quiet.
+	trickleEvery = 4 * time.Second
+)
+
+// scenes are what happens while it is quiet, each as often as it is likely.
+var scenes = []func(*world){
+	(*world).still, (*world).departure, (*world).departure, (*world).minutesWithoutBus, (*world).unseenStep, (*world).pauseAndRestart,
+	(*world).pauseAndRestart,
+}
+
+// The kinds of faults that only scenes have.
+const (
+	leaveKind  = "leave"
+	dieKind    = "die"
+	vanishKind = "vanish"
+	comeKind   = "come"
+	jumpKind   = "clock jump"
+	allKind    = "all restart"
+	leasesKind = "all leases revoked"
+)
+
+// quietKinds are these, and that of the bus.
+var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, history.BusAwayKind}
+
+// quiet goes through some scenes, one after another.
+func (w *world) quiet() {
+	w.trickle(calm)
+	for range 1 + w.dice.n(2) {
+		pick(w.dice, scenes...)(w)
+		w.trickle(calm)
+	}
+}
+
+// trickle submits something small now and then, for a while.
+func (w *world) trickle(lasts time.Duration) {
+	for end := time.Now().Add(lasts); ; {
+		time.Sleep(min(w.dice.between(0, 2*trickleEvery), time.Until(end)))
+		if !time.Now().Before(end) {
+			return
+		}
+		w.oneMore()
+	}
+}
+
+// oneMore submits a small task, which is tried again now and then.
+func (w *world) oneMore() {
+	o := order{behavior: once, job: job{Work: w.dice.n(50)}}
+	if w.dice.chance(0.3) {
+		o = order{behavior: again, job: job{Work: w.dice.n(50), Fails: 1}}
+	}
+	e := &errand{w: w}
+	e.submit(o)
+}
+
+// happens records something that disturbs as a fault.
+func (w *world) happens(kind, target string, inject func() (proof string)) {
+	from := w.record.now()
+	proof := inject()
+	w.record.fault(history.Fault{Kind: kind, Target: target, From: from, Until: w.record.now(), Proof: proof})
+}
+
+// still is two minutes in which almost nothing happens.
+func (w *world) still() { w.trickle(w.dice.between(time.Minute, 2*time.Minute)) }
+
+// departure takes a node away for long, in one of the ways to go; the others have all that is to do.
+func (w *world) departure() {
+	name := someNode(w)
+	p := w.process(name)
+	if p == nil {
+		return
+	}
+	away := w.dice.between(20*time.Second, time.Minute)
+	target := name + " " + p.node.SessionID()
+	switch w.dice.n(3) {
+	case 0:
+		w.happens(leaveKind, target, func() (proof string) {
+			w.takeDown(name)
+			proof = w.workOf(p)
+			p.leave()
+			w.abandon(p)
+			return proof
+		})
+	case 1:
+		w.happens(dieKind, target, func() (proof string) {
+			w.takeDown(name)
+			proof = w.workOf(p)
+			p.die()
+			w.abandon(p)
+			return proof
+		})
+	default:
+		hits := since(held, p.way.hits)
+		w.happens(vanishKind, target, func() string {
+			p.port.hush(true)
+			p.way.change(func(is *weather) { is.held++ })
+			time.Sleep(ttl)
+			return hits()
+		})
+		w.trickle(away)
+		w.happens(comeKind, target, func() string {
+			p.way.change(func(is *weather) { is.held-- })
+			p.port.hush(false)
+			return hits()
+		})
+		return
+	}
+	w.trickle(away)
+	w.happens(comeKind, name, func() string {
+		w.bringUp(name)
+		return w.awaitReady(name)
+	})
+}
+
+// awaitReady waits until a node that has begun serves.
+func (w *world) awaitReady(name string) (proof string) {
+	p := w.process(name)
+	if p == nil {
+		return ""
+	}
+	select {
+	case <-p.node.Ready():
+		return "it serves"
+	case <-time.After(beginWithin):
+		w.record.damage(ended, "%s is not ready %s after it came", name, beginWithin)
+		return ""
+	}
+}
+
+// minutesWithoutBus has a backlog while there is no bus, then nothing for long, a kill, and later the bus again.
+func (w *world) minutesWithoutBus() {
+	all := w.everybody()
+	var tallies []*tally
+	for _, p := range all {
+		tallies = append(tallies, p.port.hits)
+		p.port.disconnect(true)
+	}
+	w.mu.Lock()
+	w.busless = true
+	w.mu.Unlock()
+	hits := since(muffled, tallies...)
+	from := w.record.now()
+	time.Sleep(calm)
+	w.burst(20, 300)
+	w.trickle(w.dice.between(65*time.Second, 100*time.Second))
+	name := someNode(w)
+	if w.roomy && w.process(name) != nil {
+		w.burst(6, 3000)
+		w.suffer(aloneKind)
+	}
+	w.trickle(calm)
+	w.mu.Lock()
+	w.busless = false
+	w.mu.Unlock()
+	for _, p := range w.everybody() {
+		p.port.disconnect(false)
+	}
+	w.record.fault(history.Fault{Kind: history.BusAwayKind, Target: "all", From: from, Until: w.record.now(), Proof: hits()})
+	if w.dice.chance(0.5) {
+		w.trickle(65 * time.Second)
+	}
+}
+
+// burst submits tasks that work so many milliseconds at once.
+func (w *world) burst(n, work int) {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() { w.caller().submit(w.clients[0], order{behavior: once, job: job{Work: work}}) })
+	}
+	all.Wait()
+}
+
+// unseenStep lets the clock of a node jump while next to nothing happens, and back.
+func (w *world) unseenStep() {
+	name := someNode(w)
+	p := w.process(name)
+	if p == nil {
+		return
+	}
+	step := pick(w.dice, -90*time.Second, -8*time.Second, 8*time.Second, 50*time.Second, 20*time.Minute)
+	hits := since(misread, p.hits)
+	w.happens(jumpKind, name, func() string {
+		w.misset(p, step)
+		w.trickle(w.dice.between(time.Second, 40*time.Second))
+		w.misset(p, 0)
+		if proof := hits(); proof != "" {
+			return fmt.Sprintf("%s, %s off", proof, step)
+		}
+		return ""
+	})
+	for range 5 { // these are tried again soon, whatever time the shard had reached
+		w.caller().submit(w.clients[0], order{behavior: again, job: job{Work: 10, Fails: 2}})
+	}
+}
+
+// pauseAndRestart pauses a behavior and then gives every node a reason to begin anew. What is paused must not start.
+func (w *world) pauseAndRestart() {
+	behavior := pick(w.dice, once, again)
+	if !w.operatePause(behavior, (*engine.Client).Pause) {
+		return
+	}
+	w.trickle(calm)
+	switch w.dice.n(4) {
+	case 0:
+		w.happens(allKind, "all", func() string { return w.restartAll(func(p *process) { p.leave() }) })
+	case 1:
+		w.happens(allKind, "all", func() string { return w.restartAll((*process).die) })
+	case 2:
+		w.happens(leasesKind, "all", w.expireAll)
+	default:
+		w.suffer(fault{"kill", someNode, (*world).killNode})
+	}
+	w.trickle(w.dice.between(time.Second, 10*time.Second))
+	if !w.operatePause(behavior, (*engine.Client).Unpause) {
+		w.record.damage(served, "%s cannot be unpaused", behavior)
+	}
+}
+
+// operatePause makes a call again until it is answered, and reports whether it was.
+func (w *world) operatePause(behavior string, call func(*engine.Client, context.Context, string) error) bool {
+	for range 10 {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		err := call(w.clients[0].client, ctx, behavior)
+		cancel()
+		if err == nil {
+			return true
+		}
+		time.Sleep(time.Second)
+	}
+	return false
+}
+
+// restartAll ends every node at once and begins them again.
+func (w *world) restartAll(end func(*process)) (proof string) {
+	var all sync.WaitGroup
+	for i := range nodes {
+		name := fmt.Sprintf("node-%d", i)
+		p := w.takeDown(name)
+		if p == nil {
+			continue
+		}
+		proof += w.workOf(p)
+		all.Go(func() {
+			end(p)
+			w.abandon(p)
+			w.last(0, time.Second)
+			w.bringUp(name)
+			w.awaitReady(name)
+		})
+	}
+	all.Wait()
+	return proof
+}
+
+// expireAll ends all leases, as an etcd leader does that was paused for longer than they live.
+func (w *world) expireAll() string {
+	n := 0
+	for _, lease := range w.etcd.Leases() {
+		if w.etcd.Expire(lease) {
+			n++
+		}
+	}
+	time.Sleep(time.Second)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d leases ended", n)
+}
