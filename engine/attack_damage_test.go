@@ -65,30 +65,31 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 // A journal that lacks an entry, or holds another in its place, is damaged as well.
 func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 	t.Parallel()
+	const damaged, sound = 0, 1 // which holds the settings
 	for i, row := range slices.Concat(damages, damages) {
 		archives := i >= len(damages)
 		t.Run(fmt.Sprint(row.what, ", with an archive: ", archives), func(t *testing.T) {
 			t.Parallel()
 			p := newPast(t)
 			p.spread(6)
-			whole := p.records(1)
+			whole := p.records(damaged)
 			p.node.Kill()
-			p.replace(1, row.damage(t, slices.Clone(whole)))
+			p.replace(damaged, row.damage(t, slices.Clone(whole)))
 			cfg := engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
 			if archives {
 				cfg.Archive = newShelf()
 			}
 			n := runNode(t, cfg)
 			session := n.SessionID()
-			wantQuarantined(t, n.Client, 1, pastShards, fmt.Sprint(row.at))
-			wantQuarantined(t, p.reader(nil), 1, pastShards, fmt.Sprint(row.at))
-			f := p.job.submit(t, n, idIn(0, pastShards))
+			wantQuarantined(t, n.Client, damaged, pastShards, fmt.Sprint(row.at))
+			wantQuarantined(t, p.reader(nil), damaged, pastShards, fmt.Sprint(row.at))
+			f := p.job.submit(t, n, idIn(sound, pastShards))
 			p.job.next(t).succeed("1")
 			want(t, f, "1")
 			if now := n.SessionID(); now != session {
 				t.Errorf("session %s after %s: the node has started again", now, session)
 			}
-			if rec, err := p.store.Entry(within(t), 1, whole[len(whole)-1].Number+1); !errors.Is(err, engine.ErrTrimmed) {
+			if rec, err := p.store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, engine.ErrTrimmed) {
 				t.Errorf("entry %d, %v was appended to what is damaged", rec.Number, err)
 			}
 		})

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -410,61 +409,6 @@ func describe(t *projection.Task) string {
 		return t.Phase().String() + ", final"
 	}
 	return t.Phase().String()
-}
-
-// settings is what the parameters of the task cluster/settings hold.
-type settings struct {
-	Paused []string `json:"paused"` // behaviors, sorted
-}
-
-// maxSettingsBytes bounds the settings as JSON text: each change of them is recorded as a whole.
-const maxSettingsBytes = 32 << 10
-
-// settingsBehavior is the behavior of cluster/settings. No node runs it, and the task is suspended.
-const settingsBehavior = "cluster"
-
-func (d *decider) pause(c *pauseCommand) answer {
-	if err := events.ValidateBehavior(c.Behavior); err != nil {
-		return refused(answerInvalid, "%v", err)
-	}
-	t := d.state.Task(events.Settings)
-	now := readSettings(t)
-	at, found := slices.BinarySearch(now.Paused, c.Behavior)
-	switch {
-	case found == c.Paused:
-		return answer{}
-	case c.Paused:
-		now.Paused = slices.Insert(now.Paused, at, c.Behavior)
-	default:
-		now.Paused = slices.Delete(now.Paused, at, at+1)
-	}
-	text, err := json.Marshal(now)
-	if err != nil || len(text) > maxSettingsBytes {
-		return refused(answerInvalid, "settings of %d bytes exceed the limit of %d", len(text), maxSettingsBytes)
-	}
-	if t != nil {
-		d.emit(t.ID, t, "", &events.Merged{Params: events.JSON(text)})
-		return answer{}
-	}
-	policy, err := events.Policy{}.Complete()
-	if err != nil {
-		return refused(answerInvalid, "%v", err)
-	}
-	t = d.emit(events.Settings, nil, "", &events.Created{Behavior: settingsBehavior, Policy: policy, NotBefore: d.now, Params: events.JSON(text)})
-	d.emit(events.Settings, t, "", &events.Suspended{})
-	return answer{}
-}
-
-// readSettings returns the settings that the task holds; none for no task.
-func readSettings(t *projection.Task) (s settings) {
-	if t == nil {
-		return s
-	}
-	text, err := t.Params.JSON()
-	if err != nil || json.Unmarshal(text, &s) != nil {
-		return settings{}
-	}
-	return s
 }
 
 // start gives a ready task to a node; offer 0 is the owner's own.

@@ -382,8 +382,8 @@ func TestPause_RecordsEachChangeOnce(t *testing.T) {
 		if got := strings.Join(kinds, " "); a.code != answerOK || got != row.events {
 			t.Errorf("pause %s %t: answer %+v with events %q, want %q", row.behavior, row.paused, a, got, row.events)
 		}
-		if got := readSettings(l.state.Task(events.Settings)).Paused; !slices.Equal(got, row.want) {
-			t.Errorf("pause %s %t: paused are %v, want %v", row.behavior, row.paused, got, row.want)
+		if got, err := readSettings(l.state.Task(events.Settings)); err != nil || !slices.Equal(got.Paused, row.want) {
+			t.Errorf("pause %s %t: paused are %v, %v, want %v", row.behavior, row.paused, got.Paused, err, row.want)
 		}
 	}
 	for do := range operationCount {

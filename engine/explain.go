@@ -19,6 +19,7 @@ const (
 	WhyNoOwner     = "no-owner"    // nobody serves its shard at the moment
 	WhySuspended   = "suspended"   // an operator suspended it
 	WhyPaused      = "paused"      // an operator paused its behavior
+	WhySettings    = "settings"    // what operators paused is not known: nothing starts
 	WhyQuarantined = "quarantined" // its shard's journal is damaged
 	WhyRunning     = "running"     // it does run
 	WhyFinished    = "finished"    // it has ended
@@ -90,10 +91,12 @@ func (o *owner) why(t *projection.Task) (why string, since events.Millis, text s
 		return WhyFinished, t.EndedAt, "it has ended with " + t.Status.String()
 	case t.Suspended:
 		return WhySuspended, 0, "an operator suspended the task"
-	case o.m.paused(behavior):
+	case o.m.settings.known.Load() != nil && o.m.paused(behavior):
 		return WhyPaused, 0, "an operator paused behavior " + behavior
 	case t.Due > o.now():
 		return WhyScheduled, 0, "it is due at " + t.Due.Time().Format(time.RFC3339)
+	case o.m.settings.known.Load() == nil:
+		return o.m.whySettings()
 	}
 	for _, n := range o.m.view.Load().Nodes {
 		if n.Slots > 0 && !n.Draining && slices.Contains(n.Behaviors, behavior) {
@@ -101,50 +104,4 @@ func (o *owner) why(t *projection.Task) (why string, since events.Millis, text s
 		}
 	}
 	return WhyNoNode, t.Due, "no live node with slots runs " + behavior
-}
-
-// followSettings keeps the cluster-wide settings current: at once when somebody hints at a change, else every second.
-func (m *member) followSettings(ctx context.Context) error {
-	changed := make(chan struct{}, 1)
-	if m.bus != nil {
-		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		})
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("subscribe to settings: %w", err)
-		}
-	}
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	shard := events.Settings.Shard(m.cfgShards())
-	for {
-		one, cancel := context.WithTimeout(ctx, m.ttl)
-		a, err := m.router.ask(one, shard, laneQuery, &getCommand{Task: events.Settings})
-		cancel()
-		if err == nil && a.code == answerOK {
-			if t, err := decodeServed(a.data); err == nil {
-				m.adopt(readSettings(&t))
-			} else {
-				m.log.WarnContext(ctx, "settings cannot be read", "err", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		case <-changed:
-		}
-	}
-}
-
-func (m *member) adopt(s settings) {
-	if slices.Equal(m.settings.Load().Paused, s.Paused) {
-		return
-	}
-	m.settings.Store(&s)
-	m.log.Info("settings have changed", "paused", s.Paused)
-	m.place.ringOwners()
 }

@@ -33,7 +33,6 @@ type member struct {
 	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
 	began    time.Time
 	view     atomic.Pointer[Membership]
-	settings atomic.Pointer[settings]
 	usage    atomic.Pointer[Usage]  // of the store
 	brake    atomic.Pointer[string] // why no task is accepted; "" = tasks are
 	place    *placement
@@ -55,7 +54,6 @@ var clockBase = time.Now()
 
 func newMember(n *Node) *member {
 	m := &member{Node: n, log: n.cfg.Log, ttl: n.cfg.TTL, store: n.cfg.Store, bus: n.cfg.Bus}
-	m.settings.Store(&settings{})
 	m.view.Store(&Membership{})
 	m.usage.Store(&Usage{Quota: presumedQuota})
 	m.brake.Store(new(string))
@@ -323,14 +321,5 @@ func (m *member) announce(shard int, outcomes []outcome) {
 }
 
 func (m *member) source() string { return "taskledger/" + m.store.Cluster().ID }
-
-func (m *member) paused(behavior string) bool {
-	for _, p := range m.settings.Load().Paused {
-		if p == behavior {
-			return true
-		}
-	}
-	return false
-}
 
 func (m *member) backlogChanged() { m.load.ring() }

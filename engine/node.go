@@ -74,6 +74,8 @@ type Node struct {
 	ready  chan struct{}
 	once   sync.Once
 	kill   context.CancelCauseFunc
+
+	settings nodeSettings
 }
 
 // NewNode checks the configuration and every behavior; it starts nothing.

@@ -88,6 +88,7 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []outcome
 	cancels  []nodeAttempt
+	settings bool // cluster/settings has changed
 }
 
 type pendingReply struct {
@@ -253,6 +254,9 @@ func (o *owner) abandon() {
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
 func (o *owner) perform() {
 	t := &o.turnOf
+	if t.settings {
+		o.learnSettings()
+	}
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
@@ -290,6 +294,10 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 		}
 	case *events.CancelRequested:
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, attemptName{t.ID, t.Started}})
+	case *events.Created, *events.Merged:
+		if t.ID == events.Settings {
+			o.turnOf.settings = true
+		}
 	}
 }
 
@@ -299,6 +307,7 @@ func (t *turn) reset() {
 	clear(t.given)
 	clear(t.outcomes)
 	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
+	t.settings = false
 }
 
 // decideLane decides batches until the entry is full; the rest waits for the next one.

@@ -247,6 +247,9 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	own := newOwner(p.m, ownership, have, stop)
+	if shard == p.m.settingsShard() {
+		own.learnSettings()
+	}
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
 			return err

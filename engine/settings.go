@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+const (
+	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner answers.
+	followSettingsEvery = time.Second
+	// settingsPatience is how long owners that know no settings wait for the owner of these before they read them from the store.
+	settingsPatience = 2 * time.Second
+	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to slowRetry.
+	settingsRetry = 5 * time.Second
+)
+
+// nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once holds until
+// something newer is learned. A process that knows nothing starts nothing, lest it start what is paused.
+type nodeSettings struct {
+	known  atomic.Pointer[knownSettings] // nil until there was a proven answer
+	unread atomic.Pointer[unreadSettings]
+}
+
+// knownSettings is the settings after an event of cluster/settings; 0 before the first.
+type knownSettings struct {
+	settings
+	last events.Ref
+}
+
+// unreadSettings is why the settings are not known.
+type unreadSettings struct {
+	why   string
+	since events.Millis
+}
+
+// paused reports whether a behavior must not start.
+func (s *nodeSettings) paused(behavior string) bool {
+	known := s.known.Load()
+	return known == nil || known.pauses(behavior)
+}
+
+// learn takes the settings that the task holds, nil for no task, unless newer ones are known. It reports whether owners have to
+// look again at what they passed over.
+func (s *nodeSettings) learn(t *projection.Task) (bool, error) {
+	now, err := readSettings(t)
+	if err != nil {
+		return false, err
+	}
+	next := &knownSettings{settings: now}
+	if t != nil {
+		next.last = t.Last
+	}
+	for {
+		old := s.known.Load()
+		if old != nil && next.last <= old.last {
+			return false, nil
+		}
+		if s.known.CompareAndSwap(old, next) {
+			s.unread.Store(nil)
+			return old == nil || !slices.Equal(old.Paused, now.Paused), nil
+		}
+	}
+}
+
+func (m *member) paused(behavior string) bool { return m.settings.paused(behavior) }
+
+func (m *member) settingsShard() int { return events.Settings.Shard(m.cfgShards()) }
+
+// learnSettings takes the settings that the task holds, nil for no task.
+func (m *member) learnSettings(t *projection.Task) error {
+	changed, err := m.settings.learn(t)
+	if changed {
+		m.log.Info("settings have changed", "paused", m.settings.known.Load().Paused)
+		m.place.ringOwners()
+	}
+	return err
+}
+
+// whySettings explains why nothing starts while the settings are not known.
+func (m *member) whySettings() (why string, since events.Millis, text string) {
+	if unread := m.settings.unread.Load(); unread != nil {
+		return WhySettings, unread.since, unread.why
+	}
+	return WhySettings, 0, fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds %s", m.settingsShard(), events.Settings)
+}
+
+// learnSettings takes the settings from the shard that holds them.
+func (o *owner) learnSettings() {
+	if err := o.m.learnSettings(o.state.Task(events.Settings)); err != nil {
+		o.log.Warn("settings cannot be read", "err", err)
+	}
+}
+
+// followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
+func (m *member) followSettings(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	if m.bus != nil {
+		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("subscribe to settings: %w", err)
+		}
+	}
+	ticker := time.NewTicker(followSettingsEvery)
+	defer ticker.Stop()
+	read := settingsReader{m: m}
+	for {
+		m.askSettings(ctx)
+		if ctx.Err() == nil && m.settings.known.Load() == nil {
+			read.step(ctx, time.Now())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-changed:
+		}
+	}
+}
+
+// askSettings asks the owner of the settings. The first answer of all must be proven: an owner that has been replaced may not
+// know of a pause. Later ones need no proof: older settings than the known ones are not taken.
+func (m *member) askSettings(ctx context.Context) {
+	first := m.settings.known.Load() == nil
+	patience := m.ttl
+	if first {
+		patience = settingsPatience
+	}
+	one, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a, err := m.router.ask(one, m.settingsShard(), laneQuery, &getCommand{Task: events.Settings, Linear: first})
+	switch {
+	case err != nil: // it is asked again in a second
+		return
+	case a.code == answerNotFound:
+		err = m.learnSettings(nil)
+	case a.code == answerOK:
+		var t projection.Task
+		if t, err = decodeServed(a.data); err == nil {
+			err = m.learnSettings(&t)
+		}
+	}
+	if err != nil {
+		m.log.WarnContext(ctx, "settings cannot be read", "err", err)
+	}
+}
+
+// settingsReader reads the settings of a process that knows none from the store, when nobody answers for them.
+type settingsReader struct {
+	m     *member
+	since time.Time // shards are served here
+	pause time.Duration
+	retry time.Time // not before
+}
+
+// step reads if it is time.
+func (r *settingsReader) step(ctx context.Context, now time.Time) {
+	if len(r.m.place.served()) == 0 { // nothing could start here
+		return
+	}
+	if r.since.IsZero() {
+		r.since = now
+	}
+	if now.Sub(r.since) < settingsPatience || now.Before(r.retry) {
+		return
+	}
+	err := r.read(ctx)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds %s, cannot be read: %v", r.m.settingsShard(), events.Settings, err)
+	since := r.m.now()
+	if before := r.m.settings.unread.Load(); before != nil {
+		since = before.since
+	} else {
+		r.m.log.ErrorContext(ctx, "nothing is started", "cause", why)
+	}
+	r.m.settings.unread.Store(&unreadSettings{why, since})
+	r.pause = min(max(2*r.pause, settingsRetry), slowRetry)
+	r.retry = now.Add(r.pause)
+}
+
+// read folds the journal of the settings' shard, as its next owner would.
+func (r *settingsReader) read(ctx context.Context) error {
+	have, err := r.m.loadShard(ctx, r.m.settingsShard())
+	if err != nil {
+		return err
+	}
+	return r.m.learnSettings(have.state.Task(events.Settings))
+}
