@@ -237,7 +237,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 	freed := make(chan struct{}, slots)
 	x.freed = func() { freed <- struct{}{} }
 	for range rounds {
-		n, detail := x.reserve(slots)
+		n, detail := x.reserve(slots, nil)
 		if n != slots {
 			t.Fatalf("%d slots are free, want %d", n, slots)
 		}

@@ -36,6 +36,7 @@ type executor struct {
 	used     int // running or about to
 	starting int // of these, those about to: their Started is being committed
 	offered  int // reserved by standing offers
+	promised int // kept for offers that are about to be made
 	draining bool
 	limits   map[string]*slotLimit
 	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered

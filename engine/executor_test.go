@@ -236,11 +236,11 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 
 func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 	p := newPost(t, 3, map[string]int{"limited": 1}, &script{id: "b"}, &script{id: "limited"})
-	slots, detail := p.exec.reserve(8)
+	slots, detail := p.exec.reserve(8, map[string]int{"limited": 8})
 	if slots != 3 || p.exec.free("b") || p.exec.free("limited") || p.exec.unused() != 3 {
 		t.Fatalf("reserved %d of 3 slots, detail %v", slots, detail)
 	}
-	if again, _ := p.exec.reserve(1); again != 0 {
+	if again, _ := p.exec.reserve(1, nil); again != 0 {
 		t.Errorf("%d slots were reserved twice", again)
 	}
 	i := newInbox()
@@ -416,7 +416,7 @@ func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {
 		if p.exec.free("b") || p.exec.runs("b") || p.exec.take("b") || p.exec.unused() != 0 {
 			t.Error("a draining node takes on work")
 		}
-		if n, _ := p.exec.reserve(1); n != 0 {
+		if n, _ := p.exec.reserve(1, nil); n != 0 {
 			t.Error("a draining node offers slots")
 		}
 		p.exec.cancelAll(p.member, errDraining)

@@ -178,31 +178,26 @@ func (l *load) hearKeys(v *Membership) {
 	}
 }
 
-// backlogOf is how many ready tasks of the given behaviors wait in a shard, as far as known.
-func (l *load) backlogOf(shard int, behaviors map[string]Behavior) (n int) {
-	for _, o := range l.m.place.served() {
-		if o.ownership.Shard == shard {
-			for behavior, ready := range *o.backlog.Load() {
-				if behaviors[behavior] != nil {
-					n += ready
-				}
-			}
-			return n
-		}
-	}
+// readyAt returns the ready tasks by behavior of a shard, as its owner told; nil when that is not known. It must not be
+// changed.
+func (l *load) readyAt(shard int, owner string) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range l.peers {
-		if time.Since(p.at) > loadAge {
-			continue
-		}
-		for behavior, ready := range p.backlog[shard] {
-			if behaviors[behavior] != nil {
-				n += ready
-			}
+	if p := l.peers[owner]; time.Since(p.at) <= loadAge {
+		return p.backlog[shard]
+	}
+	return nil
+}
+
+// readyHere returns the ready tasks by behavior of the shards served here.
+func (l *load) readyHere() map[string]int {
+	ready := map[string]int{}
+	for _, o := range l.m.place.served() {
+		for behavior, n := range *o.backlog.Load() {
+			ready[behavior] += n
 		}
 	}
-	return n
+	return ready
 }
 
 // checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.

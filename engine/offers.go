@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -19,12 +18,23 @@ const (
 	closedOffer = 100 * time.Millisecond
 	// repostEvery is how often an offer is posted again while there is no bus.
 	repostEvery = 10 * time.Second
+	// idleAfter is how long an offer stands unanswered, at least, before its slots are wanted for other shards: an owner with
+	// ready work would have answered by then.
+	idleAfter = 50 * time.Millisecond
+	// abandonAfter is how long nobody answers the offer that closes another before both are given up.
+	abandonAfter = time.Second
+	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards served here
+	// have work for all of them; more often one whose owner runs no such work itself.
+	helpEvery, helpOften = time.Second, 50 * time.Millisecond
 )
 
 // offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its
 // slots until it is answered. How many a shard is offered follows from what it used of the last offer and from its
-// backlog, as far as known. It lives as long as the node: offer numbers outlast sessions, and a later offer closes the
-// earlier ones of its lane.
+// backlog, as far as known. While a shard anywhere has more ready work than there are free slots, offers that stand
+// unanswered are closed, and slots are offered to shards with ready work only. It lives as long as the node: offer numbers
+// outlast sessions, and a later offer closes the earlier ones of its lane.
+//
+// An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
 type offers struct {
 	n     *Node
 	wake  chan struct{}
@@ -35,15 +45,17 @@ type offers struct {
 	closed bool
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
-	short atomic.Bool // fewer slots are offered than wanted: a freed one matters
+	usual time.Duration // mean time until an owner answers or acknowledges an offer
+	short atomic.Bool   // there is more ready work than free slots: a freed one matters
 }
 
 type shardOffers struct {
 	number   uint64 // of the last offer made
 	open     []openOffer
-	want     int  // slots to offer next
-	rollCall bool // the owner must be told what runs here, even if nothing does
-	calling  int  // roll calls that are not answered
+	want     int       // slots to offer next while no work is known
+	rollCall bool      // the owner must be told what runs here, even if nothing does
+	calling  int       // roll calls that are not answered
+	helped   time.Time // when it was last offered slots for ready work
 }
 
 // openOffer is an offer whose answer has not come.
@@ -52,6 +64,7 @@ type openOffer struct {
 	slots  int
 	detail []offeredBehavior
 	closed time.Time // when a later one was first answered or acknowledged; zero: not yet
+	heard  bool      // it was acknowledged
 }
 
 func newOffers(n *Node) *offers {
@@ -109,17 +122,23 @@ func (s *shardOffers) answeredUpTo() uint64 {
 	return s.number
 }
 
-// ownerChanged makes the offer to a shard known to its new owner.
+// ownerChanged makes the offer to a shard known to its new owner. One in this process takes slots without an offer: there
+// it is closed, once what an earlier owner answered has been answered again.
 func (of *offers) ownerChanged(shard int) {
+	_, here := of.n.router.owners.Load(shard)
+	m := of.n.member.Load()
 	of.mu.Lock()
 	s := &of.shards[shard]
 	s.rollCall = true
-	var f *flight
-	if last := s.last(); last != nil {
-		f = last.flight
+	var stands *flight
+	if last := s.last(); last != nil && here && m != nil {
+		of.n.router.dispatch(last.flight)
+		of.send(m, shard, 0, nil)
+	} else if last != nil {
+		stands = last.flight
 	}
 	of.mu.Unlock()
-	of.n.router.dispatch(f)
+	of.n.router.dispatch(stands)
 	of.ring()
 }
 
@@ -143,6 +162,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 		return
 	}
 	offer := s.open[at]
+	of.heardLocked(&s.open[at])
 	if answers == nil { // and the earlier ones are closed, if their answers have got lost
 		offer.patient, offer.sent = true, time.Now()
 		s.close(at)
@@ -168,6 +188,14 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	of.tellNone()
 	of.mu.Unlock()
 	of.ring()
+}
+
+// heardLocked counts how long the first answer or acknowledgement took.
+func (of *offers) heardLocked(o *openOffer) {
+	if !o.heard {
+		o.heard = true
+		of.usual += (time.Since(o.began) - of.usual) / 8
+	}
 }
 
 func (of *offers) accept(shard int, answers []answer) []assignment {
@@ -226,21 +254,24 @@ func (of *offers) unanswered() (shards []int) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	for i := range of.shards {
-		if s := &of.shards[i]; s.calling > 0 || s.reserves() {
+		if s := &of.shards[i]; s.calling > 0 || s.slots() > 0 {
 			shards = append(shards, i)
 		}
 	}
 	return shards
 }
 
-// reserves reports whether an offer with slots is open.
-func (s *shardOffers) reserves() bool {
-	return slices.ContainsFunc(s.open, func(o openOffer) bool { return o.slots > 0 })
+// slots is how many slots the open offers reserve.
+func (s *shardOffers) slots() (n int) {
+	for i := range s.open {
+		n += s.open[i].slots
+	}
+	return n
 }
 
 func (of *offers) tellNone() {
 	for i := range of.shards {
-		if of.none == nil || of.shards[i].reserves() {
+		if of.none == nil || of.shards[i].slots() > 0 {
 			return
 		}
 	}
@@ -259,101 +290,150 @@ func (of *offers) reset() {
 		}
 		s.open, s.want = nil, 0
 	}
+	of.n.exec.promise(0)
 }
 
-// foreignShard is a shard that another node serves.
-type foreignShard struct{ shard, backlog int }
-
-// adjust makes, repeats and replaces offers, for the longest backlogs first. When slots are short, here or for a backlog
-// elsewhere, offers that stand unused give theirs back.
+// adjust makes, repeats and closes offers.
 func (of *offers) adjust(m *member, now time.Time) {
 	if !m.mayStart() {
 		return
 	}
-	startable := m.exec.startable() // what waits for the end of others of its behavior is no backlog
-	foreign := m.foreignShards(startable, now)
-	total := m.exec.unused()
+	room := m.exec.room()
+	foreign, here := m.foreignShards(room, now), m.load.readyHere()
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	fair := max(1, total/max(1, len(foreign))) // what all can have at once
-	base := max(1, fair/4)
-	short := m.exec.wanted()       // somebody waits for slots that are offered elsewhere
-	for shard := range of.shards { // first, lest a slot return to the shard that does without it
-		s := &of.shards[shard]
-		of.forget(s, now)
-		if _, here := of.n.router.owners.Load(shard); here { // made before the shard was taken; its answer may have got lost
-			of.repeatLate(s.last(), now)
-		}
+	for shard := range of.shards {
+		of.forget(&of.shards[shard], now)
 	}
-	for _, f := range foreign {
-		s := &of.shards[f.shard]
-		last := s.last()
-		want := max(base, min(s.want, fair), f.backlog)
-		lacking := last != nil && f.backlog > 0 && len(last.detail) < len(m.exec.behaviors) && last.lacks(startable)
-		short = short || lacking
-		switch {
-		case of.repeatLate(last, now), of.closed:
-		case last.takesMore(f.backlog, now), lacking && last.old(now) && m.exec.couldAdd(last.detail):
-			offered := of.offer(m, f.shard, want, f.backlog)
-			short = short || offered < min(want, f.backlog)
-			if offered == 0 && lacking && last.slots > 0 { // the slots that it holds are needed for another behavior
-				of.replace(m, f.shard, 0)
-			}
-		}
+	for i := range foreign {
+		of.repeatLate(of.shards[foreign[i].shard].last(), now)
 	}
 	of.tellNone()
-	of.short.Store(short || len(startable) < len(m.exec.behaviors))
-	if short && !of.closed {
-		of.reclaim(m, foreign, base, now)
+	if of.closed {
+		return
 	}
-}
-
-// takesMore reports whether a shard can do with another offer than the one that stands, nil for none.
-func (o *openOffer) takesMore(backlog int, now time.Time) bool {
-	return o == nil || (o.slots == 0 || backlog > 2*o.slots) && o.old(now)
-}
-
-// lacks reports whether an offer leaves out one of the behaviors.
-func (o *openOffer) lacks(behaviors map[string]Behavior) bool {
-	for behavior := range behaviors {
-		if !slices.ContainsFunc(o.detail, func(b offeredBehavior) bool { return b.Behavior == behavior }) {
-			return true
+	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
+	own := room.of(here)
+	needed := own // slots that ready work could use
+	for i := range hungry {
+		needed += hungry[i].ready
+		for behavior, n := range hungry[i].backlog {
+			here[behavior] += n
 		}
 	}
-	return false
+	scarce := m.exec.usedUpByOffers(here)
+	missing := needed - m.exec.unreserved()
+	fair := m.exec.unused() / max(1, len(foreign))
+	of.serve(m, hungry, own, fair, now)
+	of.short.Store(missing > 0 || len(scarce) > 0 || room.limited)
+	switch {
+	case missing > 0 || len(scarce) > 0:
+		of.reclaim(m, missing, scarce, now)
+	case needed == 0:
+		of.park(m, foreign, fair, now)
+	}
+}
+
+// serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the shards
+// served here comes before them, but not always: a slot is kept for a shard that was not offered one for a while.
+func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now time.Time) {
+	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
+	promised := 0
+	for i := range hungry {
+		f := &hungry[i]
+		s := &of.shards[f.shard]
+		share := max(1, m.exec.unused()/(len(hungry)-i+min(here, 1)))
+		free := m.exec.unreserved() - here
+		due := free <= 0 && now.Sub(s.helped) > f.helpEvery()
+		if due {
+			free = share
+		}
+		switch offered := of.offer(m, f.shard, min(max(f.ready, s.expects(fair)), free, share), f.backlog); {
+		case offered > 0:
+			s.helped = now
+		case due:
+			promised++
+		}
+	}
+	m.exec.promise(promised)
+}
+
+// park offers free slots to the shards without ready work, for what may come: it then starts without another question.
+func (of *offers) park(m *member, foreign []foreignShard, fair int, now time.Time) {
+	for i := range foreign {
+		s := &of.shards[foreign[i].shard]
+		if last := s.last(); last == nil || last.slots == 0 && last.old(now) {
+			of.offer(m, foreign[i].shard, s.expects(fair), nil)
+		}
+	}
+}
+
+// expects is how many slots a shard may use before more can be offered: twice what it used of the last offer, a quarter of
+// an even share at least, that share at most. There is none where slots are fewer than shards.
+func (s *shardOffers) expects(fair int) int { return max(fair/4, min(s.want, fair)) }
+
+// takesMore reports whether a shard with ready work can do with another offer than the one that stands.
+func (s *shardOffers) takesMore(f *foreignShard, now time.Time) bool {
+	last := s.last()
+	return f.ready > 0 && (last == nil || last.old(now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
+}
+
+// serves reports whether an offer brings any of the work that is ready.
+func (o *openOffer) serves(backlog map[string]int) bool {
+	return slices.ContainsFunc(o.detail, func(b offeredBehavior) bool { return backlog[b.Behavior] > 0 })
 }
 
 // old reports whether an offer has stood long enough to be replaced.
 func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferEvery }
 
-// forget gives up offers that are closed and whose answer does not come. What they were given is missing from the roll
-// call that follows, and released.
+// forget gives up offers that are closed and whose answer does not come, and all of a shard whose owner does not answer
+// the one that closes them.
 func (of *offers) forget(s *shardOffers, now time.Time) {
-	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
-		over := !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
-		if over {
-			of.n.exec.unreserve(o.slots, o.detail, nil)
-			s.rollCall = true
-			of.ringCalls()
-		}
-		return over
+	last := s.last()
+	abandoned := last != nil && last.slots == 0 && !last.heard && now.Sub(last.began) > max(abandonAfter, 3*of.usual)
+	of.giveUp(s, func(o *openOffer) bool {
+		return abandoned || !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
 	})
 }
 
-// reclaim shrinks the offers that have stood unused for a while; where slots are fewer than shards, to nothing.
-func (of *offers) reclaim(m *member, foreign []foreignShard, base int, now time.Time) {
-	if m.exec.unused() < 2*len(foreign) {
-		base = 0
+// giveUp ends offers that are not answered. What they were given is missing from the roll call that follows, and released.
+func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int) {
+	s.open = slices.DeleteFunc(s.open, func(o openOffer) bool {
+		if !over(&o) {
+			return false
+		}
+		slots += o.slots
+		of.n.exec.unreserve(o.slots, o.detail, nil)
+		s.rollCall = true
+		of.ringCalls()
+		return true
+	})
+	return slots
+}
+
+// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of
+// behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up.
+func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) {
+	v := m.view.Load()
+	for shard := range of.shards {
+		if s := &of.shards[shard]; s.last() != nil && s.last().slots == 0 {
+			missing -= s.slots() // being closed
+		}
 	}
-	for _, f := range foreign {
-		s := &of.shards[f.shard]
+	for shard := range of.shards {
+		s := &of.shards[shard]
 		last := s.last()
-		if last == nil || f.backlog > 0 || !last.old(now) || len(s.open) > 1 {
+		if last == nil || missing <= 0 && !last.serves(scarce) {
 			continue
 		}
-		if last.slots > base || m.exec.limited(last.detail) {
+		if _, alive := v.Nodes[v.Owners[shard].Node]; !alive {
+			missing -= of.giveUp(s, func(*openOffer) bool { return true })
+			continue
+		}
+		if last.slots > 0 && now.Sub(last.began) > max(idleAfter, 3*of.usual) {
 			s.want = 0
-			of.replace(m, f.shard, base)
+			missing -= s.slots()
+			of.send(m, shard, 0, nil) // its slots are free when the owner has answered
 		}
 	}
 }
@@ -384,25 +464,12 @@ func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
 }
 
 // offer reserves slots, as many as wanted and free, offers them and returns how many.
-func (of *offers) offer(m *member, shard, want, backlog int) int {
-	reserve := m.exec.reserve
-	if backlog == 0 {
-		reserve = m.exec.reserveIdle
-	}
-	slots, detail := reserve(want)
+func (of *offers) offer(m *member, shard, want int, backlog map[string]int) int {
+	slots, detail := m.exec.reserve(want, backlog)
 	if slots > 0 {
 		of.send(m, shard, slots, detail)
 	}
 	return slots
-}
-
-// replace lets a smaller offer close the one that stands; its slots are free when the owner has answered it.
-func (of *offers) replace(m *member, shard, want int) {
-	slots, detail := 0, []offeredBehavior(nil)
-	if want > 0 {
-		slots, detail = m.exec.reserveIdle(want)
-	}
-	of.send(m, shard, slots, detail)
 }
 
 func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
@@ -415,19 +482,37 @@ func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	r.dispatch(f)
 }
 
-// foreignShards returns the shards that other live nodes serve: the longest backlog of the behaviors first, then a
-// different one every second.
-func (m *member) foreignShards(behaviors map[string]Behavior, now time.Time) []foreignShard {
+// foreignShard is a shard that another node serves.
+type foreignShard struct {
+	shard   int
+	backlog map[string]int // ready tasks by behavior, as last told
+	ready   int            // of these, those that could start here
+	self    bool           // its owner runs some of them itself
+}
+
+func (f *foreignShard) helpEvery() time.Duration {
+	if f.self {
+		return helpEvery
+	}
+	return helpOften
+}
+
+// foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
+func (m *member) foreignShards(r room, now time.Time) []foreignShard {
 	v := m.view.Load()
 	shards := m.cfgShards()
 	all := make([]foreignShard, 0, shards)
 	for i := range shards {
 		shard := (i + int(now.Unix())) % shards
 		owner := v.Owners[shard]
-		if _, alive := v.Nodes[owner.Node]; alive && owner.Node != m.session.ID {
-			all = append(all, foreignShard{shard, m.load.backlogOf(shard, behaviors)})
+		n, alive := v.Nodes[owner.Node]
+		if !alive || owner.Node == m.session.ID {
+			continue
 		}
+		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node)}
+		f.ready = r.of(f.backlog)
+		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
+		all = append(all, f)
 	}
-	slices.SortStableFunc(all, func(a, b foreignShard) int { return cmp.Compare(b.backlog, a.backlog) })
 	return all
 }

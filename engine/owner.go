@@ -425,7 +425,9 @@ func (o *owner) publishView() {
 	o.running.Store(&nodes)
 	backlog := map[string]int{}
 	for behavior, n := range o.state.Backlog() {
-		backlog[behavior] = n
+		if !o.m.paused(behavior) { // no slot is needed for it
+			backlog[behavior] = n
+		}
 	}
 	old := o.backlog.Swap(&backlog)
 	o.stats.head.Store(o.head.Number)
@@ -433,5 +435,8 @@ func (o *owner) publishView() {
 	o.stats.tasks.Store(int64(o.state.Len()))
 	if old == nil || len(*old) > 0 || len(backlog) > 0 {
 		o.m.backlogChanged()
+	}
+	if o.blocked {
+		o.m.offers.ring()
 	}
 }

@@ -1,10 +1,5 @@
 package engine
 
-import (
-	"maps"
-	"slices"
-)
-
 type slotLimit struct{ max, used, offered int }
 
 // runs reports whether this node could ever run the behavior.
@@ -24,7 +19,7 @@ func (x *executor) free(behavior string) bool {
 
 func (x *executor) freeLocked(behavior string) bool {
 	l := x.limits[behavior]
-	return l != nil && !x.draining && x.used+x.offered < x.slots && l.used+l.offered < l.max
+	return l != nil && !x.draining && x.used+x.offered+x.promised < x.slots && l.used+l.offered < l.max
 }
 
 // take takes a slot, which launch uses and release gives back, or untake.
@@ -91,18 +86,19 @@ func (x *executor) unused() int {
 	return x.slots - x.used
 }
 
-// reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring.
-func (x *executor) reserve(n int) (int, []offeredBehavior) {
-	return x.reserveOf(n, func(*slotLimit) bool { return true })
+// unreserved is the number of slots in which nothing runs and which are not offered.
+func (x *executor) unreserved() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.draining {
+		return 0
+	}
+	return max(0, x.slots-x.used-x.offered)
 }
 
-// reserveIdle is reserve for a shard that needs nothing now: it leaves out the behaviors with a limit, whose few slots
-// must not stand idle.
-func (x *executor) reserveIdle(n int) (int, []offeredBehavior) {
-	return x.reserveOf(n, func(l *slotLimit) bool { return l.max >= x.slots })
-}
-
-func (x *executor) reserveOf(n int, may func(*slotLimit) bool) (int, []offeredBehavior) {
+// reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring. A behavior with a limit
+// is among them only if it is in the backlog: its few slots must not stand idle.
+func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavior) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n = min(n, x.slots-x.used-x.offered)
@@ -111,53 +107,80 @@ func (x *executor) reserveOf(n int, may func(*slotLimit) bool) (int, []offeredBe
 	}
 	detail := make([]offeredBehavior, 0, len(x.limits))
 	for behavior, l := range x.limits {
-		if most := min(n, l.max-l.used-l.offered); most > 0 && may(l) {
-			if l.max < x.slots {
-				l.offered += most
-			}
-			detail = append(detail, offeredBehavior{behavior, most})
+		most := min(n, l.max-l.used-l.offered)
+		if most <= 0 || l.max < x.slots && backlog[behavior] == 0 {
+			continue
 		}
+		if l.max < x.slots {
+			l.offered += most
+		}
+		detail = append(detail, offeredBehavior{behavior, most})
 	}
 	if len(detail) == 0 {
 		return 0, nil
 	}
 	x.offered += n
+	x.promised = max(0, x.promised-n)
 	return n, detail
 }
 
-// startable returns the behaviors whose limit is not reached. The result must not be changed.
-func (x *executor) startable() map[string]Behavior {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	all := x.behaviors
-	for behavior, l := range x.limits {
-		if l.max >= x.slots || l.used < l.max {
-			continue
-		}
-		if len(all) == len(x.behaviors) {
-			all = maps.Clone(all)
-		}
-		delete(all, behavior)
-	}
-	return all
+// room is how many attempts of each behavior could run here beside those that do, if every slot were free.
+type room struct {
+	left    map[string]int
+	limited bool // a behavior has reached its limit: what waits for its end needs no slot
 }
 
-// couldAdd reports whether there is a slot for a behavior that an offer leaves out.
-func (x *executor) couldAdd(detail []offeredBehavior) bool {
+func (x *executor) room() room {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	r := room{left: make(map[string]int, len(x.limits))}
 	for behavior, l := range x.limits {
-		offered := slices.ContainsFunc(detail, func(b offeredBehavior) bool { return b.Behavior == behavior })
-		if !offered && l.used+l.offered < l.max {
-			return true
+		r.left[behavior] = l.max
+		if l.max < x.slots {
+			r.left[behavior] = max(0, l.max-l.used)
 		}
+		r.limited = r.limited || r.left[behavior] == 0
 	}
-	return false
+	return r
 }
 
-// limited reports whether an offer holds slots of a behavior with a limit.
-func (x *executor) limited(detail []offeredBehavior) bool {
-	return slices.ContainsFunc(detail, func(b offeredBehavior) bool { return x.limits[b.Behavior].max < x.slots })
+// of is how many of the ready tasks could start.
+func (r room) of(backlog map[string]int) (n int) {
+	for behavior, ready := range backlog {
+		n += min(ready, r.left[behavior])
+	}
+	return n
+}
+
+// usedUpByOffers returns the behaviors with ready tasks of which none can start because offers hold what their limit leaves.
+func (x *executor) usedUpByOffers(ready map[string]int) map[string]int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var scarce map[string]int
+	for behavior, n := range ready {
+		if l := x.limits[behavior]; l != nil && n > 0 && l.offered > 0 && l.used+l.offered >= l.max {
+			if scarce == nil {
+				scarce = map[string]int{}
+			}
+			scarce[behavior] = n
+		}
+	}
+	return scarce
+}
+
+// promise keeps the next n slots that become free for offers.
+func (x *executor) promise(n int) {
+	x.mu.Lock()
+	fewer := n < x.promised
+	x.promised = n
+	var woken map[*inbox]struct{}
+	if fewer {
+		woken = x.wakeLocked()
+	}
+	x.mu.Unlock()
+	for i := range woken {
+		i.ring()
+	}
 }
 
 // unreserve ends what reserve began: the slots of the assignments that it brought are taken, and the owners here that
@@ -191,11 +214,4 @@ func (x *executor) wakeLocked() map[*inbox]struct{} {
 	woken := x.waiting
 	x.waiting = map[*inbox]struct{}{}
 	return woken
-}
-
-// wanted reports whether an owner here waits for a slot.
-func (x *executor) wanted() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.waiting) > 0
 }
