@@ -73,7 +73,7 @@ time is that of both.`,
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.upkeepCommand(), a.overloadCommand(), a.benchServers(), a.benchGenerator())
+	c.AddCommand(a.scaleCommand(), a.soakCommand(), a.upkeepCommand(), a.overloadCommand(), a.utilizationCommand(), a.benchServers(), a.benchGenerator())
 	return c
 }
 
