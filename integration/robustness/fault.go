@@ -239,9 +239,13 @@ func (r *run) disturb(ctx context.Context) {
 	}
 }
 
-// round makes the disturbances of a round, and returns when all have ended.
+// inVain marks the kind of a fault that did not bite beside another one.
+const inVain = ", in vain"
+
+// round makes the disturbances of a round, and returns when all have ended. One that did not bite beside another is made again,
+// alone.
 func (r *run) round(ctx context.Context, number int, round []*fault) {
-	disturbances := make([]func(), len(round))
+	disturbances, again, made := make([]func(), len(round)), make([]func(), len(round)), make([]history.Fault, len(round))
 	for i, f := range round {
 		d := disturbance{random: rand.New(rand.NewPCG(r.random.Uint64(), 0)), duration: f.least, alone: len(round) == 1, round: number}
 		if f.most > f.least {
@@ -257,7 +261,14 @@ func (r *run) round(ctx context.Context, number int, round []*fault) {
 		after := time.Duration(i) * time.Duration(r.random.Int64N(int64(calm)))
 		disturbances[i] = func() {
 			sleep(ctx, after)
-			r.inflict(ctx, f, d)
+			made[i] = r.inflict(ctx, f, d)
+		}
+		again[i] = func() {
+			vain := made[i]
+			vain.Kind, vain.Proof = vain.Kind+inVain, "it was made again, alone"
+			r.noteFault(vain)
+			d.alone = true
+			made[i] = r.inflict(ctx, f, d)
 		}
 	}
 	var inForce sync.WaitGroup
@@ -265,6 +276,12 @@ func (r *run) round(ctx context.Context, number int, round []*fault) {
 		inForce.Go(disturb)
 	}
 	inForce.Wait()
+	for i := range round {
+		if made[i].Proof == "" && len(round) > 1 && ctx.Err() == nil { // beside the other one it had nothing to bite
+			again[i]()
+		}
+		r.noteFault(made[i])
+	}
 	for _, n := range r.nodes {
 		n.claimed = false
 	}
@@ -291,9 +308,9 @@ func (r *run) claim(f *fault) *node {
 	return n
 }
 
-// inflict makes one disturbance and records it. A process that does not serve is damage, any other error a reason to reject.
-func (r *run) inflict(ctx context.Context, f *fault, d disturbance) {
-	h := history.Fault{Kind: f.name, Round: d.round}
+// inflict makes one disturbance. A process that does not serve is damage, any other error a reason to reject.
+func (r *run) inflict(ctx context.Context, f *fault, d disturbance) (h history.Fault) {
+	h = history.Fault{Kind: f.name, Round: d.round}
 	d.begins = func() { h.From, h.InFlight = now(r.begin), r.inFlight() }
 	d.begins()
 	var err error
@@ -302,6 +319,10 @@ func (r *run) inflict(ctx context.Context, f *fault, d disturbance) {
 	if err != nil && !errors.Is(err, errIdle) {
 		r.problem("fault %s of %s: %v", f.name, h.Target, err)
 	}
+	return h
+}
+
+func (r *run) noteFault(h history.Fault) {
 	r.notes.Lock()
 	defer r.notes.Unlock()
 	r.faults = append(r.faults, h)

@@ -50,7 +50,7 @@ func TestInflict_RecordsWhatItMet(t *testing.T) {
 				r.done.add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
 				r.done.add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
 			}
-			r.inflict(t.Context(), c.fault, disturbance{round: 3})
+			r.noteFault(r.inflict(t.Context(), c.fault, disturbance{round: 3}))
 			_, proof, _ := c.fault.inflict(t.Context(), r, disturbance{})
 			if len(r.faults) != 1 || r.faults[0].Kind != "fake" || r.faults[0].Round != 3 || r.faults[0].InFlight != c.inFlight || r.faults[0].Proof != proof {
 				t.Errorf("recorded are %+v", r.faults)
@@ -155,6 +155,29 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 	}
 	if strings.Join(made, "") != "abc" || r.faults[2].Round != 3 {
 		t.Errorf("made %v, recorded %+v", made, r.faults)
+	}
+}
+
+// A fault that has nothing to bite beside another one is made again when that is over.
+func TestRound_MakesAgainWhatDidNotBite(t *testing.T) {
+	r := busy()
+	r.random = rand.New(rand.NewPCG(1, 0))
+	shy := &fault{name: "shy", inflict: func(_ context.Context, _ *run, d disturbance) (target, proof string, err error) {
+		if d.alone {
+			proof = "proof"
+		}
+		return "target", proof, nil
+	}}
+	r.round(t.Context(), 1, []*fault{shy, fake("proof", nil)})
+	var kinds []string
+	for _, f := range r.faults {
+		kinds = append(kinds, f.Kind)
+		if f.Proof == "" {
+			t.Errorf("%+v did not bite", f)
+		}
+	}
+	if all := strings.Join(kinds, "; "); all != "shy, in vain; shy; fake" {
+		t.Errorf("recorded are %s", all)
 	}
 }
 

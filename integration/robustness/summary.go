@@ -168,8 +168,8 @@ func (s *summary) write(w io.Writer) error {
 	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)
 	row("entries", "%d, of which %d trimmed, %d archived", s.Entries, s.Trimmed, s.Archived)
 	fired := 0
-	for _, n := range s.Fired {
-		fired += n
+	for _, f := range faults {
+		fired += s.Fired[f.name]
 	}
 	row("faults that fired", "%d", fired)
 	for _, f := range faults {
