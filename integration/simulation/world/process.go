@@ -133,6 +133,7 @@ var expected = []string{
 	"the store is full: nothing can be recorded until space is made and the alarm disarmed",
 	"new tasks are refused",
 	"shard is served later", // its archive cannot be reached
+	"nothing is started",    // what is paused cannot be read
 }
 
 // clockAlarm is expected while a clock is far off, and until everybody has heard that it is right again.
