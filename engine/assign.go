@@ -182,11 +182,12 @@ func (o *owner) closeOffers(sender string, number uint64) {
 	}
 }
 
-// givenBefore is what an offer was answered with, as far as the attempts are still current.
+// givenBefore is what an offer was answered with, as far as the attempts are still current. Those are left out whose parameters
+// were replaced since: they started with others. If the first answer was lost the next roll call releases them.
 func (o *owner) givenBefore(c *offerCommand, number uint64) []answer {
 	var current []*projection.Task
 	for t := range o.state.Running(c.Node) {
-		if t.Offer == number {
+		if t.Offer == number && t.ParamsAt < t.Started {
 			current = append(current, t)
 		}
 	}

@@ -79,6 +79,36 @@ func TestOffer_AnsweredAgainAfterItsAttemptEndedBringsNothing(t *testing.T) {
 	}
 }
 
+// Its attempt started with other parameters than the task has now. With those it was merged with it starts after a roll call.
+func TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince(t *testing.T) {
+	for name, between := range map[string]func(b *bench){"SameOwner": func(*bench) {}, "NextOwner": (*bench).takeOver} {
+		b := newBench(t, -1)
+		b.submit(Policy{})
+		offer, task := b.assign() // whose answer is lost
+		merge := &mergeCommand{Submit: *submitOf(Policy{}), Life: task.Created, Seq: task.Seq}
+		merge.Submit.Params = events.JSON([]byte(`"later"`))
+		b.accept(laneSubmit, merge)
+		between(b)
+		offer.got = nil
+		b.deliver(offer)
+		b.turn()
+		if len(offer.got) != 1 {
+			t.Fatalf("%s: answers are %+v, want one", name, offer.got)
+		}
+		if given := b.given(offer.got[0]); len(given) != 0 {
+			t.Errorf("%s: an attempt started before the merge is given %s", name, given[0].params)
+		}
+		b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number})
+		if got := b.task(); got.OnNode() {
+			t.Errorf("%s: the attempt that nobody got is not released", name)
+		}
+		_, again := b.assign()
+		if again.Attempt != 2 || string(again.Params) != string(merge.Submit.Params) {
+			t.Errorf("%s: attempt %d has %s", name, again.Attempt, again.Params)
+		}
+	}
+}
+
 // A later offer closes the earlier one, which is answered with nothing and never filled, not even by a late copy.
 func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
 	b := newBench(t, -1)
