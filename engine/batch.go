@@ -24,6 +24,11 @@ const (
 	maxBatchCommands = 2048
 	maxBatchBytes    = 192 << 10 // a batch takes no further command beyond it
 	maxAnswerBytes   = 512 << 10
+	// maxReadBytes bounds the answers to a batch of questions. One alone is smaller: a task takes 520 KiB at most, and so much after
+	// the first half of a page of 512.
+	maxReadBytes = 896 << 10
+	// answerBytes is at least what an answer takes besides its text and its data.
+	answerBytes = 48
 	// maxMessageBytes bounds what is decoded: an etcd request holds 1.5 MiB, a NATS message 1 MiB.
 	maxMessageBytes = 1536 << 10
 	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.

@@ -32,7 +32,7 @@ func (o *owner) query(d delivery) {
 	var later []laterRead
 	size := 0
 	for i, c := range d.commands {
-		if size > maxAnswerBytes {
+		if size > maxReadBytes {
 			answers[i].code = answerTryAgain
 			continue
 		}
@@ -41,8 +41,8 @@ func (o *owner) query(d delivery) {
 			later = append(later, laterRead{i, read})
 			continue
 		}
+		size = a.fit(size)
 		answers[i] = a
-		size += len(a.data)
 	}
 	if len(later) == 0 {
 		d.reply(d.batch, answers, false)
@@ -68,16 +68,24 @@ func readAll(ctx context.Context, answers []answer, later []laterRead, size int)
 			a := l.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			if size > maxAnswerBytes {
-				a = answer{code: answerTryAgain}
-			}
-			answers[l.at] = a
-			if size += len(a.data); size > maxAnswerBytes {
+			if size = a.fit(size); size > maxReadBytes {
 				enough()
 			}
+			answers[l.at] = a
 		})
 	}
 	reads.Wait()
+}
+
+// fit adds the answer to others of the given size and returns their size then. One that would make them too large together, unless
+// it is the first, is left out, to be asked for again; so is all that comes after it.
+func (a *answer) fit(size int) int {
+	n := answerBytes + len(a.text) + len(a.data)
+	if size > 0 && size+n > maxReadBytes {
+		*a = answer{code: answerTryAgain}
+		return maxReadBytes + 1
+	}
+	return size + n
 }
 
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.

@@ -3,7 +3,8 @@
 //
 // Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be lost,
 // delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive travels
-// through the store, and receivers judge a message by its numbers, not by its coming.
+// through the store, and receivers judge a message by its numbers, not by its coming; what users ask, which must not be done
+// twice, by its age as well.
 //
 // # Subjects
 //
@@ -19,7 +20,7 @@
 //	archive.<n>                     stored: the archive of shard n
 //
 // A token is 1 or more of [A-Za-z0-9_-]; whatever else stands in a subject is refused, so no id can be a wildcard or
-// a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches and answers to 512 KiB.
+// a separator. The server's limit (1 MiB by default) bounds a message; the engine keeps batches to 512 KiB and answers to 900 KiB.
 //
 // # Internal messages
 //
