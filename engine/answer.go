@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -35,6 +36,7 @@ const (
 	answerNotKept       // it is no longer known
 	answerUnserved      // of a question: the shard is quarantined: text
 	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload
+	answerClock         // made too long ago, or too far ahead: text
 	answerCodeCount int = iota
 )
 
@@ -58,7 +60,12 @@ func (a answer) err(task events.TaskID) error {
 	case answerState:
 		return &StateError{Task: task, Problem: a.text}
 	case answerInvalid:
+		if field, problem, ok := strings.Cut(a.text, ": "); ok { // it is the text of another
+			return &InvalidError{Field: field, Problem: problem}
+		}
 		return &InvalidError{Field: "command", Problem: a.text}
+	case answerClock:
+		return &InvalidError{Field: "clock", Problem: a.text}
 	case answerOverload:
 		return &OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
 	case answerUnserved:

@@ -126,7 +126,7 @@ type letter struct {
 func (b *bench) next(sender string, lane uint8, commands ...command) *letter {
 	key := projection.SenderLane{Sender: sender, Lane: lane}
 	b.numbers[key]++
-	return &letter{batch: &batch{sender, lane, b.numbers[key], sender, commands}}
+	return &letter{batch: &batch{sender, lane, b.numbers[key], b.time, sender, commands}}
 }
 
 // deliver puts a batch into the owner's inbox, which may be a copy of one that was there before.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -40,6 +41,7 @@ type batch struct {
 	sender    string
 	lane      uint8
 	number    uint64
+	made      events.Millis // by the sender's clock
 	principal string
 	commands  []command
 }
@@ -48,10 +50,11 @@ func (b *batch) encode() []byte {
 	w := scratch.Get().(*wire.Writer)
 	defer scratch.Put(w)
 	w.B = w.B[:0]
-	w.Array(5)
+	w.Array(6)
 	w.Text(b.sender)
 	w.Uint(uint64(b.lane))
 	w.Uint(b.number)
+	w.Int(int64(b.made))
 	w.Text(b.principal)
 	w.Array(2 * len(b.commands))
 	for _, c := range b.commands {
@@ -59,6 +62,26 @@ func (b *batch) encode() []byte {
 		c.encode(w)
 	}
 	return bytes.Clone(w.B)
+}
+
+// What users and operators ask has to reach its owner in time: whoever has recorded it and repeats it later, when its number is
+// forgotten, shall not have it decided again. A number is known for projection.KeepSenders after its last use, so the two together
+// must be less; and maxBatchAge is longer than giveUp by what the clock of an honest sender may be behind.
+const (
+	maxBatchAge   = 45 * time.Minute
+	maxBatchAhead = 10 * time.Minute
+)
+
+// untimely refuses a batch that is too old, or comes from too far ahead, by the owner's clock. Batches of the other lanes change
+// nothing twice, whatever is known of their numbers: work names its attempt, a roll call its owner, and an offer is closed by its
+// node. Those that settle others only record a number.
+func (b *batch) untimely(now events.Millis) (why answer, refuse bool) {
+	age := now - b.made
+	if b.lane != laneSubmit || age <= events.Millis(maxBatchAge.Milliseconds()) && age >= -events.Millis(maxBatchAhead.Milliseconds()) {
+		return answer{}, false
+	}
+	return refused(answerClock, "asked at %s by the caller's clock, which is %s by that of the shard's owner",
+		b.made.Time().UTC().Format(time.RFC3339), now.Time().UTC().Format(time.RFC3339)), true
 }
 
 // scratch holds writers for what is encoded first and copied in its size then.
@@ -80,10 +103,14 @@ func decodeBatch(data []byte) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.ArrayOf(5)
+	if fields := r.Array(); fields == 5 {
+		r.Fail("batch of an earlier release, which does not say when it was made")
+	} else if fields != 6 {
+		r.Fail("batch of %d fields", fields)
+	}
 	b := &batch{sender: r.Text()}
 	lane := r.Uint()
-	b.lane, b.number, b.principal = uint8(lane), r.Uint(), r.Text()
+	b.lane, b.number, b.made, b.principal = uint8(lane), r.Uint(), events.Millis(r.Int()), r.Text()
 	n := r.Array()
 	if lane >= uint64(laneCount) || len(b.principal) > events.MaxNameBytes || b.number == 0 || b.sender == "" || n == 0 || n%2 != 0 || n > 2*maxBatchCommands {
 		r.Fail("batch %d of lane %d from %q with %d commands", b.number, lane, b.sender, n/2)

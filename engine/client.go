@@ -77,6 +77,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
+	c.router.now = cfg.Now
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
 	if cfg.Store != nil {
 		c.futures.get = c.Get

@@ -124,6 +124,7 @@ func TestBatch_EveryCommandIsReadAsWritten(t *testing.T) {
 	count := commandCount()
 	rapid.Check(t, func(t *rapid.T) {
 		b := &batch{sender: "c-1", lane: uint8(rapid.IntRange(0, int(laneCount)-1).Draw(t, "lane")), number: rapid.Uint64Range(1, 1<<62).Draw(t, "number"),
+			made:      genTime.Draw(t, "made"),
 			principal: genText.Draw(t, "principal"), commands: []command{}}
 		for op := uint64(1); op < count; op++ {
 			c := genCommand(t, op)

@@ -20,9 +20,10 @@ type decider struct {
 	state  *projection.Shard
 	entry  *events.Builder
 	now    events.Millis
-	origin int    // of the batch being decided; 0 = the owner itself
-	brake  string // why no task is created; "" = tasks are
-	drop   bool   // what the journal alone holds may be dropped any time, and the parameters of a final task with it
+	wall   events.Millis // of the owner's clock; entry time may be ahead of it
+	origin int           // of the batch being decided; 0 = the owner itself
+	brake  string        // why no submit adds anything; "" = submits do
+	drop   bool          // what the journal alone holds may be dropped any time, and the parameters of a final task with it
 
 	liveLimit int64                                      // bytes of live tasks; 0 = any
 	note      func(t *projection.Task, ev *events.Event) // told of every event and the task after it

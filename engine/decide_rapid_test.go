@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,14 +62,40 @@ func (m *shardMachine) post(lane projection.SenderLane, commands []command) {
 		m.senders[lane] = s
 	}
 	if s.answered {
-		s.sent = append(s.sent, &batch{sender: lane.Sender, lane: lane.Lane, number: uint64(len(s.sent) + 1), principal: lane.Sender, commands: commands})
+		s.sent = append(s.sent, &batch{sender: lane.Sender, lane: lane.Lane, number: uint64(len(s.sent) + 1), made: m.now, principal: lane.Sender, commands: commands})
 		s.answered = false
 	}
 	m.deliver(s, len(s.sent)-1)
 }
 
+// hour lets others ask for so much that a shard forgets the numbers of those that did not.
+func (m *shardMachine) hour() {
+	for range 7 {
+		m.now = m.now.Add(10 * time.Minute)
+		c := m.ask(events.Policy{})
+		c.Task, c.NotBefore = events.TaskID(fmt.Sprint("other-", len(m.entries))), m.now.Add(time.Hour*24*365)
+		m.post(projection.SenderLane{Sender: "other", Lane: laneSubmit}, []command{c})
+		m.turn(nil, nil, true)
+	}
+}
+
+// old reports that a copy comes so late that its number may be forgotten. A report of progress would count then, which no harness
+// needs to know.
+func (m *shardMachine) old(b *batch) bool {
+	return m.now-b.made > events.Millis(maxBatchAge.Milliseconds())
+}
+
+func isProgress(c command) bool {
+	_, is := c.(*progressCommand)
+	return is
+}
+
 // deliver brings a copy of a batch, as its bytes say.
 func (m *shardMachine) deliver(s *laneState, i int) {
+	if b := s.sent[i]; m.old(b) && slices.ContainsFunc(b.commands, isProgress) {
+		s.answered = true // its sender has given up
+		return
+	}
 	b, err := decodeBatch(s.sent[i].encode())
 	if err != nil {
 		m.t.Fatalf("batch: %v", err)
@@ -79,6 +106,16 @@ func (m *shardMachine) deliver(s *laneState, i int) {
 // hear takes an answer. The answer to a batch that caused events is the same for ever.
 func (m *shardMachine) hear(b *batch, answers []answer) {
 	key := batchKey{projection.SenderLane{Sender: b.sender, Lane: b.lane}, b.number}
+	if answers[0].code == answerClock {
+		if !m.old(b) {
+			m.t.Fatalf("batch %v of %d is refused as too old at %d", key, b.made, m.now)
+		}
+		m.senders[key.SenderLane].answered = true
+		return
+	}
+	if m.old(b) { // nobody waits for it
+		return
+	}
 	if first, again := m.decided[key]; again && !reflect.DeepEqual(first, answers) {
 		m.t.Fatalf("batch %v was answered %+v, now %+v", key, first, answers)
 	}
@@ -111,7 +148,7 @@ func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 	var d *decider
 	o.turnOf.reset()
 	o.entry.Reset(events.Entry{Number: m.state.Number + 1, Epoch: 1, Owner: "owner", Time: m.now, Prev: m.state.Hash})
-	d = &decider{state: m.state, entry: &o.entry, now: m.now, note: o.note}
+	d = &decider{state: m.state, entry: &o.entry, now: m.now, wall: m.now, note: o.note}
 	for _, node := range lost {
 		d.lose(node)
 	}
@@ -237,6 +274,7 @@ func TestDecide_AnySequenceOfCommandsCopiesAndOwners(t *testing.T) {
 			"time": func(t *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 10_000).Draw(t, "ms")) * time.Millisecond)
 			},
+			"hour":  func(*rapid.T) { m.hour() },
 			"owner": func(*rapid.T) { m.takeOver() },
 			"":      func(*rapid.T) { m.checkState() },
 		})

@@ -477,7 +477,7 @@ func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	s.number++
 	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
 	r := of.n.router
-	f := newFlight(shard, &batch{r.sender, laneOffer, s.number, r.principal, []command{c}}, nil)
+	f := newFlight(shard, r.batch(laneOffer, s.number, []command{c}), nil)
 	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
 	r.dispatch(f)
 }

@@ -185,7 +185,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &decider{state: o.state, entry: &o.entry, now: now, note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
+	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
 
 	for _, node := range in.lost {
 		if !d.lose(node) {
@@ -362,6 +362,13 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 	}
 	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
 	answers := make([]answer, len(b.commands))
+	if why, refuse := b.untimely(d.wall); refuse {
+		for i := range answers {
+			answers[i] = why
+		}
+		o.remember(lane, b.number, answers)
+		return answers
+	}
 	if b.lane == laneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
 		for i := range answers {
 			answers[i] = answer{code: answerOverload, text: "too many senders", number: 60_000}

@@ -41,10 +41,11 @@ func (p *past) settle(shard int) {
 	}
 	before := entries()
 	var batch codec.Writer
-	batch.Array(5)
+	batch.Array(6)
 	batch.Text("somebody")
 	batch.Uint(0) // the lane of submits
 	batch.Uint(2)
+	batch.Int(time.Now().UnixMilli())
 	batch.Text("")
 	batch.Array(2)
 	batch.Uint(16)

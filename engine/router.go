@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"taskledger/events"
 )
 
 const (
@@ -33,7 +35,8 @@ const (
 // batch is sent again, the same bytes under the same number, until it is answered.
 type router struct {
 	yielder
-	sender    string // random, kept for the life of the node or client
+	now       func() time.Time // of the wall clock
+	sender    string           // random, kept for the life of the node or client
 	principal string
 	bus       Bus   // nil without
 	store     Store // nil without
@@ -99,7 +102,7 @@ func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 }
 
 func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
-	r := &router{sender: sender, principal: principal, bus: bus, store: store, log: log,
+	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, store: store, log: log,
 		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
 	for i := range r.posts {
 		r.posts[i] = make(chan *flight, shards*int(laneCount))
@@ -168,13 +171,18 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 	}
 	l.number++
 	l.left++
-	f := newFlight(shard, &batch{r.sender, laneID, l.number, r.principal, make([]command, n)}, l.waiting[:n:n])
+	f := newFlight(shard, r.batch(laneID, l.number, make([]command, n)), l.waiting[:n:n])
 	for i := range f.calls {
 		f.batch.commands[i] = f.calls[i].command
 	}
 	l.waiting = l.waiting[n:]
 	l.flight = f
 	return f
+}
+
+// batch makes a batch that is on its way from now on.
+func (r *router) batch(laneID uint8, number uint64, commands []command) *batch {
+	return &batch{r.sender, laneID, number, events.MillisOf(r.now()), r.principal, commands}
 }
 
 // dispatch sends a flight the best way there is now.
