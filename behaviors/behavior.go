@@ -18,7 +18,7 @@ import (
 type None = struct{}
 
 // Rules are what a behavior may choose. Every zero value is the documented default. They run outside the commit: TaskID,
-// Delay and Merge where the task is submitted, AfterSuccess and AfterFailure where the attempt ran. They may be called
+// Delay, Priority and Merge where the task is submitted, AfterSuccess and AfterFailure where the attempt ran. They may be called
 // concurrently. A panic refuses the submit, or fails the attempt.
 type Rules[P, R any] struct {
 	// Policy is recorded with every task. Its zero fields select its defaults.
@@ -28,13 +28,19 @@ type Rules[P, R any] struct {
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
 	Delay func(p P) time.Duration
+	// Priority overrides the policy's, 0 to 9,223,371, higher first; 0 or nil: the policy's. Any other refuses the submit.
+	Priority func(p P) int64
+	// RunNow lets a submit that meets a task which has ended and is to run again later, by a repetition or a retry, make it due when
+	// a new task would be. false: the submit waits for the next run as it is scheduled.
+	RunNow bool
 	// Merge combines the parameters of a task that waits with those of a second submit. nil: the stored ones stay.
 	Merge func(stored, requested P) P
-	// AfterSuccess returns when the task runs again. nil, or the zero time: never. A past time means at once.
+	// AfterSuccess returns when the task runs again. nil, or the zero time: never. A past time means at
+	// once, which is 50 ms after the start of the attempt at the earliest.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final.
 	// nil: f.Backoff. It is not asked about errors made final by Cancel, undecodable parameters, panics and losses: the
-	// first two are final, the others follow Policy.
+	// first two are final, the others follow Policy. A past time means at once, as for AfterSuccess.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
 }
 

@@ -47,6 +47,9 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 	purge := behaviors.Define("purge", &behaviors.Rules[table, int]{
 		TaskID: func(t table) events.TaskID { return events.TaskID(t.Name + "/purge") },
 		Delay:  func(t table) time.Duration { return time.Minute },
+
+		Priority: func(t table) int64 { return int64(t.Age) },
+		RunNow:   true,
 	})
 	to := &recorder{}
 	f, err := purge.SubmitWith(t.Context(), to, table{Name: "a", Age: 3}, engine.SubmitOptions{RequestID: "r"})
@@ -63,7 +66,7 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (engine.Plan{ID: "a/purge", NotBefore: epoch.Add(time.Minute)}); plan != want {
+	if want := (engine.Plan{ID: "a/purge", NotBefore: epoch.Add(time.Minute), Priority: 3, RunNow: true}); plan != want {
 		t.Errorf("plan %+v, want %+v", plan, want)
 	}
 }

@@ -40,7 +40,7 @@ func (b *Bound[P, R]) unbound() error {
 	return &engine.InvalidError{Field: "behavior " + b.id, Problem: "no function is bound to it"}
 }
 
-// Plan decodes the parameters and asks the rules TaskID and Delay.
+// Plan decodes the parameters and asks the rules TaskID, Delay and Priority.
 func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
 	if b.invalid != nil {
 		return engine.Plan{}, b.invalid
@@ -70,6 +70,10 @@ func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
 			plan.NotBefore = now.Add(d)
 		}
 	}
+	if rule := b.rules.Priority; rule != nil {
+		plan.Priority = rule(p)
+	}
+	plan.RunNow = b.rules.RunNow
 	return plan, nil
 }
 

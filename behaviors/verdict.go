@@ -14,7 +14,7 @@ import (
 func Cancel(err error) error { return &cancelError{orUnnamed(err)} }
 
 // Snooze ends the attempt without failure and runs the task again after d, at most ten years; no attempt is used up and
-// no rule is asked. 0 means at once. With a negative or longer d the error is an *engine.InvalidError, a plain failure.
+// no rule is asked. 0 means at once, which is 50 ms after the start of the attempt at the earliest. With a negative or longer d the error is an *engine.InvalidError, a plain failure.
 func Snooze(d time.Duration) error {
 	if err := checkDelay("snooze", d); err != nil {
 		return err

@@ -49,6 +49,7 @@ type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now
 	Priority  int64         // 0 = the policy's
+	RunNow    bool          // a task that has ended and is to run again, later, is due when a new one would be
 }
 
 // Attempt is one run as its handler sees it.

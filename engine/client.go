@@ -321,7 +321,7 @@ func (c *Client) retryWith(ctx context.Context, id events.TaskID) (answer, error
 	if t.ParamsElided && t.Params == nil {
 		return answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
 	}
-	return c.ask(ctx, id, laneSubmit, &mergeCommand{Life: t.Created, Seq: t.Seq,
+	return c.ask(ctx, id, laneSubmit, &mergeCommand{Life: t.Created, Seq: t.Seq, Operator: true,
 		Submit: submitCommand{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
 }
 

@@ -47,7 +47,7 @@ var (
 	})
 	genSubmit = rapid.Custom(func(t *rapid.T) submitCommand {
 		return submitCommand{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
-			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), false}
+			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
 	})
 	genAttempts = rapid.Custom(func(t *rapid.T) (all []attemptName) {
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
@@ -67,7 +67,7 @@ func genCommand(t *rapid.T, op uint64) command {
 		*c = genSubmit.Draw(t, "submit")
 		return c
 	case *mergeCommand:
-		return &mergeCommand{genSubmit.Draw(t, "submit"), genRef.Draw(t, "life"), rapid.Uint64().Draw(t, "seq")}
+		return &mergeCommand{genSubmit.Draw(t, "submit"), genRef.Draw(t, "life"), rapid.Uint64().Draw(t, "seq"), rapid.Bool().Draw(t, "operator")}
 	case *completeCommand:
 		*c = completeCommand{Task: genID.Draw(t, "task"), Started: genRef.Draw(t, "started"), Node: genText.Draw(t, "node"),
 			How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Result: genPayload.Draw(t, "result"), Next: genTime.Draw(t, "next"),

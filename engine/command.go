@@ -26,6 +26,7 @@ type submitCommand struct {
 	Params    events.Payload
 	RequestID string
 	Merges    bool // the submitter can combine parameters, and must be asked when the task exists
+	RunNow    bool // as Plan has it
 
 	checked bool // in this process, which is as good as by the owner; never sent
 }
@@ -33,9 +34,10 @@ type submitCommand struct {
 // mergeCommand is the second step of a submit that met an existing task: the combined parameters, valid only if the task
 // did not change since.
 type mergeCommand struct {
-	Submit submitCommand // with the combined Params
-	Life   events.Ref
-	Seq    uint64
+	Submit   submitCommand // with the combined Params
+	Life     events.Ref
+	Seq      uint64
+	Operator bool // it is no submit but the retry of a task that has ended, with its own parameters
 }
 
 // completeCommand reports how an attempt ended.
@@ -249,7 +251,7 @@ func (c *completeCommand) size() int {
 }
 
 func (c *submitCommand) encode(w *wire.Writer) {
-	w.Array(8)
+	w.Array(9)
 	w.Text(string(c.Task))
 	w.Text(c.Behavior)
 	c.Policy.Encode(w)
@@ -258,26 +260,29 @@ func (c *submitCommand) encode(w *wire.Writer) {
 	w.Bytes(c.Params)
 	w.Text(c.RequestID)
 	w.Bool(c.Merges)
+	w.Bool(c.RunNow)
 }
 
 func (c *submitCommand) decode(r *wire.Reader) {
-	r.ArrayOf(8)
+	r.ArrayOf(9)
 	c.Task, c.Behavior = events.TaskID(r.Text()), r.Text()
 	c.Policy.Decode(r)
 	c.Priority, c.NotBefore, c.Params, c.RequestID, c.Merges = r.Int(), events.Millis(r.Int()), r.Bytes(), r.Text(), r.Bool()
+	c.RunNow = r.Bool()
 }
 
 func (c *mergeCommand) encode(w *wire.Writer) {
-	w.Array(3)
+	w.Array(4)
 	c.Submit.encode(w)
 	w.Uint(uint64(c.Life))
 	w.Uint(c.Seq)
+	w.Bool(c.Operator)
 }
 
 func (c *mergeCommand) decode(r *wire.Reader) {
-	r.ArrayOf(3)
+	r.ArrayOf(4)
 	c.Submit.decode(r)
-	c.Life, c.Seq = events.Ref(r.Uint()), r.Uint()
+	c.Life, c.Seq, c.Operator = events.Ref(r.Uint()), r.Uint(), r.Bool()
 }
 
 func (c *completeCommand) encode(w *wire.Writer) {

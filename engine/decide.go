@@ -14,6 +14,10 @@ import (
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
 const maxLiveTasks = 1_000_000
 
+// leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a retry
+// or a snooze: a behavior that asks for it at once, again and again, shall not fill the journal.
+const leastRepeat = 50 * time.Millisecond
+
 // decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
 // pure: the same state, commands and time lead to the same events. It runs no user code.
 type decider struct {
@@ -82,13 +86,10 @@ func (d *decider) submit(c *submitCommand) answer {
 	}
 	t := d.state.Task(c.Task)
 	switch {
-	case t == nil && d.brake != "":
-		return overload("%s", d.brake)
-	case t == nil && d.state.Live() >= maxLiveTasks:
-		return overload("shard holds %d unfinished tasks", maxLiveTasks)
-	case t == nil && d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
-		return overload("%s", tooLarge(d.state.LiveBytes(), d.liveLimit))
 	case t == nil:
+		if full, refused := d.noRoom(true); refused {
+			return full
+		}
 		t = d.emit(c.Task, nil, c.RequestID, d.entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
 			NotBefore: max(c.NotBefore, d.now), Params: c.Params}))
 		if t == nil {
@@ -102,18 +103,40 @@ func (d *decider) submit(c *submitCommand) answer {
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
 		return joined(t)
 	case d.forgot(t):
-		return d.rerun(t, c)
+		return d.rerun(t, c, false)
 	case c.Merges:
 		return answer{code: answerMerge, joined: true}
 	}
+	if t.Final() {
+		if full, refused := d.noRoom(true); refused {
+			return full
+		}
+	}
 	return d.join(t, c)
+}
+
+// noRoom refuses a submit that asks for a live task more, or with larger parameters, while there is no room for it. Operators'
+// commands are not held to it: they have to work in a shard that is full.
+func (d *decider) noRoom(task bool) (full answer, refused bool) {
+	switch {
+	case d.brake != "":
+		return overload("%s", d.brake), true
+	case task && d.state.Live() >= maxLiveTasks:
+		return overload("shard holds %d unfinished tasks", maxLiveTasks), true
+	case d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
+		return overload("%s", tooLarge(d.state.LiveBytes(), d.liveLimit)), true
+	}
+	return answer{}, false
 }
 
 // forgot reports that a task has ended and nothing keeps its parameters for a further run.
 func (d *decider) forgot(t *projection.Task) bool { return d.drop && t.Final() && t.ParamsElided }
 
 // rerun gives a task that has ended a new run with parameters of its own.
-func (d *decider) rerun(t *projection.Task, c *submitCommand) answer {
+func (d *decider) rerun(t *projection.Task, c *submitCommand, operator bool) answer {
+	if full, refused := d.noRoom(true); refused && !operator {
+		return full
+	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.now)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
@@ -133,8 +156,9 @@ func overload(format string, args ...any) answer {
 // join lets a submit share an existing task with its stored parameters.
 func (d *decider) join(t *projection.Task, c *submitCommand) answer {
 	at := max(c.NotBefore, d.now)
+	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
 	switch {
-	case t.Final(), t.Status == projection.Created && at < t.Due: // of two schedules the earlier one holds
+	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at})
 	}
 	return joined(t)
@@ -186,10 +210,22 @@ func (d *decider) merge(c *mergeCommand) answer {
 	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
 		return answer{code: answerChanged}
 	}
-	if d.forgot(t) {
-		return d.rerun(t, &c.Submit)
+	switch {
+	case t.Requested(c.Submit.RequestID): // by a copy of the submit
+		return joined(t)
+	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
+		return joined(t)
+	case d.forgot(t):
+		return d.rerun(t, &c.Submit, c.Operator)
 	}
-	if t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params) {
+	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)
+	grows := t.Final() || len(c.Submit.Params) > len(t.Params)
+	if !c.Operator && (grows || changes && d.brake != "") { // whatever is merged takes its bytes in the journal
+		if full, refused := d.noRoom(t.Final()); refused {
+			return full
+		}
+	}
+	if changes {
 		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params})
 	}
 	return d.join(t, &c.Submit)
@@ -207,7 +243,7 @@ func (d *decider) complete(c *completeCommand) answer {
 	case failed:
 		d.fail(t, *c.Error, d.nextTry(t, c))
 	case snoozed:
-		d.giveBack(t, &events.Snoozed{Until: d.now.Add(max(c.Wait, 0))})
+		d.giveBack(t, &events.Snoozed{Until: max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))})
 	case released:
 		d.giveBack(t, &events.Released{Until: d.now})
 	}
@@ -220,10 +256,7 @@ func (d *decider) succeed(t *projection.Task, c *completeCommand) {
 			Got: int64(len(c.Result)) - 1}).Error()}, 0)
 		return
 	}
-	next := c.Next
-	if next != 0 {
-		next = max(next, d.now)
-	}
+	next := d.chosen(t, c.Next)
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled {
 		next = 0
@@ -253,6 +286,14 @@ func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	}
 }
 
+// chosen is when a task starts again at a time that its behavior chose; 0 = never.
+func (d *decider) chosen(t *projection.Task, at events.Millis) events.Millis {
+	if at == 0 {
+		return 0
+	}
+	return max(at, d.now, t.StartedAt.Add(leastRepeat))
+}
+
 // nextTry is when a failed attempt is tried again; 0 = never.
 func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis {
 	policy, failures := &t.Kind.Policy, int(t.Failures)+1
@@ -260,7 +301,7 @@ func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis 
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
 		return 0
 	case !c.ByPolicy:
-		return max(c.Next, d.now)
+		return d.chosen(t, c.Next)
 	}
 	return d.now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
 }

@@ -49,6 +49,8 @@ type matrix struct {
 	entry uint64
 	drop  bool
 	brake string
+	limit int64 // of live bytes
+	live  int64 // bytes, when the command at hand was decided
 	tasks map[events.TaskID]*taskModel
 	want  []string // "task Kind" of the events of the entry under way
 }
@@ -150,13 +152,16 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 
 func (m *matrix) forgot(p *taskModel) bool { return m.drop && p.final() && p.params != "" && !p.kept }
 
+// room reports whether a submit may ask for a live task more, or for a larger one.
+func (m *matrix) room() bool { return m.brake == "" && (m.limit == 0 || m.live < m.limit) }
+
 func (m *matrix) submit(c *submitCommand) answer {
 	p := m.tasks[c.Task]
 	at := max(c.NotBefore, m.now)
 	switch {
 	case c.Priority < 0:
 		return answer{code: answerInvalid}
-	case p == nil && m.brake != "":
+	case p == nil && !m.room():
 		return answer{code: answerOverload}
 	case p == nil:
 		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
@@ -169,6 +174,8 @@ func (m *matrix) submit(c *submitCommand) answer {
 		return answer{code: answerInvalid}
 	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
+	case p.final() && !m.room() && (m.forgot(p) || !c.Merges):
+		return answer{code: answerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Task, at, c.RequestID)
 		m.mergeParams(c.Task, string(c.Params), "")
@@ -182,7 +189,8 @@ func (m *matrix) submit(c *submitCommand) answer {
 
 func (m *matrix) join(c *submitCommand) {
 	p := m.tasks[c.Task]
-	if at := max(c.NotBefore, m.now); p.final() || p.status == projection.Created && at < p.due {
+	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
+	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
 		m.reschedule(c.Task, at, c.RequestID)
 	}
 }
@@ -200,16 +208,26 @@ func (p *taskModel) joined() answer {
 
 func (m *matrix) merge(c *mergeCommand) answer {
 	p := m.tasks[c.Submit.Task]
+	changes, held := p != nil && (p.params != string(c.Submit.Params) || !p.kept && p.params != ""), 0
+	if p != nil && p.kept {
+		held = len(p.params)
+	}
 	switch {
 	case c.Submit.Priority < 0:
 		return answer{code: answerInvalid}
 	case p == nil || p.life != c.Life || p.seq != c.Seq:
 		return answer{code: answerChanged}
+	case c.Submit.RequestID != "" && slices.Contains(p.requests, c.Submit.RequestID):
+		return p.joined()
+	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
+		return p.joined()
+	case !m.room() && !c.Operator && (p.final() || changes && (m.brake != "" || len(c.Submit.Params) > held)):
+		return answer{code: answerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
 		return p.joined()
-	case p.params != string(c.Submit.Params) || !p.kept && p.params != "":
+	case changes:
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), c.Submit.RequestID)
 	}
 	m.join(&c.Submit)
@@ -227,9 +245,10 @@ func (m *matrix) complete(c *completeCommand) answer {
 		return answer{code: answerStale}
 	}
 	p := m.tasks[c.Task]
+	soonest := max(m.now, p.startedAt+50)
 	next := c.Next
 	if next != 0 {
-		next = max(next, m.now)
+		next = max(next, soonest)
 	}
 	switch c.How {
 	case succeeded:
@@ -244,7 +263,7 @@ func (m *matrix) complete(c *completeCommand) answer {
 		}
 		m.endAttempt(c.Task, projection.Failure, c.Error.Code, next)
 	case snoozed:
-		m.wait(c.Task, events.KindSnoozed, m.now+events.Millis(max(c.Wait, 0).Milliseconds()))
+		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
 	case released:
 		m.wait(c.Task, events.KindReleased, m.now)
 	}
@@ -447,7 +466,7 @@ type matrixMachine struct {
 func (m *matrixMachine) turn(steps []func(d *decider)) {
 	m.matrix.now, m.matrix.entry, m.matrix.want = m.now, m.state.Number+1, nil
 	m.entry(func(d *decider) {
-		d.drop, d.brake = m.matrix.drop, m.matrix.brake
+		d.drop, d.brake, d.liveLimit = m.matrix.drop, m.matrix.brake, m.matrix.limit
 		m.state.Ripen(m.now)
 		for _, step := range steps {
 			step(d)
@@ -587,7 +606,7 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *decider) {
 	case "submit":
 		return m.predicted(m.ask(t, id, behavior, at))
 	case "merge":
-		return m.predicted(&mergeCommand{Submit: *m.ask(t, id, behavior, at), Seq: uint64(n % 2)}) // 1: of a stale state
+		return m.predicted(&mergeCommand{Submit: *m.ask(t, id, behavior, at), Seq: uint64(n % 2), Operator: n%8 > 5}) // Seq 1: of a stale state
 	case "complete":
 		c := &completeCommand{Task: id, Node: node, How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"},
 			Result: events.JSON(fmt.Append(nil, n%3)), Next: at, Wait: time.Duration(n%5000) * time.Millisecond, Random: n}
@@ -632,7 +651,8 @@ func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at ev
 			LostDelay: time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")) * time.Second, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Retain: time.Duration(rapid.IntRange(1, 30).Draw(t, "retain")) * time.Second,
 			RetainCount: rapid.IntRange(1, 3).Draw(t, "count")}),
-		RequestID: rapid.SampledFrom([]string{"", "", "r-1", "r-2"}).Draw(t, "request"), Merges: rapid.IntRange(0, 3).Draw(t, "merges") == 0}
+		RequestID: rapid.SampledFrom([]string{"", "", "r-1", "r-2"}).Draw(t, "request"), Merges: rapid.IntRange(0, 3).Draw(t, "merges") == 0,
+		RunNow: rapid.Bool().Draw(t, "run now")}
 	if rapid.IntRange(0, 9).Draw(t, "other") > 0 {
 		c.Behavior = "work"
 	}
@@ -651,6 +671,7 @@ func (m *matrixMachine) predicted(c command) func(d *decider) {
 				merge.Life, merge.Seq = t.Created, t.Seq-merge.Seq
 			}
 		}
+		m.matrix.live = m.state.LiveBytes()
 		got := d.decide(c)
 		switch c := c.(type) {
 		case *submitCommand:
@@ -742,6 +763,7 @@ func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
 			"owner": func(t *rapid.T) {
 				rapid.SampledFrom([]func(){func() { m.snapshot = m.state.BeginSnapshot() }, m.restore, m.restore, m.replay}).Draw(t, "owner")()
 				m.matrix.brake = rapid.SampledFrom([]string{"", "", "", "etcd is full"}).Draw(t, "brake")
+				m.matrix.limit = rapid.SampledFrom([]int64{0, 0, 300}).Draw(t, "limit")
 			},
 		})
 	})

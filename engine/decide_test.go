@@ -59,6 +59,30 @@ func TestSubmit_OnAnExistingTask(t *testing.T) {
 	}
 }
 
+// A behavior may choose that who submits need not wait for the next run as it is scheduled.
+func TestSubmit_ThatRunsNowMakesTheNextRunDue(t *testing.T) {
+	for at, want := range map[situation]string{atSuccessNext: "Rescheduled", atFailureRetry: "Rescheduled", atDelayed: "Rescheduled",
+		atCreated: "", atRunning: "", atWaiting: "", atSuccess: "", atFailure: ""} {
+		for _, in := range []time.Duration{0, time.Second, time.Hour} {
+			l := ledgerAt(t, at)
+			c, before, events := l.ask(events.Policy{}), l.task().Due, want
+			c.RunNow, c.NotBefore = true, l.now.Add(in)
+			plain := *c
+			plain.RunNow = false
+			a, kinds := l.decide(c)
+			if in == time.Hour {
+				events = "" // the earlier one holds
+			}
+			if got := strings.Join(kinds, " "); got != events || events != "" && l.task().Due != c.NotBefore || events == "" && l.task().Due != before {
+				t.Errorf("%s, in %s: events %q, due at %d; want %q", at, in, got, l.task().Due, events)
+			}
+			if b, _ := ledgerAt(t, at).decide(&plain); a.run != b.run || a.life != b.life {
+				t.Errorf("%s, in %s: joins run %d, and without it run %d", at, in, a.run, b.run)
+			}
+		}
+	}
+}
+
 func TestSubmit_ThatMergesIsAskedToAndThenCommits(t *testing.T) {
 	for _, row := range []struct {
 		at       situation
@@ -98,6 +122,125 @@ func TestSubmit_ThatMergesIsAskedToAndThenCommits(t *testing.T) {
 		c.Merges = true
 		if a, kinds := l.decide(c); a.code != answerOK || a.run != 1 || kinds != nil {
 			t.Errorf("%s: answer %+v with events %v, want the recorded outcome", at, a, kinds)
+		}
+	}
+}
+
+// The run has ended since the submitter was asked to combine: there is an outcome, and with ReturnRecorded nothing runs again.
+func TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome(t *testing.T) {
+	for _, at := range []situation{atSuccess, atFailure} {
+		for _, drop := range []bool{false, true} {
+			l := ledgerAt(t, at)
+			var a answer
+			m := l.merge("2")
+			kinds := l.entry(func(d *decider) {
+				d.drop = drop
+				a = d.decide(m)
+				l.legal(d)
+			})
+			if kinds != nil || a.code != answerOK || !a.joined || a.run != 1 || a.life != l.task().Created {
+				t.Errorf("%s, drop %t: answer %+v with events %v, want the outcome of run 1", at, drop, a, kinds)
+			}
+		}
+		l := ledgerAt(t, at)
+		retry := l.merge("2")
+		retry.Operator = true
+		if a, kinds := l.decide(retry); a.code != answerOK || a.run != 2 || strings.Join(kinds, " ") != "Merged Rescheduled" {
+			t.Errorf("%s, retry: answer %+v with events %v, want a further run", at, a, kinds)
+		}
+	}
+}
+
+// Two copies of one request, of a behavior that combines, are both asked to: what the first brings the second does not bring again.
+func TestMerge_OfARequestThatWasRecordedJoins(t *testing.T) {
+	for _, at := range []situation{atCreated, atRunning, atSuccess} {
+		l := ledgerAt(t, at)
+		first := l.merge("2")
+		first.Submit.RequestID, first.Submit.Policy.Existing = "r-1", events.RunAgain
+		want, _ := l.decide(first)
+		second := l.merge("3")
+		second.Submit.RequestID, second.Submit.Policy.Existing = "r-1", events.RunAgain
+		if a, kinds := l.decide(second); kinds != nil || a.run != want.run || a.life != want.life {
+			t.Errorf("%s: the copy is answered %+v with events %v, want run %d", at, a, kinds, want.run)
+		}
+	}
+}
+
+// What the store has no room for: a further live task, and larger parameters of one. What ends tasks, and what operators ask, is
+// decided all the same.
+func TestBrakeAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
+	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", 500)))
+	again := events.Policy{Existing: events.RunAgain}
+	submit := func(l *ledger) command { return l.ask(again) }
+	merge := func(params events.Payload) func(l *ledger) command {
+		return func(l *ledger) command {
+			m := &mergeCommand{Submit: *l.ask(again), Life: l.task().Created, Seq: l.task().Seq}
+			m.Submit.Params = params
+			return m
+		}
+	}
+	retry := func(l *ledger) command {
+		m := merge(large)(l).(*mergeCommand)
+		m.Operator = true
+		return m
+	}
+	operate := func(do operation) func(l *ledger) command {
+		return func(*ledger) command { return &operateCommand{Task: ledgerTask, Do: do} }
+	}
+	done := func(how completion) func(l *ledger) command { return func(l *ledger) command { return l.done(how) } }
+	same := events.JSON([]byte("1"))
+	for _, row := range []struct {
+		name          string
+		at            situation
+		command       func(l *ledger) command
+		braked, large bool // refused while the brake is closed, or the live tasks are at their limit
+	}{
+		{"submit", atNothing, submit, true, true},
+		{"submit", atCreated, submit, false, false},
+		{"submit", atRunning, submit, false, false},
+		{"submit", atSuccessNext, submit, false, false},
+		{"submit", atSuccess, submit, true, true},
+		{"submit", atFailure, submit, true, true},
+		{"merge of more", atCreated, merge(large), true, true},
+		{"merge of more", atRunning, merge(large), true, true},
+		{"merge of more", atSuccess, merge(large), true, true},
+		{"merge of as much", atRunning, merge(events.JSON([]byte("7"))), true, false},
+		{"merge of the same", atRunning, merge(same), false, false},
+		{"merge of the same", atFailure, merge(same), true, true},
+		{"retry", atFailure, retry, false, false},
+		{"retry", atSuccess, operate(doRetry), false, false},
+		{"cancel", atCreated, operate(doCancel), false, false},
+		{"delete", atSuccess, operate(doDelete), false, false},
+		{"suspend", atRunning, operate(doSuspend), false, false},
+		{"success", atRerun, done(succeeded), false, false},
+		{"failure", atRunning, done(failed), false, false},
+		{"release", atRunning, done(released), false, false},
+		{"snooze", atRunning, done(snoozed), false, false},
+	} {
+		for _, drop := range []bool{false, true} {
+			for cause, refused := range map[string]bool{"brake": row.braked, "limit": row.large} {
+				l := ledgerAt(t, row.at)
+				var other answer
+				l.entry(func(d *decider) { // so that the limit is reached
+					c := l.ask(events.Policy{})
+					c.Task = "other"
+					other = d.decide(c)
+				})
+				cmd := row.command(l)
+				var a answer
+				kinds := l.entry(func(d *decider) {
+					d.drop, d.liveLimit = drop, 50
+					if cause == "brake" {
+						d.brake, d.liveLimit = "etcd is full", 0
+					}
+					a = d.decide(cmd)
+					l.legal(d)
+				})
+				if is := a.code == answerOverload; other.code != answerOK || is != refused || is && (kinds != nil || a.text == "" || a.number == 0) ||
+					!is && a.code != answerOK && a.code != answerMerge {
+					t.Errorf("%s of a task that is %s, %s, drop %t: answer %+v with events %v; want it refused: %t", row.name, row.at, cause, drop, a, kinds, refused)
+				}
+			}
 		}
 	}
 }
@@ -277,16 +420,20 @@ func TestComplete_NamesTheAttemptByItsStarted(t *testing.T) {
 	}
 }
 
-func TestComplete_TimesInThePastMeanNow(t *testing.T) {
+// Otherwise a behavior that always asks for another run at once would fill the journal.
+func TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart(t *testing.T) {
 	for _, c := range []completeCommand{
 		{How: succeeded, Next: 1},
 		{How: failed, Error: &events.Error{Code: "x"}, Next: 1},
 		{How: snoozed, Wait: -time.Hour},
 	} {
-		l := ledgerAt(t, atRunning)
-		c.Task, c.Started, c.Node = ledgerTask, l.task().Started, "n-1"
-		if a, _ := l.decide(&c); a.code != answerOK || l.task().Due != l.now {
-			t.Errorf("completion %d: answer %+v, due at %d, want now, %d", c.How, a, l.task().Due, l.now)
+		for took, wait := range map[events.Millis]events.Millis{0: 50, 20: 30, 49: 1, 50: 0, 1000: 0} {
+			l := ledgerAt(t, atRunning)
+			c.Task, c.Started, c.Node = ledgerTask, l.task().Started, "n-1"
+			l.now += took
+			if a, _ := l.decide(&c); a.code != answerOK || l.task().Due != l.now+wait {
+				t.Errorf("completion %d after %d ms: answer %+v, due at %d, want in %d ms, %d", c.How, took, a, l.task().Due, wait, l.now+wait)
+			}
 		}
 	}
 }

@@ -79,10 +79,11 @@ func (c *planCommand) planWith(b Behavior, now time.Time) answer {
 
 func (p *planned) encode() []byte {
 	var w wire.Writer
-	w.Array(6)
+	w.Array(7)
 	w.Text(string(p.plan.ID))
 	w.Int(int64(events.MillisOf(p.plan.NotBefore)))
 	w.Int(p.plan.Priority)
+	w.Bool(p.plan.RunNow)
 	p.policy.Encode(&w)
 	w.Bool(p.merges)
 	w.Bytes(p.merged)
@@ -94,8 +95,9 @@ func decodePlanned(data []byte) (p planned, err error) {
 	if err != nil {
 		return p, err
 	}
-	r.ArrayOf(6)
+	r.ArrayOf(7)
 	p.plan.ID, p.plan.NotBefore, p.plan.Priority = events.TaskID(r.Text()), events.Millis(r.Int()).Time(), r.Int()
+	p.plan.RunNow = r.Bool()
 	p.policy.Decode(r)
 	p.merges, p.merged = r.Bool(), r.Bytes()
 	return p, r.Close()

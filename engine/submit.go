@@ -14,8 +14,10 @@ type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
 	Priority  int64         // default: the plan's
-	// RequestID makes a repeated submit the same request: within the task's life it is recorded once and joins itself.
-	// It counts together with the id only.
+	// RequestID makes a repeated submit the same request, at most 256 bytes: what it once made or changed of a task it neither makes
+	// nor changes again within the task's life. A task remembers the last 16 such requests. One that only joined what there was,
+	// a run under way, say, is not recorded: repeated after that run has ended, it is a new request, and with RunAgain asks for a
+	// further run. It counts together with the id only.
 	RequestID string
 }
 
@@ -124,7 +126,7 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
 	cmd := &submitCommand{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
-		RequestID: o.RequestID, Task: plan.ID, Priority: complete.Priority}
+		RequestID: o.RequestID, Task: plan.ID, RunNow: plan.RunNow, Priority: complete.Priority}
 	if plan.Priority != 0 {
 		cmd.Priority = plan.Priority
 	}
@@ -148,7 +150,7 @@ func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte,
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
 	}
-	if errors.Is(err, ErrNotFound) {
+	if recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded; recorded || errors.Is(err, ErrNotFound) {
 		return c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
 	}
 	if err != nil {

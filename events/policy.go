@@ -32,7 +32,9 @@ type Existing uint8
 
 const (
 	ReturnRecorded Existing = iota // the recorded outcome, while it is retained
-	RunAgain                       // a new run with a fresh budget
+	// RunAgain is a new run with a fresh budget and the parameters that the task has: those of the submit that made it, unless they
+	// were merged. Where journals are dropped nothing keeps them once the task has ended, and the new run has those of its submit.
+	RunAgain
 )
 
 // maxCount bounds the attempts, losses and finished tasks that a policy can allow.
