@@ -60,19 +60,19 @@ func TestBadInput_IsRefusedWithFieldAndLimitAndHarmsNobody(t *testing.T) {
 			"negative delay":              {second(late.Submit(ctx, client, -time.Second)), "delay", 0},
 			"absurd delay":                {second(late.Submit(ctx, client, 1<<63-1)), "delay", 0},
 			"raw behavior that is no id":  {raw("No Behavior", "1"), "behavior", 0},
-			"raw parameters of the wrong": {raw("by-id", "7"), "", 0},
-			"raw text that is no JSON":    {raw("by-id", "{"), "", 0},
+			"raw parameters of the wrong": {raw("by-id", "7"), "parameters", 0},
+			"raw text that is no JSON":    {raw("by-id", "{"), "parameters", 0},
 			"parameters that Validate":    {second(behaviors.Sleep().Submit(ctx, client, behaviors.SleepParams{Duration: -1})), "parameters", 0},
 			"attach to no id":             {second(byID.Attach(client, "a b").Wait(ctx)), "id", 0},
 			"get of no id":                {second(client.Get(ctx, "a b")), "id", 0},
-			"pause of no behavior":        {client.Pause(ctx, "No Behavior"), "", 0},
+			"pause of no behavior":        {client.Pause(ctx, "No Behavior"), `behavior id "No Behavior"`, 0},
 		} {
 			invalid, isInvalid := errors.AsType[*engine.InvalidError](test.err)
 			limit, isLimit := errors.AsType[*engine.LimitError](test.err)
 			switch {
 			case test.limit != 0 && (!isLimit || limit.Field != test.field || limit.Limit != test.limit):
 				t.Errorf("%s: %v, want a LimitError of %s, %d", name, test.err, test.field, test.limit)
-			case test.limit == 0 && (!isInvalid || test.field != "" && invalid.Field != test.field):
+			case test.limit == 0 && (!isInvalid || invalid.Field != test.field):
 				t.Errorf("%s: %v, want an InvalidError of %s", name, test.err, test.field)
 			}
 		}
@@ -161,6 +161,9 @@ func TestHandler_ThatMisbehavesFailsItsAttemptAndHarmsNobody(t *testing.T) {
 			if len(e.Message) > events.MaxPayloadBytes || e.Message == "" {
 				t.Errorf("%s: a message of %d bytes", how, len(e.Message))
 			}
+			if how == "large result" && (!strings.Contains(e.Message, "result") || !strings.Contains(e.Message, strconv.Itoa(events.MaxPayloadBytes))) {
+				t.Errorf("large result: message %q, want field and limit", e.Message)
+			}
 			if how == "panic" && (!strings.Contains(e.Message, "out of order") || !strings.Contains(e.Message, "badinput_test.go")) {
 				t.Errorf("panic: message %q, want reason and stack", e.Message)
 			}
@@ -174,8 +177,9 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
 	deaf := behaviors.Define("deaf", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{MaxAttempts: 1, Timeout: 50 * time.Millisecond}})
+	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	end := make(chan struct{})
-	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, behaviors.Noop(), deaf.Bind(func(context.Context, string) (string, error) {
+	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 2 }, behaviors.Noop(), w.on("a"), deaf.Bind(func(context.Context, string) (string, error) {
 		<-end
 		return "too late", nil
 	}))
@@ -183,7 +187,16 @@ func TestHandler_ThatIgnoresItsContextKeepsItsSlotButNotItsTask(t *testing.T) {
 	ok(t, err)
 	wantFailure(t, f, events.CodeTimeout)
 	probe(t, n)
+	other := w.submit(t, n, "y") // takes the other slot
+	busy := w.next(t)
+	waits, err := behaviors.Noop().SubmitWith(within(t, soon), n, behaviors.None{}, engine.SubmitOptions{ID: "z"})
+	ok(t, err)
+	awaitExplained(t, n.Client, "z", engine.WhyWaiting)
+	pending(t, waits)
 	close(end)
+	want(t, waits, behaviors.None{})
+	busy.succeed("done")
+	want(t, other, "done")
 	wantFailure(t, deaf.Attach(n, "x"), events.CodeTimeout)
 }
 
