@@ -40,6 +40,24 @@ func Attempt(ctx context.Context) (engine.Attempt, bool) {
 	return a, ok
 }
 
+// Submitter returns the client of the node that makes the attempt which ctx belongs to; false when ctx belongs to none. While
+// the handler waits for a future under ctx it needs no slot: see [Future.Wait].
+func Submitter(ctx context.Context) (Client, bool) {
+	a, ok := ctx.Value(attemptKey{}).(*engine.Attempt)
+	if !ok || a.Client == nil {
+		return nil, false
+	}
+	return a.Client, true
+}
+
+// lendSlot lends the slot of the attempt that ctx belongs to, if it does to one, until it is taken back.
+func lendSlot(ctx context.Context) (takeBack func()) {
+	if a, ok := ctx.Value(attemptKey{}).(*engine.Attempt); ok && a.Lend != nil {
+		return a.Lend()
+	}
+	return func() {}
+}
+
 func withAttempt(ctx context.Context, a engine.Attempt) context.Context {
 	return &attemptContext{ctx, a}
 }

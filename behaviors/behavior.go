@@ -98,8 +98,8 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 	return bound
 }
 
-// Submitter is a node or a client.
-type Submitter interface {
+// Client is an *engine.Node or an *engine.Client.
+type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
 	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)
 	// Attach returns the future of a task submitted by anybody.
@@ -107,15 +107,15 @@ type Submitter interface {
 }
 
 // Submit asks for the work. When the error is nil the request is durable. ctx bounds the call, never the task. The future
-// is never nil: after an error its Wait returns that error. Besides the Submitter's errors there are
+// is never nil: after an error its Wait returns that error. Besides the client's errors there are
 // *engine.InvalidError when the definition, the parameters or the answer of a rule are invalid, and *engine.LimitError
 // when the parameters exceed events.MaxPayloadBytes of JSON text.
-func (b *Behavior[P, R]) Submit(ctx context.Context, to Submitter, params P) (*Future[R], error) {
+func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Future[R], error) {
 	return b.SubmitWith(ctx, to, params, engine.SubmitOptions{})
 }
 
 // SubmitWith is Submit with options.
-func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Submitter, params P, o engine.SubmitOptions) (*Future[R], error) {
+func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o engine.SubmitOptions) (*Future[R], error) {
 	raw, err := encode("parameters", params)
 	if err != nil {
 		return failed[R](o.ID, err), err
@@ -125,7 +125,7 @@ func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Submitter, params P,
 }
 
 // Attach returns the future of a task that anybody submitted. A result that is no R makes Wait return an error.
-func (b *Behavior[P, R]) Attach(to Submitter, id events.TaskID) *Future[R] {
+func (b *Behavior[P, R]) Attach(to Client, id events.TaskID) *Future[R] {
 	f := to.Attach(id)
 	return futureOf[R](f, f)
 }

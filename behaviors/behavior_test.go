@@ -26,7 +26,7 @@ func (t table) Validate() error {
 	return nil
 }
 
-// recorder is a Submitter that remembers what it was asked.
+// recorder is a Client that remembers what it was asked.
 type recorder struct {
 	calls    int
 	behavior engine.Behavior
@@ -81,7 +81,7 @@ func TestSubmit_NoneTravelsAsNoPayload(t *testing.T) {
 	}
 }
 
-func TestSubmit_WhatCannotTravelNeverReachesTheSubmitter(t *testing.T) {
+func TestSubmit_WhatCannotTravelNeverReachesTheClient(t *testing.T) {
 	to := &recorder{}
 	text := behaviors.Define[string, int]("text", nil)
 	f, err := text.SubmitWith(t.Context(), to, strings.Repeat("x", events.MaxPayloadBytes), engine.SubmitOptions{ID: "mine"})

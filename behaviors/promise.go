@@ -87,6 +87,7 @@ func (p *promise[R]) Wait(ctx context.Context) (R, error) {
 	select {
 	case <-p.done:
 	default:
+		defer lendSlot(ctx)()
 		select {
 		case <-p.done:
 		case <-ctx.Done():

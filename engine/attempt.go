@@ -30,6 +30,8 @@ type attempt struct {
 	done     atomic.Bool                      // the function has returned
 	progress atomic.Pointer[progressReporter] // nil before the first report
 	outcome  completeCommand                  // once it is reported
+	waits    int                              // goroutines that have lent the slot; guarded by the executor
+	lent     bool                             // its slot is; guarded by the executor
 	logs     attemptLog
 	log      slog.Logger // on logs
 }
@@ -55,6 +57,7 @@ func (x *executor) execute(a *attempt) {
 		if a.timeout != nil {
 			a.timeout.Stop() // which would hold the attempt
 		}
+		x.endLoan(a)
 		x.release(a.assignment.behavior)
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
@@ -78,7 +81,7 @@ func (x *executor) execute(a *attempt) {
 	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
 		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
-		Log: &a.log, Progress: a.reportProgress})
+		Log: &a.log, Progress: a.reportProgress, Client: a.m.Client, Lend: a.lend})
 	returned = true
 }
 

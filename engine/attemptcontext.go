@@ -11,6 +11,7 @@ import (
 // on is what this one shows. Contexts that are derived from this one find it by Value, and need no goroutine that waits.
 type attemptContext struct {
 	m        *member
+	attempt  *attempt
 	deadline time.Time // zero = none; somebody must look at that time
 
 	mu       sync.Mutex
@@ -26,7 +27,12 @@ func (c *attemptContext) Deadline() (time.Time, bool) { return c.deadline, !c.de
 func (c *attemptContext) Done() <-chan struct{} { return c.look().Done() }
 
 // Value implements context.Context. Any key may be the one by which package context finds what it can cancel.
-func (c *attemptContext) Value(key any) any { return c.look().Value(key) }
+func (c *attemptContext) Value(key any) any {
+	if key == (lendKey{}) {
+		return c.attempt
+	}
+	return c.look().Value(key)
+}
 
 // Err implements context.Context. It is asked after every attempt, and does not look while nothing has ended.
 func (c *attemptContext) Err() error {

@@ -66,6 +66,14 @@ type Attempt struct {
 	Log      *slog.Logger
 	// Progress tells how far the attempt is; recorded at most once a second, the last one wins. It never blocks.
 	Progress func(done, total int64, note string)
+	// Client is of the node that runs the attempt: it submits further tasks and waits for them.
+	Client *Client
+	// Lend gives up the slot of the attempt, not its place within the behavior's limit, until takeBack is called, once: for a
+	// wait that may be for work in need of a slot. Future.Wait under the attempt's context does so by itself. The attempt goes
+	// on at once, above the node's slots if need be; nothing starts until fewer are used than there are. While as many
+	// attempts of a behavior as the node has slots have lent theirs, no further one of it starts here. It may be called by
+	// several goroutines: the slot is lent until the last has taken it back.
+	Lend func() (takeBack func())
 }
 
 // Outcome is what an attempt came to. The zero value is a success without result.

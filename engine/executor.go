@@ -33,7 +33,7 @@ type executor struct {
 
 	mu       sync.Mutex
 	slots    int
-	used     int // running or about to
+	used     int // running or about to, less those that lend their slot; more than slots when these go on
 	starting int // of these, those about to: their Started is being committed
 	offered  int // reserved by standing offers
 	promised int // kept for offers that are about to be made
@@ -67,7 +67,7 @@ func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int
 // launch starts an attempt in a slot taken before. It never blocks.
 func (x *executor) launch(m *member, shard int, as assignment) {
 	a := &attempt{assignment: as, shard: shard, m: m, behavior: x.behaviors[as.behavior]}
-	a.ctx.m = m
+	a.ctx.m, a.ctx.attempt = m, a
 	if as.policy.Timeout > 0 {
 		a.ctx.deadline = time.Now().Add(as.policy.Timeout)
 		a.timeout = time.AfterFunc(as.policy.Timeout, a.timedOut)
@@ -174,7 +174,11 @@ func (x *executor) left() (attempts, plans int) {
 	for _, places := range x.plans {
 		plans += len(places)
 	}
-	return x.used - x.starting, plans
+	attempts = x.used - x.starting
+	for _, l := range x.limits {
+		attempts += l.lent
+	}
+	return attempts, plans
 }
 
 // forget drops an attempt whose outcome is settled.

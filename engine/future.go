@@ -70,6 +70,7 @@ func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 		return f.result, f.err
 	}
 	defer f.futures.idle.Put(w)
+	defer lendSlot(ctx)()
 	select {
 	case <-w.woken:
 		return f.result, f.err

@@ -1,6 +1,17 @@
 package engine
 
-type slotLimit struct{ max, used, offered int }
+type slotLimit struct {
+	max, used, offered int
+	lent               int // slots, by attempts that wait
+}
+
+// left is how many more attempts may start. When as many wait as the node has slots, those that they wait for go first.
+func (l *slotLimit) left(slots int) int {
+	if l.lent >= slots {
+		return 0
+	}
+	return l.max - l.used - l.offered
+}
 
 // runs reports whether this node could ever run the behavior.
 func (x *executor) runs(behavior string) bool {
@@ -19,7 +30,7 @@ func (x *executor) free(behavior string) bool {
 
 func (x *executor) freeLocked(behavior string) bool {
 	l := x.limits[behavior]
-	return l != nil && !x.draining && x.used+x.offered+x.promised < x.slots && l.used+l.offered < l.max
+	return l != nil && !x.draining && x.used+x.offered+x.promised < x.slots && l.left(x.slots) > 0
 }
 
 // take takes a slot, which launch uses and release gives back, or untake.
@@ -83,7 +94,7 @@ func (x *executor) unused() int {
 	if x.draining {
 		return 0
 	}
-	return x.slots - x.used
+	return max(0, x.slots-x.used)
 }
 
 // unreserved is the number of slots in which nothing runs and which are not offered.
@@ -107,7 +118,7 @@ func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavio
 	}
 	detail := make([]offeredBehavior, 0, len(x.limits))
 	for behavior, l := range x.limits {
-		most := min(n, l.max-l.used-l.offered)
+		most := min(n, l.left(x.slots))
 		if most <= 0 || l.max < x.slots && backlog[behavior] == 0 {
 			continue
 		}
@@ -136,7 +147,10 @@ func (x *executor) room() room {
 	r := room{left: make(map[string]int, len(x.limits))}
 	for behavior, l := range x.limits {
 		r.left[behavior] = l.max
-		if l.max < x.slots {
+		switch {
+		case l.lent >= x.slots:
+			r.left[behavior] = 0
+		case l.max < x.slots:
 			r.left[behavior] = max(0, l.max-l.used)
 		}
 		r.limited = r.limited || r.left[behavior] == 0

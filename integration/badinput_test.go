@@ -16,7 +16,7 @@ import (
 )
 
 // probe asserts that others go on as ever.
-func probe(t *testing.T, to behaviors.Submitter) {
+func probe(t *testing.T, to behaviors.Client) {
 	t.Helper()
 	f, err := behaviors.Noop().Submit(within(t, soon), to, behaviors.None{})
 	if err != nil {

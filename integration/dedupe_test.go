@@ -27,7 +27,7 @@ func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		submits, ids := crowd()
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
-		members := []behaviors.Submitter{c.StartClient("first", nil), c.StartClient("second", nil)}
+		members := []behaviors.Client{c.StartClient("first", nil), c.StartClient("second", nil)}
 		for _, n := range c.StartNodes(nil, l.on, "a", "b", "c") {
 			members = append(members, n)
 		}
@@ -72,7 +72,7 @@ func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range submitters {
 			all.Go(func() {
-				to := []behaviors.Submitter{a, client}[i%2]
+				to := []behaviors.Client{a, client}[i%2]
 				for n := range each {
 					if err := submitMerging(t, adding, to, fmt.Sprintf("%d-%d", i, n)); err != nil {
 						t.Errorf("submit %d-%d: %v", i, n, err)
@@ -89,7 +89,7 @@ func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
 }
 
 // submitMerging submits, for later, until the merge is no longer overtaken by others.
-func submitMerging(t *testing.T, b *behaviors.Behavior[sum, int], to behaviors.Submitter, request string) error {
+func submitMerging(t *testing.T, b *behaviors.Behavior[sum, int], to behaviors.Client, request string) error {
 	for {
 		_, err := b.SubmitWith(within(t, soon), to, sum{1}, engine.SubmitOptions{RequestID: request, NotBefore: time.Now().Add(time.Hour)})
 		if err == nil || !isUnavailable(err) {

@@ -105,17 +105,17 @@ func (r *run) fail(err error)        { r.ends <- ending{err: err} }
 
 // member is a node or a client.
 type member interface {
-	behaviors.Submitter
+	behaviors.Client
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
 }
 
 // submit asks for work and fails the test when it is refused.
-func (w *work) submit(t *testing.T, to behaviors.Submitter, params string) *behaviors.Future[string] {
+func (w *work) submit(t *testing.T, to behaviors.Client, params string) *behaviors.Future[string] {
 	t.Helper()
 	return w.submitWith(t, to, params, engine.SubmitOptions{})
 }
 
-func (w *work) submitWith(t *testing.T, to behaviors.Submitter, params string, o engine.SubmitOptions) *behaviors.Future[string] {
+func (w *work) submitWith(t *testing.T, to behaviors.Client, params string, o engine.SubmitOptions) *behaviors.Future[string] {
 	t.Helper()
 	f, err := w.SubmitWith(within(t, soon), to, params, o)
 	if err != nil {

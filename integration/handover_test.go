@@ -60,7 +60,7 @@ type flow struct {
 }
 
 // startFlow begins a flow of deterministic ids through the members, by turns.
-func startFlow(t *testing.T, l *tally, members ...behaviors.Submitter) *flow {
+func startFlow(t *testing.T, l *tally, members ...behaviors.Client) *flow {
 	return startFlowOf(t, l, load{8, 0, func(name string) string { return name }}, members...)
 }
 
@@ -71,7 +71,7 @@ type load struct {
 	params func(name string) string // of a task
 }
 
-func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Submitter) *flow {
+func startFlowOf(t *testing.T, l *tally, of load, members ...behaviors.Client) *flow {
 	f := &flow{stop: make(chan struct{})}
 	for i := range of.atOnce {
 		f.done.Go(func() {

@@ -67,7 +67,7 @@ func TestFuture_LargeResultIsEqualHereThereAndLater(t *testing.T) {
 			ok(t, err)
 			result := fmt.Sprintf("%0*d", size, 7)
 			want(t, f, result)
-			for _, m := range []behaviors.Submitter{a, b, client} {
+			for _, m := range []behaviors.Client{a, b, client} {
 				want(t, large.Attach(m, f.ID()), result)
 			}
 		}
