@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,9 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
+
+// Name is the cluster's, the prefix of every key.
+func (s *Store) Name() string { return strings.TrimSuffix(string(s.keys), "/") }
 
 // Cluster returns what was fixed when the cluster was created.
 func (s *Store) Cluster() engine.Cluster {

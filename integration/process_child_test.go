@@ -11,9 +11,6 @@ import (
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -33,6 +30,7 @@ type role struct {
 	Name    string
 	Etcd    string
 	NATS    string // "" = without
+	NKey    string // that it asks for
 	Cluster string // "" = the default one
 	Shards  int
 	Slots   int
@@ -51,6 +49,7 @@ type word struct {
 	Ready     bool   `json:",omitempty"`
 	Etcd      string `json:",omitempty"`
 	NATS      string `json:",omitempty"`
+	NKey      string `json:",omitempty"`
 	Submitted string `json:",omitempty"` // id of a task whose submit was acknowledged
 	Started   string `json:",omitempty"`
 	Attempt   int    `json:",omitempty"` // of Started
@@ -100,7 +99,7 @@ func (c *child) serve() error {
 	if err != nil {
 		return err
 	}
-	c.say(word{Ready: true, Etcd: s.EtcdEndpoint(), NATS: s.NATSURL()})
+	c.say(word{Ready: true, Etcd: s.EtcdEndpoint(), NATS: s.NATSURL(), NKey: s.NATSNKey()})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return s.Close()
 }
@@ -111,7 +110,7 @@ func (c *child) work() error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", c.Name)
 	at := etcdstore.Config{Endpoints: []string{c.Etcd}, Cluster: c.Cluster, Shards: c.Shards, Log: log}
 	if c.Dies != nil {
-		etcd, err := clientv3.New(clientv3.Config{Endpoints: at.Endpoints, Logger: zap.NewNop()})
+		etcd, err := etcdstore.NewClient(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -127,7 +126,7 @@ func (c *child) work() error {
 	cfg := engine.NodeConfig{Store: store, Name: c.Name, Slots: c.Slots, TTL: c.TTL, Grace: time.Second, Log: log,
 		Behaviors: []engine.Behavior{c, runEcho()}}
 	if c.NATS != "" {
-		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
+		bus, err := natsbus.Open(natsbus.Config{URLs: []string{c.NATS}, NKey: c.NKey, Cluster: c.Cluster, Key: store.Cluster().Key, Log: log})
 		if err != nil {
 			return err
 		}

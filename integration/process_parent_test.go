@@ -169,15 +169,15 @@ func (p *process) resolves(id, result string) {
 // processes is a cluster of processes, and a client in the test.
 type processes struct {
 	*testing.T
-	etcd, nats string
-	client     *engine.Client
+	etcd, nats, nkey string
+	client           *engine.Client
 }
 
 // startProcesses starts etcd, and NATS unless it is to be absent, as a process of their own.
 func startProcesses(t *testing.T, noNATS bool) *processes {
 	t.Helper()
 	_, addresses := startProcess(t, role{Servers: true, Name: "servers", Dir: t.TempDir(), NoNATS: noNATS})
-	c := &processes{T: t, etcd: addresses.Etcd, nats: addresses.NATS}
+	c := &processes{T: t, etcd: addresses.Etcd, nats: addresses.NATS, nkey: addresses.NKey}
 	store, err := etcdstore.Open(within(t, soon), etcdstore.Config{Endpoints: []string{c.etcd}, Shards: processShards})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func startProcesses(t *testing.T, noNATS bool) *processes {
 
 func (c *processes) node(name string, slots int) *process {
 	c.Helper()
-	p, _ := startProcess(c.T, role{Name: name, Etcd: c.etcd, NATS: c.nats, Shards: processShards, Slots: slots, TTL: processTTL})
+	p, _ := startProcess(c.T, role{Name: name, Etcd: c.etcd, NATS: c.nats, NKey: c.nkey, Shards: processShards, Slots: slots, TTL: processTTL})
 	return p
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -32,16 +31,16 @@ type upkeepCluster struct {
 
 func joinUpkeep(t *testing.T, servers word, name string) *upkeepCluster {
 	t.Helper()
-	c := &upkeepCluster{T: t, nodes: role{Etcd: servers.Etcd, NATS: servers.NATS, Cluster: name, Shards: 1, Slots: 64,
+	c := &upkeepCluster{T: t, nodes: role{Etcd: servers.Etcd, NATS: servers.NATS, NKey: servers.NKey, Cluster: name, Shards: 1, Slots: 64,
 		TTL: processTTL, Upkeep: true}}
 	var err error
-	c.etcd, err = clientv3.New(clientv3.Config{Endpoints: []string{servers.Etcd}, Logger: zap.NewNop()})
+	c.etcd, err = etcdstore.NewClient(t.Context(), etcdstore.Config{Endpoints: []string{servers.Etcd}})
 	ok(t, err)
 	t.Cleanup(func() { c.etcd.Close() })
 	c.store, err = etcdstore.Open(within(t, soon), etcdstore.Config{Client: c.etcd, Cluster: name, Shards: 1})
 	ok(t, err)
 	t.Cleanup(func() { c.store.Close() })
-	bus, err := natsbus.Open(natsbus.Config{URLs: []string{servers.NATS}, Cluster: name, Key: c.store.Cluster().Key})
+	bus, err := natsbus.Open(natsbus.Config{URLs: []string{servers.NATS}, NKey: servers.NKey, Cluster: name, Key: c.store.Cluster().Key})
 	ok(t, err)
 	t.Cleanup(func() { bus.Close() })
 	archive, err := bus.Archive(embedded.ArchiveConfig())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -124,6 +125,9 @@ func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
 	b.link.listen(ctx, h)
 	return nil
 }
+
+// Name is the cluster's, the prefix of every subject.
+func (b *Bus) Name() string { return strings.TrimSuffix(b.prefix, ".") }
 
 // Stats returns the counters.
 func (b *Bus) Stats() Stats {

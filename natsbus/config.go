@@ -1,10 +1,12 @@
 package natsbus
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 
 	"github.com/nats-io/nats.go"
 )
@@ -24,15 +26,21 @@ type Config struct {
 
 	// URLs of the servers, tried in random order, again and again; they may hold a user and password or a token.
 	URLs []string
-	// InProcess is an embedded server, reached without a socket. URLs then only tell user and password or token.
+	// InProcess is an embedded server, reached without a socket. URLs then only tell user and password or token, and
+	// Dial is not used.
 	InProcess nats.InProcessConnProvider
-	// Conn is used instead of a connection of the bus's own; TLS, Creds and Name are then ignored. It must have been
+	// Conn is used instead of a connection of the bus's own; Dial, TLS, Creds, NKey and Name are then ignored. It must have been
 	// connected once. Its handlers are called after the bus's own and must not be changed while the bus is open. The
 	// caller closes it, after the bus. Its options should be reconnect for ever, and no reconnect buffer.
 	Conn *nats.Conn
 
+	// Dial makes every connection, whatever the URLs say: to a server that may come back elsewhere. An attempt ends with
+	// ctx. Default: the URLs are dialled.
+	Dial func(ctx context.Context) (net.Conn, error)
+
 	TLS   *tls.Config // default: as the URLs and the servers say
 	Creds string      // path of a NATS credentials file; default: none
+	NKey  string      // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none
 	Name  string      // shown by the server's monitoring; default "taskledger"
 
 	Log *slog.Logger // default: discard

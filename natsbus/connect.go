@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync/atomic"
@@ -30,8 +31,9 @@ var errLater = errors.New("connecting in the background")
 // dialer opens the sockets of one connection. The first attempt fails at once, so that Open does not wait for the
 // network; the client then goes on in the background, without a pause.
 type dialer struct {
-	ctx    context.Context           // ends every dial under way
-	failed func(error)               // hears of refused greetings
+	ctx    context.Context // ends every dial under way
+	failed func(error)     // hears of refused greetings
+	dial   func(context.Context) (net.Conn, error)
 	conn   atomic.Pointer[nats.Conn] // nil until nats.Connect has returned
 	paused atomic.Bool
 }
@@ -41,7 +43,12 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	if d.conn.Load() == nil {
 		return nil, errLater
 	}
-	return (&net.Dialer{Timeout: dialTimeout}).DialContext(d.ctx, network, address)
+	ctx, cancel := context.WithTimeout(d.ctx, dialTimeout)
+	defer cancel()
+	if d.dial != nil {
+		return d.dial(ctx)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // pause returns how long to wait before the attempt-th round through all servers since the connection was lost, half of
@@ -63,7 +70,7 @@ func (d *dialer) pause(attempt int) time.Duration {
 // connect returns a connection that is made, and made again, for ever. It does not wait for the network.
 // Attempts that fail are told to failed.
 func connect(ctx context.Context, cfg Config, failed func(error), handlers ...nats.Option) (*nats.Conn, error) {
-	d := &dialer{ctx: ctx, failed: failed}
+	d := &dialer{ctx: ctx, failed: failed, dial: cfg.Dial}
 	opts := nats.GetDefaultOptions()
 	opts.Servers = cfg.URLs
 	opts.Name = cfg.Name
@@ -86,6 +93,13 @@ func connect(ctx context.Context, cfg Config, failed func(error), handlers ...na
 	}
 	if cfg.Creds != "" {
 		handlers = append(handlers, nats.UserCredentials(cfg.Creds))
+	}
+	if cfg.NKey != "" {
+		sign, err := nats.NkeyOptionFromSeed(cfg.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("nkey: %w", err)
+		}
+		handlers = append(handlers, sign)
 	}
 	for _, set := range handlers {
 		if err := set(&opts); err != nil {

@@ -43,7 +43,7 @@ func caller(t *testing.T, dir string) (c *engine.Client, stop func()) {
 // callerOver is a client over a link, which it closes.
 func callerOver(t *testing.T, link *cluster.Link) (c *engine.Client, stop func()) {
 	t.Helper()
-	c, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive()})
+	c, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive})
 	if err != nil {
 		t.Fatal(err)
 	}

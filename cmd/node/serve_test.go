@@ -130,13 +130,14 @@ func TestServe_JoinsByAddresses(t *testing.T) {
 	var at struct {
 		Etcd []string
 		NATS string
+		NKey string
 	}
 	if err := json.Unmarshal(text, &at); err != nil {
 		t.Fatal(err)
 	}
 	elsewhere := t.TempDir()
-	b := serve(t, elsewhere, "--etcd", at.Etcd[0], "--nats", at.NATS, "--name", "b", "--ttl", "3s")
-	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "x", "--etcd", at.Etcd[0], "--nats", at.NATS); got != "x" {
+	b := serve(t, elsewhere, "--etcd", at.Etcd[0], "--nats", at.NATS, "--nats-nkey", at.NKey, "--name", "b", "--ttl", "3s")
+	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "x", "--etcd", at.Etcd[0], "--nats", at.NATS, "--nats-nkey", at.NKey); got != "x" {
 		t.Errorf("printed %q", got)
 	}
 	if got := must(t, elsewhere, "submit", "noop", "--wait", "--id", "y", "--etcd", at.Etcd[0]); got != "y" {

@@ -7,36 +7,28 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/engine/archivetest"
 	"taskledger/engine/embedded"
-	"taskledger/etcdstore"
-	"taskledger/natsbus"
 )
 
 // connect opens the cluster on the servers and its archive, until the test ends.
-func connect(t *testing.T, s *embedded.Servers) (*etcdstore.Store, *natsbus.Archive) {
+func connect(t *testing.T, s *embedded.Servers) *cluster.Cluster {
 	t.Helper()
-	store, bus, err := s.Connect(t.Context(), "", 4, nil)
+	c, err := s.Connect(t.Context(), "", 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		bus.Close()
-		store.Close()
-	})
-	archive, err := bus.Archive(embedded.ArchiveConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return store, archive
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 func TestServers_ArchiveSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, embedded.ServersConfig{Dir: dir})
-	_, archive := connect(t, first)
+	archive := connect(t, first).Archive
 	entries := archivetest.Entries(t, 0, 1, 3)
 	head, err := archive.Archive(t.Context(), 0, engine.ArchiveHead{}, entries)
 	if err != nil {
@@ -45,7 +37,7 @@ func TestServers_ArchiveSurvivesARestart(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, archive = connect(t, start(t, embedded.ServersConfig{Dir: dir}))
+	archive = connect(t, start(t, embedded.ServersConfig{Dir: dir})).Archive
 	if err := archive.Confirm(t.Context(), 0, head, entries); err != nil {
 		t.Error(err)
 	}
@@ -70,7 +62,7 @@ func TestServers_WhatNATSAcknowledgesIsOnDisk(t *testing.T) {
 func TestConnect_StoreGivesSpaceBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded.ServersConfig{})
-	store, _ := connect(t, s)
+	store := connect(t, s).Store
 	client := s.EtcdClient()
 	for range 8 {
 		put(t, client, "filling", strings.Repeat("x", 1<<20))

@@ -13,7 +13,7 @@ import (
 func TestConnect_ClustersOfOtherNamesShareTheServersAndNothingElse(t *testing.T) {
 	t.Parallel()
 	servers := start(t, embedded.ServersConfig{})
-	conn, err := nats.Connect(servers.NATSURL())
+	conn, err := nats.Connect(servers.NATSURL(), nkey(t, servers))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,17 +27,16 @@ func TestConnect_ClustersOfOtherNamesShareTheServersAndNothingElse(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		store, bus, err := servers.Connect(t.Context(), name, 4, nil)
+		c, err := servers.Connect(t.Context(), name, 4, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer store.Close()
-		defer bus.Close()
-		ids[store.Cluster().ID] = true
+		defer c.Close()
+		ids[c.Store.Cluster().ID] = true
 		if get(t, servers.EtcdClient(), prefix+"/meta") == "" {
 			t.Errorf("no keys below %s/", prefix)
 		}
-		testcluster.Await(t, "connection", func() bool { return bus.Publish("completed.noop.SUCCESS", "", nil) == nil })
+		testcluster.Await(t, "connection", func() bool { return c.Bus.Publish("completed.noop.SUCCESS", "", nil) == nil })
 		if _, err := heard.NextMsg(10 * time.Second); err != nil {
 			t.Errorf("subject %s.>: %v", prefix, err)
 		}

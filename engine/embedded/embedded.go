@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
@@ -29,11 +30,10 @@ type Config struct {
 type Node struct {
 	*engine.Node
 	*Servers
-	store *etcdstore.Store
-	bus   *natsbus.Bus
-	stop  context.CancelFunc
-	ended chan error // what Run returned
-	close func() error
+	cluster *cluster.Cluster
+	stop    context.CancelFunc
+	ended   chan error // what Run returned
+	close   func() error
 }
 
 // Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready.
@@ -62,22 +62,13 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, cfg Config) (err error) {
-	if n.store, n.bus, err = n.Connect(ctx, cfg.Cluster, cfg.Shards, cfg.Log); err != nil {
+	if n.cluster, err = n.Connect(ctx, cfg.Cluster, cfg.Shards, cfg.Log); err != nil {
 		return err
-	}
-	cfg.Node.Store = n.store
-	if n.bus != nil {
-		cfg.Node.Bus = n.bus
-		if cfg.Node.Archive == nil && !cfg.Node.Drop {
-			if cfg.Node.Archive, err = n.bus.Archive(ArchiveConfig()); err != nil {
-				return err
-			}
-		}
 	}
 	if cfg.Dir != "" {
 		cfg.Node.SessionFile = filepath.Join(cfg.Dir, "session.json")
 	}
-	if n.Node, err = engine.NewNode(cfg.Node); err != nil {
+	if n.Node, err = n.cluster.NewNode(cfg.Node); err != nil {
 		return err
 	}
 	run, stop := context.WithCancel(context.Background())
@@ -94,24 +85,23 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	}
 }
 
-// Connect opens a store and a bus (nil without NATS) of the named cluster ("" = "taskledger") on the servers, for one more
-// node or client in this process. shards counts only when that creates the cluster; 0 = 16. The caller closes both before
-// the servers.
-func (s *Servers) Connect(ctx context.Context, cluster string, shards int, log *slog.Logger) (*etcdstore.Store, *natsbus.Bus, error) {
-	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: cluster, Client: s.EtcdClient(), Shards: shards,
+// Connect opens the named cluster ("" = "taskledger") on the servers, for one more node or client in this process. shards
+// counts only when that creates the cluster; 0 = 16. The caller closes it before the servers.
+func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slog.Logger) (*cluster.Cluster, error) {
+	store, err := etcdstore.Open(ctx, etcdstore.Config{Cluster: name, Client: s.EtcdClient(), Shards: shards,
 		Defragment: s.defragment, Log: log})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if s.nats == nil {
-		return store, nil, nil
+	var bus *natsbus.Bus
+	if s.nats != nil {
+		bus, err = natsbus.Open(natsbus.Config{Cluster: name, Key: store.Cluster().Key, URLs: []string{s.NATSURL()},
+			InProcess: s.NATSInProcess(), NKey: s.NATSNKey(), Log: log})
+		if err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
 	}
-	bus, err := natsbus.Open(natsbus.Config{Cluster: cluster, Key: store.Cluster().Key, URLs: []string{s.NATSURL()},
-		InProcess: s.NATSInProcess(), Log: log})
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close())
-	}
-	return store, bus, nil
+	return cluster.Of(store, bus, ArchiveConfig())
 }
 
 // ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.
@@ -126,11 +116,8 @@ func (n *Node) shutDown() error {
 		n.stop()
 		errs = append(errs, <-n.ended)
 	}
-	if n.bus != nil {
-		errs = append(errs, n.bus.Close())
-	}
-	if n.store != nil {
-		errs = append(errs, n.store.Close())
+	if n.cluster != nil {
+		errs = append(errs, n.cluster.Close())
 	}
 	return errors.Join(append(errs, n.Servers.Close())...)
 }

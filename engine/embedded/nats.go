@@ -1,22 +1,25 @@
 package embedded
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
-	"net/url"
 	"os"
+	"path/filepath"
+	"strconv"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 )
 
 const (
-	// tokenFile holds the NATS token of a directory: it stays the same, so that members find their way back after a
-	// restart on a fixed port.
-	tokenFile = "nats-token"
+	// seedFile holds the seed of the nkey by which members prove themselves to NATS. It is made once for a directory.
+	seedFile = "nats.nk"
+	// portFile holds the port of NATS, so that whoever subscribes finds it again after a restart.
+	portFile = "nats-port"
 	// natsMaxPayload is what the engine's messages are cut to fit.
 	natsMaxPayload = 1 << 20
 	// natsMemory bounds what JetStream keeps in memory: the archive lies in files, only what reads it is there.
@@ -25,17 +28,14 @@ const (
 	natsFiles = 1 << 60
 )
 
-// startNATS returns when the server accepts clients that know the token. It keeps its streams in dir, and acknowledges
-// what is on disk.
-func startNATS(dir string, port int, token string, log *slog.Logger) (*server.Server, error) {
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
+// startNATS returns when the server accepts clients that prove to have the key. It keeps its streams in dir, and
+// acknowledges what is on disk.
+func startNATS(dir string, port int, member string, log *slog.Logger) (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName:         "embedded",
 		Host:               loopback,
 		Port:               port,
-		Authorization:      token,
+		Nkeys:              []*server.NkeyUser{{Nkey: member}},
 		MaxPayload:         natsMaxPayload,
 		NoSigs:             true,
 		JetStream:          true,
@@ -58,19 +58,60 @@ func startNATS(dir string, port int, token string, log *slog.Logger) (*server.Se
 	return s, nil
 }
 
-func natsURL(token string, addr net.Addr) string {
-	return (&url.URL{Scheme: "nats", User: url.User(token), Host: addr.String()}).String()
+// natsPort returns the port that was used on the directory before, if it is free, or any.
+func natsPort(dir string) int {
+	text, err := os.ReadFile(filepath.Join(dir, portFile))
+	if err != nil {
+		return server.RANDOM_PORT
+	}
+	port, err := strconv.Atoi(string(text))
+	if err != nil || port < 1 || port > math.MaxUint16 {
+		return server.RANDOM_PORT
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return server.RANDOM_PORT // somebody else's by now
+	}
+	if err := l.Close(); err != nil {
+		return server.RANDOM_PORT
+	}
+	return port
 }
 
-// readToken returns the token in the file, which it makes if there is none.
-func readToken(path string) (string, error) {
-	token, err := os.ReadFile(path)
+// rememberPort keeps the port for the next start.
+func rememberPort(dir string, port int) error {
+	if err := replaceFile(filepath.Join(dir, portFile), []byte(strconv.Itoa(port))); err != nil {
+		return fmt.Errorf("remember the port of NATS: %w", err)
+	}
+	return nil
+}
+
+// readSeed returns the public part of the key whose seed is in the file, which it makes if there is none.
+func readSeed(path string) (public string, err error) {
+	seed, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		token = []byte(rand.Text())
-		err = replaceFile(path, token)
+		seed, err = makeSeed(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("NATS token: %w", err)
+		return "", fmt.Errorf("nkey of NATS: %w", err)
 	}
-	return string(token), nil
+	key, err := nkeys.ParseDecoratedNKey(seed)
+	if err == nil {
+		public, err = key.PublicKey()
+	}
+	if err != nil {
+		return "", fmt.Errorf("nkey of NATS in %s: %w", path, err)
+	}
+	return public, nil
+}
+
+func makeSeed(path string) (seed []byte, err error) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	if seed, err = key.Seed(); err != nil {
+		return nil, err
+	}
+	return seed, replaceFile(path, seed)
 }

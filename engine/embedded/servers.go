@@ -29,14 +29,15 @@ type ServersConfig struct {
 	Dir      string       // data; default: a temporary directory that Close removes
 	NoNATS   bool         // etcd only
 	EtcdPort int          // opens etcd on 127.0.0.1, too, to every user of this machine; default: none
-	NATSPort int          // on 127.0.0.1; default: a free one, another at each start
+	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
 	Log      *slog.Logger // gets what the servers call errors; default: discard
 }
 
 // Servers is one etcd member and one NATS server with JetStream inside this process, for the user who runs it. What either
 // acknowledges is on disk. etcd listens on a Unix socket in a directory that no other user may enter; it asks for nothing, so
-// that with EtcdPort every user of this machine can read and write it. NATS listens on 127.0.0.1 alone and asks for a token,
-// which lies in the directory, readable by the user alone. Its methods may be called concurrently.
+// that with EtcdPort every user of this machine can read and write it. NATS listens on 127.0.0.1 alone and lets in who
+// can sign with an nkey, whose seed lies in the directory, readable by the user alone: who holds the port instead learns
+// nothing. Its methods may be called concurrently.
 type Servers struct {
 	dir       string
 	temporary bool
@@ -48,7 +49,7 @@ type Servers struct {
 	grpc      atomic.Pointer[grpc.Server] // etcd's, once it serves
 	client    *clientv3.Client
 	nats      *server.Server // nil without NATS
-	token     string
+	member    string         // the public part of the nkey; it names the data, too
 	close     func() error
 }
 
@@ -75,6 +76,9 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if err := s.occupy(ctx); err != nil {
 		return err
 	}
+	if s.member, err = readSeed(filepath.Join(s.dir, seedFile)); err != nil {
+		return err
+	}
 	if s.socket, err = makeSocketDir(s.dir); err != nil {
 		return err
 	}
@@ -89,13 +93,17 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if cfg.NoNATS {
 		return nil
 	}
-	if s.token, err = readToken(filepath.Join(s.dir, tokenFile)); err != nil {
-		return err
+	if cfg.NATSPort == 0 {
+		cfg.NATSPort = natsPort(s.dir)
 	}
-	if s.nats, err = startNATS(filepath.Join(s.dir, "nats"), cfg.NATSPort, s.token, cfg.Log); err != nil {
+	streams := filepath.Join(s.dir, "nats")
+	if err := os.MkdirAll(streams, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	if s.nats, err = startNATS(streams, cfg.NATSPort, s.member, cfg.Log); err != nil {
 		return fmt.Errorf("NATS in %s: %w", s.dir, err)
 	}
-	return nil
+	return rememberPort(s.dir, s.nats.Addr().(*net.TCPAddr).Port)
 }
 
 // occupy makes the directory and locks it. What a killed process advertised there is void.
@@ -104,6 +112,9 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 		s.dir, err = os.MkdirTemp("", "taskledger-")
 	} else {
 		err = os.MkdirAll(s.dir, 0o700)
+	}
+	if err == nil {
+		s.dir, err = filepath.Abs(s.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
@@ -145,6 +156,13 @@ func (s *Servers) Dir() string { return s.dir }
 // EtcdEndpoint is where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
 func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
 
+func (s *Servers) etcdEndpoints() []string {
+	if s.etcdURL == "" {
+		return []string{s.EtcdEndpoint()}
+	}
+	return []string{s.EtcdEndpoint(), s.etcdURL}
+}
+
 // EtcdURL is where every user of this machine reaches etcd; "" without EtcdPort.
 func (s *Servers) EtcdURL() string { return s.etcdURL }
 
@@ -162,13 +180,21 @@ func (s *Servers) defragment(ctx context.Context) error {
 	return errors.Join(err, client.Close())
 }
 
-// NATSURL is what a NATS client of another process connects to, with the token; "" without NATS. A client within the
-// process uses it together with NATSInProcess.
+// NATSURL is what a NATS client of another process connects to, with NATSNKey; "" without NATS. A client within the process
+// uses both together with NATSInProcess.
 func (s *Servers) NATSURL() string {
 	if s.nats == nil {
 		return ""
 	}
-	return natsURL(s.token, s.nats.Addr())
+	return "nats://" + s.nats.Addr().String()
+}
+
+// NATSNKey is the path of the file that holds the seed of the nkey that NATS asks for; "" without NATS.
+func (s *Servers) NATSNKey() string {
+	if s.nats == nil {
+		return ""
+	}
+	return filepath.Join(s.dir, seedFile)
 }
 
 // NATSInProcess reaches NATS without a socket; nil without NATS.

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
+	"taskledger/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 )
@@ -91,11 +94,12 @@ func TestServers_InProcessAndOutsideClientsShareOneEtcd(t *testing.T) {
 	}
 }
 
-func TestServers_RestartOnTheSameDirKeepsDataAndToken(t *testing.T) {
+func TestServers_RestartOnTheSameDirKeepsDataPortAndKey(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, embedded.ServersConfig{Dir: dir})
 	put(t, first.EtcdClient(), "k", "v")
-	token := userOf(t, first.NATSURL())
+	at, seed := first.NATSURL(), read(t, first.NATSNKey())
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,19 +107,76 @@ func TestServers_RestartOnTheSameDirKeepsDataAndToken(t *testing.T) {
 	if got := get(t, second.EtcdClient(), "k"); got != "v" {
 		t.Errorf("read %q after a restart", got)
 	}
-	if got := userOf(t, second.NATSURL()); got != token {
-		t.Errorf("token changed at the restart")
+	if second.NATSURL() != at || read(t, second.NATSNKey()) != seed {
+		t.Errorf("NATS is at %s after %s, or asks for another key", second.NATSURL(), at)
 	}
 	put(t, dial(t, second.EtcdEndpoint()), "k", "w")
 }
 
-func userOf(t *testing.T, raw string) string {
+func read(t *testing.T, path string) string {
 	t.Helper()
-	u, err := url.Parse(raw)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.User.Username()
+	return string(text)
+}
+
+// greeting is the first thing a NATS server says, with a challenge.
+const greeting = `INFO {"server_id":"x","version":"2.15.0","headers":true,"max_payload":1048576,"auth_required":true,"nonce":"bm9uY2U"}` + "\r\n"
+
+// Whoever takes the port while the servers are away hears nothing that lets him in, and the next start gets out of his way.
+func TestServers_WhoHoldsThePortOfNATSLearnsNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, embedded.ServersConfig{Dir: dir})
+	at, seed := first.NATSURL(), read(t, first.NATSNKey())
+	port := portOf(t, at)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	thief, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer thief.Close()
+	heard := make(chan string, 1)
+	go func() {
+		conn, err := thief.Accept()
+		if err != nil {
+			heard <- err.Error()
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write([]byte(greeting))
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		heard <- line
+	}()
+	conn, err := nats.Connect(at, nkeyIn(t, filepath.Join(dir, "nats.nk")), nats.Timeout(5*time.Second))
+	if err == nil {
+		conn.Close()
+	}
+	if line := <-heard; !strings.HasPrefix(line, "CONNECT ") || !strings.Contains(line, `"sig"`) || strings.Contains(line, seed) {
+		t.Errorf("heard %s", line)
+	}
+	second := start(t, embedded.ServersConfig{Dir: dir})
+	if portOf(t, second.NATSURL()) == port {
+		t.Errorf("still on port %d", port)
+	}
+}
+
+func nkeyIn(t *testing.T, path string) nats.Option {
+	t.Helper()
+	option, err := nats.NkeyOptionFromSeed(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return option
+}
+
+func nkey(t *testing.T, s *embedded.Servers) nats.Option {
+	t.Helper()
+	return nkeyIn(t, s.NATSNKey())
 }
 
 func TestServers_DirIsForOneAtATime(t *testing.T) {
@@ -128,7 +189,7 @@ func TestServers_DirIsForOneAtATime(t *testing.T) {
 	if !errors.Is(err, embedded.ErrDirInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("second start: %v", err)
 	}
-	if _, err := embedded.ReadAdvertised(dir); err != nil {
+	if _, err := cluster.ReadAdvertised(dir); err != nil {
 		t.Errorf("a refused start withdrew the addresses: %v", err)
 	}
 	put(t, s.EtcdClient(), "k", "v")
@@ -144,18 +205,17 @@ func TestServers_ListenWhereNoOtherMachineComes(t *testing.T) {
 	}
 }
 
-func TestServers_NATSAsksForItsToken(t *testing.T) {
-	s := start(t, embedded.ServersConfig{})
-	u, err := url.Parse(s.NATSURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if conn, err := nats.Connect("nats://" + u.Host); !errors.Is(err, nats.ErrAuthorization) {
-		conn.Close()
-		t.Errorf("connected without the token: %v", err)
+func TestServers_NATSLetsInWhoHasTheKey(t *testing.T) {
+	t.Parallel()
+	s, other := start(t, embedded.ServersConfig{}), start(t, embedded.ServersConfig{})
+	for what, option := range map[string]nats.Option{"no key": nats.Name("x"), "another key": nkey(t, other), "a token": nats.Token("x")} {
+		if conn, err := nats.Connect(s.NATSURL(), option); !errors.Is(err, nats.ErrAuthorization) {
+			conn.Close()
+			t.Errorf("connected with %s: %v", what, err)
+		}
 	}
 	for _, opts := range [][]nats.Option{nil, {nats.InProcessServer(s.NATSInProcess())}} {
-		conn, err := nats.Connect(s.NATSURL(), opts...)
+		conn, err := nats.Connect(s.NATSURL(), append(opts, nkey(t, s))...)
 		if err != nil {
 			t.Fatalf("connect: %v", err)
 		}
@@ -169,24 +229,24 @@ func TestServers_NATSAsksForItsToken(t *testing.T) {
 func TestServers_AdvertisedUntilClosed(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
-	if _, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("read before anything was advertised: %v", err)
 	}
 	if err := s.Advertise(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := embedded.ReadAdvertised(dir)
-	if err != nil || len(a.Etcd) != 1 || a.Etcd[0] != s.EtcdEndpoint() || a.NATS != s.NATSURL() {
+	a, err := cluster.ReadAdvertised(dir)
+	if err != nil || len(a.Etcd) != 1 || a.Etcd[0] != s.EtcdEndpoint() || a.NATS != s.NATSURL() || a.NKey != s.NATSNKey() || a.Data == "" {
 		t.Errorf("advertised %+v, %v", a, err)
 	}
-	for _, name := range []string{"cluster.json", "nats-token"} {
+	for _, name := range []string{"cluster.json", "nats.nk", "nats-port"} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
 		}
 	}
 	s.Close()
-	if _, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("still advertised after Close: %v", err)
 	}
 }
@@ -197,7 +257,7 @@ func TestServers_StartVoidsWhatAKilledProcessAdvertised(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
-	if a, err := embedded.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
+	if a, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("advertised %+v, %v", a, err)
 	}
 }

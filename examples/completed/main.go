@@ -1,4 +1,5 @@
-// Command completed prints every outcome that the cluster publishes. Its argument is the URL of NATS.
+// Command completed prints every outcome that the cluster publishes. Its arguments are the URL of NATS and, if that asks
+// for one, the file that holds the seed of an nkey.
 package main
 
 import (
@@ -21,7 +22,19 @@ func show(m *nats.Msg) {
 }
 
 func main() {
-	nc, err := nats.Connect(os.Args[1])
+	if len(os.Args) < 2 || len(os.Args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: completed URL [SEEDFILE], as in: completed nats://127.0.0.1:4222 taskledger-data/nats.nk")
+		os.Exit(2)
+	}
+	var options []nats.Option
+	if len(os.Args) == 3 {
+		sign, err := nats.NkeyOptionFromSeed(os.Args[2])
+		if err != nil {
+			log.Fatal(err)
+		}
+		options = append(options, sign)
+	}
+	nc, err := nats.Connect(os.Args[1], options...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,9 +3,11 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,17 +16,31 @@ import (
 	"taskledger/engine/embedded"
 )
 
-func TestCompleted_PrintsOutcomesOfOtherProcesses(t *testing.T) {
+// build returns the path of the program.
+func build(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "completed")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	return program
+}
+
+func TestCompleted_WithoutArgumentsSaysHowItIsUsed(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), build(t)).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.HasPrefix(string(out), "usage: ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestCompleted_PrintsOutcomesOfOtherProcesses(t *testing.T) {
+	program := build(t)
 	node, err := embedded.Start(t.Context(), "", behaviors.Noop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer node.Close()
-	subscriber := exec.CommandContext(t.Context(), program, node.NATSURL())
+	subscriber := exec.CommandContext(t.Context(), program, node.NATSURL(), node.NATSNKey())
 	subscriber.Stderr = os.Stderr
 	out, err := subscriber.StdoutPipe()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 const root = "../.."
 
-// policy is the import graph: cmd/node -> embedded -> etcdstore, natsbus, behaviors -> engine -> projection -> events. What is
+// policy is the import graph: cmd/node -> embedded -> cluster -> etcdstore, natsbus, behaviors -> engine -> projection -> events. What is
 // not allowed here is a decision to take, not a line to add.
 const policy = `
 # package            | may import                                        | why
@@ -26,11 +26,12 @@ engine/archivetest   | engine events                                     | holds
 behaviors            | engine events                                     | shared by callers and workers: light
 etcdstore            | engine events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | engine events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
-engine/embedded      | behaviors engine events projection etcdstore natsbus golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... behaviors engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cluster              | engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
+engine/embedded      | behaviors engine events projection etcdstore natsbus cluster golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+cmd/node/...         | cmd/node/... behaviors cluster engine engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/... behaviors engine engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
-examples/...         | behaviors engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
+cmd/node/internal/bench | cmd/node/... behaviors cluster engine engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+examples/...         | behaviors cluster engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
@@ -102,7 +103,7 @@ func TestProject_NoMachinePathsInText(t *testing.T) {
 // A caller that only submits links no server: neither etcd's nor NATS', nor what they store with.
 func TestProject_CallersLinkNoServer(t *testing.T) {
 	servers := []string{"go.etcd.io/etcd/server/", "go.etcd.io/raft/", "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"}
-	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus"} {
+	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus", "./cluster"} {
 		list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", pkg)
 		list.Dir = root
 		out, err := list.Output()

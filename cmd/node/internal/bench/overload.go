@@ -96,7 +96,8 @@ func Overload(ctx context.Context, cfg OverloadConfig) (r OverloadResult, err er
 	var g *generator
 	var whole func() error
 	r.NodeProcs, r.GenProcs, whole, err = apart(func() (err error) {
-		g, err = startGenerator(cfg.Generator, generatorConfig{Etcd: s.embedded.EtcdEndpoint(), NATS: s.embedded.NATSURL()})
+		g, err = startGenerator(cfg.Generator, generatorConfig{Etcd: s.embedded.EtcdEndpoint(),
+			NATS: s.embedded.NATSURL(), NKey: s.embedded.NATSNKey()})
 		return err
 	})
 	if g != nil {
@@ -182,7 +183,7 @@ func (o *overload) run(l load) (w usage, made made, err error) {
 }
 
 // generatorConfig says where a generator finds the cluster.
-type generatorConfig struct{ Etcd, NATS string }
+type generatorConfig struct{ Etcd, NATS, NKey string }
 
 // load is what a generator is to make: a closed loop of so many tasks in flight, or an open one of so many a second.
 type load struct {
@@ -254,12 +255,13 @@ func Generate(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if err := from.Decode(&cfg); err != nil {
 		return fmt.Errorf("read where the cluster is: %w", err)
 	}
-	link, err := cluster.At(ctx, cluster.Addresses{Etcd: []string{cfg.Etcd}, NATS: []string{cfg.NATS}, Existing: true, Log: discard})
+	link, err := cluster.At(ctx, cluster.Addresses{Etcd: []string{cfg.Etcd}, NATS: []string{cfg.NATS}, NATSNKey: cfg.NKey,
+		Existing: true, Log: discard})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Log: discard})
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Log: discard})
 	if err != nil {
 		return err
 	}

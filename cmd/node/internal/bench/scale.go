@@ -298,7 +298,7 @@ func sessionEnd(ctx context.Context, link *cluster.Link, id string) (time.Time, 
 
 // acceptedEverywhere returns when the last of the shards has accepted a command of a client.
 func acceptedEverywhere(ctx context.Context, link *cluster.Link) (time.Time, error) {
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Name: "bench"})
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Name: "bench"})
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -348,7 +348,7 @@ func resolveWithoutNATS(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, doomed.Close()) }()
-	at := cluster.Addresses{Etcd: []string{s.embedded.EtcdEndpoint()}, NATS: []string{doomed.NATSURL()}, Log: discard}
+	at := cluster.Addresses{Etcd: []string{s.embedded.EtcdEndpoint()}, NATS: []string{doomed.NATSURL()}, NATSNKey: doomed.NATSNKey(), Log: discard}
 	var ended sync.Map // time by task
 	stamp := behaviors.Define[behaviors.None, behaviors.None]("stamp", nil)
 	bound := stamp.Bind(func(ctx context.Context, _ behaviors.None) (behaviors.None, error) {

@@ -16,6 +16,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
@@ -62,11 +63,12 @@ func (s *servers) link(ctx context.Context) (*cluster.Link, error) {
 		return nil, err
 	}
 	bus, err := natsbus.Open(natsbus.Config{URLs: []string{s.embedded.NATSURL()}, InProcess: s.embedded.NATSInProcess(),
-		Key: store.Cluster().Key, Log: discard})
+		NKey: s.embedded.NATSNKey(), Key: store.Cluster().Key, Log: discard})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &cluster.Link{Store: store, Bus: bus}, nil
+	open, err := library.Of(store, bus, embedded.ArchiveConfig())
+	return &cluster.Link{Cluster: open}, err
 }
 
 // applied is how many requests that write etcd has applied so far.

@@ -72,7 +72,7 @@ func watchSnapshots(ctx context.Context, cfg ScaleConfig, r *ScaleResult) (err e
 		return err
 	}
 	t := &turns{Store: link.Store}
-	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.EngineArchive(), Behaviors: []engine.Behavior{behaviors.Noop()}})
+	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{behaviors.Noop()}})
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func Soak(ctx context.Context, cfg SoakConfig, progress func(tasks int)) (r Soak
 	if err != nil {
 		return r, err
 	}
-	archive := link.EngineArchive()
+	archive := link.Archive
 	if cfg.ArchiveAway {
 		archive = awayArchive{}
 	}

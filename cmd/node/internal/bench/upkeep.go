@@ -58,7 +58,7 @@ func Upkeep(ctx context.Context, cfg UpkeepConfig) (r UpkeepResult, err error) {
 		}
 		conf := engine.NodeConfig{Name: "a", Slots: perTaskSlots * cfg.InFlight, Behaviors: []engine.Behavior{behaviors.Noop()}}
 		if !bare {
-			conf.Archive = link.EngineArchive()
+			conf.Archive = link.Archive
 			return startNode(ctx, link, conf)
 		}
 		return startNodeOn(ctx, link, unsnapshotted{link.Store}, conf)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
@@ -57,6 +58,7 @@ func (c *access) flags() *pflag.FlagSet {
 	f.StringVar(&at.NATSTLS.Cert, "nats-cert", "", "PEM `file` of the certificate to show to NATS")
 	f.StringVar(&at.NATSTLS.Key, "nats-key", "", "PEM `file` of its key")
 	f.StringVar(&at.NATSCreds, "nats-creds", "", "credentials `file` of NATS")
+	f.StringVar(&at.NATSNKey, "nats-nkey", "", "`file` that holds the seed of an nkey of NATS")
 	f.StringVar(&at.NATSUser, "nats-user", "", "user of NATS; the password is TASKLEDGER_NATS_PASSWORD")
 	f.StringVar(&c.natsPasswordFile, "nats-password-file", "", "`file` that holds the password instead")
 	f.DurationVar(&c.timeout, "timeout", 0, `longest time for the whole command (default 30s, and none where it waits for an outcome); shards of
@@ -152,7 +154,7 @@ var errNoOutcome = errors.New("no outcome within --timeout")
 func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	link, err := a.access.open(ctx, log, true)
-	if errors.Is(err, cluster.ErrNoNode) {
+	if errors.Is(err, library.ErrNoNode) {
 		dir := "data"
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
 			dir = "join"
@@ -163,7 +165,7 @@ func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.EngineBus(), Archive: link.EngineArchive(), Name: principal(),
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(),
 		Log: discard})
 	if err != nil {
 		return err

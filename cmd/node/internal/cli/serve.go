@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/behaviors"
+	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
@@ -72,7 +73,7 @@ etcd; with --nats`)
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
-	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: a free one)")
+	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
@@ -195,7 +196,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		a.access.dir = a.serve.join
 		link, err := cluster.In(ctx, a.serve.join,
 			cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Log: log})
-		if errors.Is(err, cluster.ErrNoNode) {
+		if errors.Is(err, library.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
 		return link, nil, err
@@ -220,7 +221,7 @@ func (o *serveOptions) node(link *cluster.Link, log *slog.Logger) (engine.NodeCo
 		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
 		Checksum: behaviors.ChecksumOptions{Root: root},
 	})
-	cfg := engine.NodeConfig{Store: link.Store, Bus: link.EngineBus(), Behaviors: builtin, Name: o.name, Slots: o.slots,
+	cfg := engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: builtin, Name: o.name, Slots: o.slots,
 		Limits: o.limits, Owner: &o.owner, TTL: o.ttl, Grace: o.grace, Log: log}
 	if o.slots == 0 {
 		cfg.Slots = -1 // in the engine 0 is the default
@@ -235,7 +236,7 @@ func (o *serveOptions) node(link *cluster.Link, log *slog.Logger) (engine.NodeCo
 func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
 	switch a.serve.archive {
 	case archiveKeep:
-		cfg.Archive, cfg.Keep = link.EngineArchive(), true
+		cfg.Archive, cfg.Keep = link.Archive, true
 	case archiveDrop:
 		cfg.Drop = true
 	case archiveJetStream:

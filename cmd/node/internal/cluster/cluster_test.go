@@ -47,14 +47,14 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 	here := linked(t, link, err)
 	link, err = cluster.In(t.Context(), servers.Dir(), cluster.Addresses{Log: log})
 	there := linked(t, link, err)
-	if here.EngineArchive().Settled() != 0 || there.EngineArchive().Settled() != 0 {
+	if here.Archive.Settled() != 0 || there.Archive.Settled() != 0 {
 		t.Errorf("settled after %s and %s, want at once", here.Archive.Settled(), there.Archive.Settled())
 	}
 	entries := archivetest.Entries(t, 0, 1, 2)
-	if _, err := here.EngineArchive().Archive(t.Context(), 0, engine.ArchiveHead{}, entries); err != nil {
+	if _, err := here.Archive.Archive(t.Context(), 0, engine.ArchiveHead{}, entries); err != nil {
 		t.Fatal(err)
 	}
-	got, err := archivetest.Collect(there.EngineArchive().ReadArchive(t.Context(), 0, 1))
+	got, err := archivetest.Collect(there.Archive.ReadArchive(t.Context(), 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestLink_WithoutJetStreamNothingIsArchived(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	servers := startServers(t, embedded.ServersConfig{NoNATS: true})
 	link, err := cluster.On(t.Context(), servers, "", 4, log)
-	if linked(t, link, err).EngineArchive() != nil {
+	if linked(t, link, err).Archive != nil {
 		t.Error("an archive without NATS")
 	}
 	link, err = cluster.At(t.Context(), cluster.Addresses{Etcd: []string{servers.EtcdEndpoint()}, Log: log,
 		NATS: []string{testcluster.StartNATS(t).URL}})
-	archive := linked(t, link, err).EngineArchive()
+	archive := linked(t, link, err).Archive
 	if got, err := archivetest.Collect(archive.ReadArchive(t.Context(), 0, 1)); len(got) > 0 || !errors.Is(err, engine.ErrNoArchive) {
 		t.Errorf("read %d entries, %v", len(got), err)
 	}

@@ -57,8 +57,8 @@ func (t *team) add(ctx context.Context, name string, b engine.Behavior) error {
 	if err != nil {
 		return err
 	}
-	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.EngineBus(), Behaviors: []engine.Behavior{b},
-		Archive: link.EngineArchive(), Name: name, TTL: ttl, Log: t.log.With("node", name)})
+	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: []engine.Behavior{b},
+		Archive: link.Archive, Name: name, TTL: ttl, Log: t.log.With("node", name)})
 	if err != nil {
 		return errors.Join(err, link.Close())
 	}

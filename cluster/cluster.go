@@ -1,0 +1,193 @@
+// Package cluster connects a process to a cluster: store, bus and archive from one configuration, under one name. It links
+// no server.
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+// Config says which cluster, on which servers, and who asks. One of Etcd, Dir and Key is required.
+type Config struct {
+	// Name is the prefix of all keys and subjects: 1 to 64 of [a-z0-9-]. Default "taskledger".
+	Name string
+	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
+	// whatever the cluster has when it exists; any other value must be the cluster's.
+	Shards int
+	// Existing refuses to create the cluster: Open then wraps etcdstore.ErrNoCluster. For who only looks.
+	Existing bool
+
+	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.
+	Etcd                   []string
+	EtcdTLS                *tls.Config // default: as the endpoints say
+	EtcdUser, EtcdPassword string      // default: none
+
+	// NATS are URLs. Without any, hand-over and futures go by way of etcd, and nothing is archived.
+	NATS                   []string
+	NATSTLS                *tls.Config // default: as the URLs and the servers say
+	NATSUser, NATSPassword string      // of the URLs that hold none; default: none
+	NATSCreds              string      // path of a credentials file; default: none
+	NATSNKey               string      // path of a file that holds the seed of an nkey; default: none
+
+	// Dir is the data directory of a node of this user that runs on this machine with the servers inside. It takes the
+	// place of everything above between Existing and here; where the servers are is read again whenever they do not
+	// answer, so that they may come back elsewhere.
+	Dir string
+
+	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the
+	// cluster's. Both come from a member (Store.Cluster). Whoever holds the key can submit and forge messages.
+	Key []byte
+
+	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
+	Log     *slog.Logger          // default: nothing is logged
+}
+
+// Cluster is one open cluster. What it holds may be used concurrently until Close.
+type Cluster struct {
+	Store   engine.Store   // nil without etcd
+	Bus     engine.Bus     // nil without NATS
+	Archive engine.Archive // nil without NATS; whether that has JetStream shows when it is used
+
+	shards int // counts without Store
+	store  *etcdstore.Store
+	bus    *natsbus.Bus
+}
+
+// Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for ever. ctx
+// bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, engine.ErrUnavailable when etcd cannot be reached,
+// and etcdstore.ErrDenied when that refuses the user. The caller must Close the cluster, after the nodes and clients on it.
+func Open(ctx context.Context, cfg Config) (*Cluster, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	at := etcdstore.Config{Cluster: cfg.Name, Shards: cfg.Shards, Existing: cfg.Existing, Endpoints: cfg.Etcd, TLS: cfg.EtcdTLS,
+		Username: cfg.EtcdUser, Password: cfg.EtcdPassword, Log: cfg.Log}
+	over := natsbus.Config{Cluster: cfg.Name, Key: cfg.Key, TLS: cfg.NATSTLS, Creds: cfg.NATSCreds, NKey: cfg.NATSNKey, Log: cfg.Log}
+	var err error
+	if over.URLs, err = withUser(cfg.NATS, cfg.NATSUser, cfg.NATSPassword); err != nil {
+		return nil, err
+	}
+	if cfg.Dir != "" {
+		if err := inDir(ctx, cfg.Dir, &at, &over); err != nil {
+			return nil, err
+		}
+		cfg.Archive = natsbus.ArchiveConfig{Settled: -1}
+	}
+	var store *etcdstore.Store
+	if cfg.Key == nil {
+		if store, err = etcdstore.Open(ctx, at); err != nil {
+			return nil, err
+		}
+		over.Key = store.Cluster().Key
+	}
+	var bus *natsbus.Bus
+	if len(over.URLs) > 0 {
+		if bus, err = natsbus.Open(over); err != nil {
+			return nil, errors.Join(err, closeAll(store, nil))
+		}
+	}
+	c, err := Of(store, bus, cfg.Archive)
+	if err != nil {
+		return nil, err
+	}
+	c.shards = cfg.Shards
+	return c, nil
+}
+
+// check names what is missing or given twice; the rest is checked where it is used.
+func (c Config) check() error {
+	given := 0
+	for _, is := range []bool{len(c.Etcd) > 0, c.Dir != "", c.Key != nil} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return &engine.InvalidError{Field: "config", Problem: "want one of Etcd, Dir and Key"}
+	case c.Dir != "" && len(c.NATS) > 0:
+		return &engine.InvalidError{Field: "nats", Problem: "want none beside Dir, which tells where NATS is"}
+	case c.Key != nil && (len(c.NATS) == 0 || c.Shards == 0):
+		return &engine.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
+	case c.NATSUser != "" && c.NATSPassword == "":
+		return &engine.InvalidError{Field: "nats-user", Problem: "want a password, too"}
+	}
+	return nil
+}
+
+// Of makes a cluster of a store and a bus that are open already, one of which may be nil; Close closes both, as does an error.
+// They must be of one name.
+func Of(store *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig) (*Cluster, error) {
+	c := &Cluster{store: store, bus: bus}
+	if store != nil {
+		c.Store = store
+	}
+	if bus == nil {
+		return c, nil
+	}
+	if store != nil && store.Name() != bus.Name() {
+		err := &engine.InvalidError{Field: "name", Problem: fmt.Sprintf("%s of the bus, want %s as of the store", bus.Name(), store.Name())}
+		return nil, errors.Join(err, c.Close())
+	}
+	kept, err := bus.Archive(archive)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.Bus, c.Archive = bus, kept
+	return c, nil
+}
+
+// NewNode makes a node of the cluster: Store and Bus are set, and Archive unless it or Drop is.
+func (c *Cluster) NewNode(cfg engine.NodeConfig) (*engine.Node, error) {
+	cfg.Store, cfg.Bus = c.Store, c.Bus
+	if cfg.Archive == nil && !cfg.Drop {
+		cfg.Archive = c.Archive
+	}
+	return engine.NewNode(cfg)
+}
+
+// NewClient makes a client of the cluster: Store, Bus, Shards, and Archive unless it is given, are set.
+func (c *Cluster) NewClient(cfg engine.ClientConfig) (*engine.Client, error) {
+	cfg.Store, cfg.Bus, cfg.Shards = c.Store, c.Bus, c.shards
+	if cfg.Archive == nil && c.Archive != nil {
+		cfg.Archive = c.Archive
+	}
+	return engine.NewClient(cfg)
+}
+
+// Close gives up both connections.
+func (c *Cluster) Close() error { return closeAll(c.store, c.bus) }
+
+func closeAll(store *etcdstore.Store, bus *natsbus.Bus) error {
+	var errs []error
+	if bus != nil {
+		errs = append(errs, bus.Close())
+	}
+	if store != nil {
+		errs = append(errs, store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// withUser puts user and password into every URL that has none.
+func withUser(raw []string, user, password string) (urls []string, err error) {
+	for _, text := range raw {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" { // the text may hold a password
+			return nil, &engine.InvalidError{Field: "nats", Problem: "want a URL such as nats://host:4222"}
+		}
+		if u.User == nil && user != "" {
+			u.User = url.UserPassword(user, password)
+		}
+		urls = append(urls, u.String())
+	}
+	return urls, nil
+}

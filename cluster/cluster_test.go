@@ -1,0 +1,172 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/cluster"
+	"taskledger/engine"
+	"taskledger/engine/archivetest"
+	"taskledger/etcdstore"
+	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
+)
+
+func open(t *testing.T, cfg cluster.Config) *cluster.Cluster {
+	t.Helper()
+	c, err := cluster.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// running runs a node or a client until the test ends.
+func running(t *testing.T, run func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// submit runs a task to its end.
+func submit(t *testing.T, c *engine.Client) {
+	t.Helper()
+	f, err := c.Submit(t.Context(), behaviors.Noop(), nil, engine.SubmitOptions{})
+	if err == nil {
+		_, err = f.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startNode(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	node, err := c.NewNode(engine.NodeConfig{Behaviors: []engine.Behavior{behaviors.Noop()}, TTL: engineTTL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running(t, node.Run)
+}
+
+func startClient(t *testing.T, c *cluster.Cluster) *engine.Client {
+	t.Helper()
+	client, err := c.NewClient(engine.ClientConfig{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running(t, client.Run)
+	return client
+}
+
+func TestOpen_OneNameForStoreBusAndArchive(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	nats := testcluster.StartJetStream(t)
+	cfg := cluster.Config{Name: "blue", Shards: 2, Etcd: []string{endpoint}, NATS: []string{nats.URL},
+		Archive: natsbus.ArchiveConfig{Settled: -1}}
+	c := open(t, cfg)
+	startNode(t, c)
+	cfg.Shards, cfg.Existing = 0, true
+	there := open(t, cfg)
+	submit(t, startClient(t, there))
+	entries := archivetest.Entries(t, 1, 1, 3)
+	if _, err := c.Archive.Archive(t.Context(), 1, engine.ArchiveHead{}, entries); err != nil {
+		t.Fatal(err)
+	}
+	got, err := archivetest.Collect(there.Archive.ReadArchive(t.Context(), 1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archivetest.Compare(t, got, entries)
+	cfg.Name = "red"
+	if _, err := cluster.Open(t.Context(), cfg); !errors.Is(err, etcdstore.ErrNoCluster) {
+		t.Errorf("opened a cluster of another name: %v", err)
+	}
+}
+
+func TestOf_RefusesABusOfAnotherName(t *testing.T) {
+	t.Parallel()
+	_, etcd := testcluster.StartEtcd(t)
+	store, err := etcdstore.Open(t.Context(), etcdstore.Config{Cluster: "blue", Client: etcd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus, err := natsbus.Open(natsbus.Config{Key: store.Cluster().Key, URLs: []string{testcluster.StartNATS(t).URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cluster.Of(store, bus, natsbus.ArchiveConfig{}); !invalid(err, "name") {
+		t.Errorf("a store and a bus of two clusters are one: %v", err)
+	}
+}
+
+// invalid reports whether err names the field.
+func invalid(err error, field string) bool {
+	wrong, ok := errors.AsType[*engine.InvalidError](err)
+	return ok && wrong.Field == field
+}
+
+func TestOpen_AClientWithoutEtcdSubmitsByTheKeyAlone(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	nats := []string{testcluster.StartNATS(t).URL}
+	c := open(t, cluster.Config{Shards: 2, Etcd: []string{endpoint}, NATS: nats})
+	startNode(t, c)
+	of := c.Store.Cluster()
+	away := open(t, cluster.Config{Key: of.Key, Shards: of.Shards, NATS: nats})
+	if away.Store != nil {
+		t.Error("it has a store")
+	}
+	client := startClient(t, away)
+	testcluster.Await(t, "a submit over NATS alone", func() bool {
+		f, err := client.Submit(t.Context(), behaviors.Noop(), nil, engine.SubmitOptions{ID: "x"})
+		if err == nil {
+			_, err = f.Wait(t.Context())
+		}
+		return err == nil
+	})
+}
+
+func TestOpen_NamesWhatIsMissingOrGivenTwice(t *testing.T) {
+	t.Parallel()
+	key, etcd, nats := make([]byte, 32), []string{"127.0.0.1:1"}, []string{"nats://127.0.0.1:1"}
+	for field, cases := range map[string][]cluster.Config{
+		"config":    {{}, {NATS: nats}, {Etcd: etcd, Dir: "d"}, {Etcd: etcd, Key: key, NATS: nats, Shards: 4}},
+		"nats":      {{Dir: "d", NATS: nats}, {Etcd: etcd, NATS: []string{"no url, secret"}}},
+		"key":       {{Key: key}, {Key: key, NATS: nats}, {Key: key, Shards: 4}},
+		"nats-user": {{Etcd: etcd, NATS: nats, NATSUser: "u"}},
+	} {
+		for i, cfg := range cases {
+			if c, err := cluster.Open(t.Context(), cfg); !invalid(err, field) {
+				t.Errorf("%s %d: %v, %v", field, i, c, err)
+			}
+		}
+	}
+}
+
+func TestOpen_WithoutNATSHasNoBusAndNoArchive(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	c := open(t, cluster.Config{Shards: 1, Etcd: []string{endpoint}})
+	if c.Bus != nil || c.Archive != nil {
+		t.Errorf("bus %v, archive %v", c.Bus, c.Archive)
+	}
+	startNode(t, c)
+	client := startClient(t, c)
+	submit(t, client)
+	if nodes, err := client.Nodes(t.Context()); err != nil || len(nodes) != 1 || !slices.Contains(nodes[0].Behaviors, "noop") {
+		t.Errorf("nodes %+v, %v", nodes, err)
+	}
+}

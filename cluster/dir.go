@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/natsbus"
+)
+
+// ErrNoNode reports that no node runs on a directory, or no longer.
+var ErrNoNode = fmt.Errorf("%w: no node runs", engine.ErrUnavailable)
+
+// Advertised is how other processes of a user reach the servers inside a running node. It lies in the data directory as
+// cluster.json, readable by that user alone.
+type Advertised struct {
+	Data string   `json:"data"`           // tells these data from others that may come into the same directory
+	Etcd []string `json:"etcd"`           // unix:PATH, and the URL of an open port if there is one
+	NATS string   `json:"nats,omitempty"` // URL; "" = no NATS
+	NKey string   `json:"nkey,omitempty"` // path of the file that holds the seed NATS asks for
+}
+
+// AdvertisedIn is the path of cluster.json in a data directory.
+func AdvertisedIn(dir string) string { return filepath.Join(dir, "cluster.json") }
+
+// ReadAdvertised returns what the servers on dir advertise. It wraps fs.ErrNotExist when none do. After a crash it returns
+// addresses where nobody listens, until servers start on dir again.
+func ReadAdvertised(dir string) (Advertised, error) {
+	var a Advertised
+	text, err := os.ReadFile(AdvertisedIn(dir))
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	if err != nil {
+		return Advertised{}, fmt.Errorf("no running cluster advertised in %s: %w", dir, err)
+	}
+	return a, nil
+}
+
+// directory finds the servers inside the node that runs on a directory, at each dial anew.
+type directory struct{ path, data string }
+
+// probeWithin bounds the look whether anybody listens where a directory says.
+const probeWithin = time.Second
+
+// inDir directs both configurations to the servers of the directory, wherever they will be.
+func inDir(ctx context.Context, dir string, store *etcdstore.Config, bus *natsbus.Config) error {
+	found, err := ReadAdvertised(dir)
+	if err != nil {
+		return fmt.Errorf("%w on %s", ErrNoNode, dir)
+	}
+	d := directory{dir, found.Data}
+	probing, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	conn, err := d.dialEtcd(probing)
+	if err != nil { // a killed node leaves its addresses behind
+		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
+	}
+	conn.Close()
+	store.Dial = d.dialEtcd
+	if found.NATS != "" {
+		bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS
+	}
+	return nil
+}
+
+// now reads where the servers are. Other data than those that were opened are another cluster.
+func (d directory) now() (Advertised, error) {
+	a, err := ReadAdvertised(d.path)
+	if err == nil && a.Data != d.data {
+		err = fmt.Errorf("%s holds the data of another cluster by now", d.path)
+	}
+	return a, err
+}
+
+func (d directory) dialEtcd(ctx context.Context) (net.Conn, error) {
+	a, err := d.now()
+	if err != nil {
+		return nil, err
+	}
+	for _, endpoint := range a.Etcd {
+		if path, found := strings.CutPrefix(endpoint, "unix:"); found {
+			if err := trusted(AdvertisedIn(d.path), filepath.Dir(path)); err != nil {
+				return nil, err
+			}
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	return nil, fmt.Errorf("%s names no socket of etcd", AdvertisedIn(d.path))
+}
+
+// trusted refuses the directory of a socket that another user may have made: one that is gone may have been below the
+// directory for temporary files.
+func trusted(advert, dir string) error {
+	told, err := os.Stat(advert)
+	if err != nil {
+		return err
+	}
+	around, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no socket of etcd: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if !around.IsDir() || around.Mode().Perm()&0o077 != 0 || owner(around) != owner(told) {
+		return fmt.Errorf("%s: want a directory that is closed to others, of the owner of %s", dir, advert)
+	}
+	return nil
+}
+
+func (d directory) dialNATS(ctx context.Context) (net.Conn, error) {
+	a, err := d.now()
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(a.NATS)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("%s names no NATS", AdvertisedIn(d.path))
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", u.Host)
+}

@@ -1,0 +1,11 @@
+//go:build unix
+
+package cluster
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// owner returns the id of the user who owns a file.
+func owner(info fs.FileInfo) int64 { return int64(info.Sys().(*syscall.Stat_t).Uid) }

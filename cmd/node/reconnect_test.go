@@ -1,0 +1,65 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// backWithin is how soon whoever joined works again after the servers are back.
+const backWithin = 5 * time.Second
+
+// restarts is how often the servers die in TestServe_ComesBackForWhoJoinedAndWhoWaits; RESTARTS in the environment changes it.
+func restarts(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("RESTARTS")
+	if text == "" {
+		return 3
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The first node has the servers and runs nothing, so that each outcome shows the joined node at work.
+func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := []string{"--name", "a", "--slots", "0", "--ttl", "3s"}
+	a := serve(t, dir, first...)
+	b := serve(t, dir, "--join", "taskledger-data", "--name", "b", "--ttl", "3s")
+	for round := range restarts(t) {
+		id := fmt.Sprint("held-", round)
+		waiting := command(context.Background(), dir, "submit", "sleep", `{"duration":"1s"}`, "--id", id, "--wait", "--timeout", "1m")
+		var said, warned bytes.Buffer
+		waiting.Stdout, waiting.Stderr = &said, &warned
+		if err := waiting.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, id+" runs", func() bool {
+			return run(t, dir, "get", id).code == 0 && field(t, dir, id, "status") == "RUNNING"
+		})
+		a.signal(syscall.SIGKILL)
+		a.wait(t)
+		a = serve(t, dir, first...)
+		back := time.Now()
+		for n := range 3 {
+			must(t, dir, "submit", "noop", "--id", fmt.Sprint("again-", round, "-", n), "--wait")
+		}
+		if took := time.Since(back); took > backWithin {
+			t.Errorf("round %d: the joined node worked again after %s; its log:\n%s", round, took, b.stderr.String())
+		} else {
+			t.Logf("round %d: back after %s", round, took.Round(time.Millisecond))
+		}
+		if err := waiting.Wait(); err != nil || said.String() != id+"\n" {
+			t.Errorf("round %d: who waited ended with %v: %s%s", round, err, said.String(), warned.String())
+		}
+	}
+}
