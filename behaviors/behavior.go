@@ -24,7 +24,8 @@ type Rules[P, R any] struct {
 	// Policy is recorded with every task. Its zero fields select its defaults.
 	Policy engine.Policy
 
-	// TaskID names the task: submits of one id meet. nil: random, a one-off task. An invalid id refuses the submit.
+	// TaskID names the task: submits of one id meet. nil: random, a one-off task. An invalid id refuses the submit; HashID makes
+	// a valid one of any texts.
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
 	Delay func(p P) time.Duration

@@ -16,6 +16,9 @@ import (
 // ChecksumOptions say what a node reads.
 type ChecksumOptions struct {
 	Root string // the directory that paths are relative to; required
+	// Exclude names files and directories that are not read, nor what is below them, by whatever path: those with the node's
+	// secrets. What does not exist excludes nothing.
+	Exclude []string
 }
 
 // ChecksumParams are the parameters of "checksum".
@@ -40,7 +43,8 @@ type ChecksumResult struct {
 
 // Checksum returns the behavior "checksum", which reads a regular file below the root. Symbolic links are followed as far
 // as they stay within the root. No such file, no permission, not a regular file and leading out of the root are final
-// failures, with codes "not-found", "permission", "invalid" and "refused"; other errors are retried by the policy.
+// failures, with codes "not-found", "permission", "invalid" and "refused", which is also that of what is excluded; other
+// errors are retried by the policy.
 func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
 	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
 }
@@ -55,12 +59,42 @@ func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumRes
 		return ChecksumResult{}, fmt.Errorf("open root: %w", err)
 	}
 	defer root.Close()
+	if err := o.checkExcluded(p.Path); err != nil {
+		return ChecksumResult{}, err
+	}
 	f, size, err := openRegular(root, p.Path)
 	if err != nil {
 		return ChecksumResult{}, err
 	}
 	defer f.Close()
 	return checksum(ctx, f, size)
+}
+
+// checkExcluded compares the file and the directories above it by identity: names may differ in case, or be links.
+func (o ChecksumOptions) checkExcluded(path string) error {
+	at, err := filepath.EvalSymlinks(filepath.Join(o.Root, path))
+	if err == nil {
+		at, err = filepath.Abs(at)
+	}
+	if err != nil {
+		return nil // opening it says why
+	}
+	for parent := filepath.Dir(at); ; at, parent = parent, filepath.Dir(parent) {
+		for _, name := range o.Exclude {
+			if sameFile(at, name) {
+				return refuse(CodeRefused, fmt.Errorf("%s belongs to the node", path))
+			}
+		}
+		if at == parent {
+			return nil
+		}
+	}
+}
+
+func sameFile(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
 }
 
 // openRegular opens a file for reading. Without O_NONBLOCK it would wait for a writer of a named pipe.

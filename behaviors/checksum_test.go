@@ -50,6 +50,28 @@ func TestChecksum_SumsAndCounts(t *testing.T) {
 	}
 }
 
+func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
+	root, _ := checksumIn(t)
+	data, key := filepath.Join(root, "data"), filepath.Join(root, "key")
+	must(t,
+		os.MkdirAll(filepath.Join(data, "etcd"), 0o700),
+		os.WriteFile(filepath.Join(data, "etcd", "wal"), []byte("secret"), 0o600),
+		os.WriteFile(key, []byte("secret"), 0o600),
+		os.WriteFile(filepath.Join(root, "database"), []byte("x"), 0o600),
+		os.Symlink("data", filepath.Join(root, "link")),
+		os.Symlink("data/etcd/wal", filepath.Join(root, "wal")),
+		os.Link(key, filepath.Join(root, "hard")),
+	)
+	b := behaviors.Checksum(behaviors.ChecksumOptions{Root: root, Exclude: []string{filepath.Join(root, "missing"), data, key}})
+	for _, path := range []string{"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "data"} {
+		_, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
+		wantFailure(t, o, behaviors.CodeRefused, true)
+	}
+	if _, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: "database"}); o.Err != nil {
+		t.Errorf("what is not excluded: %+v", o.Err)
+	}
+}
+
 func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
 	root, b := checksumIn(t)
 	outside := filepath.Join(filepath.Dir(root), "secret")

@@ -30,6 +30,9 @@ type ExecOptions struct {
 	// Allow lists the programs that may be run: names, looked up in PATH when Exec is called, or absolute paths. None by
 	// default. The list is no sandbox: a program that can start others, or an interpreter, allows everything.
 	Allow []string
+	// Env lists the variables that parameters may give, beside LANG, LC_ALL and TZ. Many a variable makes a program run code
+	// of whoever sets it: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND, PYTHONPATH.
+	Env []string
 	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. Above 10s the engine gives
 	// the attempt up first.
 	Grace time.Duration
@@ -39,13 +42,12 @@ type ExecOptions struct {
 type ExecParams struct {
 	Program string            `json:"program"`        // as the operator allowed it: name or absolute path
 	Args    []string          `json:"args,omitempty"` // without the program itself
-	Env     map[string]string `json:"env,omitempty"`  // the whole environment, but for PATH, which is the node's
+	Env     map[string]string `json:"env,omitempty"`  // the whole environment, but for PATH, which is the node's; of the names that the operator allowed
 	Dir     string            `json:"dir,omitempty"`  // absolute; default "/"
 	Timeout Duration          `json:"timeout,omitempty"`
 }
 
-// Validate refuses what no node could run. Variables of the dynamic linker are refused because with them any program
-// runs any code.
+// Validate refuses what no node could run.
 func (p ExecParams) Validate() error {
 	switch {
 	case p.Program == "":
@@ -57,8 +59,8 @@ func (p ExecParams) Validate() error {
 		switch {
 		case name == "" || strings.ContainsAny(name, "=\x00"):
 			return fmt.Errorf("env: %q is no name of a variable", name)
-		case name == "PATH" || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_"):
-			return fmt.Errorf("env: %s cannot be given", name)
+		case name == "PATH":
+			return errors.New("env: PATH cannot be given: it is the node's")
 		}
 	}
 	return checkTimeout(p.Timeout)
@@ -76,9 +78,10 @@ type ExecResult struct {
 // Exec returns the behavior "exec", which runs a program in a process group of its own and ends the whole group when the
 // program ends, at the time-out and when the attempt must stop. A process that leaves the group, and every process when
 // the node is killed, lives on. An exit code other than 0 is a failure with code "exit" and properties exit_code, stdout
-// and stderr; the policy repeats it. A program that is not allowed, missing or not executable is a final failure.
+// and stderr; the policy repeats it. A program that is not allowed, missing or not executable, and a variable that is not
+// allowed, are final failures.
 func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
-	runner := &programs{allowed: make(map[string]allowance), grace: o.Grace}
+	runner := &programs{allowed: make(map[string]allowance), env: append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...), grace: o.Grace}
 	if o.Grace <= 0 {
 		runner.grace = 5 * time.Second
 	}
@@ -91,6 +94,7 @@ func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
 // programs runs what the operator allowed.
 type programs struct {
 	allowed map[string]allowance // by the name that the operator gave
+	env     []string             // names of variables that parameters may give
 	grace   time.Duration
 }
 
@@ -116,6 +120,11 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	if program.err != nil {
 		return ExecResult{}, startFailure(p.Program, program.err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		if !slices.Contains(r.env, name) {
+			return ExecResult{}, refuse(CodeRefused, fmt.Errorf("variable %q is not allowed on this node", name))
+		}
 	}
 	if p.Timeout > 0 {
 		var stop context.CancelFunc

@@ -121,7 +121,7 @@ type HTTPResult struct {
 }
 
 // HTTP returns the behavior "http", which makes one request and follows up to 10 redirects; headers are not sent on to
-// another origin. It refuses addresses that are not public, unless allowed, by the address dialled: whatever a name
+// another origin, and one that would send a body there is refused. It refuses addresses that are not public, unless allowed, by the address dialled: whatever a name
 // resolves to, on every redirect. An unexpected status is a failure with code "status" and properties status and body:
 // retried by the policy for 408, 425, 429 and 5xx, not before Retry-After for 429 and 503, and otherwise final. A server
 // that cannot be reached is a failure with code "network", retried by the policy. A request may thus arrive more than
@@ -169,7 +169,11 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {
 		if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-			clear(req.Header) // any of them may be a secret meant for the first origin
+			// Any header, and the body, may be a secret meant for the first origin.
+			clear(req.Header)
+			if req.Body != nil && req.Body != http.NoBody {
+				return fmt.Errorf("redirect of the body to another origin, %s://%s: %w", req.URL.Scheme, req.URL.Host, errRefused)
+			}
 		}
 	}
 	return nil

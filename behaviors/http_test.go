@@ -208,6 +208,34 @@ func TestHTTP_HeadersStayWithTheirOrigin(t *testing.T) {
 	}
 }
 
+func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
+	bodies := make(chan string, 1)
+	other := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		bodies <- r.Method + " " + string(text)
+	})
+	for status, refused := range map[int]bool{http.StatusTemporaryRedirect: true, http.StatusPermanentRedirect: true, http.StatusSeeOther: false} {
+		first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, status) })
+		_, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{Method: "POST", URL: first, Body: "secret"})
+		switch {
+		case refused:
+			wantFailure(t, o, behaviors.CodeRefused, true)
+		case o.Err != nil:
+			t.Errorf("status %d: %+v", status, o.Err)
+		default:
+			if got := <-bodies; got != "GET " {
+				t.Errorf("status %d: the other server got %q", status, got)
+			}
+		}
+	}
+	first := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other, http.StatusTemporaryRedirect) })
+	if _, o := run[behaviors.HTTPResult](t.Context(), t, anywhere(), behaviors.HTTPParams{URL: first}); o.Err != nil {
+		t.Errorf("without a body: %+v", o.Err)
+	} else if got := <-bodies; got != "GET " {
+		t.Errorf("without a body: the other server got %q", got)
+	}
+}
+
 func TestHTTP_ResultsStayWithinTheLimit(t *testing.T) {
 	at := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for i := range 50 {

@@ -1,0 +1,46 @@
+package behaviors
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"strings"
+
+	"taskledger/events"
+)
+
+const (
+	// hashIDChars are 130 bits: two ids do not meet by chance.
+	hashIDChars = 26
+	// maxAffinityBytes is the longest affinity that HashID takes as it is.
+	maxAffinityBytes = 64
+)
+
+// HashID makes the id of a task from what distinguishes it, for Rules.TaskID and SubmitOptions: submits of equal affinity and
+// parts meet in one task, in every process, node and release. The parts may be any text, such as names of tables; they are told
+// apart from each other, so that ("a", "bc") is another task than ("ab", "c"). Behaviors that use equal parts need one more
+// that names the behavior.
+//
+// The id is "affinity/hash", or "hash" for the affinity "", where hash is 26 characters of [a-z2-7]. All tasks of an affinity
+// are in one shard: give one only to tasks that belong together, such as a tenant's. One that is longer than 64 bytes or has
+// other characters than [A-Za-z0-9._:-] is replaced by its own hash.
+func HashID(affinity string, parts ...string) events.TaskID {
+	id := events.TaskID(hashOf(parts))
+	switch {
+	case affinity == "":
+		return id
+	case len(affinity) > maxAffinityBytes || strings.Contains(affinity, "/") || events.TaskID(affinity).Validate() != nil:
+		affinity = hashOf([]string{affinity})
+	}
+	return events.TaskID(affinity) + "/" + id
+}
+
+// hashOf is the beginning of the SHA-256 sum, in base32, of the texts, each after its length in 8 bytes, big-endian.
+func hashOf(texts []string) string {
+	sum := sha256.New()
+	for _, text := range texts {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		sum.Write([]byte(text))
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:hashIDChars]
+}
