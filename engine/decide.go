@@ -97,7 +97,7 @@ func (d *decider) submit(c *submitCommand) answer {
 		}
 		return answer{life: t.Created, run: 1}
 	case t.Kind.Behavior != c.Behavior:
-		return refused(answerInvalid, "task %s exists with behavior %s, not %s", c.Task, t.Kind.Behavior, c.Behavior)
+		return refused(answerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
 	case t.Requested(c.RequestID):
 		return joined(t)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:

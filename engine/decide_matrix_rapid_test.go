@@ -171,7 +171,7 @@ func (m *matrix) submit(c *submitCommand) answer {
 		})
 		return answer{life: p.life, run: 1}
 	case p.behavior != c.Behavior:
-		return answer{code: answerInvalid}
+		return answer{code: answerState}
 	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
 	case p.final() && !m.room() && (m.forgot(p) || !c.Merges):

@@ -577,7 +577,7 @@ func TestSubmit_OfAnotherBehaviorIsRefused(t *testing.T) {
 		l := ledgerAt(t, at)
 		c := l.ask(events.Policy{Existing: events.RunAgain})
 		c.Behavior = "other"
-		if a, kinds := l.decide(c); a.code != answerInvalid || kinds != nil {
+		if a, kinds := l.decide(c); a.code != answerState || kinds != nil {
 			t.Errorf("%s: answer %+v with events %v, want it refused", at, a, kinds)
 		}
 	}

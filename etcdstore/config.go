@@ -23,12 +23,15 @@ const (
 // ErrNoCluster reports that there is no cluster of the name in this etcd.
 var ErrNoCluster = errors.New("no such cluster")
 
+// ErrShards reports that the cluster was created with another number of shards than asked for.
+var ErrShards = errors.New("the number of shards never changes")
+
 // Config says which etcd, and which cluster in it.
 type Config struct {
 	// Cluster is the prefix of all keys: 1 to 64 of [a-z0-9-]. Default "taskledger".
 	Cluster string
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
-	// whatever the cluster has when it exists; any other value must be the cluster's.
+	// whatever the cluster has when it exists; any other value must be the cluster's, else Open wraps ErrShards.
 	Shards int
 	// Existing refuses to create the cluster: Open then wraps ErrNoCluster. For who only looks.
 	Existing bool

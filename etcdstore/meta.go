@@ -43,7 +43,7 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 		return fmt.Errorf("read meta: %w", err)
 	}
 	if shards != 0 && shards != s.meta.shards {
-		return fmt.Errorf("%d shards asked for, but the cluster was created with %d, which never changes", shards, s.meta.shards)
+		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", shards, s.meta.shards, ErrShards)
 	}
 	return nil
 }

@@ -122,10 +122,40 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"serve", "--ttl", "1s", "--join", "taskledger-data"},
 		{"serve", "--join", "taskledger-data", "--etcd", "127.0.0.1:1"},
 		{"bench", "--in-flight", "0"},
+		{"submit", "noop", "--id", ""},
+		{"submit", "noop", "--request-id", "r"},
+		{"submit", "noop", "--priority", "9223372"},
+		{"submit", "noop", "--delay", "-1s"},
+		{"serve", "--data", ""},
+		{"list", "--data", ""},
+		{"list", "--etcd", ""},
+		{"list", "--status", ""},
+		{"list", "--timeout", "-1s"},
+		{"list", "--cluster", "a b"},
+		{"serve", "--data", "new", "--cluster", "a b"},
+		{"serve", "--data", "new", "--shards", "0"},
+		{"serve", "--data", "new", "--shards", "3"},
+		{"serve", "--data", "new", "--shards", "512"},
+		{"serve", "--data", "new", "--slots", "-1"},
+		{"serve", "--data", "new", "--grace", "-1s"},
+		{"serve", "--data", "new", "--archive-replicas", "3"},
+		{"serve", "--data", "new", "--archive-settle", "1m"},
+		{"serve", "--data", "new", "--exec-allow", "no-such-program"},
+		{"serve", "--data", "new", "--exec-allow", "./program"},
+		{"serve", "--data", "new", "--checksum-root", "no-such-directory"},
+		{"serve", "--data", "new", "--name", "a b\n"},
+		{"help", "frobnicate"},
+		{"completion", "tcsh"},
 		{"bench", "--client", "carrier-pigeon"},
 	} {
-		if r := run(t, dir, args...); r.code != 2 || r.out != "" || r.err == "" {
+		r := run(t, dir, args...)
+		if r.code != 2 || r.out != "" || r.err == "" {
 			t.Errorf("%q: code %d, printed %q, %q", args, r.code, r.out, r.err)
+		}
+		// What refuses the value of a flag names the flag.
+		if n := len(args); n > 2 && strings.HasPrefix(args[n-2], "--") && args[n-2] != "--join" &&
+			!strings.Contains(r.err, strings.TrimPrefix(args[n-2], "--")) {
+			t.Errorf("%q: said %q", args, r.err)
 		}
 	}
 }
@@ -152,7 +182,9 @@ func timeOutIs4(t *testing.T, dir string) {
 
 func refusalIs5(t *testing.T, dir string) {
 	must(t, dir, "submit", "noop", "--id", "over", "--wait")
-	for _, args := range [][]string{{"submit", "no-such-behavior"}, {"cancel", "over"}, {"run-now", "over"}} {
+	defer must(t, dir, "unpause", "noop")
+	for _, args := range [][]string{{"submit", "no-such-behavior"}, {"cancel", "over"}, {"run-now", "over"}, {"submit", "sleep", `{"duration":"1s"}`, "--id", "over"},
+		{"serve", "--join", "taskledger-data", "--shards", "4"}, {"pause", "no-such-behavior"}, {"pause", "noop", "no-such-behavior"}} {
 		if r := run(t, dir, args...); r.code != 5 || strings.Count(r.err, "\n") != 1 {
 			t.Errorf("%q: code %d, %q", args, r.code, r.err)
 		}
@@ -223,8 +255,13 @@ func suspendedDoesNotStart(t *testing.T, dir string) {
 	if why := must(t, dir, "explain", "held"); !strings.Contains(why, "suspended") {
 		t.Errorf("explained: %s", why)
 	}
-	must(t, dir, "resume", "held")
+	if r := run(t, dir, "resume", "held"); r.code != 0 || r.err != "" {
+		t.Errorf("code %d: %s", r.code, r.err)
+	}
 	must(t, dir, "wait", "held")
+	if r := run(t, dir, "resume", "held"); r.code != 0 || !strings.Contains(r.err, "held was not suspended") {
+		t.Errorf("resumed again: code %d, %q", r.code, r.err)
+	}
 }
 
 func retryRunsAgain(t *testing.T, dir string) {
@@ -246,6 +283,10 @@ func pauseKeepsFromStarting(t *testing.T, dir string) {
 	eventually(t, "the task has run and its address was refused", func() bool {
 		return field(t, dir, "paused", "status") == "FAILURE"
 	})
+	must(t, dir, "pause", "of-tomorrow", "--force")
+	if r := run(t, dir, "unpause", "of-tomorrow"); r.code != 0 || !strings.Contains(r.err, "no node runs of-tomorrow") {
+		t.Errorf("code %d, %q", r.code, r.err)
+	}
 }
 
 func deleteForgets(t *testing.T, dir string) {

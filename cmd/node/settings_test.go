@@ -75,6 +75,7 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 		"a value of wrong type":  "slots: many\n",
 		"a flag of another kind": "delay: 3s\n",
 		"no YAML":                "{",
+		"no directory":           "data: \"\"\n",
 	} {
 		if r := run(t, t.TempDir(), "serve", "--config", settingsFile(t, text)); r.code != 2 || r.out != "" {
 			t.Errorf("%s: code %d, %q", name, r.code, r.err)

@@ -13,17 +13,19 @@ import (
 )
 
 // zapInto returns a logger that passes on what etcd calls an error or worse; once it is closing, only what is worse. Where etcd gives up, in goroutines of its
-// own, the process panics with all that etcd says: by default it would name no file, or end without a word.
-func zapInto(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
-	return zap.New(errorCore{log, closing}, zap.WithFatalHook(panicHook{}), zap.WithPanicHook(panicHook{}))
+// own, gaveUp is told all that etcd says, and the process panics with it: by default it would name no file, or end without a word.
+func zapInto(log *slog.Logger, closing *atomic.Bool, gaveUp func(problem string)) *zap.Logger {
+	return zap.New(errorCore{log, closing}, zap.WithFatalHook(panicHook{gaveUp}), zap.WithPanicHook(panicHook{gaveUp}))
 }
 
 // panicHook implements zapcore.CheckWriteHook.
-type panicHook struct{}
+type panicHook struct{ gaveUp func(problem string) }
 
 // OnWrite panics.
-func (panicHook) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
-	panic(fmt.Sprint("etcd: ", e.Message, " ", attributes(fields)))
+func (h panicHook) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	problem := fmt.Sprint("etcd: ", e.Message, " ", attributes(fields))
+	h.gaveUp(problem)
+	panic(problem)
 }
 
 // errorCore implements zapcore.Core.

@@ -4,10 +4,14 @@ import (
 	"net"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"go.uber.org/zap"
 )
 
 // JetStreamConfig is how the NATS inside keeps streams.
 func (s *Servers) JetStreamConfig() *server.JetStreamConfig { return s.nats.JetStreamConfig() }
+
+// EtcdLog is where the etcd inside says what it thinks.
+func (s *Servers) EtcdLog() *zap.Logger { return s.etcd.GetLogger() }
 
 // EtcdListeners are the addresses where the etcd inside accepts connections, those of peers included.
 func (s *Servers) EtcdListeners() (all []net.Addr) {

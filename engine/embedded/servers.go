@@ -31,6 +31,10 @@ type ServersConfig struct {
 	EtcdPort int          // opens etcd on 127.0.0.1, too, to every user of this machine; default: none
 	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
 	Log      *slog.Logger // gets what the servers call errors; default: discard
+
+	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its
+	// own: it may end the process in another way. Default: none.
+	GaveUp func(problem string)
 }
 
 // Servers is one etcd member and one NATS server with JetStream inside this process, for the user who runs it. What either
@@ -46,6 +50,7 @@ type Servers struct {
 	lock      *fileutil.LockedFile
 	etcd      *embed.Etcd
 	closing   atomic.Bool
+	started   atomic.Bool
 	grpc      atomic.Pointer[grpc.Server] // etcd's, once it serves
 	client    *clientv3.Client
 	nats      *server.Server // nil without NATS
@@ -69,7 +74,17 @@ func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 	if err := s.start(ctx, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("start servers: %w", err), s.Close())
 	}
+	s.started.Store(true)
 	return s, nil
+}
+
+// gaveUp leaves what ends the start to the error of StartServers.
+func (s *Servers) gaveUp(tell func(problem string)) func(problem string) {
+	return func(problem string) {
+		if tell != nil && s.started.Load() {
+			tell(problem)
+		}
+	}
 }
 
 func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
@@ -86,7 +101,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 		s.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(cfg.EtcdPort))
 		cfg.Log.WarnContext(ctx, "etcd listens on TCP: every user of this machine can read and write it", "url", s.etcdURL)
 	}
-	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, zapInto(cfg.Log, &s.closing), s.grpc.Store); err != nil {
+	if s.etcd, err = startEtcd(ctx, filepath.Join(s.dir, "etcd"), s.socket, cfg.EtcdPort, zapInto(cfg.Log, &s.closing, s.gaveUp(cfg.GaveUp)), s.grpc.Store); err != nil {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -108,6 +109,18 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cl
 		return nil, err
 	}
 	return cluster.At(ctx, at)
+}
+
+// secrets are the files and directories that nobody may read through a task: the data of a node here, and what gets it in.
+func (a *app) secrets() (all []string) {
+	c := &a.access
+	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
+		c.addresses.NATSCreds, a.settings.viper.ConfigFileUsed()} {
+		if path, err := filepath.Abs(name); err == nil && name != "" {
+			all = append(all, path)
+		}
+	}
+	return all
 }
 
 // secret returns what the file holds, if one is named, else the variable.

@@ -101,8 +101,9 @@ Every flag of serve, and those that say where the cluster is, can also be given 
 TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
 over the file.
 
-Exit codes: 0 done; 1 the task failed, or something was found wrong; 2 wrong usage; 3 no such task; 4 the cluster is
-unavailable or did not answer in time; 5 refused.`
+Exit codes: 0 done; 1 the task failed, or something was found wrong; 2 wrong usage; 3 no such task, or its history is no
+longer kept; 4 the cluster is unavailable or did not answer in time, an outcome did not come in time, or a node cannot
+start or go on, as its port, directory or disk is not available; 5 refused or denied; 130 interrupted.`
 
 func (a *app) root() *cobra.Command {
 	a.settings = newSettings()
@@ -125,6 +126,9 @@ func (a *app) root() *cobra.Command {
 				return err
 			}
 			if err := a.settings.apply(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := errors.Join(notEmpty(cmd.Flags()), a.access.check()); err != nil {
 				return err
 			}
 			if a.output != "table" && a.output != "json" {
@@ -155,7 +159,34 @@ func (a *app) root() *cobra.Command {
 	add("task", a.verbCommands()...)
 	add("look", a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(), a.nodesCommand(), a.shardsCommand())
 	add("prove", a.verifyCommand(), a.exportCommand(), a.checkpointCommand())
+	refuseTopics(root)
 	return root
+}
+
+// refuseTopics makes help and completion of what there is not wrong usage: they would print their own help as if it were asked
+// for, which a shell that reads a completion would run.
+func refuseTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return fmt.Errorf("there is no command %q", strings.Join(args, " "))
+				}
+				return nil
+			}
+		case "completion":
+			c.RunE = func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return &usageError{fmt.Sprintf("completion of %q: want bash, zsh, fish or powershell", args[0])}
+				}
+				return c.Help()
+			}
+			c.Args = cobra.ArbitraryArgs
+		}
+	}
 }
 
 // example is a command line and what it is for.

@@ -15,7 +15,7 @@ const (
 	exitFailed      = 1 // the task failed, or a check found something
 	exitUsage       = 2
 	exitNotFound    = 3
-	exitUnavailable = 4 // the cluster cannot be asked, or not in time
+	exitUnavailable = 4 // the cluster cannot be asked, or not in time; or a node could not start or go on
 	exitRefused     = 5
 	exitInterrupted = 130 // what shells report of a program ended by an interrupt
 )
@@ -32,10 +32,10 @@ func codeOf(err error) int {
 		return exitNotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
 		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
-		errors.Is(err, etcdstore.ErrDenied):
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards):
 		return exitRefused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTimeout) || errors.Is(err, errNoOutcome):
+		is[*serveError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTimeout) || errors.Is(err, errNoOutcome):
 		return exitUnavailable
 	}
 	return exitFailed
@@ -45,6 +45,11 @@ func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
+
+// serveError is why a node could not start or go on; no task has failed.
+type serveError struct{ error }
+
+func (e *serveError) Unwrap() error { return e.error }
 
 // usageError is a mistake on the command line that the flags' own checks cannot see.
 type usageError struct{ problem string }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"taskledger/engine"
+	"taskledger/events"
 )
 
 // verbHelp is how the help explains a verb.
@@ -25,7 +28,7 @@ var taskVerbs = [...]verbHelp{
 }
 
 var behaviorVerbs = [...]verbHelp{
-	{Pause, "Keep tasks of a behavior from starting, in the whole cluster", "Running attempts go on; submits are accepted and wait."},
+	{Pause, "Keep tasks of a behavior from starting, in the whole cluster", "Running attempts go on; submits are accepted and wait. A behavior that no node runs is refused, unless --force pauses it\nbefore it is deployed."},
 	{Unpause, "End a pause", ""},
 }
 
@@ -42,9 +45,12 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 		if help.verb == Cancel {
 			c.Flags().StringVar(&reason, "reason", "", "why, for the history")
 		}
-		all = append(all, a.clientCommand(c, never, operate(help.verb, &reason)))
+		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+			return a.operateTasks(ctx, client, help.verb, args, reason)
+		}))
 	}
 	for _, help := range behaviorVerbs {
+		var force bool
 		c := &cobra.Command{
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
@@ -52,7 +58,12 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Args:              cobra.MinimumNArgs(1),
 			ValidArgsFunction: a.completeBehaviors,
 		}
-		all = append(all, a.clientCommand(c, never, operate(help.verb, new(string))))
+		if help.verb == Pause {
+			c.Flags().BoolVar(&force, "force", false, "also a behavior that no node runs yet")
+		}
+		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+			return a.operateBehaviors(ctx, client, help.verb, args, force)
+		}))
 	}
 	return all
 }
@@ -64,14 +75,41 @@ func (h verbHelp) text() string {
 	return h.short + ".\n\n" + h.long
 }
 
-func operate(verb Verb, reason *string) func(context.Context, Client, []string) error {
-	return func(ctx context.Context, client Client, args []string) error {
-		var errs []error
-		for _, on := range args {
-			if err := client.Operate(ctx, verb, on, *reason); err != nil {
-				errs = append(errs, fmt.Errorf("%s %s: %w", verb, on, err))
-			}
+func (a *app) operateTasks(ctx context.Context, client Client, verb Verb, ids []string, reason string) error {
+	var errs []error
+	for _, id := range ids {
+		idle := false
+		if verb == Resume {
+			t, err := client.Get(ctx, events.TaskID(id))
+			idle = err == nil && !t.Suspended
 		}
-		return errors.Join(errs...)
+		if err := client.Operate(ctx, verb, id, reason); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, err))
+		} else if idle {
+			fmt.Fprintf(a.Err, "%s: task %s was not suspended\n", a.Name, id)
+		}
 	}
+	return errors.Join(errs...)
+}
+
+// operateBehaviors lets nobody pause a name with a typing error. To take a pause back is never refused.
+func (a *app) operateBehaviors(ctx context.Context, client Client, verb Verb, behaviors []string, force bool) error {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, behavior := range behaviors {
+		unknown := !runs(nodes, behavior)
+		if unknown && verb == Pause && !force && events.ValidateBehavior(behavior) == nil {
+			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
+			continue
+		}
+		if err := client.Operate(ctx, verb, behavior, ""); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
+		} else if unknown {
+			fmt.Fprintf(a.Err, "%s: no node runs %s\n", a.Name, behavior)
+		}
+	}
+	return errors.Join(errs...)
 }

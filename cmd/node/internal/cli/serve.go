@@ -31,7 +31,7 @@ type serveOptions struct {
 	limits             map[string]int
 	owner              bool
 	ttl, grace         time.Duration
-	execAllow          []string
+	execAllow, execEnv []string
 	httpAllowPrivate   bool
 	checksumRoot       string
 	etcdPort, natsPort int
@@ -69,8 +69,9 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
 	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths (default: none)")
+	f.StringSliceVar(&o.execEnv, "exec-env", nil, "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
-	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read")
+	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
@@ -108,15 +109,14 @@ below --checksum-root, and exec for the programs that --exec-allow names.`,
 
 // runNode serves until ctx ends and the node has drained.
 func (a *app) runNode(ctx context.Context) (err error) {
-	if !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, a.serve.archive) {
-		return &usageError{"--archive: want jetstream, keep or drop"}
+	if err := a.serve.check(len(a.access.addresses.NATS) > 0); err != nil {
+		return err
 	}
-	if n := a.serve.archiving.Replicas; n < 1 || n > natsbus.MaxReplicas {
-		return &usageError{fmt.Sprintf("--archive-replicas: %d, want 1 to %d", n, natsbus.MaxReplicas)}
-	}
-	if a.serve.etcdPort != 0 && len(a.serve.execAllow) > 0 {
-		return &usageError{"--etcd-port opens etcd to every user of this machine, and with --exec-allow they would run programs: want one of the two"}
-	}
+	defer func() {
+		if err != nil {
+			err = &serveError{err}
+		}
+	}()
 	log, err := a.serve.logger(a)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	cfg, err := a.serve.node(link, log)
+	cfg, err := a.serve.node(link, a.secrets(), log)
 	if err == nil {
 		err = a.chooseArchive(ctx, link, &cfg)
 	}
@@ -202,7 +202,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		return link, nil, err
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
-		NATSPort: a.serve.natsPort, Log: log})
+		NATSPort: a.serve.natsPort, Log: log, GaveUp: a.gaveUp})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,16 +210,22 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	return link, servers, err
 }
 
+// gaveUp ends the process when the etcd inside cannot go on. The panic that it ends with else has the exit code of wrong usage.
+func (a *app) gaveUp(problem string) {
+	fmt.Fprintf(a.Err, "%s: the etcd inside has given up: %s\n", a.Name, problem)
+	os.Exit(exitUnavailable)
+}
+
 // node makes the configuration of the node from the flags.
-func (o *serveOptions) node(link *cluster.Link, log *slog.Logger) (engine.NodeConfig, error) {
+func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
 	root, err := filepath.Abs(o.checksumRoot)
 	if err != nil {
 		return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
 	}
 	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
-		Exec:     behaviors.ExecOptions{Allow: o.execAllow},
+		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv},
 		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
-		Checksum: behaviors.ChecksumOptions{Root: root},
+		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
 	})
 	cfg := engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: builtin, Name: o.name, Slots: o.slots,
 		Limits: o.limits, Owner: &o.owner, TTL: o.ttl, Grace: o.grace, Log: log}

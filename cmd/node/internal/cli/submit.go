@@ -41,10 +41,10 @@ result follows, and the exit code tells whether the task succeeded.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
-	f.StringVar(&o.requestID, "request-id", "", "makes a repeated submit with the same --id the same request")
+	f.StringVar(&o.requestID, "request-id", "", "makes a repeated submit with the same --id, which it needs, the same request")
 	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
 	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z")
-	f.Int64Var(&o.priority, "priority", 0, "higher starts first, 0 to 9223371 (default: the behavior's)")
+	f.Int64Var(&o.priority, "priority", 0, "higher starts first within a shard, 0 to 9223371 (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
 	return a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client Client, args []string) error {
@@ -85,9 +85,10 @@ func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, arg
 
 func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
 	options := engine.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestID: o.requestID}
+	if err := o.check(); err != nil {
+		return options, err
+	}
 	switch {
-	case o.delay < 0:
-		return options, &usageError{"--delay: want 0 or more"}
 	case o.delay > 0:
 		options.NotBefore = now.Add(o.delay)
 	case o.at != "":

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/natsbus"
+)
+
+// notEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
+// default is not what its user means.
+func notEmpty(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		addresses := f.Name == "etcd" || f.Name == "nats"
+		if err == nil && f.Changed && (f.Value.String() == "" || addresses && f.Value.String() == "[]") {
+			err = &usageError{fmt.Sprintf("--%s is empty: leave it out for the default", f.Name)}
+		}
+	})
+	return err
+}
+
+// clusterName is what etcdstore and natsbus take.
+var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// check refuses what no cluster can be reached with.
+func (c *access) check() error {
+	switch {
+	case c.timeout < 0:
+		return &usageError{fmt.Sprintf("--timeout %s: want more than 0", c.timeout)}
+	case c.addresses.Cluster != "" && !clusterName.MatchString(c.addresses.Cluster):
+		return &usageError{fmt.Sprintf("--cluster %q: want 1 to 64 of [a-z0-9-]", c.addresses.Cluster)}
+	}
+	return nil
+}
+
+// check refuses what no node can be started with.
+func (o *serveOptions) check(nats bool) error {
+	wrong := func(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+	switch {
+	case !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, o.archive):
+		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
+	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:
+		return wrong("--archive-replicas: %d, want 1 to %d", o.archiving.Replicas, natsbus.MaxReplicas)
+	case !nats && o.set.Lookup("archive-replicas").Changed:
+		return wrong("--archive-replicas needs --nats: the NATS inside keeps one copy")
+	case !nats && o.set.Lookup("archive-settle").Changed:
+		return wrong("--archive-settle needs --nats: the NATS inside writes before it acknowledges")
+	case o.archiving.Settled < 0:
+		return wrong("--archive-settle %s: want 0 or more", o.archiving.Settled)
+	case o.slots < 0:
+		return wrong("--slots %d: want 0 to 65536", o.slots)
+	case o.grace < 0:
+		return wrong("--grace %s: want 0 or more", o.grace)
+	case o.shards != 0 && (o.shards < 1 || o.shards > 256 || o.shards&(o.shards-1) != 0), o.shards == 0 && o.set.Lookup("shards").Changed:
+		return wrong("--shards %d: want a power of two from 1 to 256", o.shards)
+	case o.etcdPort != 0 && len(o.execAllow) > 0:
+		return wrong("--etcd-port opens etcd to every user of this machine, and with --exec-allow they would run programs: want one of the two")
+	case strings.ContainsFunc(o.name, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+		return wrong("--name %q: want no blanks and no control characters", o.name)
+	case len(o.name) > events.MaxNameBytes:
+		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
+	}
+	for _, program := range o.execAllow {
+		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+			return wrong("--exec-allow %s: want a name or an absolute path", program)
+		}
+		if _, err := exec.LookPath(program); err != nil {
+			return wrong("--exec-allow %s: %v", program, err)
+		}
+	}
+	if info, err := os.Stat(o.checksumRoot); err != nil {
+		return wrong("--checksum-root: %v", err)
+	} else if !info.IsDir() {
+		return wrong("--checksum-root %s: want a directory", o.checksumRoot)
+	}
+	return nil
+}
+
+// check refuses what no submit can mean.
+func (o *submitOptions) check() error {
+	switch {
+	case o.delay < 0:
+		return &usageError{fmt.Sprintf("--delay %s: want 0 or more", o.delay)}
+	case o.priority < 0 || o.priority > events.MaxPriority:
+		return &usageError{fmt.Sprintf("--priority %d: want 0 to %d", o.priority, int64(events.MaxPriority))}
+	case o.requestID != "" && o.id == "":
+		return &usageError{"--request-id needs --id: it counts together with the id only"}
+	}
+	return nil
+}
+
+// runs reports whether any of the nodes has the code of a behavior.
+func runs(nodes []engine.NodeInfo, behavior string) bool {
+	return slices.ContainsFunc(nodes, func(n engine.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
+}
