@@ -167,6 +167,24 @@ var decisions = []Bug{
 	{"overtaken number decided late", "engine/owner.go", []Edit{
 		{"	if b.number < row.Number {\n		return nil, true\n", "	if b.number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
+	{"batch decided although it is too old to be known", "engine/batch.go", []Edit{
+		{"	if b.lane != laneSubmit || age", "	if b.lane != laneSubmit || true || age"},
+	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
+	{"merges that pass the brake", "engine/decide.go", []Edit{
+		{"	if !c.Operator && (grows || changes", "	if false && (grows || changes"},
+	}, engine, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	{"further runs that pass the brake", "engine/decide.go", []Edit{
+		{"	if t.Final() {\n		if full, refused := d.noRoom(true); refused {", "	if t.Final() {\n		if full, refused := d.noRoom(true); refused && false {"},
+	}, engine, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	{"merge that starts another run after the end of the one it was for", "engine/decide.go", []Edit{
+		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
+	}, engine, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},
+	{"repetition without a pause", "engine/decide.go", []Edit{
+		{"	return max(at, d.now, t.StartedAt.Add(leastRepeat))\n", "	return max(at, d.now)\n"},
+	}, engine, "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart"},
+	{"answers larger than a message", "engine/query.go", []Edit{
+		{"	if size > 0 && size+n > maxReadBytes {", "	if size > maxReadBytes {"},
+	}, engine, "TestQuery_AnswersFitIntoAMessage"},
 	{"completion without the attempt", "engine/decide.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
@@ -216,6 +234,9 @@ var assignments = []Bug{
 	{"offer answered from memory alone", "engine/assign.go", []Edit{
 		{"		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})\n		o.entry.SetAnswers(encodeAnswers(answers))\n", ""},
 	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
+	{"offer answered again with what was merged since", "engine/assign.go", []Edit{
+		{" && t.ParamsAt < t.Started {", " {"},
+	}, engine, "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince"},
 	{"no roll call", "engine/owner.go", []Edit{
 		{"			answers[i] = o.rollCall(d, b.sender, roll)\n", "			_ = roll\n"},
 	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
@@ -257,12 +278,18 @@ var losses = []Bug{
 var futures = []Bug{
 	{"future resolved by an earlier run", "engine/futures.go", []Edit{
 		{" || o.life == f.life && o.run < f.run && o.status != 0):", "):"},
-		{"(o.run == f.run && !o.elided || o.status == 0):", "(o.run <= f.run && !o.elided || o.status == 0):"},
+		{"(o.run == f.run || o.run < f.run && o.status == 0):", "o.run <= f.run:"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
 	{"future resolved by an earlier life", "engine/futures.go", []Edit{
 		{"(o.life < f.life || o.life == f.life && ", "(o.life == f.life && "},
-		{"case f.run != 0 && o.life == f.life && (o.run == f.run", "case f.run != 0 && (o.run == f.run"},
+		{"case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run", "case f.run != 0 && !o.elided && (o.run == f.run"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
+	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
+		{"!o.elided && (o.run == f.run || o.run < f.run && o.status == 0):", "(o.run == f.run && !o.elided || o.status == 0):"},
+	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
+	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
+		{"		c.futures.get = c.Get\n", "		_ = c.Get\n"},
+	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},
 }
 
 var times = []Bug{
