@@ -83,21 +83,33 @@ func (m *member) makeRoom(ctx context.Context, k *keeping) {
 // weigh closes and opens the brake. Bytes in use count: the file never shrinks by itself.
 func (m *member) weigh(u Usage) {
 	m.usage.Store(&u)
-	why := ""
+	cause, why := brakeOff, ""
 	switch {
 	case u.Full:
-		why = fmt.Sprintf("%s (%d of %d bytes)", fullStore, u.Size, u.Quota)
+		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", fullStore, u.Size, u.Quota)
 	case u.InUse >= u.Quota/5*4:
-		why = fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
+		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
 	}
-	if old := m.brake.Swap(&why); *old != why {
-		if why == "" {
-			m.log.Info("new tasks are accepted again")
-		} else {
-			m.log.Error("new tasks are refused", "cause", why)
-		}
+	m.brake.Store(&why)
+	if m.braked == cause {
+		return
+	}
+	m.braked = cause
+	if cause == brakeOff {
+		m.log.Info("new tasks are accepted again")
+	} else {
+		m.log.Error("new tasks are refused", "cause", why)
 	}
 }
+
+// brakeCause is why the brake is closed.
+type brakeCause uint8
+
+const (
+	brakeOff   brakeCause = iota
+	brakeFull             // the store is full
+	brakeInUse            // too many of its bytes are in use
+)
 
 // keeping is what a node remembers of the store.
 type keeping struct {

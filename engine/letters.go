@@ -53,14 +53,33 @@ func (r *router) posted(f *flight) {
 	l.mu.Unlock()
 }
 
-// readAnswers takes answers that come through the store until ctx ends.
+// readAnswers takes answers that come through the store until ctx ends. Without them a process gets none while the bus is away, so
+// it begins again, after a pause, should they end before.
 func (r *router) readAnswers(ctx context.Context) error {
-	for a, err := range r.store.Answers(ctx, r.sender) {
-		if err != nil {
-			r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
-			continue
+	var failing complaint
+	for {
+		for a, err := range r.store.Answers(ctx, r.sender) {
+			if failing.begins(err) && ctx.Err() == nil {
+				r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
+			}
+			if err == nil {
+				r.receive(a.Answer)
+			}
 		}
-		r.receive(a.Answer)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(readAgain):
+		}
 	}
-	return nil
+}
+
+// complaint lets a trouble that goes on be logged when it begins.
+type complaint struct{ began bool }
+
+// begins takes the outcome of one more try, and reports whether it is the first of those in a row that failed.
+func (c *complaint) begins(err error) bool {
+	before := c.began
+	c.began = err != nil
+	return c.began && !before
 }

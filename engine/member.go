@@ -35,6 +35,7 @@ type member struct {
 	view     atomic.Pointer[Membership]
 	usage    atomic.Pointer[Usage]  // of the store
 	brake    atomic.Pointer[string] // why no task is accepted; "" = tasks are
+	braked   brakeCause             // of care alone: the cause that was logged
 	place    *placement
 	load     *load
 	draining atomic.Bool
@@ -110,6 +111,8 @@ func (m *member) run(ctx context.Context) error {
 var (
 	errStopped = errors.New("node has stopped")
 	errExpired = errors.New("the session could not be renewed in time")
+	// errEndedEarly reports that what lasts as long as the session has ended before it.
+	errEndedEarly = errors.New("ended before the session")
 )
 
 // guard runs a loop of the session; one that ends early ends the session.
@@ -117,6 +120,9 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 	err := loop(ctx)
 	if ctx.Err() != nil {
 		return nil
+	}
+	if err == nil {
+		err = errEndedEarly
 	}
 	return err
 }
@@ -141,7 +147,10 @@ func (m *member) join(ctx context.Context) error {
 	m.session, m.began = s, time.Now()
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("node", s.ID)
-	return m.rememberSession(s)
+	if err := m.rememberSession(s); err != nil { // it would only save a restarted process a wait
+		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
+	}
+	return nil
 }
 
 // leave revokes the lease, so that nobody has to wait for its end.
@@ -224,27 +233,35 @@ func (m *member) giveUpAttempts() {
 
 // watchMembers keeps the view of who is there.
 func (m *member) watchMembers(ctx context.Context) error {
+	var failing complaint
 	for members, err := range m.store.WatchMembers(ctx) {
-		if err != nil {
+		if failing.begins(err) {
 			m.log.WarnContext(ctx, "membership is not current", "err", err)
+		}
+		if err != nil {
 			continue
 		}
 		if err := m.see(&members); err != nil {
 			return err
 		}
 	}
-	return nil
+	return fmt.Errorf("watch of the members %w", errEndedEarly)
 }
 
+// see takes a membership as the view, unless a later one is. It may be called by several goroutines.
 func (m *member) see(v *Membership) error {
 	old := m.view.Load()
-	if v.Revision < old.Revision {
-		return nil
+	for ; ; old = m.view.Load() {
+		if v.Revision < old.Revision {
+			return nil
+		}
+		if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
+			return fmt.Errorf("%w: the node key is gone", ErrSessionEnded)
+		}
+		if m.view.CompareAndSwap(old, v) {
+			break
+		}
 	}
-	if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
-		return fmt.Errorf("%w: the node key is gone", ErrSessionEnded)
-	}
-	m.view.Store(v)
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			m.router.resendShard(shard)

@@ -32,6 +32,12 @@ const (
 	defaultGrace = 30 * time.Second
 )
 
+// sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to maxSessionPause.
+const (
+	sessionPause    = 200 * time.Millisecond
+	maxSessionPause = 3 * time.Second
+)
+
 // NodeConfig configures a node: a client that also owns shards and runs attempts.
 type NodeConfig struct {
 	Store     Store      // required
@@ -196,8 +202,10 @@ func (n *Node) Run(ctx context.Context) error {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
 		}
 		room := keeping{store: n.cfg.Store} // of a store too full for a session
+		pause := sessionPause
 		for {
 			m := newMember(n)
+			began := time.Now()
 			err := m.run(ctx)
 			n.member.Store(nil)
 			if ctx.Err() != nil || n.killed.Err() != nil {
@@ -207,12 +215,16 @@ func (n *Node) Run(ctx context.Context) error {
 			if errors.Is(err, ErrFull) {
 				m.makeRoom(ctx, &room)
 			}
+			if time.Since(began) > n.cfg.TTL {
+				pause = sessionPause
+			}
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-n.killed.Done():
 				return nil
-			case <-time.After(200 * time.Millisecond):
+			case <-time.After(pause):
+				pause = min(2*pause, maxSessionPause)
 			}
 		}
 	})
@@ -287,6 +299,7 @@ func (n *Node) endLastSession(ctx context.Context) error {
 	return n.cfg.Store.Leave(ctx, last)
 }
 
+// rememberSession writes the session file whole or not at all: what a crash left half-written could not be read.
 func (n *Node) rememberSession(s Session) error {
 	if n.cfg.SessionFile == "" {
 		return nil
@@ -295,5 +308,19 @@ func (n *Node) rememberSession(s Session) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(n.cfg.SessionFile, text, 0o600)
+	next := n.cfg.SessionFile + ".new"
+	if err = os.WriteFile(next, text, 0o600); err == nil {
+		err = os.Rename(next, n.cfg.SessionFile)
+	}
+	if err != nil {
+		return errors.Join(err, removed(next))
+	}
+	return nil
+}
+
+func removed(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

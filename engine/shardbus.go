@@ -30,11 +30,20 @@ func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
 	}
 }
 
-// readLetters takes the batches that come through the store.
+// readLetters takes the batches that come through the store until ctx ends. Should they end before, the session does: this
+// process cannot serve the shard.
 func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
+	defer func() {
+		if ctx.Err() == nil {
+			m.end(fmt.Errorf("letters of shard %d %w", shard, errEndedEarly))
+		}
+	}()
+	var failing complaint
 	for l, err := range m.store.Letters(ctx, shard) {
-		if err != nil {
+		if failing.begins(err) {
 			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
+		}
+		if err != nil {
 			continue
 		}
 		b, err := decodeBatch(l.Batch)

@@ -73,7 +73,7 @@ var errChanged = errors.New("members changed")
 // when to read. It reads and yields at least every two request time-outs: a watch does not tell that etcd is away.
 func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
 	return func(yield func(engine.Membership, error) bool) {
-		err := s.persist(ctx, "watch members", func() error {
+		err := s.insist(ctx, "watch members", func() error {
 			m, err := s.ReadMembers(ctx)
 			if ctx.Err() != nil {
 				return ctx.Err()

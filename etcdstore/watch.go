@@ -16,6 +16,7 @@ import (
 
 const (
 	rewatchPause = 100 * time.Millisecond // between a lost watch and the next read
+	refusedPause = 2 * time.Second        // between a refused read and the next, where nobody else could go on
 	mailPage     = 16                     // letters or answers, of up to 512 KiB each, in one reply
 )
 
@@ -42,6 +43,25 @@ func (s *Store) persist(ctx context.Context, what string, step func() error) err
 			continue // step reports it
 		}
 	}
+}
+
+// insist is persist that goes on when etcd refuses, and says so once: what a role may read can be changed back, and without its
+// mail and the membership a process is of no use.
+func (s *Store) insist(ctx context.Context, what string, step func() error) error {
+	said := false
+	return s.persist(ctx, what, func() error {
+		err := step()
+		if !refused(err) {
+			said = false
+			return err
+		}
+		if !said {
+			s.log.ErrorContext(ctx, "etcd refuses what must be read; it is asked again", "what", what, "err", err)
+		}
+		said = true
+		_ = s.wait(ctx, refusedPause) // persist reports its end
+		return errWatch
+	})
 }
 
 // watch calls each with the changes of the keys from first to before end, from revision rev on, which must not be in the
@@ -71,7 +91,7 @@ func (s *Store) watch(ctx context.Context, first, end string, rev int64, each fu
 // tail calls each with what is stored under prefix and then with every later put, until ctx ends or each fails with
 // errStopped. What changes during a listing, and after a lost connection everything still stored, may come twice.
 func (s *Store) tail(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error) error {
-	return s.persist(ctx, "follow "+prefix, func() error {
+	return s.insist(ctx, "follow "+prefix, func() error {
 		rev, err := s.list(ctx, prefix, each)
 		if err != nil {
 			return err

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// unjoined is a store in which no session can begin.
+type unjoined struct {
+	noStore
+	joins atomic.Int64
+}
+
+func (s *unjoined) Join(context.Context, NodeInfo, time.Duration) (Session, error) {
+	s.joins.Add(1)
+	return Session{}, errors.New("not now")
+}
+
+func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer, error] {
+	return func(func(LetterAnswer, error) bool) { <-ctx.Done() }
+}
+
+func (s *unjoined) RemoveMail(context.Context, string) error { return nil }
+
+func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unjoined{}
+		n, err := NewNode(NodeConfig{Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := n.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if joins := s.joins.Load(); joins < 10 || joins > 20 {
+			t.Errorf("%d sessions were tried in 30 s, want 10 to 20", joins)
+		}
+	})
+}
+
+// Several goroutines read the membership, and take what they have read in any order.
+func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
+	p := newPost(t, 1, nil)
+	const readers, rounds = 4, 300_000
+	var latest atomic.Int64 // a revision that was taken
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			for range rounds {
+				least := p.view.Load().Revision
+				v := &Membership{Revision: latest.Add(1), Nodes: map[string]NodeInfo{p.session.ID: {}}}
+				if err := p.see(v); err != nil {
+					t.Error(err)
+					return
+				}
+				if now := p.view.Load().Revision; now < least || now < v.Revision {
+					t.Errorf("revision %d is seen after %d and %d", now, least, v.Revision)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
