@@ -27,7 +27,7 @@ func (r *run) newClient(i int) error {
 		return err
 	}
 	r.clients = append(r.clients, &client{links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.begin, Archive: r.archives(),
-		Seed: r.settings.seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Pad: r.pad()}})
+		Seed: r.settings.seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Pad: r.pad(), Few: r.crowded()}})
 	return nil
 }
 

@@ -48,6 +48,7 @@ const (
 	allNodes
 	etcd
 	nats
+	everything // but clients
 )
 
 // need is what must hold of a whole history for a fault to be possible.
@@ -100,6 +101,8 @@ var faults = []fault{
 	{"packets-lost-node-nats", oneNode, needNamespace | needNATS, 3 * time.Second, 6 * time.Second, losePackets(toNATS, bothWays)},
 	{"packets-lost-from-servers", oneNode, needNamespace, 2 * time.Second, 5 * time.Second, losePackets(toAll, repliesOnly)},
 	{"client-kill", oneClient, 0, 0, 3 * time.Second, killClient},
+	{history.BusAwayKind, nats, needNATS, 65 * time.Second, 80 * time.Second, restartNATS},
+	{"pause-and-restart", everything, 0, 0, 0, pauseAndRestart},
 	{"client-pause", oneClient, needProc, time.Second, ttl + time.Second, pauseClient},
 }
 
@@ -114,10 +117,14 @@ func faultNamed(name string) (*fault, bool) {
 // clashes reports whether two faults cannot be in force at a time.
 func (f *fault) clashes(other *fault) bool {
 	if f.scope == oneNode || other.scope == oneNode {
-		return f.scope == allNodes || other.scope == allNodes
+		wide := []scope{allNodes, everything}
+		return slices.Contains(wide, f.scope) || slices.Contains(wide, other.scope)
 	}
 	if f.scope == oneClient || other.scope == oneClient {
 		return false
+	}
+	if f.scope == everything || other.scope == everything {
+		return true
 	}
 	return f.scope == other.scope && (f.scope != nothing || f == other)
 }

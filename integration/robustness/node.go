@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,6 +207,6 @@ func (r *run) newNode(i int) (err error) {
 	}
 	name := fmt.Sprint("node", i+1)
 	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),
-		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: cmp.Or(r.settings.slots, slots), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites)}})
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites)}})
 	return nil
 }

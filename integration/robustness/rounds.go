@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 )
@@ -130,21 +131,21 @@ func makeRounds(ctx context.Context, o roundsOptions, cluster int, dir string, a
 	}
 	for i := cluster; i < o.rounds; i += o.parallel {
 		way := ways[i/o.parallel%len(ways)]
-		took, err := r.leaving(ctx, i, r.nodes[r.random.IntN(2)], way.leave, way.back)
+		last, err := r.leaving(ctx, i, r.nodes[r.random.IntN(2)], way.leave, way.back)
 		if err != nil {
 			return fmt.Errorf("round %d, %s: %w", i, way.name, err)
 		}
-		all.add(i, way.name, took, o.within)
+		all.add(i, way.name, last, o.within)
 	}
 	return nil
 }
 
-func (a *answersOf) add(round int, way string, took, within time.Duration) {
+func (a *answersOf) add(round int, way string, last answered, within time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.times[way] = append(a.times[way], took)
-	if took > within {
-		a.late = append(a.late, fmt.Sprintf("round %d, %s: %s", round, way, took.Round(time.Millisecond)))
+	a.times[way] = append(a.times[way], last.took)
+	if last.took > within {
+		a.late = append(a.late, fmt.Sprintf("round %d, %s: %s: %s", round, way, last.took.Round(time.Millisecond), last.how))
 	}
 }
 
@@ -160,7 +161,7 @@ func (r *run) endRounds() error {
 }
 
 // leaving makes a round: it returns how long after the take-over the last task was answered, at most answerMost.
-func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(context.Context, *run, *node) error) (time.Duration, error) {
+func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(context.Context, *run, *node) error) (last answered, err error) {
 	stays := r.nodes[0]
 	if stays == n {
 		stays = r.nodes[1]
@@ -178,23 +179,23 @@ func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(
 		return mine > 0 && others > 0 && mine+others == shards
 	}
 	if err := r.awaitOwners(ctx, even); err != nil {
-		return 0, err
+		return last, err
 	}
 	if _, err := r.answers(ctx, fmt.Sprint("before-", round)); err != nil { // both have something to do
-		return 0, err
+		return last, err
 	}
 	sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.random.Uint64(), 0)).Int64N(int64(time.Second))))
 	if err := leave(ctx, r, n); err != nil {
-		return 0, err
+		return last, err
 	}
 	all := func(owners [shards]string) bool {
 		return !slices.ContainsFunc(owners[:], func(o string) bool { return o != stays.sessionID() })
 	}
 	if err := r.awaitOwners(ctx, all); err != nil {
-		return 0, err
+		return last, err
 	}
-	took, err := r.answers(ctx, fmt.Sprint("after-", round))
-	return took, errors.Join(err, back(ctx, r, n), r.awaitOwners(ctx, even))
+	last, err = r.answers(ctx, fmt.Sprint("after-", round))
+	return last, errors.Join(err, back(ctx, r, n), r.awaitOwners(ctx, even))
 }
 
 // awaitOwners waits until the owners of the shards are so.
@@ -209,15 +210,32 @@ func (r *run) awaitOwners(ctx context.Context, so func([shards]string) bool) err
 	return nil
 }
 
+// answered is how long the last of some tasks took to be answered, and what became of it when.
+type answered struct {
+	took time.Duration
+	how  string
+}
+
 // answers submits a task of every shard at once and returns how long it took until all were answered, at most answerMost.
-func (r *run) answers(ctx context.Context, prefix string) (time.Duration, error) {
+func (r *run) answers(ctx context.Context, prefix string) (last answered, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
-	err := eachOf(make([]struct{}, shards), sharing(shards, func(shard int) error {
+	var mu sync.Mutex
+	var slowest string
+	var accepted time.Duration
+	err = eachOf(make([]struct{}, shards), sharing(shards, func(shard int) error {
 		request := traffic.Request{Verb: history.Submit, Task: idIn(prefix, shard), Params: traffic.Params{Millis: 1}}
 		op := request.Operation(0, r.begin)
 		f := request.Do(ctx, r.observer.Client, &op, r.begin)
+		after := time.Since(began)
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if took := time.Since(began); took > last.took {
+				last.took, slowest, accepted = took, request.Task, after
+			}
+		}()
 		if op.Answer != history.OK {
 			f.Close()
 			if ctx.Err() == nil {
@@ -225,10 +243,25 @@ func (r *run) answers(ctx context.Context, prefix string) (time.Duration, error)
 			}
 			return nil
 		}
+		slow := time.AfterFunc(time.Second, func() {
+			if why, failed := r.observer.Explain(ctx, events.TaskID(request.Task)); failed == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				last.how += fmt.Sprintf("; after a second %s waits: %s", request.Task, why.Text)
+			}
+		})
+		defer slow.Stop()
 		if err := traffic.Wait(ctx, f, &op); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("wait for %s: %w", request.Task, err)
 		}
 		return nil
 	}))
-	return time.Since(began), err
+	mu.Lock()
+	defer mu.Unlock()
+	last.how = fmt.Sprintf("task %s was accepted after %s", slowest, accepted.Round(time.Millisecond)) + last.how
+	if t, failed := r.observer.GetLinear(context.WithoutCancel(ctx), events.TaskID(slowest)); failed == nil {
+		since := func(at events.Millis) time.Duration { return at.Time().Sub(began).Round(time.Millisecond) }
+		last.how += fmt.Sprintf("; made after %s, attempt %d of %s started after %s, ended after %s", since(t.CreatedAt), t.Attempt, slowest, since(t.StartedAt), since(t.EndedAt))
+	}
+	return last, err
 }

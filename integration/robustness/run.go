@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,9 @@ const (
 	// submitsPerSecond is about how many all clients make.
 	submitsPerSecond = 40
 )
+
+// crowdedWithin is how long that may take where slots are few.
+const crowdedWithin = 2 * time.Minute
 
 // settings are those of one history.
 type settings struct {
@@ -94,7 +98,7 @@ func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, e
 		return nil, "", fmt.Errorf("history of seed %d: %w", s.seed, err)
 	}
 	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.seed, Command: s.command, Versions: role.Versions(), Shards: shards,
-		TTLMs: ttl.Milliseconds(), BoundMs: endWithin.Milliseconds(), Planned: r.plan.kinds()}}
+		TTLMs: ttl.Milliseconds(), BoundMs: r.bound().Milliseconds(), Planned: r.plan.kinds()}}
 	err = errors.Join(r.make(ctx, h), ctx.Err())
 	if err != nil && !errors.Is(err, errIdle) {
 		r.problem("%v", err)
@@ -198,6 +202,32 @@ func (r *run) startServing(ctx, watch context.Context) error {
 	return r.startObserver(ctx)
 }
 
+// crowded reports whether every node has few slots: in every fourth history.
+func (r *run) crowded() bool { return r.settings.seed%4 == 1 }
+
+// slotsOf is how many slots a node has: few each where it is crowded, elsewhere one has many.
+func (r *run) slotsOf(i int) int {
+	random := rand.New(rand.NewPCG(r.settings.seed, uint64(i)))
+	few := []int{1, 2, runtime.NumCPU()}
+	switch {
+	case r.settings.slots > 0:
+		return r.settings.slots
+	case r.crowded():
+		return few[random.IntN(len(few))]
+	case i == 0:
+		return slots
+	}
+	return append(few, slots, slots)[random.IntN(len(few)+2)]
+}
+
+// bound is how long after the last fault every acknowledged task must have ended.
+func (r *run) bound() time.Duration {
+	if r.crowded() {
+		return crowdedWithin
+	}
+	return endWithin
+}
+
 // pad is how many bytes submits carry in vain: in every other history so many that shards take snapshots, unless etcd is to
 // be filled otherwise.
 func (r *run) pad() int {
@@ -275,7 +305,7 @@ func idIn(prefix string, shard int) string {
 
 // settle resumes what is suspended, and waits until every task has ended that can.
 func (r *run) settle(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	ctx, cancel := context.WithTimeout(ctx, r.bound())
 	defer cancel()
 	stepped := slices.ContainsFunc(r.faults, func(f history.Fault) bool { return f.Kind == stepKind })
 	waiting := r.done.tasks()
@@ -310,7 +340,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 		return err
 	}
 	for _, id := range waiting {
-		r.broken(check.Ended, "task %s has not ended, or is not shown, %s after the faults", id, endWithin)
+		r.broken(check.Ended, "task %s has not ended, or is not shown, %s after the faults", id, r.bound())
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ const KillKind = "node-kill"
 
 // BusAwayKind is that there is no bus for minutes, to which all get used: while it lasts the promises hold that do not speak of the
 // bus. It disturbs only when it begins and when it ends.
-const BusAwayKind = "bus away for minutes"
+const BusAwayKind = "bus-away-for-minutes"
 
 // Rerun is a call that a kill ended, and the next one of its task.
 type Rerun struct {

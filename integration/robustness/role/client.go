@@ -23,6 +23,7 @@ import (
 const (
 	// callers is how many calls a client makes at a time; each thinks between two.
 	callers     = 6
+	fewCallers  = 3 // where slots are few
 	callsThinks = 80 * time.Millisecond
 	// watchedFutures is how many submits of a hundred keep their future.
 	watchedFutures = 25
@@ -136,10 +137,14 @@ func (c *client) carryOut(wait context.Context, o Order) error {
 func (c *client) submitOn(wait context.Context) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stopSubmit = stop
-	for i := range callers {
+	n := callers
+	if c.Few {
+		n = fewCallers
+	}
+	for i := range n {
 		c.submitting.Go(func() {
 			source := traffic.NewSource(fmt.Sprintf("%s-%c", c.Source, 'a'+i), c.Seed)
-			source.Pad = c.Pad
+			source.Pad, source.Few = c.Pad, c.Few
 			for ctx.Err() == nil {
 				c.call(wait, i+1, source.Next())
 				select {

@@ -205,6 +205,7 @@ func Source(name string, pid int) string { return fmt.Sprintf("%s-%d", name, pid
 // submit submits unique tasks until ctx ends.
 func (n *node) submit(ctx context.Context) {
 	source := traffic.NewSource(Source(n.Name, os.Getpid()), n.Seed)
+	source.Few = n.Few
 	for number := 1; ; number++ {
 		select {
 		case <-ctx.Done():

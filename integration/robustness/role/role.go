@@ -49,6 +49,7 @@ type Role struct {
 	Etcd    []string `json:",omitempty"`
 	NATS    string   `json:",omitempty"`
 	Shards  int      `json:",omitempty"`
+	Few     bool     `json:",omitempty"` // it asks for less, as slots are few
 	Archive bool     `json:",omitempty"` // NATS keeps what leaves the journals
 
 	// Of a client.

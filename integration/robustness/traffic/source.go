@@ -19,7 +19,8 @@ const (
 
 // Source draws requests. Sources of one run share deterministic ids. It must not be used concurrently.
 type Source struct {
-	Pad int // bytes that each submit carries, so that journals grow
+	Pad int  // bytes that each submit carries, so that journals grow
+	Few bool // few tasks take long: slots are few
 
 	name      string // part of its tasks' ids
 	random    *rand.Rand
@@ -98,10 +99,20 @@ func (s *Source) remember(id string) {
 	}
 }
 
+// long is how many of a hundred tasks take longer than a session lives, fewLong how many where slots are few.
+const (
+	long    = 14
+	fewLong = 2
+)
+
 func (s *Source) params() Params {
 	p := Params{Millis: 1 + s.random.IntN(60), Pad: strings.Repeat("x", s.Pad)}
-	switch k := s.random.IntN(100); {
-	case k < 14: // longer than any session's time to live
+	k := s.random.IntN(100)
+	if s.Few && k >= fewLong && k < long {
+		k = 99
+	}
+	switch {
+	case k < long: // longer than any session's time to live
 		p.Millis = 3500 + s.random.IntN(2500)
 	case k < 34:
 		p.Fails = 1 + s.random.IntN(maxAttempts+1)
