@@ -153,6 +153,33 @@ func TestRepeat_TaskRunsAgainAfterEachSuccess(t *testing.T) {
 	})
 }
 
+// By type, which plans here, and by name, which a node plans.
+func TestRules_SubmitThatRunsNowDoesNotWaitForTheRepetition(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, RunNow: true,
+			Priority:     func(p string) int64 { return int64(len(p)) },
+			AfterSuccess: func(_, _ string, now time.Time) time.Time { return now.Add(time.Hour) }})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		first := w.submit(t, client, "xxx")
+		w.next(t).succeed("1")
+		want(t, first, "1")
+		second := w.submit(t, client, "xxx")
+		w.next(t).succeed("2")
+		want(t, second, "2")
+		third, err := client.SubmitRaw(within(t, soon), "work", []byte(`"xxx"`), engine.SubmitOptions{})
+		ok(t, err)
+		w.next(t).succeed("3")
+		if result, err := third.Wait(within(t, soon)); err != nil || string(result) != `"3"` {
+			t.Errorf("result %s, %v", result, err)
+		}
+		task, err := n.Get(within(t, soon), "xxx")
+		if err != nil || task.Priority != 3 || task.Due == 0 {
+			t.Errorf("priority %d, next run at %d, %v; want 3, and a next run", task.Priority, task.Due, err)
+		}
+	})
+}
+
 func TestRepeat_FailureInBetweenDoesNotEndTheSchedule(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams,
