@@ -34,7 +34,7 @@ const (
 	answerOverload      // text, and milliseconds in number
 	answerTryAgain      // did not fit into the answer
 	answerNotKept       // it is no longer known
-	answerUnserved      // of a question: the shard is quarantined: text
+	answerUnserved      // the shard is quarantined: text
 	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload
 	answerClock         // made too long ago, or too far ahead: text
 	answerCodeCount int = iota
@@ -69,6 +69,9 @@ func (a answer) err(task events.TaskID) error {
 	case answerOverload:
 		return &OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
 	case answerUnserved:
+		if task == "" {
+			return fmt.Errorf("%w: %s", ErrUnavailable, a.text)
+		}
 		return fmt.Errorf("task %s: %w: %s", task, ErrUnavailable, a.text)
 	case answerStale:
 		return errStale

@@ -81,8 +81,9 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			}
 			n := runNode(t, cfg)
 			session := n.SessionID()
-			wantQuarantined(t, n.Client, damaged, pastShards, fmt.Sprint(row.at))
-			wantQuarantined(t, p.reader(nil), damaged, pastShards, fmt.Sprint(row.at))
+			why := fmt.Sprintf("entry %d of shard %d", row.at, damaged)
+			wantQuarantined(t, n.Client, damaged, pastShards, why)
+			wantQuarantined(t, p.reader(nil), damaged, pastShards, why)
 			f := p.job.submit(t, n, idIn(sound, pastShards))
 			p.job.next(t).succeed("1")
 			want(t, f, "1")
@@ -92,6 +93,15 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			if rec, err := p.store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, engine.ErrTrimmed) {
 				t.Errorf("entry %d, %v was appended to what is damaged", rec.Number, err)
 			}
+			p.replace(damaged, whole)
+			testcluster.Await(t, "a shard that is served since it was restored", func() bool {
+				f, err := n.Submit(within(t), p.job, nil, engine.SubmitOptions{ID: idIn(damaged, pastShards)})
+				if err == nil {
+					p.job.next(t).succeed("2")
+					want(t, f, "2")
+				}
+				return err == nil
+			})
 		})
 	}
 }

@@ -254,6 +254,9 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 	for more := true; more && *left > 0; {
 		f.Limit = *left
 		a, err := c.read(ctx, shard, &listCommand{f, after})
+		if err == nil {
+			err = a.err("")
+		}
 		if err != nil {
 			return yield(projection.Task{}, err)
 		}

@@ -16,6 +16,7 @@ type flight struct {
 	began   time.Time
 	sent    time.Time // last
 	copies  int       // that may be decided, by owners that do not know of each other; guarded by the lane
+	direct  bool      // a copy went another way than as a letter; guarded by the lane
 	in      *inbox    // of an owner in this process that has one
 	told    []answer  // of a flight that settles another: what was answered to that one
 	held    *answer   // what new tasks are told until this flight is answered; nil = they wait

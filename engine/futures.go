@@ -337,6 +337,7 @@ func (fs *futures) hear(f *Future, a answer) {
 	case a.code == answerNotFound:
 		fs.remove(f)
 		f.resolve(nil, fmt.Errorf("task %s: %w", f.id, ErrNotFound))
+	case a.code == answerUnserved && fs.promised(f): // once the shard is served again it ends as ever
 	case a.code != answerOK:
 		fs.remove(f)
 		f.resolve(nil, a.err(f.id))
@@ -389,6 +390,14 @@ func (fs *futures) recall(f *Future) {
 		fs.remove(f)
 		f.resolve(nil, err)
 	})
+}
+
+// promised reports whether the future's run is known to exist.
+func (fs *futures) promised(f *Future) bool {
+	s := &fs.shards[f.shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f.run != 0
 }
 
 // sweep lets futures ask whose patience is over, until ctx ends.

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type delivery struct {
 	*batch
 	reply  func(b *batch, answers []answer, recorded bool) // recorded: the answers are in the journal
 	letter bool                                            // it came through the store
+	posted int64                                           // revision of the letter
 	held   bool                                            // its sender was told that the store has no room
 }
 
@@ -22,6 +24,8 @@ type inbox struct {
 	here  *lanesHere // of the router in this process; nil before it knows the owner
 	lanes [laneCount][]delivery
 	lost  []string // nodes seen to be gone
+
+	fence atomic.Pointer[Ownership] // that letters are answered under; nil = under none
 }
 
 func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }

@@ -205,11 +205,13 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	if d.err != nil {
 		o.abandon()
+		o.putBack(in)
 		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.err)
 	}
 	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
 		if err := o.commit(ctx); err != nil {
 			o.abandon()
+			o.putBack(in)
 			return err
 		}
 		o.clock.hold(now, began)
@@ -232,7 +234,7 @@ func (o *owner) commit(ctx context.Context) error {
 	o.deciding.Store(0)
 	revision, err := o.append(ctx, data)
 	if err != nil {
-		return fmt.Errorf("append entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, err)
+		return damagedAt(o.head.Number+1, err)
 	}
 	o.deciding.Store(int64(time.Since(clockBase)) | 1)
 	o.head = Head{o.head.Number + 1, revision}
@@ -249,6 +251,14 @@ func (o *owner) abandon() {
 	for i := range o.turnOf.starts {
 		o.m.exec.untake(o.turnOf.starts[i].behavior)
 	}
+}
+
+// putBack returns what the turn was to answer, for whoever answers instead.
+func (o *owner) putBack(in mail) {
+	for i := range o.turnOf.replies {
+		o.inbox.put(o.turnOf.replies[i].delivery)
+	}
+	o.inbox.putBack(laneQuery, in.lanes[laneQuery])
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.

@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/events"
 	"taskledger/internal/ring"
-	"taskledger/projection"
 )
 
 const (
@@ -30,7 +28,9 @@ type placement struct {
 	owners   map[int]*owner
 	busy     map[int]bool      // being taken or asked for
 	unserved map[int]time.Time // since when
-	broken   map[int]string    // quarantined: why
+	broken   map[int]*quarantine
+	healed   map[int]healing
+	spared   map[int]time.Time // not asked for before: what is stored of it is damaged
 	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
 	order    [][]string        // by shard: session ids, best first
 	members  int64             // revision of the view that order was computed from
@@ -42,7 +42,7 @@ type placement struct {
 
 func newPlacement(m *member) *placement {
 	return &placement{m: m, wake: make(chan struct{}, 1), owners: map[int]*owner{}, busy: map[int]bool{},
-		unserved: map[int]time.Time{}, broken: map[int]string{}, over: map[int]int64{}}
+		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]time.Time{}, over: map[int]int64{}}
 }
 
 func (p *placement) ring() {
@@ -98,7 +98,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		key := v.Owners[shard]
 		_, alive := v.Nodes[key.Node]
 		mine := key.Node == p.m.session.ID || !alive && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID
-		if mine && p.owners[shard] == nil && p.broken[shard] == "" {
+		if mine && p.owners[shard] == nil && p.broken[shard] == nil {
 			waiting++
 		}
 	}
@@ -157,7 +157,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 	if p.given != nil && p.asked == shard && (key.Node == p.m.session.ID || !alive) {
 		p.given() // the answer is late, or lost; or nobody is left to answer, and the shard can be taken
 	}
-	if p.busy[shard] || p.broken[shard] != "" {
+	if p.busy[shard] {
 		return
 	}
 	switch {
@@ -174,7 +174,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime:
+	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard]):
 		wait, given := context.WithCancel(ctx)
 		p.asked, p.given = shard, given
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
@@ -215,13 +215,10 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 	})
 }
 
-// fail deals with the end of serving a shard: damage quarantines it, a writer's doubt ends the session, and the loss of
-// the shard to another node is no more than that.
+// fail deals with the end of serving a shard: a writer's doubt ends the session, and the loss of the shard to another node is no
+// more than that.
 func (p *placement) fail(ctx context.Context, shard int, err error) {
 	switch {
-	case isDamage(err):
-		p.quarantine(ctx, shard, err.Error())
-		p.m.log.ErrorContext(ctx, "shard is quarantined: its journal is damaged; restore it, then restart the node", "shard", shard, "err", err)
 	case errors.Is(err, ErrFenced), errors.Is(err, ErrMoved), errors.Is(err, errStays):
 		p.m.log.InfoContext(ctx, "shard is served elsewhere", "shard", shard, "err", err)
 		p.reread(ctx)
@@ -230,19 +227,26 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 	}
 }
 
-// isDamage reports that what is stored makes no sense.
-func isDamage(err error) bool {
-	var t *projection.TransitionError
-	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.As(err, &t)
+// serve serves the shard until the session ends or the shard is lost. While it is damaged it is told to be.
+func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
+	for {
+		left, err := p.serveSound(ctx, ownership, have)
+		if ctx.Err() != nil || !isDamage(err) {
+			return err
+		}
+		if ownership, have, err = p.quarantine(ctx, ownership, err, left); err != nil {
+			return err
+		}
+	}
 }
 
-// serve reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
-// the session ends or the shard is lost.
-func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
+// serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
+// the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
+func (p *placement) serveSound(ctx context.Context, ownership Ownership, have *loaded) (left *owner, err error) {
 	shard := ownership.Shard
-	have, err := p.catchUp(ctx, shard, have)
+	have, err = p.catchUp(ctx, shard, have)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -252,7 +256,7 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	}
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
-			return err
+			return nil, err
 		} else if gone {
 			own.inbox.lose(node)
 		}
@@ -266,10 +270,12 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 		delete(p.owners, shard)
 		p.over[shard] = ownership.Revision
 		p.mu.Unlock()
-		p.m.router.serveHere(shard, nil)
 		p.m.futures.serveAway(shard)
 		p.preferOwn()
-		p.m.router.resendShard(shard)
+		if left == nil {
+			p.m.router.serveHere(shard, nil)
+			p.m.router.resendShard(shard)
+		}
 	}()
 	p.preferOwn()
 	p.m.futures.serveHere(shard, have.head)
@@ -278,10 +284,14 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 	p.m.serveShard(serving, shard, own.inbox)
 	p.m.spawn(func(context.Context) { own.snapshots.run(serving) })
 	p.m.spawn(func(context.Context) { own.trims.run(serving) })
-	if err := own.run(serving); serving.Err() == nil {
-		return err
+	err = own.run(serving)
+	switch {
+	case serving.Err() == nil && isDamage(err):
+		return own, err
+	case serving.Err() == nil:
+		return nil, err
 	}
-	return nil // it was stopped; that a write of its then had no answer is no doubt about the session
+	return nil, nil // it was stopped; that a write of its then had no answer is no doubt about the session
 }
 
 // catchUp reads what is still unread of a shard that is this node's now: all, or what came after an earlier load.
@@ -331,11 +341,9 @@ var errStays = errors.New("the owner keeps the shard")
 func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
 	have, err := p.m.loadShard(ctx, shard)
-	if err != nil && !isDamage(err) {
-		return fmt.Errorf("%w: %w", errStays, err)
-	}
 	if err != nil {
-		return err
+		p.spare(shard)
+		return fmt.Errorf("%w: %w", errStays, err)
 	}
 	wait, cancel := context.WithTimeout(wait, p.m.ttl)
 	a, err := p.m.router.ask(wait, shard, laneQuery, &handOverCommand{p.m.session.ID})
@@ -356,6 +364,13 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	}
 	p.askNoMore(shard)
 	return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, have)
+}
+
+// spare lets a shard that cannot be read stay where it is for a while.
+func (p *placement) spare(shard int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spared[shard] = time.Now().Add(reloadEvery)
 }
 
 // askNoMore allows to ask for another shard, unless one is asked for already.

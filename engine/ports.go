@@ -36,6 +36,9 @@ var (
 	// ErrMoved reports that the fences are gone and the journal was trimmed past the entry: nobody can tell whether it
 	// was written. The shard is lost to this writer.
 	ErrMoved = errors.New("shard has moved on")
+	// ErrAlien reports that the place of the next entry holds something else, although the shard still is the caller's alone to
+	// write. Nothing was written, and nothing can be before that is gone.
+	ErrAlien = errors.New("the place of the next entry is taken")
 	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
 	// permission). Nothing was written, and sending it again would not help.
 	ErrRefused = errors.New("write refused")
@@ -63,7 +66,7 @@ type Record struct {
 type Journal interface {
 	// Append writes entry after.Number+1 of the shard, or nothing. It resolves unknown outcomes itself, by sending the
 	// identical transaction until the answer is definite, and returns the revision of the entry, or an error that wraps
-	// ErrFenced, ErrMoved or ErrRefused; any other error means that ctx ended while the outcome was unknown, and the
+	// ErrFenced, ErrMoved, ErrAlien or ErrRefused; any other error means that ctx ended while the outcome was unknown, and the
 	// entry may still appear later. The entry's bytes must never be changed.
 	Append(ctx context.Context, o Ownership, after Head, entry []byte) (int64, error)
 	// Read yields the entries from number from up to the last one at the time of the call, in order and linearizably,
@@ -178,6 +181,8 @@ type Mailbox interface {
 	Letters(ctx context.Context, shard int) iter.Seq2[Letter, error]
 	// Answer removes the letter and puts its answer, or does nothing when the letter has been replaced.
 	Answer(ctx context.Context, l Letter, answer []byte) error
+	// AnswerAs is Answer as the owner of the shard: it wraps ErrFenced, and changes nothing, when that is over.
+	AnswerAs(ctx context.Context, o Ownership, l Letter, answer []byte) error
 	// Answers yields the waiting answers to a sender and every later one until ctx ends; what the consumer has seen is
 	// removed from the store.
 	Answers(ctx context.Context, sender string) iter.Seq2[LetterAnswer, error]

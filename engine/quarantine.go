@@ -2,80 +2,293 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"taskledger/events"
+	"taskledger/projection"
 )
 
-// quarantine stands for a shard of this node whose journal makes no sense. It says so to who looks at the shard or at a task of
-// it, and answers nothing else: what was decided before is not known, and a later owner may be able to read it.
+const (
+	// lookForRepair is the time between two looks whether what is damaged has changed.
+	lookForRepair = 2 * time.Second
+	// reloadEvery is the least time between two reads of the whole shard while its damage seems unchanged, and reloadShare how
+	// many times as long as such a read takes.
+	reloadEvery = 30 * time.Second
+	reloadShare = 20
+	// relapse is how soon after a quarantine another one means that there is no damage in the store to be repaired.
+	relapse = time.Minute
+)
+
+// remedy is what to do about a shard that is quarantined.
+const remedy = "remedy: taskledger repair removes what is no entry, anything else has to be restored; the shard is then served by itself"
+
+// damageError is damage of which the entry is known.
+type damageError struct {
+	entry uint64
+	err   error
+}
+
+func (e *damageError) Error() string { return e.err.Error() }
+func (e *damageError) Unwrap() error { return e.err }
+
+// damagedAt adds the entry to an error that means damage.
+func damagedAt(entry uint64, err error) error {
+	var known *damageError
+	if !isDamage(err) || errors.As(err, &known) {
+		return err
+	}
+	return &damageError{entry, err}
+}
+
+// isDamage reports that what is stored makes no sense.
+func isDamage(err error) bool {
+	var t *projection.TransitionError
+	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, ErrAlien) || errors.As(err, &t)
+}
+
+// quarantine stands for a shard that is this node's and whose journal makes no sense. It says so to everybody who asks or wants
+// something of the shard, until that has changed. It decides nothing: what was decided before is not known.
 type quarantine struct {
-	m     *member
+	p     *placement
 	shard int
-	why   string
 	since events.Millis
 	inbox *inbox
+	knows func(*batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
+	why   atomic.Pointer[string]
+	owned atomic.Pointer[Ownership] // begun for the quarantine; nil = not yet
+
+	// Of the look under way, one at a time.
+	entry    uint64 // that is damaged; 0 = not known
+	revision int64  // of it when it was looked at last; 0 = it was missing
+	reload   time.Time
 }
 
-// quarantine lets the shard be told of as damaged until the session ends.
-func (p *placement) quarantine(ctx context.Context, shard int, why string) {
-	p.mu.Lock()
-	known := p.broken[shard] != ""
-	p.broken[shard] = why
-	p.mu.Unlock()
-	if known {
-		return
+// quarantine tells of the shard as damaged until it is sound, and returns its state and an ownership to serve it under; or
+// until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
+func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left *owner) (Ownership, *loaded, error) {
+	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox()}
+	if left != nil { // its senders have sent no other copy
+		q.inbox = left.inbox
+		q.knows = func(b *batch) bool {
+			row := left.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
+			return row != nil && b.number <= row.Number
+		}
 	}
-	q := &quarantine{p.m, shard, why, p.m.now(), newInbox()}
-	p.m.serveShard(ctx, shard, q.inbox)
-	p.m.spawn(q.run)
+	var at *damageError
+	if errors.As(why, &at) {
+		q.entry = at.entry
+	}
+	q.tell(why)
+	p.m.log.ErrorContext(ctx, "shard is quarantined", "shard", o.Shard, "err", why, "remedy", remedy)
+	p.mu.Lock()
+	p.broken[o.Shard] = q
+	var first time.Duration
+	if q.entry == 0 {
+		first = p.relapsesLocked(o.Shard)
+	}
+	p.mu.Unlock()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	p.m.serveShard(ctx, o.Shard, q.inbox)
+	p.m.router.serveHere(o.Shard, q.inbox)
+	defer func() {
+		p.mu.Lock()
+		delete(p.broken, o.Shard)
+		p.mu.Unlock()
+		p.m.router.serveHere(o.Shard, nil)
+		p.m.router.resendShard(o.Shard)
+	}()
+	return q.run(ctx, o, first)
 }
 
-func (q *quarantine) run(ctx context.Context) {
+// relapsesLocked returns how long to wait before the first look at a shard of which no entry is known to be damaged: nothing,
+// unless a look has just found it sound in vain.
+func (p *placement) relapsesLocked(shard int) time.Duration {
+	h := p.healed[shard]
+	if time.Since(h.at) > relapse {
+		h.wait = 0
+	} else {
+		h.wait = min(max(2*h.wait, lookForRepair), relapse)
+	}
+	p.healed[shard] = h
+	return h.wait
+}
+
+// healing is when a shard was last found sound again, and how long the look before that was put off.
+type healing struct {
+	at   time.Time
+	wait time.Duration
+}
+
+func (q *quarantine) tell(why error) {
+	text := fmt.Sprintf("%v; %s", why, remedy)
+	q.why.Store(&text)
+}
+
+type look struct {
+	have *loaded // the shard is sound; nil = it is not
+	err  error   // it is not this node's any more
+}
+
+func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (Ownership, *loaded, error) {
+	begun, looked := make(chan error, 1), make(chan look, 1)
+	q.p.m.spawn(func(context.Context) { begun <- q.begin(ctx, o) })
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	timer.Stop()
+	var submits []delivery // before it had begun
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return o, nil, context.Cause(ctx)
+		case err := <-begun:
+			if err != nil {
+				return o, nil, err
+			}
+			q.turnDown(ctx, submits)
+			submits = nil
+			timer.Reset(wait)
 		case <-q.inbox.wake:
-		}
-		in := q.inbox.take(&mail{})
-		if !q.mine() {
-			continue
-		}
-		for _, d := range in.lanes[laneQuery] {
-			answers, all := q.answers(d.batch)
-			q.m.reply(d, answers, all)
+			in := q.inbox.take(&mail{})
+			for _, d := range in.lanes[laneQuery] {
+				d.reply(d.batch, q.answers(d.batch), false)
+			}
+			for _, d := range in.lanes[laneSubmit] {
+				d.reply(d.batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
+			}
+			if submits = append(submits, in.lanes[laneSubmit]...); q.owned.Load() != nil {
+				q.turnDown(ctx, submits)
+				submits = nil
+			}
+		case <-timer.C:
+			q.p.m.spawn(func(context.Context) { looked <- q.look(ctx) })
+		case l := <-looked:
+			if l.err != nil || l.have != nil {
+				q.p.mu.Lock()
+				q.p.healed[q.shard] = healing{time.Now(), q.p.healed[q.shard].wait}
+				q.p.mu.Unlock()
+				return *q.owned.Load(), l.have, l.err
+			}
+			timer.Reset(lookForRepair)
 		}
 	}
 }
 
-// mine reports whether no other node serves the shard, having read it before it was damaged.
-func (q *quarantine) mine() bool {
-	v := q.m.view.Load()
-	owner := v.Owners[q.shard].Node
-	_, alive := v.Nodes[owner]
-	return owner == q.m.session.ID || !alive
+// begin begins an ownership of its own: no copy of a write of the one before has an effect any more, so that what was not
+// written never will be.
+func (q *quarantine) begin(ctx context.Context, o Ownership) error {
+	m := q.p.m
+	q.p.mu.Lock()
+	q.p.over[q.shard] = o.Revision
+	q.p.mu.Unlock()
+	if err := m.store.HandOver(ctx, o, m.session.ID); err != nil {
+		return err
+	}
+	for {
+		v, err := m.look(ctx)
+		if err == nil && v.Owners[q.shard].Node != m.session.ID {
+			return fmt.Errorf("quarantine: %w", ErrFenced)
+		}
+		if err == nil {
+			o.Revision = v.Owners[q.shard].Revision
+			q.owned.Store(&o)
+			q.inbox.fence.Store(&o)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lookForRepair):
+		}
+	}
 }
 
-// answers reports whether every question has its answer. The others wait for an owner: they are to be asked again, lest
-// those behind them wait as well.
-func (q *quarantine) answers(b *batch) (answers []answer, all bool) {
-	answers, all = make([]answer, len(b.commands)), true
+// look reports whether the shard is sound: at once when what is damaged has changed, else now and then.
+func (q *quarantine) look(ctx context.Context) look {
+	v, err := q.p.m.look(ctx)
+	if err != nil {
+		return look{}
+	}
+	if v.Owners[q.shard].Revision != q.owned.Load().Revision {
+		return look{err: fmt.Errorf("quarantine: %w", ErrFenced)}
+	}
+	now := time.Now()
+	if !q.changed(ctx) && now.Before(q.reload) {
+		return look{}
+	}
+	have, err := q.p.m.loadShard(ctx, q.shard)
+	if err == nil {
+		q.p.m.log.InfoContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.head.Number)
+		return look{have: have}
+	}
+	pause := reloadShare * time.Since(now)
+	if q.entry != 0 {
+		pause = max(pause, reloadEvery)
+	}
+	q.reload = time.Now().Add(pause)
+	var at *damageError
+	if isDamage(err) && (!errors.As(err, &at) || at.entry != q.entry) { // else it is known, and perhaps better
+		q.entry = 0
+		if at != nil {
+			q.entry = at.entry
+		}
+		q.tell(err)
+	}
+	return look{}
+}
+
+// changed reports whether the damaged entry is another one than at the last look.
+func (q *quarantine) changed(ctx context.Context) bool {
+	if q.entry == 0 {
+		return false
+	}
+	rec, err := q.p.m.store.Entry(ctx, q.shard, q.entry)
+	if err != nil && !errors.Is(err, ErrTrimmed) {
+		return false
+	}
+	before := q.revision
+	q.revision = rec.Revision
+	return q.revision != before
+}
+
+// turnDown refuses what was to be decided, once a read has shown that nobody else may decide it. What is reported of attempts
+// waits for an owner.
+func (q *quarantine) turnDown(ctx context.Context, submits []delivery) {
+	if len(submits) == 0 {
+		return
+	}
+	o := q.owned.Load()
+	q.p.m.spawn(func(context.Context) {
+		v, err := q.p.m.look(ctx)
+		if err != nil || v.Owners[q.shard].Revision != o.Revision {
+			return // they are sent again, and another owner may decide them
+		}
+		for _, d := range submits {
+			never := d.posted > o.Revision || q.knows != nil && !q.knows(d.batch) // was this copy decided by an owner before
+			d.reply(d.batch, q.answers(d.batch), never)
+		}
+	})
+}
+
+func (q *quarantine) answers(b *batch) []answer {
+	why := *q.why.Load()
+	answers := make([]answer, len(b.commands))
 	for i, c := range b.commands {
 		switch c.(type) {
 		case *infoCommand:
-			s := ShardInfo{Problem: "quarantined: " + q.why}
-			if v := q.m.view.Load(); v.Owners[q.shard].Node == q.m.session.ID {
-				s.Owner, s.Epoch = q.m.session.ID, v.Owners[q.shard].Revision
+			s := ShardInfo{Problem: "quarantined: " + why}
+			if o := q.owned.Load(); o != nil {
+				s.Owner, s.Epoch = o.Session.ID, o.Revision
 			}
 			answers[i].data = s.encode()
 		case *explainCommand:
-			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("the journal of shard %d is damaged: %s", q.shard, q.why)})
-		case *getCommand:
-			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, q.why)}
+			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("the journal of shard %d is damaged: %s", q.shard, why)})
 		default:
-			answers[i].code, all = answerTryAgain, false
+			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}
 	}
-	return answers, all
+	return answers
 }

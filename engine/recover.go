@@ -80,11 +80,15 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		if cut {
 			return nil, err
 		}
+		missing, unread := m.missing(ctx, shard, have.head.Number+1)
+		if unread != nil {
+			return nil, unread
+		}
 		whole := m.records()
 		if whole.archive == nil {
-			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, and its journal does not begin at entry 1: %w", events.ErrDamaged, shard, err)
+			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing", events.ErrDamaged, missing, shard))
 		}
-		m.log.WarnContext(ctx, "no snapshot can be read, all entries are, from the archive on", "shard", shard)
+		m.log.WarnContext(ctx, "an entry is missing after the last snapshot that can be read: all are read, from the archive on", "shard", shard, "entry", missing)
 		have = newLoaded(shard, pointer, pointer.Kept)
 		if err = have.replay(shard, whole.Read(ctx, shard, 1)); err == nil {
 			err = have.cutOff(shard, pointer)
@@ -93,9 +97,20 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		case err == nil || ctx.Err() != nil:
 			return have, ctx.Err()
 		case errors.Is(err, ErrTrimmed), isDamage(err):
-			return nil, fmt.Errorf("%w: no snapshot of shard %d can be read, nor all its entries: %w", events.ErrDamaged, shard, err)
+			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing, and not all entries can be read from the archive on: %w", events.ErrDamaged, missing, shard, err))
 		}
 		return nil, fmt.Errorf("%w: %w", errArchiveAway, err)
+	}
+}
+
+// missing returns the first entry from from on that the journal does not hold.
+func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, error) {
+	for ; ; from++ {
+		if _, err := m.store.Entry(ctx, shard, from); errors.Is(err, ErrTrimmed) {
+			return from, nil
+		} else if err != nil {
+			return 0, err
+		}
 	}
 }
 
@@ -202,10 +217,10 @@ func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
 func (l *loaded) replay(shard int, journal iter.Seq2[Record, error]) error {
 	for e, err := range ahead(decoded(shard, l.head.Number+1, journal), entriesAhead) {
 		if err != nil {
-			return fmt.Errorf("read journal after entry %d: %w", l.head.Number, err)
+			return damagedAt(l.head.Number+1, fmt.Errorf("read entry %d of shard %d: %w", l.head.Number+1, shard, err))
 		}
 		if err := l.state.Replay(e.Entry); err != nil {
-			return fmt.Errorf("replay entry %d: %w", e.Number, err)
+			return damagedAt(e.Number, fmt.Errorf("replay entry %d of shard %d: %w", e.Number, shard, err))
 		}
 		l.head, l.tail = Head{Number: e.Number, Revision: e.revision}, l.tail+int64(e.size)
 	}

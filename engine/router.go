@@ -242,6 +242,13 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		behind.fail(why)
 		return
 	}
+	if laneID == laneSubmit && len(answers) > 0 && answers[0].code == answerUnserved {
+		next := r.afterLocked(l, shard, laneID)
+		l.mu.Unlock()
+		r.dispatch(next)
+		r.turnedDown(f, answers[0], recorded)
+		return
+	}
 	if f.told == nil && len(answers) != len(f.calls) {
 		l.mu.Unlock()
 		r.misfit(f, answers)
@@ -258,16 +265,10 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		r.misfit(f, answers)
 		return
 	}
-	l.flight = nil
 	if f.told != nil && answers[0].code == answerOverload {
 		l.refusal, l.refusing = answers[0], time.Since(clockBase)+time.Duration(answers[0].number)*time.Millisecond
 	}
-	var next *flight
-	if in := r.ownerHere(shard, laneID); in == nil {
-		next = r.nextFlight(l, shard, laneID)
-	} else if len(l.waiting) > 0 {
-		in.ring()
-	}
+	next := r.afterLocked(l, shard, laneID)
 	l.mu.Unlock()
 	r.dispatch(next)
 	for i, c := range f.calls {
@@ -283,6 +284,19 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 			c.caller.answered(answers[i], nil)
 		}
 	}
+}
+
+// afterLocked makes the next flight of a lane whose flight has ended; nil when an owner in this process takes what waits.
+func (r *router) afterLocked(l *lane, shard int, laneID uint8) *flight {
+	l.flight = nil
+	in := r.ownerHere(shard, laneID)
+	if in == nil {
+		return r.nextFlight(l, shard, laneID)
+	}
+	if len(l.waiting) > 0 {
+		in.ring()
+	}
+	return nil
 }
 
 func (r *router) misfit(f *flight, answers []answer) {

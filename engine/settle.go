@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -66,8 +68,25 @@ func (r *router) leaves(f *flight, in *inbox, copies int) bool {
 	}
 	if in == nil || f.in != in {
 		f.in, f.copies = in, f.copies+copies
+		f.direct = f.direct || copies < letterReaders
 	}
 	return true
+}
+
+// turnedDown ends a flight whose shard is quarantined, where nothing can be recorded and so nothing settled. It is certain that
+// nothing was accepted when no other copy of it ever was on its way, or only letters were, of which one, the first, was read by
+// nobody before and is removed with the answer: never says so.
+func (r *router) turnedDown(f *flight, a answer, never bool) {
+	certain := f.told == nil && (f.copies < 2 || never && !f.direct && f.copies == letterReaders)
+	for _, c := range f.calls {
+		switch {
+		case c.caller == nil:
+		case certain:
+			c.caller.answered(a, nil)
+		default:
+			c.caller.answered(answer{}, fmt.Errorf("%w: %s", ErrUnknown, a.text))
+		}
+	}
 }
 
 // settle answers the one command of a batch that settles another: with what is recorded of that one, or by recording this

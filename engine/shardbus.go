@@ -51,17 +51,24 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		in.put(delivery{batch: b, letter: true, reply: func(b *batch, answers []answer, recorded bool) {
+		in.put(delivery{batch: b, letter: true, posted: l.Revision, reply: func(b *batch, answers []answer, recorded bool) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}
 			m.spawn(func(ctx context.Context) {
-				if err := m.store.Answer(ctx, l, encodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
+				if err := m.answerLetter(ctx, in, l, encodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
 					m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
 				}
 			})
 		}})
 	}
+}
+
+func (m *member) answerLetter(ctx context.Context, in *inbox, l Letter, answer []byte) error {
+	if o := in.fence.Load(); o != nil {
+		return m.store.AnswerAs(ctx, *o, l, answer)
+	}
+	return m.store.Answer(ctx, l, answer)
 }
 
 // serveBus takes what comes for this node.

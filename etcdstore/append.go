@@ -76,7 +76,10 @@ func verdict(o engine.Ownership, after engine.Head, entry []byte, found evidence
 		if bytes.Equal(found.next.Value, entry) { // names its owner and epoch: nobody else writes the same
 			return found.next.ModRevision, nil
 		}
-		return 0, fmt.Errorf("%w: the entry was written by another", engine.ErrFenced)
+		if err := fenced(o, found.owner, found.node); err != nil {
+			return 0, fmt.Errorf("%w: the entry was written by another", err)
+		}
+		return 0, fmt.Errorf("%w: key %s was written by somebody who does not own the shard", engine.ErrAlien, found.next.Key)
 	}
 	if found.pointer != nil {
 		kept, err := decodePointer(found.pointer.Value)

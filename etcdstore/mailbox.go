@@ -89,22 +89,41 @@ func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[engine.Letter,
 
 // Answer is described in engine.Mailbox. It holds the revision of its letter, which is gone with its own success.
 func (s *Store) Answer(ctx context.Context, l engine.Letter, answer []byte) error {
+	_, err := s.answer(ctx, l, answer, nil, nil)
+	return err
+}
+
+// AnswerAs is described in engine.Mailbox.
+func (s *Store) AnswerAs(ctx context.Context, o engine.Ownership, l engine.Letter, answer []byte) error {
+	err := checkOwnership(o)
+	if err != nil {
+		return err
+	}
+	resp, err := s.answer(ctx, l, answer, s.fences(o), s.readFences(o))
+	if err != nil || resp.Succeeded {
+		return err
+	}
+	if err := fenced(o, found(resp, 0), found(resp, 1)); err != nil {
+		return fmt.Errorf("answer as the owner of shard %d: %w", o.Shard, err)
+	}
+	return nil // the letter has been replaced, or an earlier copy was applied
+}
+
+func (s *Store) answer(ctx context.Context, l engine.Letter, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	key := s.keys.letter(l.Shard, l.Sender, l.Lane)
 	if l.Revision <= 0 || !validSender(l.Sender) {
-		return fmt.Errorf("answer %s: %w: not a letter", key, engine.ErrRefused) // revision 0 would compare equal to absence
+		return nil, fmt.Errorf("answer %s: %w: not a letter", key, engine.ErrRefused) // revision 0 would compare equal to absence
 	}
-	_, err := s.transact(ctx,
-		[]clientv3.Cmp{
-			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),
-		},
+	resp, err := s.transact(ctx,
+		append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),
 		[]clientv3.Op{
 			clientv3.OpDelete(key),
 			put(s.keys.answer(l.Sender, l.Shard, l.Lane), encodeMail(answer)),
-		}, nil)
+		}, otherwise)
 	if err != nil {
-		return fmt.Errorf("answer %s: %w", key, err)
+		return nil, fmt.Errorf("answer %s: %w", key, err)
 	}
-	return nil
+	return resp, nil
 }
 
 // Answers is described in engine.Mailbox. An answer may be yielded again when its removal failed.

@@ -1,7 +1,9 @@
 package integration_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"taskledger/behaviors"
@@ -16,6 +18,23 @@ func idOf(shard, shards int, name string) string {
 		if id := events.TaskID(fmt.Sprint(name, i)); id.Shard(shards) == shard {
 			return string(id)
 		}
+	}
+}
+
+// shardOf returns what a shard tells of itself.
+func shardOf(t *testing.T, by *engine.Client, shard int) engine.ShardInfo {
+	t.Helper()
+	all, err := by.Shards(within(t, soon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[shard]
+}
+
+func remove(t *testing.T, c *testcluster.Cluster, key string) {
+	t.Helper()
+	if _, err := c.Etcd.Delete(within(t, soon), "taskledger/"+key); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -54,9 +73,81 @@ func TestDamage_OfMemberKeysEndsNoSession(t *testing.T) {
 			}
 		}
 		for _, key := range []string{"owner/99", "owner/100", "node/"} {
-			if _, err := c.Etcd.Delete(within(t, soon), "taskledger/"+key); err != nil {
-				t.Fatal(err)
+			remove(t, c, key)
+		}
+	})
+}
+
+// Somebody else has written where the next entry belongs. Nothing can be recorded any more, which every answer says, with the
+// key and the remedy; nothing is lost, and removing the key is all it takes.
+func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		const shard = 6
+		id := func(name string) string { return idOf(shard, c.Shards(), name) }
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b")
+		c.AwaitSpread()
+		client := c.StartClient("caller", nil)
+		session := shardOf(t, client.Client, shard).Owner
+		running := w.submit(t, client, id("running"))
+		r := w.next(t)
+		next := shardOf(t, client.Client, shard).Entries + 1
+		key := fmt.Sprintf("journal/%d/%016x", shard, next)
+		put(t, c, key, "garbage")
+
+		named := func(what string, err error, kinds ...error) {
+			t.Helper()
+			of := false
+			for _, kind := range kinds {
+				of = of || errors.Is(err, kind)
+			}
+			if !of || !strings.Contains(err.Error(), "quarantined") || !strings.Contains(err.Error(), "taskledger repair") {
+				t.Errorf("%s: %v", what, err)
 			}
 		}
+		submit := func(by behaviors.Submitter) error {
+			_, err := w.Submit(within(t, soon), by, id("refused"))
+			return err
+		}
+		named("the first submit", submit(client), engine.ErrUnavailable, engine.ErrUnknown) // it may have left its sender in doubt
+		testcluster.Await(t, "a definite refusal of all who submit", func() bool {
+			for _, by := range []behaviors.Submitter{client, nodes[0], nodes[1]} {
+				err := submit(by)
+				if named("submit", err, engine.ErrUnavailable, engine.ErrUnknown); !errors.Is(err, engine.ErrUnavailable) {
+					return false
+				}
+			}
+			return true
+		})
+		for _, by := range []*engine.Client{client.Client, nodes[0].Client, nodes[1].Client} {
+			if s := shardOf(t, by, shard); !strings.Contains(s.Problem, "taskledger/"+key) || !strings.Contains(s.Problem, "taskledger repair") || s.Owner != session {
+				t.Errorf("shard %d tells %+v", shard, s)
+			}
+			_, err := by.Get(within(t, soon), events.TaskID(id("running")))
+			named("get", err, engine.ErrUnavailable)
+			_, err = by.Attach(events.TaskID(id("running"))).Wait(within(t, soon))
+			named("wait", err, engine.ErrUnavailable)
+			named("cancel", by.Cancel(within(t, soon), events.TaskID(id("running")), ""), engine.ErrUnavailable, engine.ErrUnknown)
+			if e, err := by.Explain(within(t, soon), events.TaskID(id("running"))); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, "taskledger repair") {
+				t.Errorf("explained as %+v, %v", e, err)
+			}
+		}
+		pending(t, running)
+
+		remove(t, c, key)
+		r.succeed("unharmed")
+		want(t, running, "unharmed")
+		testcluster.Await(t, "a shard that is served again", func() bool {
+			f, err := w.Submit(within(t, soon), client, id("later"))
+			if err == nil {
+				w.next(t).succeed("done")
+				want(t, f, "done")
+			}
+			return err == nil
+		})
+		if s := shardOf(t, client.Client, shard); s.Owner != session || s.Problem != "" {
+			t.Errorf("shard %d tells %+v, want the owner %s as before", shard, s, session)
+		}
+		w.nothing(t)
 	})
 }

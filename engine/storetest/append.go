@@ -12,9 +12,11 @@ var appends = map[string]func(*world){
 	"Append/SecondWriterOfANumberIsRefused": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, engine.Head{}, "one")
-		w.refuse(w.A, o, engine.Head{}, "other", engine.ErrFenced, "an entry is written once")
+		w.refuse(w.A, o, engine.Head{}, "other", engine.ErrAlien, "an entry is written once")
 		w.append(w.A, o, one, "two")
-		w.refuse(w.A, o, one, "other", engine.ErrFenced, "an entry is written once")
+		w.refuse(w.A, o, one, "other", engine.ErrAlien, "an entry is written once")
+		w.handOver(w.A, o, w.join(w.B))
+		w.refuse(w.A, o, one, "other", engine.ErrFenced, "what the next owner writes is its own")
 		w.wantJournal(1, "one", "two")
 	},
 	// The owner lives, and the new one has written nothing: only the owner key can tell.

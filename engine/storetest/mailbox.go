@@ -108,6 +108,24 @@ var mailboxes = map[string]func(*world){
 		w.answer(pull(w, w.B.Letters(w.ctx, 0))(), "marker")
 		w.wantAnswer(next(), 0, 1, "marker")
 	},
+	"AnswerAs/OwnerAnswersAndAFormerOneDoesNothing": func(w *world) {
+		o := w.own(w.A)
+		w.post(0, "s1", 0, "question")
+		l := pull(w, w.B.Letters(w.ctx, 0))()
+		now := w.handOver(w.A, o, o.Session)
+		for range 2 {
+			if err := w.A.AnswerAs(w.ctx, o, l, []byte("too late")); !errors.Is(err, engine.ErrFenced) {
+				w.Errorf("answer of a former owner: %v, want %v", err, engine.ErrFenced)
+			}
+		}
+		for range 2 {
+			if err := w.A.AnswerAs(w.ctx, now, l, []byte("answer")); err != nil {
+				w.Error(err)
+			}
+		}
+		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "answer")
+		w.wantNoLetters()
+	},
 	"Answers/SeenOnesAreRemoved": func(w *world) {
 		for lane := range uint8(3) {
 			w.post(0, "s1", lane, "question")

@@ -70,6 +70,16 @@ var ownerships = map[string]func(*world){
 		w.append(w.A, mine, two, "three")
 		w.refuse(w.A, o, one, "late", engine.ErrFenced, "an earlier ownership stays lost")
 	},
+	"HandOver/ToOneselfBeginsAnotherOwnership": func(w *world) {
+		o := w.own(w.A)
+		one := w.append(w.A, o, engine.Head{}, "one")
+		again := w.handOver(w.A, o, o.Session)
+		if again.Revision <= o.Revision {
+			w.Errorf("revision %d after %d", again.Revision, o.Revision)
+		}
+		w.refuse(w.A, o, one, "two", engine.ErrFenced, "an earlier ownership is over")
+		w.append(w.A, again, one, "two")
+	},
 	"HandOver/ToAnAbsentNodeChangesNothing": func(w *world) {
 		o := w.own(w.A)
 		gone := w.join(w.B)
