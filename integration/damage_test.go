@@ -105,13 +105,13 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		submit := func(by behaviors.Submitter) error {
+		submit := func(by behaviors.Client) error {
 			_, err := w.Submit(within(t, soon), by, id("refused"))
 			return err
 		}
 		named("the first submit", submit(client), engine.ErrUnavailable, engine.ErrUnknown) // it may have left its sender in doubt
 		testcluster.Await(t, "a definite refusal of all who submit", func() bool {
-			for _, by := range []behaviors.Submitter{client, nodes[0], nodes[1]} {
+			for _, by := range []behaviors.Client{client, nodes[0], nodes[1]} {
 				err := submit(by)
 				if named("submit", err, engine.ErrUnavailable, engine.ErrUnknown); !errors.Is(err, engine.ErrUnavailable) {
 					return false
