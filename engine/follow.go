@@ -78,7 +78,7 @@ func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool
 }
 
 // present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are committed,
-// until ctx ends. One goroutine per shard holds at most one entry.
+// until ctx ends. One goroutine per shard holds at most one entry; what a consumer has no time for stays in the store.
 func (r records) present(ctx context.Context, at Cursor) iter.Seq2[stored, error] {
 	type result struct {
 		stored

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -14,6 +16,13 @@ import (
 
 // pageEntries bounds one reply to 12 MiB. Pages also end at a key: etcd counts all keys of the range it is given.
 const pageEntries = 16
+
+// watchAhead and watchBytes bound the entries that a watch holds for a consumer who is behind: beyond them it ends, and pages are
+// read when the consumer comes back.
+const (
+	watchAhead = 256
+	watchBytes = 2 << 20
+)
 
 // Read is described in engine.Journal.
 func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
@@ -61,29 +70,67 @@ func each(yield func(engine.Record, error) bool) func(engine.Record) error {
 	}
 }
 
-// follow reads to the end and watches from there, until something breaks. It returns the number of the entry that each
-// has not seen yet.
+// follow reads to the end and watches from there, until something breaks or each does not keep up. It returns the number of
+// the entry that each has not seen yet.
 func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(engine.Record) error) (uint64, error) {
 	next, rev, err := s.read(ctx, shard, next, each)
 	if err != nil {
 		return next, err
 	}
-	err = s.watch(ctx, s.keys.entry(shard, next), end(s.keys.journal(shard)), rev+1, func(ev *clientv3.Event) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w := &watched{records: make(chan engine.Record, watchAhead)}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watching.Go(func() { w.run(ctx, s, shard, next, rev) })
+	for r := range w.records {
+		if r.Number != next {
+			return next, fmt.Errorf("watch skipped from entry %d to %d", next, r.Number)
+		}
+		w.bytes.Add(-int64(len(r.Data)))
+		next++
+		if err := each(r); err != nil {
+			return next, err
+		}
+	}
+	return next, w.err
+}
+
+// watched is what a watch has brought and the consumer has not taken. The etcd client would keep any amount of it.
+type watched struct {
+	records chan engine.Record
+	bytes   atomic.Int64
+	err     error // why it has ended, once records is closed; nil = the consumer is too slow: what follows is to be read
+}
+
+// run watches until something breaks or the consumer is too far behind.
+func (w *watched) run(ctx context.Context, s *Store, shard int, next uint64, rev int64) {
+	defer close(w.records)
+	err := s.watch(ctx, s.keys.entry(shard, next), end(s.keys.journal(shard)), rev+1, func(ev *clientv3.Event) error {
 		if ev.Type != clientv3.EventTypePut {
 			return nil // a trim
 		}
 		r, err := toRecord(ev.Kv)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case r.Number != next:
-			return fmt.Errorf("watch skipped from entry %d to %d", next, r.Number)
 		}
-		next++
-		return each(r)
+		if held := w.bytes.Add(int64(len(r.Data))); held > watchBytes && held > int64(len(r.Data)) {
+			return errBehind
+		}
+		select {
+		case w.records <- r:
+			return nil
+		default:
+			return errBehind
+		}
 	})
-	return next, err
+	if !errors.Is(err, errBehind) {
+		w.err = err
+	}
 }
+
+var errBehind = errors.New("the consumer is behind")
 
 // read calls each with the entries from next on that were written up to the revision of its first page, which it
 // returns with the number of the entry that each has not seen yet.
