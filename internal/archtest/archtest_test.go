@@ -54,6 +54,7 @@ integration/simulation/build   |                                      | runs the
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
 integration/simulation/world   | engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs golang.org/x/sync               | rewrites source and runs tests
 integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses

@@ -1,0 +1,239 @@
+//go:build unix
+
+// Command otheruser shows that another user of the machine can neither read a node with the servers inside nor submit to it.
+// It must run as root: it starts a node as it is, and tries everything again as user 65534. The same
+// attempts must succeed once every file of the node is open to all: else they would prove nothing.
+//
+//	go run ./integration/otheruser
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	other   = 65534 // "nobody"
+	readyIn = 30 * time.Second
+	secret  = "told-to-nobody" // in the parameters of a task
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "attempt" {
+		for _, done := range attempts(os.Args[2]) {
+			fmt.Println(done)
+		}
+		return
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "otheruser:", err)
+		os.Exit(1)
+	}
+}
+
+func run() (err error) {
+	if os.Geteuid() != 0 {
+		return errors.New("must run as root, to become another user")
+	}
+	dir, err := os.MkdirTemp("", "other")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	self, err := prepare(dir)
+	if err != nil {
+		return err
+	}
+	stop, err := serve(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if own := attempts(dir); len(own) < 4 {
+		return fmt.Errorf("the user who runs the node could do no more than: %q", own)
+	}
+	done, err := asOther(self, dir)
+	if err != nil {
+		return err
+	}
+	if len(done) > 0 {
+		return fmt.Errorf("another user could: %s", strings.Join(done, "; "))
+	}
+	if err := open(dir); err != nil {
+		return err
+	}
+	if done, err = asOther(self, dir); err != nil {
+		return err
+	}
+	for _, what := range []string{"submit by socket", "get by socket", "connect to NATS with the node's key"} {
+		if !slices.Contains(done, what) {
+			return fmt.Errorf("with every file open another user should %s, but could only: %q", what, done)
+		}
+	}
+	fmt.Printf("another user could neither read nor submit; once every file was open: %s\n", strings.Join(done, "; "))
+	return nil
+}
+
+// prepare builds the node, makes a data directory that everybody may enter, as a careless user has, and copies this program
+// to where the other user finds it.
+func prepare(dir string) (self string, err error) {
+	for path, mode := range map[string]fs.FileMode{dir: 0o755, dataIn(dir): 0o755} {
+		if err := os.MkdirAll(path, mode); err != nil {
+			return "", err
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			return "", err
+		}
+	}
+	build := exec.Command("go", "build", "-o", nodeIn(dir), "./cmd/node")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build the node: %w", err)
+	}
+	me, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	program, err := os.ReadFile(me)
+	if err != nil {
+		return "", err
+	}
+	self = filepath.Join(dir, "otheruser")
+	return self, os.WriteFile(self, program, 0o755)
+}
+
+func dataIn(dir string) string { return filepath.Join(dir, "data") }
+func nodeIn(dir string) string { return filepath.Join(dir, "taskledger") }
+
+// serve runs a node with a task of which something is to be kept secret.
+func serve(dir string) (stop func() error, err error) {
+	node := exec.Command(nodeIn(dir), "serve", "--data", dataIn(dir), "--exec-allow", "echo")
+	node.Stderr = os.Stderr
+	if err := node.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() error {
+		return errors.Join(node.Process.Signal(syscall.SIGTERM), node.Wait())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
+	defer cancel()
+	for {
+		said, err := taskledger(ctx, dir, "submit", "exec", `{"program":"echo","args":["`+secret+`"]}`, "--id", "secret", "--wait", "--data", dataIn(dir))
+		if err == nil {
+			return stop, showPort(dir)
+		}
+		if ctx.Err() != nil {
+			return nil, errors.Join(fmt.Errorf("no node after %s: %s", readyIn, said), stop())
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// showPort puts the port of NATS where the other user reads it: the system shows who listens where to everybody.
+func showPort(dir string) error {
+	port, err := os.ReadFile(filepath.Join(dataIn(dir), "nats-port"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "port"), port, 0o644)
+}
+
+// asOther makes the attempts as the other user, without any group, and returns what succeeded.
+func asOther(self, dir string) (done []string, err error) {
+	c := exec.Command(self, "attempt", dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
+	c.Dir, c.Env, c.Stderr = "/", []string{"HOME=/"}, os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("attempts of another user: %w", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		done = append(done, strings.TrimSpace(line))
+	}
+	return done, nil
+}
+
+// attempts tries everything as the user who runs it and returns what succeeded.
+func attempts(dir string) (done []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
+	defer cancel()
+	_ = filepath.WalkDir(dataIn(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // a directory that is closed
+		}
+		if text, err := os.ReadFile(path); err == nil {
+			done = append(done, fmt.Sprintf("read %d bytes of %s", len(text), d.Name()))
+		}
+		return nil
+	})
+	socket := filepath.Join(dataIn(dir), "socket", "etcd")
+	if conn, err := net.Dial("unix", socket); err == nil {
+		conn.Close()
+		done = append(done, "connect to etcd")
+	}
+	for what, at := range map[string][]string{
+		"by directory": {"--data", dataIn(dir)}, "by socket": {"--etcd", "unix:" + socket},
+	} {
+		for _, command := range [][]string{{"submit", "exec", `{"program":"id"}`}, {"get", "secret"}} {
+			if _, err := taskledger(ctx, dir, append(append(command, "--timeout", "3s"), at...)...); err == nil {
+				done = append(done, command[0]+" "+what)
+			}
+		}
+	}
+	return append(done, overNATS(dir)...)
+}
+
+// overNATS tries the port of NATS, which everybody finds: without a key, and with the one in the data.
+func overNATS(dir string) (done []string) {
+	port, err := os.ReadFile(filepath.Join(dir, "port"))
+	if err != nil {
+		return []string{"not find the port of NATS: " + err.Error()}
+	}
+	url := "nats://" + net.JoinHostPort("127.0.0.1", string(bytes.TrimSpace(port)))
+	options := map[string]nats.Option{"without a key": nats.Name("other")}
+	if sign, err := nats.NkeyOptionFromSeed(filepath.Join(dataIn(dir), "nats.nk")); err == nil {
+		options["with the node's key"] = sign
+	}
+	for what, option := range options {
+		if conn, err := nats.Connect(url, option); err == nil {
+			conn.Close()
+			done = append(done, "connect to NATS "+what)
+		} else if !errors.Is(err, nats.ErrAuthorization) {
+			done = append(done, fmt.Sprintf("not be refused by NATS, but: %v", err))
+		}
+	}
+	return done
+}
+
+// open lets everybody read and write whatever the node keeps.
+func open(dir string) error {
+	return filepath.WalkDir(dataIn(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o777)
+	})
+}
+
+func taskledger(ctx context.Context, dir string, args ...string) (said string, err error) {
+	c := exec.CommandContext(ctx, nodeIn(dir), args...)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
