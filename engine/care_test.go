@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -513,4 +514,27 @@ func TestTrim_GoesOnWhenTheArchiveIsBack(t *testing.T) {
 	u.awaitTrim(t)
 	awaitDegraded(t, n.Client, "")
 	wantWhole(t, u.Store, u.shelf, 0)
+}
+
+// Nobody who did not choose it should learn of it from a full etcd.
+func TestNode_SaysAtItsStartThatNothingIsArchivedUnlessThatIsChosen(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
+	for name, configure := range map[string]func(*cfg){
+		"not chosen": func(*cfg) {},
+		"kept":       func(c *cfg) { c.Keep = true },
+		"dropped":    func(c *cfg) { c.Drop = true },
+		"archived":   func(c *cfg) { c.Archive = newShelf() },
+		"no owner":   noShards,
+	} {
+		var log strings.Builder // read when the node has ended
+		n := c.StartNode(strings.ReplaceAll(name, " ", "-"), func(c *cfg) {
+			configure(c)
+			c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		n.Stop()
+		if said := strings.Contains(log.String(), "no archive is configured"); said != (name == "not chosen") {
+			t.Errorf("%s: %s", name, log.String())
+		}
+	}
 }

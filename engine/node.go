@@ -50,9 +50,9 @@ type NodeConfig struct {
 	Owner  *bool          // takes shards; default true
 
 	// Archive keeps what is trimmed from the journals, which is all but what the snapshots of the shards do not cover.
-	// nil: the journals are kept whole.
+	// nil: the journals are kept whole, as by Keep, and a node that owns shards warns of it when it starts.
 	Archive Archive
-	// Keep keeps the journals whole all the same: Archive is only read, for what was trimmed before.
+	// Keep keeps the journals whole on purpose. An archive is then only read, for what was trimmed before.
 	Keep bool
 	// Drop lets the journals be trimmed without an archive. What happened before the kept snapshots is then forgotten:
 	// no history, and no verification from the beginning. Not together with Archive or Keep.
@@ -198,6 +198,9 @@ func (c *NodeConfig) complete() error {
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
+		if n.cfg.Archive == nil && !n.cfg.Keep && !n.cfg.Drop && *n.cfg.Owner {
+			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; Keep or Drop choose so")
+		}
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
 		}

@@ -259,6 +259,8 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 				return nil
 			}
 			why = "until there is an archive, " + err.Error()
+		} else {
+			cfg.Keep = true // said here, so not by the engine as well
 		}
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
 	}
