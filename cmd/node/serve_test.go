@@ -62,6 +62,10 @@ func TestServe_PortOfEtcdIsSaidToBeOpenAndNotTogetherWithExec(t *testing.T) {
 		t.Errorf("etcd listens on %q", got)
 	}
 	must(t, t.TempDir(), "submit", "noop", "--wait", "--etcd", open)
+	r = run(t, dir, "serve", "--join", "taskledger-data", "--exec-allow", "id")
+	if r.code != 2 || !strings.Contains(r.err, "--etcd-port") || !strings.Contains(r.err, "--exec-allow") {
+		t.Errorf("joined with programs to run: %+v", r)
+	}
 	n.stop(t)
 	if log := n.stderr.String(); !strings.Contains(log, "every user of this machine") {
 		t.Errorf("the log does not say that etcd is open: %s", log)

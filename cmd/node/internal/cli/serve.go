@@ -199,6 +199,10 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		if errors.Is(err, library.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
+		if err == nil && len(a.serve.execAllow) > 0 && slices.ContainsFunc(link.Etcd, isTCP) {
+			problem := &usageError{"--exec-allow: every user of this machine could run programs, since the node on " + a.serve.join + " serves with --etcd-port: want one of the two"}
+			return nil, nil, errors.Join(problem, link.Close())
+		}
 		return link, nil, err
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
@@ -215,6 +219,8 @@ func (a *app) gaveUp(problem string) {
 	fmt.Fprintf(a.Err, "%s: the etcd inside has given up: %s\n", a.Name, problem)
 	os.Exit(exitUnavailable)
 }
+
+func isTCP(endpoint string) bool { return !strings.HasPrefix(endpoint, "unix:") }
 
 // node makes the configuration of the node from the flags.
 func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
