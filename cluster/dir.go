@@ -119,7 +119,14 @@ func trusted(advert, dir string) error {
 	return nil
 }
 
+// dialNATS dials while etcd's socket answers: the port is the node's then. The port of a node that died may be anybody's, who
+// could pass the challenge of the next start on to this process, and the answer back.
 func (d directory) dialNATS(ctx context.Context) (net.Conn, error) {
+	alive, err := d.dialEtcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	alive.Close()
 	a, err := d.now()
 	if err != nil {
 		return nil, err

@@ -3,17 +3,20 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/internal/testcluster"
 )
 
 // engineTTL is the shortest that nodes accept.
@@ -143,4 +146,63 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// Between the death of a node and its next start its port is anybody's.
+func TestOpen_OnADirectoryDialsNoPortOfANodeThatDied(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	servers := startServers(t, dir)
+	var log logLines
+	c := open(t, cluster.Config{Dir: dir, Shards: 2, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	told := connected(t, c.Bus)
+	await(t, told, true)
+	left, err := os.ReadFile(cluster.AdvertisedIn(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.TrimPrefix(servers.NATSURL(), "nats://")
+	if err := servers.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, told, false)
+	thief, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan bool, 1)
+	go func() {
+		conn, err := thief.Accept()
+		if err == nil {
+			conn.Close()
+		}
+		came <- err == nil
+	}()
+	if err := os.WriteFile(cluster.AdvertisedIn(dir), left, 0o600); err != nil { // as after a crash
+		t.Fatal(err)
+	}
+	tried := log.count("cannot connect")
+	testcluster.Await(t, "it tries again", func() bool { return log.count("cannot connect") >= tried+2 || len(came) > 0 })
+	thief.Close()
+	if <-came {
+		t.Error("it dialled who holds the port now")
+	}
+}
+
+// logLines is what was logged.
+type logLines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logLines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
 }
