@@ -25,7 +25,8 @@ import (
 // export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
 // task, who asked for them, and the digests of all that stands beside them, and links for the entries between them: the sum
 // of the head and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
-// checkpoint of it, if there is one. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
+// checkpoint of it, if there is one. Each line is as encoding/json writes it, without blanks, and
+// nothing else is taken for it. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
 const (
 	exportFormat  = "taskledger export"
 	exportVersion = 2

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,7 +25,8 @@ type Bus struct {
 
 	last             atomic.Pointer[subjectName] // published on: the same behavior completes again and again
 	forged, overruns atomic.Uint64
-	unreachable      atomic.Bool // an attempt to connect failed since the last connection
+	forgedTold       atomic.Int64 // when the log was last told, in Unix nanoseconds
+	unreachable      atomic.Bool  // an attempt to connect failed since the last connection
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -132,6 +134,18 @@ func (b *Bus) Name() string { return strings.TrimSuffix(b.prefix, ".") }
 // Stats returns the counters.
 func (b *Bus) Stats() Stats {
 	return Stats{Forged: b.forged.Load(), Overruns: b.overruns.Load()}
+}
+
+// tellForgedEvery is how often the log is told of forged messages: whoever sends them could fill it.
+const tellForgedEvery = time.Minute
+
+// dropForged counts a message that is not from a member.
+func (b *Bus) dropForged(subject string) {
+	n, now := b.forged.Add(1), time.Now().UnixNano()
+	if told := b.forgedTold.Load(); now-told < int64(tellForgedEvery) || !b.forgedTold.CompareAndSwap(told, now) {
+		return
+	}
+	b.log.Warn("messages are dropped that no member with this cluster's key has sent, or that were garbled", "subject", subject, "dropped", n)
 }
 
 // Close ends every subscription, waits for handlers that are running, and closes the connection unless it was given.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -240,7 +241,10 @@ func TestPublish_NoRespondersNamesTheRequest(t *testing.T) {
 
 func TestReceive_ForgedMessagesAreCountedAndDropped(t *testing.T) {
 	s := testcluster.StartNATS(t)
-	bus, stranger := openUp(t, s), plain(t, s)
+	var log bytes.Buffer // read when the bus has told what it drops
+	bus := open(t, natsbus.Config{URLs: []string{s.URL}, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	await(t, states(t, bus), true)
+	stranger := plain(t, s)
 	came := subscribe(t, bus, "shard.*", "")
 	genuine := natsbus.Seal(clusterKey, "taskledger.shard.1", "", []byte("batch"))
 	noResponders := nats.NewMsg("taskledger.shard.1")
@@ -267,6 +271,12 @@ func TestReceive_ForgedMessagesAreCountedAndDropped(t *testing.T) {
 	}
 	if got, want := bus.Stats().Forged, uint64(len(forged)); got != want {
 		t.Errorf("%d messages counted as forged, want %d", got, want)
+	}
+	if err := bus.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Count(log.String(), "taskledger.shard.1"); got != 1 {
+		t.Errorf("the log is told %d times, want once, and the subject: %s", got, log.String())
 	}
 }
 

@@ -84,7 +84,7 @@ func (s *subscription) receive(m *nats.Msg) {
 	if msg, ok := s.bus.open(m); ok {
 		s.handle(msg)
 	} else {
-		s.bus.forged.Add(1)
+		s.bus.dropForged(m.Subject)
 	}
 	s.tellLoss(m.Sub)
 }
