@@ -29,7 +29,7 @@ type Rules[P, R any] struct {
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
 	Delay func(p P) time.Duration
-	// Priority overrides the policy's, 0 to 9,223,371, higher first; 0 or nil: the policy's. Any other refuses the submit.
+	// Priority overrides the policy's, 0 to 9,223,371, higher first among the ready tasks of a shard; 0 or nil: the policy's. Any other refuses the submit.
 	Priority func(p P) int64
 	// RunNow lets a submit that meets a task which has ended and is to run again later, by a repetition or a retry, make it due when
 	// a new task would be. false: the submit waits for the next run as it is scheduled.

@@ -48,7 +48,7 @@ const (
 type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now
-	Priority  int64         // 0 = the policy's
+	Priority  int64         // higher first among the tasks of a shard; 0 = the policy's
 	RunNow    bool          // a task that has ended and is to run again, later, is due when a new one would be
 }
 

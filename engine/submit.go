@@ -13,7 +13,7 @@ import (
 type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
-	Priority  int64         // default: the plan's
+	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of its shard; 0: the plan's
 	// RequestID makes a repeated submit the same request, at most 256 bytes: what it once made or changed of a task it neither makes
 	// nor changes again within the task's life. A task remembers the last 16 such requests. One that only joined what there was,
 	// a run under way, say, is not recorded: repeated after that run has ended, it is a new request, and with RunAgain asks for a

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,6 +114,14 @@ func exportIsVerified(t *testing.T, dir string) {
 
 func checkpointIsVerified(t *testing.T, dir string) {
 	own := t.TempDir()
+	var noted struct {
+		Cluster, Note string
+		Heads         []struct{ Entry int }
+	}
+	if err := json.Unmarshal([]byte(must(t, dir, "checkpoint", "-o", "json")), &noted); err != nil || len(noted.Heads) == 0 ||
+		!strings.Contains(noted.Note, noted.Cluster) {
+		t.Errorf("as JSON: %+v, %v", noted, err)
+	}
 	key, next, kept := filepath.Join(own, "key"), filepath.Join(own, "next"), filepath.Join(own, "kept")
 	old := must(t, dir, "checkpoint", "new-key", key, "--name", "ledger.example")
 	newer := must(t, dir, "checkpoint", "new-key", next, "--name", "ledger.example")

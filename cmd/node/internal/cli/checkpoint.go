@@ -20,7 +20,8 @@ func (a *app) checkpointCommand() *cobra.Command {
 		Short: "Print a signed note of where every shard stands, for an auditor to keep",
 		Long: `A checkpoint names the last entry of every shard and its hash, which depends on every byte before. Whoever keeps one can
 prove later, with verify --checkpoint, that nothing before it was changed, not even by somebody who may write everything.
---key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it.`,
+--key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it. With -o json the
+text to keep is the field note.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"make a key, once; it prints the public one, which auditors trust", []string{"checkpoint", "new-key", "ledger.key"}},
@@ -38,6 +39,13 @@ prove later, with verify --checkpoint, that nothing before it was changed, not e
 			if text, err = signing.Sign(key, text); err != nil {
 				return err
 			}
+		}
+		if a.output == "json" {
+			return a.print().row(struct {
+				Cluster string                  `json:"cluster"`
+				Heads   []engine.CheckpointHead `json:"heads"`
+				Note    string                  `json:"note"`
+			}{p.Cluster, p.Heads, text})
 		}
 		_, err = io.WriteString(a.Out, text)
 		return err

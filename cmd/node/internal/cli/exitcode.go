@@ -17,6 +17,7 @@ const (
 	exitNotFound    = 3
 	exitUnavailable = 4 // the cluster cannot be asked, or not in time; or a node could not start or go on
 	exitRefused     = 5
+	exitNotKept     = 6   // there is such a task, but not what is asked of it: it was trimmed and not archived, or is lost
 	exitInterrupted = 130 // what shells report of a program ended by an interrupt
 )
 
@@ -28,7 +29,9 @@ func codeOf(err error) int {
 		return exitFailed
 	case is[*usageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
 		return exitUsage
-	case errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrNotKept) || errors.Is(err, engine.ErrTrimmed):
+	case errors.Is(err, engine.ErrNotKept) || errors.Is(err, engine.ErrTrimmed):
+		return exitNotKept
+	case errors.Is(err, engine.ErrNotFound):
 		return exitNotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
 		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
