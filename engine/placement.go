@@ -12,7 +12,7 @@ import (
 
 const (
 	// takeRank is how long a node waits for each node of a better rank before it takes an unserved shard.
-	takeRank = time.Second
+	takeRank = 250 * time.Millisecond
 	// settleTime is how long a node lives before it asks for shards that others serve well.
 	settleTime = 5 * time.Second
 )

@@ -13,6 +13,7 @@ import (
 type reruns struct {
 	alone []time.Duration // after kills with no other fault around, and slots free
 	other []time.Duration // after the others, for which nothing is promised
+	led   []time.Duration // of the others: where etcd elected a leader meanwhile, which gives every lease its full time again
 	short []time.Duration // of the others: where slots are few, and may all be taken
 	late  int             // of those alone: that took longer than promised
 	slow  []string        // of those alone: which took longer by more than leases do
@@ -35,6 +36,8 @@ func (r *reruns) add(h *history.Run) {
 			case again.Next == 0:
 			case crowded(h):
 				r.short = append(r.short, took)
+			case elected(h, kill.From, again.Next):
+				r.led = append(r.led, took)
 			case kill.Kind != history.KillKind || !h.Alone(kill, kill.From-int64(ttl)+1, again.Next):
 				r.other = append(r.other, took)
 			default:
@@ -50,6 +53,13 @@ func (r *reruns) add(h *history.Run) {
 	}
 }
 
+// elected reports whether etcd elected a leader between two times.
+func elected(h *history.Run, from, until int64) bool {
+	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
+		return f.Kind == "leader change" && f.From < until && f.Until > from
+	})
+}
+
 // crowded reports whether every node had two slots at most, or behaviors a limit.
 func crowded(h *history.Run) bool {
 	most := 0
@@ -60,8 +70,8 @@ func crowded(h *history.Run) bool {
 }
 
 func (r *reruns) String() string {
-	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s\n  and with two slots a node at most, or limits: %s",
-		spread(r.alone), r.late, spread(r.other), spread(r.short))
+	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s\n  and across an election: %s\n  and with two slots a node at most, or limits: %s",
+		spread(r.alone), r.late, spread(r.other), spread(r.led), spread(r.short))
 	for _, slow := range r.slow {
 		text += "\n  much later than promised: " + slow
 	}
