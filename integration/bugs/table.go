@@ -4,11 +4,12 @@ const (
 	contract = "TestStore_KeepsTheContractInProcess/"
 	store    = "./etcdstore"
 	engine   = "./engine"
+	whole    = "./integration"
 )
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times,
+	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -306,4 +307,35 @@ var times = []Bug{
 	{"time of a shard that stands still after a jump", "engine/shardclock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
+}
+
+// What a session keeps in memory, and what it believes of others.
+var sessions = []Bug{
+	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
+		{"	return known == nil || known.pauses(behavior)\n", "	return known != nil && known.pauses(behavior)\n"},
+	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
+	{"slots kept by an offer to an owner that has gone", "engine/offers.go", []Edit{
+		{"		if last == nil || missing <= 0 && !last.serves(scarce) {\n", "		if last == nil || v.Owners[shard].Node == m.session.ID || missing <= 0 && !last.serves(scarce) {\n"},
+	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
+	{"plan asked of owners alone", "engine/plan.go", []Edit{
+		{"	planners := members.planners(cmd.Behavior)\n", `	var planners []string
+	for _, o := range members.Owners {
+		if _, alive := members.Nodes[o.Node]; alive {
+			planners = append(planners, o.Node)
+		}
+	}
+`},
+	}, whole, "TestSubmitRaw_ReachesAWorkerThatOwnsNothing"},
+	{"session given up over a file", "engine/member.go", []Edit{
+		{"		m.log.WarnContext(ctx, \"session is not remembered: a restart waits for its TTL\", \"err\", err)\n", "		return err\n"},
+	}, engine, "TestSession_FileThatCannotBeWrittenLeavesOneSession"},
+	{"unreadable owner key that nobody can take", "etcdstore/owners.go", []Edit{
+		{"	if seen.Node != \"\" && seen.Revision == 0 {\n", "	if (seen.Node == \"\") != (seen.Revision == 0) {\n"},
+	}, store, "TestMembers_UnreadableKeysAreShownAsFarAsPossible"},
+	{"owner key of no shard", "etcdstore/store.go", []Edit{
+		{"	return shard, err == nil && s.checkShard(shard) == nil && strconv.Itoa(shard) == text\n", "	return shard, err == nil\n"},
+	}, store, "TestMembers_UnreadableKeysAreShownAsFarAsPossible"},
+	{"shards that wait for who is silent until the command is over", "cmd/node/internal/cli/look.go", []Edit{
+		{"		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n", "		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now())+time.Hour)\n"},
+	}, "./cmd/node", "TestCommands_TellWhatTheyKnowWhileADeadNodesShardsAreTaken"},
 }

@@ -130,6 +130,12 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 	case key.Kind == "snapshot" && strings.Count(c.Key, "/") == 2 && !c.Deleted:
 		info.Snapshots++
 	}
+	if w.strange[c.ModRevision] {
+		if key.Shard < w.shards { // it ends whoever owned the shard
+			w.record.run.Keys = append(w.record.run.Keys, history.KeyChange{Revision: c.ModRevision, Shard: key.Shard})
+		}
+		return nil
+	}
 	change, of, err := key.Change(c.Value, c.ModRevision, c.Deleted)
 	change.At = int64(c.At.Sub(w.record.began))
 	if of {

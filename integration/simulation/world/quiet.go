@@ -8,14 +8,15 @@ import (
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
+	"taskledger/internal/modeletcd"
 )
 
 const (
 	// quietShare is the share of histories that go on with scenes in which little happens, for minutes; crowdShare of those whose nodes
 	// have one slot or two, of those in which they are not roomy; limitedShare of those in which a behavior has a limit.
-	quietShare   = 0.0
-	crowdShare   = 0.0
-	limitedShare = 0.0
+	quietShare   = 0.4
+	crowdShare   = 0.3
+	limitedShare = 0.2
 	// calm is how long faults may be felt after their end, and more: what comes then meets nothing of them.
 	calm = 2*ttl + 6*time.Second
 	// trickleEvery is the mean time between two submits while it is quiet.
@@ -25,7 +26,7 @@ const (
 // scenes are what happens while it is quiet, each as often as it is likely.
 var scenes = []func(*world){
 	(*world).still, (*world).departure, (*world).departure, (*world).minutesWithoutBus, (*world).unseenStep, (*world).pauseAndRestart,
-	(*world).pauseAndRestart,
+	(*world).pauseAndRestart, (*world).tamper,
 }
 
 // The kinds of faults that only scenes have.
@@ -37,10 +38,12 @@ const (
 	jumpKind   = "clock jump"
 	allKind    = "all restart"
 	leasesKind = "all leases revoked"
+	ownerKind  = "owner key damaged"
+	strayKind  = "owner key of no shard"
 )
 
 // quietKinds are these, and that of the bus.
-var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, history.BusAwayKind}
+var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, ownerKind, strayKind, history.BusAwayKind}
 
 // quiet goes through some scenes, one after another.
 func (w *world) quiet() {
@@ -269,6 +272,30 @@ func (w *world) restartAll(end func(*process)) (proof string) {
 	}
 	all.Wait()
 	return proof
+}
+
+// tamper writes what no node has written where owners are named: a shard is taken from whoever had it, or there is none of that
+// number.
+func (w *world) tamper() {
+	if shard := w.dice.n(w.shards); w.dice.chance(0.7) {
+		w.happens(ownerKind, fmt.Sprintf("shard %d", shard), func() string { return w.write(fmt.Sprintf("owner/%d", shard), "junk") })
+		return
+	}
+	w.happens(strayKind, "no shard", func() string { return w.write("owner/99", "junk") })
+}
+
+// write puts a key of the cluster, and remembers that no process of it did.
+func (w *world) write(key, value string) (proof string) {
+	operator := w.etcd.Connect(modeletcd.Direct{})
+	resp, err := operator.Put(context.Background(), cluster+"/"+key, value)
+	_ = operator.Close() // tells that its context ended
+	if err != nil {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.strange[resp.Header.Revision] = true
+	return fmt.Sprintf("written at revision %d", resp.Header.Revision)
 }
 
 // expireAll ends all leases, as an etcd leader does that was paused for longer than they live.

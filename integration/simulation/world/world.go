@@ -55,6 +55,7 @@ type world struct {
 	clients [clients]*process
 	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
 	busy    map[string]bool  // what a fault holds
+	strange map[int64]bool   // revisions at which nobody of the cluster wrote
 	busless bool             // there is no bus for minutes, not even for who comes
 	wrong   time.Time        // when a clock was last far off
 }
@@ -90,7 +91,7 @@ func Run(seed uint64) (*history.Run, error) {
 func newWorld(seed uint64) *world {
 	d := newDice(seed)
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record{began: time.Now()},
-		swept: map[string]int64{}, busy: map[string]bool{}}
+		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}}
 	w.roomy = d.chance(0.2)
 	w.crowd = !w.roomy && d.chance(crowdShare)
 	w.long = d.chance(quietShare)
