@@ -314,9 +314,6 @@ var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
 		{"	return known == nil || known.pauses(behavior)\n", "	return known != nil && known.pauses(behavior)\n"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
-	{"slots kept by an offer to an owner that has gone", "engine/offers.go", []Edit{
-		{"		if last == nil || missing <= 0 && !last.serves(scarce) {\n", "		if last == nil || v.Owners[shard].Node == m.session.ID || missing <= 0 && !last.serves(scarce) {\n"},
-	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{
 		{"	planners := members.planners(cmd.Behavior)\n", `	var planners []string
 	for _, o := range members.Owners {
@@ -335,7 +332,4 @@ var sessions = []Bug{
 	{"owner key of no shard", "etcdstore/store.go", []Edit{
 		{"	return shard, err == nil && s.checkShard(shard) == nil && strconv.Itoa(shard) == text\n", "	return shard, err == nil\n"},
 	}, store, "TestMembers_UnreadableKeysAreShownAsFarAsPossible"},
-	{"shards that wait for who is silent until the command is over", "cmd/node/internal/cli/look.go", []Edit{
-		{"		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n", "		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now())+time.Hour)\n"},
-	}, "./cmd/node", "TestCommands_TellWhatTheyKnowWhileADeadNodesShardsAreTaken"},
 }

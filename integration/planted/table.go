@@ -138,7 +138,6 @@ var list = []planted{
 		edit("engine/futures.go", "				for _, f := range fs.due(shard, sweep) {\n					fs.ask(f)\n				}\n", "				_ = sweep\n")),
 	like("commit without the predecessor", "1, 3, 6"),
 	like("what is paused starts in a process that does not know it", "15"),
-	like("slots kept by an offer to an owner that has gone", "14, 8, no end"),
 	like("time of a shard that stands still after a jump", "8, no end"),
 	like("unreadable owner key that nobody can take", "8, no end, 7, 14"),
 
