@@ -69,7 +69,7 @@ var otherWrites = []Bug{
 		{`			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
 	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []Edit{
-		{`			clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision),` + "\n", ""},
+		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),`, `fences,`},
 	}, store, contract + "Answer/ToAReplacedLetterDoesNothing"},
 	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []Edit{
 		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},

@@ -145,5 +145,5 @@ var list = []planted{
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
 	underFaults("loss declared while the node's key lives", "6", "rolling-restart", lossOfTheLiving...),
 	underFaults("forged messages are heard", "2", "bus-forged",
-		edit("natsbus/subscribe.go", "	} else {\n		s.bus.forged.Add(1)\n	}\n", "	} else {\n		s.bus.forged.Add(1)\n		s.handle(msg)\n	}\n")),
+		edit("natsbus/subscribe.go", "		s.bus.dropForged(m.Subject)\n", "		s.bus.dropForged(m.Subject)\n		s.handle(msg)\n")),
 }
