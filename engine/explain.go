@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -14,8 +15,8 @@ import (
 // Why a task does not run, as Explanation.Why says it.
 const (
 	WhyScheduled   = "scheduled"   // its time has not come
-	WhyWaiting     = "waiting"     // ready, and every slot for it is taken
-	WhyNoNode      = "no-node"     // no live node runs its behavior
+	WhyWaiting     = "waiting"     // ready, and waits for a slot
+	WhyNoNode      = "no-node"     // no live node may run its behavior
 	WhyNoOwner     = "no-owner"    // nobody serves its shard at the moment
 	WhySuspended   = "suspended"   // an operator suspended it
 	WhyPaused      = "paused"      // an operator paused its behavior
@@ -28,8 +29,8 @@ const (
 // Explanation says why a task is not running.
 type Explanation struct {
 	Task  events.TaskID `json:"task"`
-	Why   string        `json:"why"` // one of the Why constants
-	Since events.Millis `json:"since,omitzero"`
+	Why   string        `json:"why"`            // one of the Why constants
+	Since events.Millis `json:"since,omitzero"` // 0 where nobody can tell
 	Text  string        `json:"text"`
 }
 
@@ -43,7 +44,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	defer cancel()
 	a, err := c.read(ask, shard, &explainCommand{id})
 	if err != nil && ask.Err() != nil && ctx.Err() == nil {
-		return Explanation{Task: id, Why: WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}, nil
+		return c.explainSilence(ctx, id, shard), nil
 	}
 	if err == nil {
 		err = a.err(id)
@@ -64,13 +65,47 @@ func decodeExplanation(id events.TaskID, data []byte) (e Explanation, err error)
 	return e, r.Close()
 }
 
-func (o *owner) explain(c *explainCommand) answer {
+// explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
+func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int) Explanation {
+	e := Explanation{Task: id, Why: WhyNoOwner, Text: fmt.Sprintf("nobody answers for shard %d", shard)}
+	if c.local != nil {
+		if m := c.local.Load(); m != nil {
+			e.Since = events.MillisOf(m.place.unservedSince(shard))
+		}
+	}
+	if c.cfg.Store == nil {
+		return e
+	}
+	v, err := c.cfg.Store.ReadMembers(ctx)
+	if err != nil {
+		return e // that etcd is away may be the reason; who asks for nodes or shards is told
+	}
+	owner := v.Owners[shard].Node
+	switch n, alive := v.Nodes[owner]; {
+	case owner == "":
+		e.Text += ": no node has ever served it"
+	case !alive:
+		e.Text += fmt.Sprintf(": the session of its owner, %s, has ended", owner)
+	default:
+		e.Text += fmt.Sprintf(": its owner, node %s (%s), is there and does not answer", n.Name, owner)
+	}
+	return e
+}
+
+// explain says why a task does not run. Since when it may have to find in a journal.
+func (o *owner) explain(c *explainCommand) (answer, func(context.Context) answer) {
 	t := o.state.Task(c.Task)
 	if t == nil {
-		return answer{code: answerNotFound}
+		return answer{code: answerNotFound}, nil
 	}
-	why, since, text := o.why(t)
-	return answer{data: encodeExplanation(Explanation{Why: why, Since: since, Text: text})}
+	e, since := o.why(t)
+	if since == nil {
+		return answer{data: encodeExplanation(e)}, nil
+	}
+	return answer{}, func(ctx context.Context) answer {
+		e.Since = since(ctx)
+		return answer{data: encodeExplanation(e)}
+	}
 }
 
 func encodeExplanation(e Explanation) []byte {
@@ -82,26 +117,94 @@ func encodeExplanation(e Explanation) []byte {
 	return w.B
 }
 
-func (o *owner) why(t *projection.Task) (why string, since events.Millis, text string) {
+// why explains, with what finds out since when if the state does not tell.
+func (o *owner) why(t *projection.Task) (Explanation, func(context.Context) events.Millis) {
 	behavior := t.Kind.Behavior
+	known := o.m.settings.known.Load()
 	switch {
 	case t.OnNode():
-		return WhyRunning, t.StartedAt, fmt.Sprintf("attempt %d runs on node %s", t.Attempt, t.Node)
+		return Explanation{Why: WhyRunning, Since: t.StartedAt, Text: fmt.Sprintf("attempt %d runs on node %s", t.Attempt, t.Node)}, nil
 	case t.Final():
-		return WhyFinished, t.EndedAt, "it has ended with " + t.Status.String()
+		return Explanation{Why: WhyFinished, Since: t.EndedAt, Text: "it has ended with " + t.Status.String()}, nil
 	case t.Suspended:
-		return WhySuspended, 0, "an operator suspended the task"
-	case o.m.settings.known.Load() != nil && o.m.paused(behavior):
-		return WhyPaused, 0, "an operator paused behavior " + behavior
+		return Explanation{Why: WhySuspended, Text: "an operator suspended the task"}, o.since(t.Last, suspends)
+	case known != nil && known.pauses(behavior):
+		return Explanation{Why: WhyPaused, Text: "an operator paused behavior " + behavior}, o.m.pausedSince(known, behavior)
 	case t.Due > o.now():
-		return WhyScheduled, 0, "it is due at " + t.Due.Time().Format(time.RFC3339)
-	case o.m.settings.known.Load() == nil:
-		return o.m.whySettings()
+		return Explanation{Why: WhyScheduled, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, o.since(t.Last, schedules)
+	case known == nil:
+		return o.m.whySettings(), nil
 	}
+	return o.whyReady(t), nil
+}
+
+// whyReady explains why a task that could run does not.
+func (o *owner) whyReady(t *projection.Task) Explanation {
+	behavior := t.Kind.Behavior
+	var may, mayNot []string // names of nodes that run it
 	for _, n := range o.m.view.Load().Nodes {
-		if n.Slots > 0 && !n.Draining && slices.Contains(n.Behaviors, behavior) {
-			return WhyWaiting, t.Due, "every slot of the nodes that run " + behavior + " is taken"
+		limit, limited := n.Limits[behavior]
+		switch {
+		case n.Slots <= 0 || n.Draining || !slices.Contains(n.Behaviors, behavior):
+		case limited && limit == 0:
+			mayNot = append(mayNot, n.Name)
+		default:
+			may = append(may, n.Name)
 		}
 	}
-	return WhyNoNode, t.Due, "no live node with slots runs " + behavior
+	switch {
+	case len(may)+len(mayNot) == 0:
+		return Explanation{Why: WhyNoNode, Since: t.Due, Text: "no live node with slots runs " + behavior}
+	case len(may) == 0:
+		return Explanation{Why: WhyNoNode, Since: t.Due, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
+	case o.m.exec.free(behavior) || o.offerFor(behavior) != nil:
+		return Explanation{Why: WhyWaiting, Since: t.Due, Text: "it has just become due, and a slot is free: it starts next"}
+	}
+	return Explanation{Why: WhyWaiting, Since: t.Due, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
+}
+
+// named lists names, not more than a line takes.
+func named(names []string) string {
+	const most = 5
+	slices.Sort(names)
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// suspends reports whether an event suspends its task.
+func suspends(ev *events.Event) bool { return ev.Kind() == events.KindSuspended }
+
+// schedules reports whether an event of a task that waits says when it is due.
+func schedules(ev *events.Event) bool {
+	switch ev.Kind() {
+	case events.KindProgressed, events.KindMerged, events.KindSuspended, events.KindResumed, events.KindCancelRequested:
+		return false
+	}
+	return true
+}
+
+// since finds the time of the last event of a task that is as wanted, from its last event back; 0 when it cannot be read.
+func (o *owner) since(last events.Ref, is func(*events.Event) bool) func(context.Context) events.Millis {
+	return func(ctx context.Context) (at events.Millis) {
+		o.m.goBack(ctx, o.ownership.Shard, last, func(ev *events.Event) bool {
+			if is(ev) {
+				at = ev.At
+			}
+			return at == 0
+		})
+		return at
+	}
+}
+
+// goBack shows the events of a task, from the given one back to its first, until one cannot be read or more is false.
+func (m *member) goBack(ctx context.Context, shard int, last events.Ref, more func(*events.Event) bool) {
+	for ref := last; ref != 0; {
+		ev, err := eventAt(ctx, m.records(), shard, ref)
+		if err != nil || !more(ev) {
+			return
+		}
+		ref = ev.Prev
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -269,7 +270,7 @@ func (n *Node) SessionID() string {
 
 func (n *Node) info() NodeInfo {
 	return NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
-		Slots: max(n.cfg.Slots, 0), Owner: *n.cfg.Owner, Joined: n.cfg.Now().UnixMilli()}
+		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner, Joined: n.cfg.Now().UnixMilli()}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

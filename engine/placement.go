@@ -184,6 +184,13 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 	}
 }
 
+// unservedSince is since when a shard is known to have no owner that lives; the zero time: it has one.
+func (p *placement) unservedSince(shard int) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unserved[shard]
+}
+
 // turnToTake reports whether an unserved shard has waited long enough for the nodes of better rank.
 func (p *placement) turnToTake(shard int, now time.Time) bool {
 	since, known := p.unserved[shard]

@@ -94,11 +94,13 @@ type NodeInfo struct {
 	Behaviors []string `json:"behaviors"` // that it runs
 	Types     string   `json:"types"`     // hash of their parameter and result types
 	Slots     int      `json:"slots"`
-	Owner     bool     `json:"owner"` // takes shards
-	Draining  bool     `json:"draining"`
-	Joined    int64    `json:"joined_ms"` // its wall clock when it joined, milliseconds
-	Load      []byte   `json:"-"`         // its last load message, kept here while it has no bus
-	Revision  int64    `json:"-"`         // create revision of the node key
+	// Limits is how many attempts at once it makes of the behaviors that are not limited by Slots alone; 0: none.
+	Limits   map[string]int `json:"limits,omitempty"`
+	Owner    bool           `json:"owner"` // takes shards
+	Draining bool           `json:"draining"`
+	Joined   int64          `json:"joined_ms"` // its wall clock when it joined, milliseconds
+	Load     []byte         `json:"-"`         // its last load message, kept here while it has no bus
+	Revision int64          `json:"-"`         // create revision of the node key
 }
 
 // Sessions makes, renews and ends presences.

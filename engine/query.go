@@ -100,7 +100,7 @@ func (o *owner) read(c command) (answer, func(context.Context) answer) {
 	case *infoCommand:
 		return o.info(c), nil
 	case *explainCommand:
-		return o.explain(c), nil
+		return o.explain(c)
 	case *handOverCommand:
 		return answer{}, func(ctx context.Context) answer { return o.giveTo(ctx, c.Node) }
 	}

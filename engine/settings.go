@@ -83,11 +83,36 @@ func (m *member) learnSettings(t *projection.Task) error {
 }
 
 // whySettings explains why nothing starts while the settings are not known.
-func (m *member) whySettings() (why string, since events.Millis, text string) {
+func (m *member) whySettings() Explanation {
 	if unread := m.settings.unread.Load(); unread != nil {
-		return WhySettings, unread.since, unread.why
+		return Explanation{Why: WhySettings, Since: unread.since, Text: unread.why}
 	}
-	return WhySettings, 0, fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds %s", m.settingsShard(), events.Settings)
+	return Explanation{Why: WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds %s",
+		m.settingsShard(), events.Settings)}
+}
+
+// pausedSince finds since when the settings pause a behavior; 0 when it cannot be read.
+func (m *member) pausedSince(known *knownSettings, behavior string) func(context.Context) events.Millis {
+	return func(ctx context.Context) (at events.Millis) {
+		m.goBack(ctx, m.settingsShard(), known.last, func(ev *events.Event) bool {
+			var params events.Payload
+			switch b := ev.Body.(type) {
+			case *events.Created:
+				params = b.Params
+			case *events.Merged:
+				params = b.Params
+			default:
+				return true
+			}
+			s, err := decodeSettings(params)
+			if err != nil || !s.pauses(behavior) {
+				return false
+			}
+			at = ev.At
+			return true
+		})
+		return at
+	}
 }
 
 // learnSettings takes the settings from the shard that holds them.

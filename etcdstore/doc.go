@@ -8,7 +8,8 @@
 //
 //	key                              value
 //	meta                             [1, shards, cluster id, cluster key]
-//	node/<id>                        [1, name, version, address, [behavior ...], types, slots, owner, draining, joined, load]
+//	node/<id>                        [1, name, version, address, [behavior ...], types, slots, owner, draining, joined, load,
+//	                                 [[behavior, limit] ...]]; the limits are left out where there are none
 //	owner/<s>                        [1, session id]
 //	journal/<s>/<entry>              an entry as package events seals it; <entry> is 16 hexadecimal digits
 //	snapshot/<s>                     [1, [[entry, epoch, parts, bytes, hash] ...]], newest first: the pointer

@@ -29,7 +29,7 @@ func encodeMeta(m meta) []byte { return etcdstore.EncodeMeta(m.shards, m.id, m.k
 // FuzzFormat_DecodersNeverPanic decodes any bytes as each of the values: what is accepted is written and read again as the
 // same.
 func FuzzFormat_DecodersNeverPanic(f *testing.F) {
-	for _, name := range []string{"meta", "node", "owner", "pointer", "pointer-one", "mail", "slot"} {
+	for _, name := range []string{"meta", "node", "node-limits", "owner", "pointer", "pointer-one", "mail", "slot"} {
 		b := goldenValue(f, name)
 		f.Add(b)
 		f.Add(b[:len(b)-1])

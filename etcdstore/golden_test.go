@@ -64,6 +64,12 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		t.Errorf("node is %+v, %v", got, err)
 	}
 
+	node.Limits = map[string]int{"reindex": 0, "purge": 7}
+	wantValue(t, "node-limits", etcdstore.EncodeNode(node))
+	if got, err := etcdstore.DecodeNode(goldenValue(t, "node-limits")); !reflect.DeepEqual(got, node) || err != nil {
+		t.Errorf("node is %+v, %v", got, err)
+	}
+
 	wantValue(t, "owner", etcdstore.EncodeOwner("abcdefghijklmnop"))
 	if got, err := etcdstore.DecodeOwner(goldenValue(t, "owner")); got != "abcdefghijklmnop" || err != nil {
 		t.Errorf("owner is %q, %v", got, err)

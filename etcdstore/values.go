@@ -2,6 +2,8 @@ package etcdstore
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"taskledger/engine"
 	"taskledger/internal/wire"
@@ -69,8 +71,13 @@ func decodeMeta(b []byte) (m meta, err error) {
 	return m, r.Err()
 }
 
+// encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some.
 func encodeNode(n engine.NodeInfo) []byte {
-	w := record(10)
+	elements := 10
+	if len(n.Limits) > 0 {
+		elements++
+	}
+	w := record(elements)
 	w.Text(n.Name)
 	w.Text(n.Version)
 	w.Text(n.Address)
@@ -84,6 +91,14 @@ func encodeNode(n engine.NodeInfo) []byte {
 	w.Bool(n.Draining)
 	w.Int(n.Joined)
 	w.Bytes(n.Load)
+	if len(n.Limits) > 0 {
+		w.Array(len(n.Limits))
+		for _, behavior := range slices.Sorted(maps.Keys(n.Limits)) {
+			w.Array(2)
+			w.Text(behavior)
+			w.Int(int64(n.Limits[behavior]))
+		}
+	}
 	return w.B
 }
 
@@ -102,6 +117,18 @@ func decodeNode(b []byte) (n engine.NodeInfo, err error) {
 	n.Types, n.Slots = r.Text(), int(r.Int())
 	n.Owner, n.Draining = r.Bool(), r.Bool()
 	n.Joined, n.Load = r.Int(), r.Bytes()
+	if !r.More() {
+		return n, r.Err()
+	}
+	limits := r.Array()
+	if limits > 0 {
+		n.Limits = make(map[string]int)
+	}
+	for range limits {
+		r.ArrayOf(2)
+		behavior := r.Text()
+		n.Limits[behavior] = int(r.Int())
+	}
 	return n, r.Err()
 }
 

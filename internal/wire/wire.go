@@ -266,3 +266,6 @@ func (r *Reader) Bytes() []byte {
 
 // NextBool reports whether the next value is a boolean, without reading it.
 func (r *Reader) NextBool() bool { return len(r.b) > 0 && (r.b[0] == 0xc2 || r.b[0] == 0xc3) }
+
+// More reports whether anything is left to read.
+func (r *Reader) More() bool { return r.err == nil && len(r.b) > 0 }
