@@ -37,9 +37,14 @@ func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
 	k := &keeping{store: m.store, compacted: time.Now()}
-	for {
+	for weighed := false; ; {
 		u, err := m.store.Usage(ctx)
+		if least := leastQuota(m.cfgShards()); err == nil && !weighed && u.Quota < least {
+			m.log.WarnContext(ctx, "the store's quota is too small for so many shards: new tasks may be refused for good",
+				"quota", u.Quota, "shards", m.cfgShards(), "least", least)
+		}
 		if err == nil {
+			weighed = true
 			m.weigh(u)
 			err = k.keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
 		}
@@ -53,6 +58,10 @@ func (m *member) care(ctx context.Context) error {
 		}
 	}
 }
+
+// leastQuota is how many bytes a store needs whatever is trimmed: of each shard two snapshots and a tail of their size are kept,
+// below the brake.
+func leastQuota(shards int) int64 { return int64(shards) * 3 * minTail / 4 * 5 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
 func (m *member) makeRoom(ctx context.Context, k *keeping) {

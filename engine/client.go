@@ -390,25 +390,28 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 }
 
 // Shards returns what every shard tells of itself; of one that has not answered when ctx ends, Problem says so.
-func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) { return c.shards(ctx, false) }
-
-func (c *Client) shards(ctx context.Context, digest bool) ([]ShardInfo, error) {
+func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
 	all := make([]ShardInfo, c.cfg.Shards)
 	var g errgroup.Group
 	for shard := range all {
 		g.Go(func() error {
-			a, err := c.read(ctx, shard, &infoCommand{digest})
-			if err == nil {
-				all[shard], err = decodeInfo(a.data)
-			}
-			switch all[shard].Shard = shard; {
-			case err != nil && ctx.Err() != nil:
-				all[shard].Problem = "nobody answers"
-			case err != nil:
-				all[shard].Problem = err.Error()
-			}
+			all[shard] = c.shard(ctx, shard, &infoCommand{})
 			return nil
 		})
 	}
 	return all, g.Wait()
+}
+
+func (c *Client) shard(ctx context.Context, shard int, ask *infoCommand) (s ShardInfo) {
+	a, err := c.read(ctx, shard, ask)
+	if err == nil {
+		s, err = decodeInfo(a.data)
+	}
+	switch s.Shard = shard; {
+	case err != nil && ctx.Err() != nil:
+		s.Problem = "nobody answers"
+	case err != nil:
+		s.Problem = err.Error()
+	}
+	return s
 }

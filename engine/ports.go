@@ -19,6 +19,7 @@ type Store interface {
 	Sweeper
 	Snapshots
 	Trimmer
+	Repairer
 	Housekeeping
 	Cluster() Cluster
 }
@@ -244,6 +245,25 @@ type Trimmer interface {
 	// holds an entry before first, and ErrFenced when the ownership is gone or the pointer has changed. What an error leaves
 	// is trimmed by the next call.
 	Trim(ctx context.Context, o Ownership, p SnapshotPointer, first, until uint64) error
+}
+
+// StoredKey is a key as it is stored, whatever it holds.
+type StoredKey struct {
+	Key      string
+	Entry    uint64 // of a journal; 0 = no entry can have that key
+	Revision int64  // mod revision
+	Replaced bool   // it was written more than once since it is there
+	Data     []byte
+}
+
+// Repairer finds what does not belong where it is, and removes it.
+type Repairer interface {
+	// Behind yields what the journal of a shard holds behind the key of an entry, in the order of the keys.
+	Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[StoredKey, error]
+	// Foreign yields a key, and no data, of each shard that keys are of and the cluster does not have.
+	Foreign(ctx context.Context) iter.Seq2[StoredKey, error]
+	// Remove removes the key unless it was written since; that it is gone is no error.
+	Remove(ctx context.Context, k StoredKey) error
 }
 
 // Usage is how full the store is.

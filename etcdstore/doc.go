@@ -21,7 +21,7 @@
 // appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
 // strings; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC.
 //
-//   - meta is created once, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
+//   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are 16 random characters of [a-z2-7], drawn anew for
 //     every session and never used again, so an absent node is absent for ever.
 //   - owner/<s> is replaced by compare and never deleted. Its mod revision is the epoch of the ownership. One that cannot be

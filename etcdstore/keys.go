@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/events"
 )
 
 // keys makes the keys of one cluster. Its value is their prefix, with the slash.
@@ -17,12 +19,14 @@ func (k keys) node(id string) string  { return k.nodes() + id }
 func (k keys) owners() string         { return string(k) + "owner/" }
 func (k keys) owner(shard int) string { return k.owners() + strconv.Itoa(shard) }
 
-func (k keys) journal(shard int) string { return fmt.Sprintf("%sjournal/%d/", string(k), shard) }
+func (k keys) journals() string         { return string(k) + "journal/" }
+func (k keys) journal(shard int) string { return fmt.Sprintf("%s%d/", k.journals(), shard) }
 func (k keys) entry(shard int, number uint64) string {
 	return fmt.Sprintf("%s%016x", k.journal(shard), number)
 }
 
-func (k keys) pointer(shard int) string { return fmt.Sprintf("%ssnapshot/%d", string(k), shard) }
+func (k keys) snapshots() string        { return string(k) + "snapshot/" }
+func (k keys) pointer(shard int) string { return fmt.Sprintf("%s%d", k.snapshots(), shard) }
 func (k keys) parts(shard int) string   { return k.pointer(shard) + "/" }
 func (k keys) part(shard int, entry uint64, epoch int64, part int) string {
 	return fmt.Sprintf("%s%016x-%d/%08x", k.parts(shard), entry, epoch, part)
@@ -49,8 +53,8 @@ func end(prefix string) string { return clientv3.GetPrefixRangeEnd(prefix) }
 func number(key []byte) (uint64, error) {
 	name := string(key[strings.LastIndexByte(string(key), '/')+1:])
 	n, err := strconv.ParseUint(name, 16, 64)
-	if err != nil || len(name) != 16 {
-		return 0, fmt.Errorf("journal key %q: want 16 hexadecimal digits", key)
+	if err != nil || fmt.Sprintf("%016x", n) != name {
+		return 0, fmt.Errorf("%w: journal key %q: want 16 hexadecimal digits", events.ErrDamaged, key)
 	}
 	return n, nil
 }

@@ -11,7 +11,7 @@ import (
 
 const keyBytes = 32
 
-// loadMeta reads the meta record, and creates it when the cluster is new. Of several nodes that do so at once one
+// loadMeta reads the meta record, and creates it when the cluster is new: no key with its prefix is there. Of several nodes that do so at once one
 // wins, and the others take over what it wrote.
 func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 	resp, err := s.get(ctx, s.keys.meta())
@@ -24,12 +24,17 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 	}
 	if len(kvs) == 0 {
 		fresh := newMeta(shards)
+		prefix := string(s.keys)
+		all := clientv3.WithRange(end(prefix))
 		resp, err := s.transact(ctx,
 			[]clientv3.Cmp{
-				clientv3.Compare(clientv3.CreateRevision(s.keys.meta()), "=", 0),
+				clientv3.Compare(clientv3.CreateRevision(prefix), "=", 0).WithRange(end(prefix)), // no key is there
 			},
 			[]clientv3.Op{put(s.keys.meta(), encodeMeta(fresh))},
-			[]clientv3.Op{clientv3.OpGet(s.keys.meta())})
+			[]clientv3.Op{
+				clientv3.OpGet(s.keys.meta()),
+				clientv3.OpGet(prefix, all, clientv3.WithLimit(1), clientv3.WithKeysOnly()),
+			})
 		if err != nil {
 			return fmt.Errorf("create meta: %w", err)
 		}
@@ -38,6 +43,10 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 			return nil
 		}
 		kvs = resp.Responses[0].GetResponseRange().Kvs
+		if other := found(resp, 1); len(kvs) == 0 && other != nil {
+			return fmt.Errorf("there is no key %s, but there are others under %s, %s for one: restore it from a backup, since another one would begin "+
+				"another cluster over them; or remove them all, or choose another name", s.keys.meta(), prefix, other.Key)
+		}
 	}
 	if s.meta, err = decodeMeta(kvs[0].Value); err != nil {
 		return fmt.Errorf("read meta: %w", err)

@@ -58,6 +58,32 @@ func TestOpen_CreatesTheClusterOnce(t *testing.T) {
 	wantError(t, err, "8 shards asked for, but the cluster was created with 4")
 }
 
+// A meta record that is gone must not be made anew: shards, ids and key would be others.
+func TestOpen_CreatesNoClusterOverTheKeysOfAnother(t *testing.T) {
+	t.Parallel()
+	_, client := testcluster.StartEtcd(t)
+	keys := etcdstore.KeysOf("lost")
+	first := openStore(t, etcdstore.Config{Client: client, Cluster: "lost"}).Cluster()
+	meta, err := client.Get(t.Context(), keys.Meta())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Put(t.Context(), keys.Entry(3, 1), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Delete(t.Context(), keys.Meta()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: "lost", Shards: 4})
+	wantError(t, err, "there is no key lost/meta, but there are others under lost/, lost/journal/3/0000000000000001 for one")
+	if _, err := client.Put(t.Context(), keys.Meta(), string(meta.Kvs[0].Value)); err != nil {
+		t.Fatal(err)
+	}
+	if again := openStore(t, etcdstore.Config{Client: client, Cluster: "lost"}).Cluster(); again.ID != first.ID {
+		t.Errorf("cluster %s after %s was restored", again.ID, first.ID)
+	}
+}
+
 func TestOpen_RefusesAConfigurationOutOfRange(t *testing.T) {
 	t.Parallel()
 	endpoints := []string{"127.0.0.1:1"}

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,4 +151,83 @@ func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 		}
 		w.nothing(t)
 	})
+}
+
+// What is stored behind the last entry and is none for certain can be removed while nodes run, and heals what it has
+// damaged. What may be an entry stays.
+func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+	n := c.StartNode("a", nil, w.on("a"))
+	finish := func(shard int, name string) {
+		t.Helper()
+		f := w.submit(t, n, idOf(shard, c.Shards(), name))
+		w.next(t).succeed("done")
+		want(t, f, "done")
+	}
+	key := func(shard int, entry uint64) string { return fmt.Sprintf("journal/%d/%016x", shard, entry) }
+	value := func(key string) string {
+		t.Helper()
+		got, err := c.Etcd.Get(within(t, soon), "taskledger/"+key)
+		if err != nil || len(got.Kvs) != 1 {
+			t.Fatalf("%s: %v, %v", key, got, err)
+		}
+		return string(got.Kvs[0].Value)
+	}
+	last := make([]uint64, c.Shards())
+	for shard := range c.Shards() {
+		finish(shard, "x")
+		finish(shard, "y")
+		last[shard] = shardOf(t, n.Client, shard).Entries
+	}
+	put(t, c, key(1, last[1]+1), "garbage")
+	put(t, c, key(2, last[2]+1), value(key(2, last[2])))
+	put(t, c, "journal/3/zzz", "garbage")
+	put(t, c, key(3, last[3]+1000), "garbage")
+	sound := value(key(4, last[4]-1))
+	put(t, c, key(4, last[4]-1), "damaged")
+	put(t, c, key(5, last[5]+1), "an entry, perhaps")
+	put(t, c, key(5, last[5]+1), "written over")
+	put(t, c, "owner/99", "x")
+	put(t, c, "journal/99/1", "x")
+	if _, err := w.Submit(within(t, soon), n, idOf(1, c.Shards(), "refused")); err == nil {
+		t.Error("something was recorded where there is no place")
+	}
+
+	type found struct {
+		key             string
+		remove, removed bool
+	}
+	repair := func(remove bool, want ...found) {
+		t.Helper()
+		all, err := n.Repair(within(t, soon), remove)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []found
+		for _, s := range all {
+			t.Logf("%+v", s)
+			got = append(got, found{strings.TrimPrefix(s.Key, "taskledger/"), s.Keep == "", s.Removed})
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("found %+v, want %+v", got, want)
+		}
+	}
+	kept := []found{{key(4, last[4]-1), false, false}, {key(4, last[4]), false, false}, {key(5, last[5]+1), false, false},
+		{"owner/99", false, false}, {"journal/99/1", false, false}}
+	with := func(removed bool) []found {
+		return append([]found{{key(1, last[1]+1), true, removed}, {key(2, last[2]+1), true, removed},
+			{key(3, last[3]+1000), true, removed}, {"journal/3/zzz", true, removed}}, kept...)
+	}
+	repair(false, with(false)...)
+	repair(true, with(true)...)
+	repair(true, kept...)
+	put(t, c, key(4, last[4]-1), sound)
+	remove(t, c, key(5, last[5]+1))
+	remove(t, c, "owner/99")
+	for shard := range c.Shards() {
+		testcluster.Await(t, "a shard that is served", func() bool { return shardOf(t, n.Client, shard).Problem == "" })
+		finish(shard, "z")
+	}
 }

@@ -328,6 +328,9 @@ func shardsAreOwned(t *testing.T, dir string) {
 			t.Errorf("shard %v is owned by %v", s["shard"], s["node_name"])
 		}
 	}
+	if strays := objects(t, must(t, dir, "repair", "--yes", "-o", "json")); len(strays) > 0 {
+		t.Errorf("there is something to repair: %v", strays)
+	}
 	for _, v := range objects(t, must(t, dir, "verify", "-o", "json")) {
 		if v["problem"] != nil {
 			t.Errorf("shard %v: %v", v["shard"], v["problem"])

@@ -158,7 +158,7 @@ func (a *app) root() *cobra.Command {
 	add("node", a.serveCommand(), a.demoCommand(), a.benchCommand())
 	add("task", a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())
 	add("task", a.verbCommands()...)
-	add("look", a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(), a.nodesCommand(), a.shardsCommand())
+	add("look", a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(), a.nodesCommand(), a.shardsCommand(), a.repairCommand())
 	add("prove", a.verifyCommand(), a.exportCommand(), a.checkpointCommand())
 	refuseTopics(root)
 	return root

@@ -78,6 +78,7 @@ type Observer interface {
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	VerifyWith(ctx context.Context, o engine.VerifyOptions) ([]engine.Verification, error)
 	Checkpoint(ctx context.Context) (engine.Checkpoint, error)
+	Repair(ctx context.Context, remove bool) ([]engine.Stray, error)
 }
 
 // direct is a Client that is itself a client of the cluster's etcd and NATS.

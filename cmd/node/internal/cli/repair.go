@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) repairCommand() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "repair",
+		Short: "Show what is stored where an entry belongs and is none, and remove it",
+		Long: `Repair looks behind the last sound entry of every shard. What is there, and is no entry of the shard for certain, keeps the
+shard from being served; with --yes it is removed, and the shard is served again within seconds. Without --yes it is shown alone.
+REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise verify
+names shard, entry and kind.
+
+Keys of shards that the cluster does not have are ignored by every node, and shown here.
+
+Exit code 1 means that something is left to do.`,
+		Args:    cobra.NoArgs,
+		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}}),
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "remove what can be removed without loss")
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+		strays, err := client.Repair(ctx, yes)
+		p := a.print("SHARD", "KEY", "REVISION", "BYTES", "PROBLEM", "REMEDY")
+		left, removable := 0, 0
+		for _, s := range strays {
+			shard, what := fmt.Sprint(s.Shard), cmp.Or(s.Keep, "remove")
+			if s.Shard < 0 {
+				shard = "-"
+			}
+			switch {
+			case s.Removed:
+				what = "removed"
+			case s.Keep == "":
+				removable++
+			case s.Shard >= 0:
+				left++
+			}
+			if err := p.row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err != nil:
+		case removable > 0:
+			err = fmt.Errorf("%d keys can be removed: %s", removable, a.command("repair", "--yes"))
+		case left > 0:
+			err = fmt.Errorf("%d keys cannot be removed without loss", left)
+		}
+		return errors.Join(err, p.flush())
+	})
+}

@@ -1,0 +1,95 @@
+package etcdstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
+)
+
+// Behind is described in engine.Repairer.
+func (s *Store) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[engine.StoredKey, error] {
+	return func(yield func(engine.StoredKey, error) bool) {
+		stop := end(s.keys.journal(shard))
+		for from, more := s.keys.entry(shard, entry)+"\x00", true; more; {
+			resp, err := s.get(ctx, from, clientv3.WithRange(stop), clientv3.WithLimit(pageEntries))
+			if err != nil {
+				yield(engine.StoredKey{}, fmt.Errorf("read shard %d behind entry %d: %w", shard, entry, err))
+				return
+			}
+			for _, kv := range resp.Kvs {
+				if !yield(toStored(kv), nil) {
+					return
+				}
+				from = string(kv.Key) + "\x00"
+			}
+			more = resp.More
+		}
+	}
+}
+
+func toStored(kv *mvccpb.KeyValue) engine.StoredKey {
+	n, err := number(kv.Key)
+	if err != nil {
+		n = 0
+	}
+	return engine.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: kv.Value}
+}
+
+// Foreign is described in engine.Repairer.
+func (s *Store) Foreign(ctx context.Context) iter.Seq2[engine.StoredKey, error] {
+	return func(yield func(engine.StoredKey, error) bool) {
+		for _, kind := range []string{s.keys.owners(), s.keys.journals(), s.keys.snapshots(), s.keys.mailbox()} {
+			for from := kind; ; {
+				resp, err := s.get(ctx, from, clientv3.WithRange(end(kind)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+				if err != nil {
+					yield(engine.StoredKey{}, fmt.Errorf("look for foreign keys: %w", err))
+					return
+				}
+				if len(resp.Kvs) == 0 {
+					break
+				}
+				kv := resp.Kvs[0]
+				name, _, longer := strings.Cut(strings.TrimPrefix(string(kv.Key), kind), "/")
+				if from = string(kv.Key) + "\x00"; longer {
+					from = end(kind + name + "/")
+				}
+				_, known := s.shardOf(name)
+				if known || kind == s.keys.mailbox() && name == fmt.Sprint(s.meta.shards) { // the box of questions to nodes
+					continue
+				}
+				if !yield(engine.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var errWritten = errors.New("it was written since")
+
+// Remove is described in engine.Repairer. It holds the revision of the key, which is gone with its own success.
+func (s *Store) Remove(ctx context.Context, k engine.StoredKey) error {
+	if !strings.HasPrefix(k.Key, string(s.keys)) || k.Revision <= 0 {
+		return fmt.Errorf("remove %q: %w: no key of the cluster", k.Key, engine.ErrRefused)
+	}
+	resp, err := s.transact(ctx,
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(k.Key), "=", k.Revision),
+		},
+		[]clientv3.Op{clientv3.OpDelete(k.Key)},
+		[]clientv3.Op{clientv3.OpGet(k.Key, clientv3.WithKeysOnly())})
+	if err == nil && !resp.Succeeded && found(resp, 0) != nil {
+		err = errWritten
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", k.Key, err)
+	}
+	return nil
+}
