@@ -229,7 +229,7 @@ func TestCluster_NameCountsOnServersInsideAndWithJoin(t *testing.T) {
 	if r := run(t, dir, "get", "x"); r.code != 3 {
 		t.Errorf("a task of blue in the other cluster: %+v", r)
 	}
-	if r := run(t, dir, "list", "--cluster", "Blue"); r.code == 0 || !strings.Contains(r.err, `cluster name "Blue"`) {
+	if r := run(t, dir, "list", "--cluster", "Blue"); r.code == 0 || !strings.Contains(r.err, `--cluster "Blue"`) {
 		t.Errorf("a bad name: %+v", r)
 	}
 }
