@@ -314,7 +314,7 @@ func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 		t.Fatalf("roll calls are due before the offer is given up: %v", due)
 	}
 	of.mu.Lock()
-	of.forget(&of.shards[0], time.Now().Add(2*closedOffer))
+	of.forget(&of.shards[0], farID, time.Now().Add(2*closedOffer))
 	of.mu.Unlock()
 	if due := of.rollCallsDue(nobody); due[0] != 1 {
 		t.Errorf("roll calls due are %v, want one of shard 0 that counts offer 1 as answered", due)

@@ -178,12 +178,12 @@ func (l *load) hearKeys(v *Membership) {
 	}
 }
 
-// readyAt returns the ready tasks by behavior of a shard, as its owner told; nil when that is not known. It must not be
-// changed.
-func (l *load) readyAt(shard int, owner string) map[string]int {
+// readyAt returns the ready tasks by behavior of a shard, as its owner told after a time; nil when that is not known. It must
+// not be changed.
+func (l *load) readyAt(shard int, owner string, after time.Time) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := l.peers[owner]; time.Since(p.at) <= loadAge {
+	if p := l.peers[owner]; time.Since(p.at) <= loadAge && p.at.After(after) {
 		return p.backlog[shard]
 	}
 	return nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,9 @@ const (
 	// ready work would have answered by then.
 	idleAfter = 50 * time.Millisecond
 	// abandonAfter is how long nobody answers the offer that closes another before both are given up.
-	abandonAfter = time.Second
+	abandonAfter = 500 * time.Millisecond
+	// usualMost bounds what counts as a usual answer time: an offer may have waited for the next owner of its shard.
+	usualMost = 250 * time.Millisecond
 	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards served here
 	// have work for all of them; more often one whose owner runs no such work itself.
 	helpEvery, helpOften = time.Second, 50 * time.Millisecond
@@ -42,6 +45,7 @@ type offers struct {
 
 	mu     sync.Mutex
 	shards []shardOffers
+	mute   map[string]time.Time // by owner: when it was last found not to answer; what it told before that counts no more
 	closed bool
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
@@ -68,7 +72,7 @@ type openOffer struct {
 }
 
 func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: make(chan struct{}, 1), calls: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards)}
+	return &offers{n: n, wake: make(chan struct{}, 1), calls: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
 }
 
 func (of *offers) ring() {
@@ -194,7 +198,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 func (of *offers) heardLocked(o *openOffer) {
 	if !o.heard {
 		o.heard = true
-		of.usual += (time.Since(o.began) - of.usual) / 8
+		of.usual += (min(time.Since(o.began), usualMost) - of.usual) / 8
 	}
 }
 
@@ -299,12 +303,14 @@ func (of *offers) adjust(m *member, now time.Time) {
 		return
 	}
 	room := m.exec.room()
-	foreign, here := m.foreignShards(room, now), m.load.readyHere()
+	v, here := m.view.Load(), m.load.readyHere()
 	of.mu.Lock()
 	defer of.mu.Unlock()
+	maps.DeleteFunc(of.mute, func(owner string, _ time.Time) bool { _, present := v.Nodes[owner]; return !present })
 	for shard := range of.shards {
-		of.forget(&of.shards[shard], now)
+		of.forget(&of.shards[shard], v.Owners[shard].Node, now)
 	}
+	foreign := of.foreignShards(m, room, now)
 	for i := range foreign {
 		of.repeatLate(of.shards[foreign[i].shard].last(), now)
 	}
@@ -388,9 +394,12 @@ func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferE
 
 // forget gives up offers that are closed and whose answer does not come, and all of a shard whose owner does not answer
 // the one that closes them.
-func (of *offers) forget(s *shardOffers, now time.Time) {
+func (of *offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
 	abandoned := last != nil && last.slots == 0 && !last.heard && now.Sub(last.began) > max(abandonAfter, 3*of.usual)
+	if abandoned {
+		of.mute[owner] = now
+	}
 	of.giveUp(s, func(o *openOffer) bool {
 		return abandoned || !o.closed.IsZero() && now.Sub(o.closed) > closedOffer
 	})
@@ -498,7 +507,7 @@ func (f *foreignShard) helpEvery() time.Duration {
 }
 
 // foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
-func (m *member) foreignShards(r room, now time.Time) []foreignShard {
+func (of *offers) foreignShards(m *member, r room, now time.Time) []foreignShard {
 	v := m.view.Load()
 	shards := m.cfgShards()
 	all := make([]foreignShard, 0, shards)
@@ -509,7 +518,7 @@ func (m *member) foreignShards(r room, now time.Time) []foreignShard {
 		if !alive || owner.Node == m.session.ID {
 			continue
 		}
-		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node)}
+		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node, of.mute[owner.Node])}
 		f.ready = r.of(f.backlog)
 		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
 		all = append(all, f)
