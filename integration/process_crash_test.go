@@ -22,6 +22,7 @@ func processesWithAndWithoutNATS(t *testing.T, test func(c *processes)) {
 
 const runsNothing = -1
 
+// Servers, submitter and workers are processes of their own; etcd and NATS share one.
 func TestProcess_TaskOfAKilledProcessRunsAgainElsewhere(t *testing.T) {
 	processesWithAndWithoutNATS(t, func(c *processes) {
 		a, b := c.node("a", runsNothing), c.node("b", 8)
@@ -43,9 +44,21 @@ func TestProcess_TaskOfAKilledProcessRunsAgainElsewhere(t *testing.T) {
 		a.resolves("y", "c")
 		c.wantHistory("x", "Created Started Succeeded")
 		c.wantHistory("y", "Created Started Lost Started Succeeded")
-		c.verify()
+
+		// The first one, which could run nothing, is started again with slots, and gets the work of the next that is killed.
+		a.submit("z")
+		third.starts("z", 1)
 		a.stop()
-		third.stop()
+		lifted := c.node("a", 8)
+		third.kill()
+		lifted.starts("z", 2)
+		lifted.order(order{Succeed: "z"})
+		if got, err := c.client.Attach("z").Wait(within(c.T, soon)); err != nil || string(got) != `"a"` {
+			c.Errorf("the task of the second kill has ended with %s, %v; want it run by a", got, err)
+		}
+		c.wantHistory("z", "Created Started Lost Started Succeeded")
+		c.verify()
+		lifted.stop()
 	})
 }
 

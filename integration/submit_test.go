@@ -143,6 +143,15 @@ func TestSubmitRaw_ReachesAWorkerThatOwnsNothing(t *testing.T) {
 	})
 }
 
+func TestSubmitRaw_WithoutAnyNodeIsUnavailable(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		f, err := c.StartClient("caller", nil).SubmitRaw(within(t, soon), "work", nil, engine.SubmitOptions{ID: "x"})
+		if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, engine.ErrUnknown) {
+			t.Errorf("got %v of %s, want it unavailable, and nothing accepted", err, f.ID())
+		}
+	})
+}
+
 // Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may take.
 func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
 	t.Parallel()

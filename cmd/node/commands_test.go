@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ func TestCommands(t *testing.T) {
 		"ExitCode_OfNoSuchTaskIs3":                    noSuchTaskIs3,
 		"ExitCode_OfATimeOutIs4":                      timeOutIs4,
 		"ExitCode_OfARefusalIs5":                      refusalIs5,
+		"ExitCode_OfANodeThatCannotStartIs4":          cannotStartIs4,
 		"JSON_IsOneObjectALineInSnakeCase":            jsonIsOneObjectALine,
 		"Delayed_WaitsUntilItIsRunNow":                delayedWaitsUntilRunNow,
 		"Suspended_DoesNotStartUntilResumed":          suspendedDoesNotStart,
@@ -177,6 +179,21 @@ func timeOutIs4(t *testing.T, dir string) {
 	}
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("took %s", took)
+	}
+}
+
+func cannotStartIs4(t *testing.T, dir string) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	write(t, filepath.Join(dir, "a-file"), "")
+	for _, args := range [][]string{{"serve", "--data", "new", "--nats-port", port}, {"serve", "--data", "a-file"}, {"serve", "--join", "nowhere"}} {
+		if r := run(t, dir, args...); r.code != 4 || strings.Count(r.err, "\n") != 1 {
+			t.Errorf("%q: code %d, %q", args, r.code, r.err)
+		}
 	}
 }
 
