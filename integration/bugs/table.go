@@ -314,6 +314,10 @@ var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
 		{"	return known == nil || known.pauses(behavior)\n", "	return known != nil && known.pauses(behavior)\n"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
+	{"slots of offers that are never given back", "engine/offers.go", []Edit{
+		{"		of.reclaim(m, missing, scarce, now)\n", ""},
+		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
+	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{
 		{"	planners := members.planners(cmd.Behavior)\n", `	var planners []string
 	for _, o := range members.Owners {

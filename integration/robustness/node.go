@@ -93,8 +93,8 @@ func (r *run) awaitNode(ctx context.Context, n *node) error {
 	if err := r.awaitServing(ctx, n.running()); err != nil {
 		return err
 	}
-	yes := true
-	_, err := n.running().order(ctx, role.Order{Submit: &yes})
+	submit := !r.settings.silent
+	_, err := n.running().order(ctx, role.Order{Submit: &submit})
 	for _, o := range n.stands() {
 		_, failed := n.running().order(ctx, *o)
 		err = errors.Join(err, failed)

@@ -118,7 +118,7 @@ func sharing(n int, f func(i int) error) func(struct{}) error {
 
 // makeRounds makes the rounds of one of several clusters that share them.
 func makeRounds(ctx context.Context, o roundsOptions, cluster int, dir string, all *answersOf) (err error) {
-	r, err := newRun(settings{seed: o.seed + uint64(cluster), nodes: 2, members: 1, slots: o.slots, out: dir, kinds: []string{history.KillKind}})
+	r, err := newRun(settings{seed: o.seed + uint64(cluster), nodes: 2, members: 1, slots: o.slots, silent: true, out: dir, kinds: []string{history.KillKind}})
 	if err != nil {
 		return err
 	}

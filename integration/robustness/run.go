@@ -57,6 +57,7 @@ type settings struct {
 	nodes    int
 	members  int
 	slots    int           // of each node; 0 = drawn by the seed
+	silent   bool          // nodes submit nothing
 	duration time.Duration // of the time with faults
 	kinds    []string      // of faults; none: drawn by the seed
 	out      string        // directory, with a folder for each history
