@@ -135,6 +135,11 @@ func (c *Client) joinBus(ctx context.Context) error {
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
 		c.router.busChanged(connected)
 		c.futures.missed()
+		if c.local != nil && connected {
+			if m := c.local.Load(); m != nil {
+				m.load.greet() // who has not heard this node, for want of a bus
+			}
+		}
 	})
 }
 
@@ -383,6 +388,9 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	}
 	var all []NodeInfo
 	for _, n := range members.Nodes {
+		if l, err := decodeLoad(n.Load); err == nil {
+			n.ClockAhead = l.ahead
+		}
 		all = append(all, n)
 	}
 	slices.SortFunc(all, func(a, b NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })

@@ -33,7 +33,7 @@ func (m *member) drain(ctx context.Context) {
 func (m *member) tellDraining(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, m.ttl)
 	defer cancel()
-	return m.store.Update(ctx, m.session, m.key())
+	return m.updateKey(ctx)
 }
 
 // waitForOwners waits until answered is closed, for the TTL at most, and not in vain: the owners that have not answered

@@ -30,18 +30,6 @@ func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) 
 	return entryPoint{name, sample, func(b []byte) error { _, err := decode(b); return err }}
 }
 
-// loadMessage is what a load message says.
-type loadMessage struct {
-	node    string
-	clock   events.Millis
-	backlog map[int]map[string]int
-}
-
-func decodeLoadMessage(b []byte) (m loadMessage, err error) {
-	m.node, m.clock, m.backlog, err = decodeLoad(b)
-	return m, err
-}
-
 type cancelMessage struct {
 	shard int
 	name  attemptName
@@ -79,7 +67,7 @@ func entryPoints() []entryPoint {
 		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: []string{"r-1", "r-2"}}
 	var one, load, why, info, outcomes, assignments wire.Writer
 	encodeTask(&one, &task)
-	load.B = append(load.B, 0x93, 0xa1, 'n', 1, 0x92, 0x93, 3, 0xa4, 'w', 'o', 'r', 'k', 7, 0x93, 4, 0xa1, 'x', 1)
+	load.B = append(load.B, 0x95, 0xa1, 'n', 5, 1, 0, 0x92, 0x93, 3, 0xa4, 'w', 'o', 'r', 'k', 7, 0x93, 4, 0xa1, 'x', 1)
 	why.B = append(why.B, 0x93, 0xa1, 'w', 1, 0xa1, 't')
 	info.Array(15)
 	info.B = append(info.B, 0xa1, 'n', 1, 2, 0xc0, 0xc0, 3, 4, 5, 6, 7, 8, 9, 10, 0xa0, 0xa0)
@@ -100,7 +88,7 @@ func entryPoints() []entryPoint {
 		pointAt("task", one.B, decodeServed),
 		pointAt("info", info.B, decodeInfo),
 		pointAt("explanation", why.B, func(b []byte) (Explanation, error) { return decodeExplanation("a", b) }),
-		pointAt("load", load.B, decodeLoadMessage),
+		pointAt("load", load.B, decodeLoad),
 	}
 	for op := uint64(1); newCommand(op) != nil; op++ {
 		c := newCommand(op)
@@ -149,7 +137,7 @@ func FuzzDecodeReplies(f *testing.F) {
 			encodeTask(&w, &task)
 			return w.B
 		})
-		if m, err := decodeLoadMessage(b); err == nil && len(m.backlog) > maxShards {
+		if m, err := decodeLoad(b); err == nil && len(m.backlog) > maxShards {
 			t.Errorf("load of %d shards", len(m.backlog))
 		}
 		if _, err := decodeInfo(b); err == nil && wire.Scan(b) != nil {

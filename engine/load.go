@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -15,136 +17,212 @@ const (
 	// loadEvery is the shortest time between two load messages; the first change is told at once.
 	loadEvery = 20 * time.Millisecond
 	// loadKeyEvery is the shortest time between two updates of the node key, which carries the load while there is no bus.
+	// A new session is told at once.
 	loadKeyEvery = 200 * time.Millisecond
-	// loadAge is how long a load message is believed.
+	// loadAge is how long the backlog of a load message is believed.
 	loadAge = 10 * time.Second
-	// clockLimit is how far a node's clock may be off its peers' before it must not own shards: entry time drives retention.
-	clockLimit = time.Minute
-	// clockWarning is from which drift on operators are told.
-	clockWarning = time.Second
+	// maxLoadBytes bounds the backlog in a load message, of which the longest are told: a node key is read by all at every
+	// change of any, and neither NATS nor etcd takes much more than 1 MiB.
+	maxLoadBytes = 128 << 10
 )
 
-// load tells the other nodes which ready tasks wait in the shards served here, and keeps what they tell.
+// load tells the other nodes which ready tasks wait in the shards served here, and what the clock here says, and keeps what
+// they tell.
 type load struct {
-	m    *member
-	wake chan struct{}
+	m      *member
+	wake   chan struct{}
+	greets chan struct{}
 
-	mu     sync.Mutex
-	peers  map[string]peerLoad // by session id
-	told   bool                // the last message said that something waits
-	warned bool
+	mu    sync.Mutex
+	peers map[string]*peer // by session id
+	count uint64           // of the last message
+	told  bool             // it said that something waits
+	keyed time.Time        // when the node key was last updated with a message
+	cut   bool             // a backlog had to be left out
+	ahead time.Duration    // what is told of the clock here: how far it is ahead of the others'
 }
 
-type peerLoad struct {
+// peer is another session, as far as known.
+type peer struct {
+	present bool   // the membership has shown it
+	count   uint64 // of the last message
 	at      time.Time
+	clock   events.Millis          // its clock at that time, when the message was first heard; 0 = not known
 	backlog map[int]map[string]int // ready tasks by shard and behavior
-	drift   time.Duration          // its clock less ours
 }
 
 func newLoad(m *member) *load {
-	return &load{m: m, wake: make(chan struct{}, 1), peers: map[string]peerLoad{}}
+	return &load{m: m, wake: make(chan struct{}, 1), greets: make(chan struct{}, 1), peers: map[string]*peer{}}
 }
 
-func (l *load) ring() {
+// ring lets a change be told.
+func (l *load) ring() { ringOnce(l.wake) }
+
+// greet lets the load be told at once, whether it has changed or not: somebody is there who has not heard it.
+func (l *load) greet() { ringOnce(l.greets) }
+
+func ringOnce(c chan struct{}) {
 	select {
-	case l.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
 // run tells of every change, the first at once, and every few seconds in any case.
 func (l *load) run(ctx context.Context) error {
+	if bus := l.m.bus; bus != nil {
+		err := bus.Subscribe(ctx, loadSubject, "", func(msg Message) { l.hear(msg.Data) })
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("subscribe to loads: %w", err)
+		}
+	}
 	regular := time.NewTicker(loadAge / 4)
 	defer regular.Stop()
 	for {
-		force := false
+		force, greet := false, false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.wake:
+		case <-l.greets: // what it says is heard: the subscription was made before
+			greet = true
 		case <-regular.C:
 			force = true
 			l.checkClock(ctx)
 		}
-		pause := l.tell(ctx, force)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
+		l.rest(ctx, l.tell(ctx, force, greet))
 	}
 }
 
-// tell sends the backlog, if there is one or was one, and returns how long to keep silent.
-func (l *load) tell(ctx context.Context, force bool) time.Duration {
-	data, busy := l.encode()
-	l.mu.Lock()
-	changed := busy || l.told
-	l.told = busy
-	l.mu.Unlock()
-	if !changed && !force {
-		return 0
+// rest keeps silent for a while, which a greeting cuts short.
+func (l *load) rest(ctx context.Context, pause time.Duration) {
+	least := min(pause, loadEvery)
+	select {
+	case <-ctx.Done():
+	case <-time.After(least):
 	}
+	if pause <= least {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause - least):
+	case <-l.greets:
+		l.greet()
+	}
+}
+
+// tell sends the load, if it may be news to somebody, and returns how long to keep silent. While there is no bus the node
+// key carries it, which is written less often.
+func (l *load) tell(ctx context.Context, force, greet bool) time.Duration {
 	m := l.m
-	if m.bus != nil && m.router.connected.Load() {
-		m.router.hint(loadSubject, "", data)
+	busy := m.place.backlogged()
+	l.mu.Lock()
+	changed := busy || l.told || greet
+	l.told = busy
+	due := changed || time.Since(l.keyed) >= clockEvery
+	l.mu.Unlock()
+	switch {
+	case !changed && !force:
+		return 0
+	case m.bus != nil && m.router.connected.Load():
+		m.router.hint(loadSubject, "", l.message())
 		return loadEvery
-	}
-	if !changed {
+	case !due:
 		return 0
 	}
-	info := m.key()
-	info.Load = data
-	if err := m.store.Update(ctx, m.session, info); err != nil && ctx.Err() == nil {
+	if err := m.updateKey(ctx); err != nil && ctx.Err() == nil {
 		m.log.WarnContext(ctx, "load is not told", "err", err)
 	}
 	return loadKeyEvery
 }
 
-func (l *load) encode() (data []byte, busy bool) {
-	var rows wire.Writer
-	n := 0
+// forKey is the message that the node key is to carry: it does while there is no bus, and where the clock here differs from
+// the others', which is to be seen by who reads the keys.
+func (l *load) forKey() []byte {
+	l.mu.Lock()
+	off := l.ahead != 0
+	l.mu.Unlock()
+	if l.m.bus != nil && l.m.router.connected.Load() && !off {
+		return nil
+	}
+	data := l.message()
+	l.mu.Lock()
+	l.keyed = time.Now()
+	l.mu.Unlock()
+	return data
+}
+
+// backlogRow says how many tasks of a behavior are ready in a shard.
+type backlogRow struct {
+	shard    int
+	behavior string
+	ready    int
+}
+
+// backlogged reports that something waits in the shards served here.
+func (p *placement) backlogged() bool {
+	return slices.ContainsFunc(p.served(), func(o *owner) bool { return len(*o.backlog.Load()) > 0 })
+}
+
+// message makes a message of what is the case now. Each has a greater number than those before it.
+func (l *load) message() []byte {
+	var rows []backlogRow
 	for _, o := range l.m.place.served() {
 		for behavior, ready := range *o.backlog.Load() {
-			rows.Array(3)
-			rows.Int(int64(o.ownership.Shard))
-			rows.Text(behavior)
-			rows.Int(int64(ready))
-			n++
+			rows = append(rows, backlogRow{o.ownership.Shard, behavior, ready})
 		}
 	}
-	var w wire.Writer
-	w.Array(3)
-	w.Text(l.m.session.ID)
-	w.Int(int64(l.m.now()))
-	w.Array(n)
-	w.B = append(w.B, rows.B...)
-	return w.B, n > 0
-}
-
-func (l *load) onMessage(msg Message) { l.hear(msg.Data) }
-
-// hear takes a load message from the bus, or from a node key.
-func (l *load) hear(data []byte) {
-	node, clock, backlog, err := decodeLoad(data)
-	if err != nil || node == l.m.session.ID {
-		return
+	slices.SortFunc(rows, func(a, b backlogRow) int {
+		return cmp.Or(cmp.Compare(b.ready, a.ready), cmp.Compare(a.shard, b.shard), cmp.Compare(a.behavior, b.behavior))
+	})
+	var told wire.Writer
+	n := 0
+	for _, row := range rows {
+		if len(told.B)+len(row.behavior)+32 > maxLoadBytes {
+			break
+		}
+		told.Array(3)
+		told.Int(int64(row.shard))
+		told.Text(row.behavior)
+		told.Int(int64(row.ready))
+		n++
 	}
-	p := peerLoad{at: time.Now(), backlog: backlog, drift: time.Duration(clock-l.m.now()) * time.Millisecond}
 	l.mu.Lock()
-	l.peers[node] = p
-	l.mu.Unlock()
-	l.m.offers.ring()
+	defer l.mu.Unlock()
+	if n < len(rows) && !l.cut {
+		l.cut = true
+		l.m.log.Warn("of the backlogs here only the longest are told", "told", n, "all", len(rows))
+	}
+	l.count++
+	var w wire.Writer
+	w.Array(5)
+	w.Text(l.m.session.ID)
+	w.Uint(l.count)
+	w.Int(int64(l.m.now()))
+	w.Int(l.ahead.Milliseconds())
+	w.Array(n)
+	w.B = append(w.B, told.B...)
+	return w.B
 }
 
-func decodeLoad(data []byte) (node string, clock events.Millis, backlog map[int]map[string]int, err error) {
+// loadMessage is what a node tells.
+type loadMessage struct {
+	node    string
+	count   uint64 // grows with every message of a session
+	clock   events.Millis
+	ahead   int64 // of the other nodes', as its node sees it, milliseconds; 0 = a second at most, or not known
+	backlog map[int]map[string]int
+}
+
+func decodeLoad(data []byte) (m loadMessage, err error) {
 	r, err := scanned(data)
 	if err != nil {
-		return "", 0, nil, err
+		return m, err
 	}
-	r.ArrayOf(3)
-	node, clock = r.Text(), events.Millis(r.Int())
-	backlog = map[int]map[string]int{}
+	r.ArrayOf(5)
+	m.node, m.count, m.clock, m.ahead = r.Text(), r.Uint(), events.Millis(r.Int()), r.Int()
+	m.backlog = map[int]map[string]int{}
 	for range r.Array() {
 		r.ArrayOf(3)
 		shard, behavior, ready := r.Int(), r.Text(), int(r.Int())
@@ -154,26 +232,74 @@ func decodeLoad(data []byte) (node string, clock events.Millis, backlog map[int]
 		if r.Err() != nil {
 			break
 		}
-		if backlog[int(shard)] == nil {
-			backlog[int(shard)] = map[string]int{}
+		if m.backlog[int(shard)] == nil {
+			m.backlog[int(shard)] = map[string]int{}
 		}
-		backlog[int(shard)][behavior] = ready
+		m.backlog[int(shard)][behavior] = ready
 	}
-	return node, clock, backlog, r.Close()
+	return m, r.Close()
 }
 
-// hearKeys takes the loads that node keys carry, and forgets the nodes that are gone.
-func (l *load) hearKeys(v *Membership) {
+// hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
+// subscribed when others saw its session.
+func (l *load) hear(data []byte) {
+	if m, err := decodeLoad(data); err == nil && m.node != l.m.session.ID && l.take(m, true) {
+		l.greet()
+	}
+}
+
+// take keeps what a message says, once: one that is heard again, or late, changes nothing. What a node key held before this
+// session began is of unknown age, and only its number counts. It reports whether the clock of that node was not known.
+func (l *load) take(m loadMessage, fresh bool) (first bool) {
 	l.mu.Lock()
-	for node := range l.peers {
-		if _, present := v.Nodes[node]; !present {
-			delete(l.peers, node)
-		}
+	p := l.peers[m.node]
+	if p == nil {
+		p = &peer{at: time.Now()}
+		l.peers[m.node] = p
+	}
+	if m.count <= p.count {
+		l.mu.Unlock()
+		return false
+	}
+	p.count = m.count
+	if fresh {
+		first = p.clock == 0
+		p.at, p.clock, p.backlog = time.Now(), m.clock, m.backlog
 	}
 	l.mu.Unlock()
-	for _, n := range v.Nodes {
-		if len(n.Load) > 0 {
-			l.hear(n.Load)
+	if first {
+		l.m.place.ring() // which may have waited for it
+	}
+	l.m.offers.ring()
+	return first
+}
+
+// see takes who is there, and the loads that node keys carry.
+func (l *load) see(v *Membership) {
+	for id, n := range v.Nodes {
+		if m, err := decodeLoad(n.Load); err == nil && m.node == id && id != l.m.session.ID {
+			l.take(m, n.Modified > l.m.session.Revision)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.peers {
+		if _, present := v.Nodes[id]; !present && (p.present || time.Since(p.at) > clockAge) {
+			delete(l.peers, id)
+		}
+	}
+	for id := range v.Nodes {
+		if id == l.m.session.ID {
+			continue
+		}
+		p := l.peers[id]
+		if p == nil {
+			p = &peer{at: time.Now()}
+			l.peers[id] = p
+		}
+		if !p.present {
+			p.present = true
+			l.greet()
 		}
 	}
 }
@@ -183,7 +309,7 @@ func (l *load) hearKeys(v *Membership) {
 func (l *load) readyAt(shard int, owner string, after time.Time) map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := l.peers[owner]; time.Since(p.at) <= loadAge && p.at.After(after) {
+	if p := l.peers[owner]; p != nil && p.present && time.Since(p.at) <= loadAge && p.at.After(after) {
 		return p.backlog[shard]
 	}
 	return nil
@@ -198,39 +324,4 @@ func (l *load) readyHere() map[string]int {
 		}
 	}
 	return ready
-}
-
-// checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
-func (l *load) checkClock(ctx context.Context) {
-	m := l.m
-	off := l.clockOff()
-	if m.clockWrong.Swap(off) == off {
-		return
-	}
-	m.log.ErrorContext(ctx, "whether the clock is right has changed; a node with a wrong one owns no shards", "off", off)
-	if err := m.store.Update(ctx, m.session, m.key()); err != nil && ctx.Err() == nil {
-		m.clockWrong.Store(!off) // tried again at the next look
-	}
-}
-
-// clockOff reports that this node's clock is too far off the median of its own and its peers'.
-func (l *load) clockOff() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	drifts := []time.Duration{0} // its own
-	for _, p := range l.peers {
-		if time.Since(p.at) < loadAge {
-			drifts = append(drifts, p.drift)
-		}
-	}
-	if len(drifts) < 3 { // of two nodes nobody can tell which one is wrong
-		return false
-	}
-	slices.Sort(drifts)
-	off := drifts[len(drifts)/2].Abs()
-	if off > clockWarning && !l.warned {
-		l.warned = true
-		l.m.log.Warn("clock differs from the other nodes'", "by", drifts[len(drifts)/2])
-	}
-	return off > clockLimit
 }

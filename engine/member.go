@@ -41,8 +41,6 @@ type member struct {
 	draining atomic.Bool
 	over     atomic.Bool // its attempts are given up
 
-	clockWrong atomic.Bool // too far off the other nodes'
-
 	ctx     context.Context // of the session
 	end     context.CancelCauseFunc
 	tasks   sync.WaitGroup // spawned
@@ -131,9 +129,12 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 func (m *member) key() NodeInfo {
 	info := m.info()
 	info.Draining = m.draining.Load()
-	info.Owner = info.Owner && !m.clockWrong.Load()
+	info.Load = m.load.forKey()
 	return info
 }
+
+// updateKey makes the node key say what is the case when it is written: others may be updating it, too.
+func (m *member) updateKey(ctx context.Context) error { return m.store.Update(ctx, m.session, m.key) }
 
 func (m *member) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
@@ -269,7 +270,7 @@ func (m *member) see(v *Membership) error {
 			m.offers.ownerChanged(shard)
 		}
 	}
-	m.load.hearKeys(v)
+	m.load.see(v)
 	m.place.ring()
 	m.offers.ring()
 	for id := range v.Nodes {

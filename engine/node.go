@@ -83,6 +83,9 @@ type Node struct {
 	kill   context.CancelCauseFunc
 
 	settings nodeSettings
+
+	started    time.Time   // of Run
+	clockWrong atomic.Bool // too far off the other nodes'
 }
 
 // NewNode checks the configuration and every behavior; it starts nothing.
@@ -199,6 +202,7 @@ func (c *NodeConfig) complete() error {
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
+		n.started = time.Now()
 		if n.cfg.Archive == nil && !n.cfg.Keep && !n.cfg.Drop && *n.cfg.Owner {
 			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; Keep or Drop choose so")
 		}
@@ -270,7 +274,7 @@ func (n *Node) SessionID() string {
 
 func (n *Node) info() NodeInfo {
 	return NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
-		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner, Joined: n.cfg.Now().UnixMilli()}
+		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Joined: n.cfg.Now().UnixMilli()}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

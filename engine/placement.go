@@ -200,7 +200,7 @@ func (p *placement) turnToTake(shard int, now time.Time) bool {
 	}
 	for rank, id := range p.order[shard] {
 		if id == p.m.session.ID {
-			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart() && !p.m.clockWrong.Load()
+			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart() && p.m.load.mayTake()
 		}
 	}
 	return false

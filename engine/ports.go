@@ -102,6 +102,10 @@ type NodeInfo struct {
 	Joined   int64          `json:"joined_ms"` // its wall clock when it joined, milliseconds
 	Load     []byte         `json:"-"`         // its last load message, kept here while it has no bus
 	Revision int64          `json:"-"`         // create revision of the node key
+	Modified int64          `json:"-"`         // mod revision of the node key
+	// ClockAhead is how far its wall clock is ahead of the other nodes', or, negative, behind, in milliseconds; 0 = a second
+	// at most, or not known. It is filled by Client.Nodes, from what the node tells.
+	ClockAhead int64 `json:"clock_ahead_ms,omitempty"`
 }
 
 // Sessions makes, renews and ends presences.
@@ -111,8 +115,10 @@ type Sessions interface {
 	// Renew extends the lease by one request. It wraps ErrSessionEnded when the lease is gone; any other error leaves
 	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.
 	Renew(ctx context.Context, s Session) error
-	// Update replaces the value of the node key. It wraps ErrSessionEnded when the key is gone.
-	Update(ctx context.Context, s Session, info NodeInfo) error
+	// Update replaces the value of the node key. It calls info for the value after it has read the key, and again whenever
+	// the key has changed meanwhile: the last of concurrent updates saw what all of them are about. It wraps ErrSessionEnded
+	// when the key is gone.
+	Update(ctx context.Context, s Session, info func() NodeInfo) error
 	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
 	Leave(ctx context.Context, s Session) error
 }

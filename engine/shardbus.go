@@ -79,7 +79,6 @@ func (m *member) serveBus(ctx context.Context) error {
 	}
 	err := errors.Join(
 		m.servePlans(ctx),
-		m.bus.Subscribe(ctx, loadSubject, "", m.load.onMessage),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg Message) {
 			if shard, name, err := decodeCancel(msg.Data); err == nil {
 				m.exec.cancelAttempt(shard, name.Started, ErrCancelled)

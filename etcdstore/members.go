@@ -44,7 +44,7 @@ func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 		if err != nil {
 			n = engine.NodeInfo{}
 		}
-		n.ID, n.Revision = id, kv.CreateRevision
+		n.ID, n.Revision, n.Modified = id, kv.CreateRevision, kv.ModRevision
 		m.Nodes[id] = n
 		return err
 	}

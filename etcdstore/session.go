@@ -62,10 +62,10 @@ func (s *Store) Renew(ctx context.Context, session engine.Session) error {
 	return nil
 }
 
-// Update is described in engine.Sessions. Of concurrent updates of one session either may win.
-func (s *Store) Update(ctx context.Context, session engine.Session, info engine.NodeInfo) error {
+// Update is described in engine.Sessions.
+func (s *Store) Update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) error {
 	for {
-		done, err := s.update(ctx, session, encodeNode(info))
+		done, err := s.update(ctx, session, info)
 		if err != nil {
 			return fmt.Errorf("update node key %s: %w", session.ID, err)
 		}
@@ -77,7 +77,7 @@ func (s *Store) Update(ctx context.Context, session engine.Session, info engine.
 
 // update replaces the value of the node key by compare, so that a late copy cannot undo a later update. It reports
 // false when the key has changed since it was read.
-func (s *Store) update(ctx context.Context, session engine.Session, value []byte) (bool, error) {
+func (s *Store) update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) (bool, error) {
 	key := s.keys.node(session.ID)
 	resp, err := s.get(ctx, key)
 	if err != nil {
@@ -86,6 +86,7 @@ func (s *Store) update(ctx context.Context, session engine.Session, value []byte
 	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != session.Revision {
 		return false, engine.ErrSessionEnded
 	}
+	value := encodeNode(info())
 	txn, err := s.transact(ctx,
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(key), "=", resp.Kvs[0].ModRevision),

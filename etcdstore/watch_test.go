@@ -65,7 +65,7 @@ func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := f.join(f.faulty)
-	f.must(f.faulty.Update(f.ctx, session, engine.NodeInfo{Name: "x"}))
+	f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "x"} }))
 	_, err := f.raw.Compact(f.ctx, f.membersRevision())
 	f.must(err)
 	m, err, _ := next()

@@ -21,7 +21,7 @@ var sessions = map[string]func(*world){
 		if err != nil {
 			w.Fatal(err)
 		}
-		info.ID, info.Revision = session.ID, session.Revision
+		info.ID, info.Revision, info.Modified = session.ID, session.Revision, session.Revision
 		if got := m.Nodes[session.ID]; !reflect.DeepEqual(got, info) {
 			w.Errorf("node is %+v, want %+v", got, info)
 		}
@@ -69,19 +69,45 @@ var sessions = map[string]func(*world){
 	"Update/ChangesTheNodeAndNotTheSession": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, engine.Head{}, "one")
+		modified := o.Session.Revision
 		for _, info := range []engine.NodeInfo{{Name: "x", Draining: true}, {Name: "y"}, {Name: "y"}} {
-			if err := w.A.Update(w.ctx, o.Session, info); err != nil {
+			if err := w.A.Update(w.ctx, o.Session, func() engine.NodeInfo { return info }); err != nil {
 				w.Fatal(err)
 			}
 			got := w.members().Nodes[o.Session.ID]
 			if got.Name != info.Name || got.Draining != info.Draining || got.Revision != o.Session.Revision {
 				w.Errorf("node is %+v, want %+v at revision %d", got, info, o.Session.Revision)
 			}
+			if got.Modified <= modified {
+				w.Errorf("node was modified at revision %d, after revision %d", got.Modified, modified)
+			}
+			modified = got.Modified
 		}
 		w.append(w.A, o, one, "two")
 		w.leave(w.A, o.Session)
 		if n := len(w.members().Nodes); n != 0 {
 			w.Errorf("%d nodes are left: an updated key stays bound to its lease", n)
+		}
+	},
+	"Update/AsksForTheValueAgainWhenTheNodeHasChanged": func(w *world) {
+		session := w.join(w.A)
+		update := func(info func() engine.NodeInfo) {
+			w.Helper()
+			if err := w.A.Update(w.ctx, session, info); err != nil {
+				w.Fatal(err)
+			}
+		}
+		asked, draining := 0, false
+		update(func() engine.NodeInfo {
+			info := engine.NodeInfo{Name: "early", Draining: draining}
+			if asked++; asked == 1 {
+				draining = true
+				update(func() engine.NodeInfo { return engine.NodeInfo{Name: "late", Draining: draining} })
+			}
+			return info
+		})
+		if got := w.members().Nodes[session.ID]; got.Name != "early" || !got.Draining || asked != 2 {
+			w.Errorf("node is %+v, asked %d times; want early, draining, after two questions", got, asked)
 		}
 	},
 	"WatchMembers/ShowsEveryChange": func(w *world) {
@@ -130,7 +156,7 @@ func (w *world) wantEnded(session engine.Session) {
 	if err := w.A.Renew(w.ctx, session); !errors.Is(err, engine.ErrSessionEnded) {
 		w.Errorf("renew: %v, want %v", err, engine.ErrSessionEnded)
 	}
-	if err := w.A.Update(w.ctx, session, engine.NodeInfo{}); !errors.Is(err, engine.ErrSessionEnded) {
+	if err := w.A.Update(w.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{} }); !errors.Is(err, engine.ErrSessionEnded) {
 		w.Errorf("update: %v, want %v", err, engine.ErrSessionEnded)
 	}
 	if _, err := w.A.Take(w.ctx, session, 1, engine.Owner{}); !errors.Is(err, engine.ErrFenced) {

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	// clockEvery is how often an idle node without a bus tells its clock by its key.
+	clockEvery = 20 * time.Second
+	// clockAge is how long what a node told of its clock counts.
+	clockAge = time.Minute
+	// clockLimit is how far a node's clock may be off its peers' before it must not own shards: entry time drives retention.
+	clockLimit = time.Minute
+	// clockWarning is from which difference on operators are told.
+	clockWarning = time.Second
+	// hearClocksFor is how long a process that has just begun waits to hear the clocks of the others before it takes shards.
+	hearClocksFor = 2500 * time.Millisecond
+)
+
+// compared is what the other nodes' clocks say of the one here.
+type compared struct {
+	ahead time.Duration // of the median of all clocks; with one other node, of that
+	off   bool          // too far from most: of two nodes nobody can tell which one is wrong
+	all   bool          // every node that is present was heard
+}
+
+// compare compares the clocks. What a node told of its clock has gone on since it was heard.
+func (l *load) compare() (c compared) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	here := l.m.now()
+	var drifts []time.Duration
+	c.all = true
+	for _, p := range l.peers {
+		switch heard := time.Since(p.at); {
+		case !p.present:
+		case p.clock == 0:
+			c.all = false
+		case heard < clockAge:
+			drifts = append(drifts, time.Duration(p.clock-here)*time.Millisecond+heard)
+		}
+	}
+	if len(drifts) == 0 {
+		return c
+	}
+	if len(drifts) > 1 {
+		drifts = append(drifts, 0) // its own
+	}
+	slices.Sort(drifts)
+	c.ahead = -drifts[len(drifts)/2]
+	c.off = len(drifts) > 2 && c.ahead.Abs() > clockLimit
+	return c
+}
+
+// mayTake reports that nothing is known against the clock here. A process that has just begun takes no shard before it has
+// heard the clocks of those who are there, or has waited for them long enough.
+func (l *load) mayTake() bool {
+	if l.m.clockWrong.Load() {
+		return false
+	}
+	if time.Since(l.m.started) >= hearClocksFor {
+		return true
+	}
+	c := l.compare()
+	return c.all && !c.off
+}
+
+// checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
+// It tells operators of smaller differences, too.
+func (l *load) checkClock(ctx context.Context) {
+	m := l.m
+	c := l.compare()
+	l.mu.Lock()
+	was := l.ahead
+	switch {
+	case c.ahead.Abs() < clockWarning/2 || was == 0 && c.ahead.Abs() <= clockWarning:
+		l.ahead = 0
+	case (c.ahead - was).Abs() > clockWarning:
+		l.ahead = c.ahead.Round(time.Millisecond)
+	}
+	ahead := l.ahead
+	l.mu.Unlock()
+	wasWrong := m.clockWrong.Load()
+	if wasWrong && !c.off && !c.all && time.Since(m.began) < clockAge { // of a new session that has not heard everybody
+		c.off = true
+	}
+	m.clockWrong.Store(c.off)
+	if ahead == was && c.off == wasWrong {
+		return
+	}
+	if c.off != wasWrong {
+		m.log.ErrorContext(ctx, "whether the clock is right has changed; a node with a wrong one owns no shards", "off", c.off, "ahead", ahead)
+	} else {
+		m.log.WarnContext(ctx, "clock differs from the other nodes'", "ahead", ahead)
+	}
+	if err := m.updateKey(ctx); err != nil && ctx.Err() == nil { // tried again at the next look
+		m.clockWrong.Store(wasWrong)
+		l.mu.Lock()
+		l.ahead = was
+		l.mu.Unlock()
+	}
+}
