@@ -307,6 +307,27 @@ var times = []Bug{
 	{"time of a shard that stands still after a jump", "engine/shardclock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
+	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
+		{"	if m.count <= p.count {\n", "	if m.count < p.count {\n"},
+	}, engine, "TestLoad_KeyThatIsReadAgainIsNotHeardAgain"},
+	{"load of sessions that are over", "engine/clock.go", []Edit{
+		{"		case !p.present:\n", ""},
+	}, engine, "TestLoad_OfSessionsThatAreNotPresentCountsForNothing"},
+	{"clock that an idle node without a bus keeps to itself", "engine/clock.go", []Edit{
+		{"	clockEvery = 20 * time.Second", "	clockEvery = 20 * time.Hour"},
+	}, engine, "TestClock_AnHourOffIsFound"},
+	{"clock that stands still since it was heard", "engine/clock.go", []Edit{
+		{"*time.Millisecond+heard)", "*time.Millisecond)"},
+	}, engine, "TestClock_OfOthersGoesOnSinceItWasHeard"},
+	{"process that takes shards before it has heard a clock", "engine/clock.go", []Edit{
+		{"	return c.all && !c.off\n", "	return c.all || !c.off\n"},
+	}, engine, "TestClock_WrongAtTheStartTakesNoShard"},
+	{"process that is greeted by nobody", "engine/load.go", []Edit{
+		{"			p.present = true\n			l.greet()\n", "			p.present = true\n"},
+	}, engine, "TestClock_FreshProcessesDoNotWaitForEachOther"},
+	{"load that takes a drain back", "engine/member.go", []Edit{
+		{"return m.store.Update(ctx, m.session, m.key) }", "info := m.key(); return m.store.Update(ctx, m.session, func() NodeInfo { return info }) }"},
+	}, engine, "TestDrain_IsNotTakenBackByALoad"},
 }
 
 // What a session keeps in memory, and what it believes of others.

@@ -80,16 +80,17 @@ func (a *app) explainCommand() *cobra.Command {
 func (a *app) nodesCommand() *cobra.Command {
 	c := &cobra.Command{Use: "nodes", Short: "List the nodes that are present", Args: cobra.NoArgs,
 		Long: `Nodes lists every node that has joined and not left. One that has died is listed until its session's time to live
-(serve --ttl) is over.`}
+(serve --ttl) is over. CLOCK tells how far a node's clock is off those of the others, if that is more than a second; of two
+nodes nobody knows which one is right.`}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
 		nodes, err := client.Nodes(ctx)
 		if err != nil {
 			return err
 		}
-		p := a.print("NAME", "ID", "SLOTS", "OWNER", "DRAINING", "JOINED", "BEHAVIORS")
+		p := a.print("NAME", "ID", "SLOTS", "OWNER", "DRAINING", "JOINED", "CLOCK", "BEHAVIORS")
 		for _, n := range nodes {
 			v := viewNode(n)
-			if err := p.row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, strings.Join(v.Behaviors, " ")); err != nil {
+			if err := p.row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
 				return err
 			}
 		}

@@ -153,9 +153,22 @@ type nodeView struct {
 	Owner     bool     `json:"owner"`
 	Draining  bool     `json:"draining"`
 	JoinedAt  string   `json:"joined_at"`
+
+	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
 }
 
 func viewNode(n engine.NodeInfo) nodeView {
 	return nodeView{n.ID, n.Name, n.Version, n.Address, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
-		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339)}
+		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.ClockAhead}
+}
+
+// clock says how far a node's clock is off the others'.
+func clock(aheadMs int64) string {
+	switch ahead := time.Duration(aheadMs) * time.Millisecond; {
+	case ahead > 0:
+		return ahead.String() + " ahead"
+	case ahead < 0:
+		return (-ahead).String() + " behind"
+	}
+	return "-"
 }
