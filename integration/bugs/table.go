@@ -313,8 +313,8 @@ var times = []Bug{
 	{"load of sessions that are over", "engine/clock.go", []Edit{
 		{"		case !p.present:\n", ""},
 	}, engine, "TestLoad_OfSessionsThatAreNotPresentCountsForNothing"},
-	{"clock that an idle node without a bus keeps to itself", "engine/clock.go", []Edit{
-		{"	clockEvery = 20 * time.Second", "	clockEvery = 20 * time.Hour"},
+	{"clock that an idle node without a bus keeps to itself", "engine/load.go", []Edit{
+		{"changed || time.Since(l.keyed) >= clockEvery", "changed"},
 	}, engine, "TestClock_AnHourOffIsFound"},
 	{"clock that stands still since it was heard", "engine/clock.go", []Edit{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},
