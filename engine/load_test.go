@@ -99,7 +99,7 @@ func TestLoad_KeyThatIsReadAgainIsNotHeardAgain(t *testing.T) {
 		b := newBench(t, -1)
 		wantBacklog := func(when string, n int) {
 			t.Helper()
-			if got := b.m.load.readyAt(3, farID)[benchBehavior]; got != n {
+			if got := b.m.load.readyAt(3, farID, time.Time{})[benchBehavior]; got != n {
 				t.Errorf("%s: backlog %d, want %d", when, got, n)
 			}
 		}
@@ -133,8 +133,8 @@ func TestLoad_OfSessionsThatAreNotPresentCountsForNothing(t *testing.T) {
 			recorded := fmt.Sprint("recorded", rand.Uint64())
 			b.m.load.hear(saying(recorded, 1, benchStart.Add(-time.Hour), 3, 7))
 			b.m.load.see(view)
-			if c := b.m.load.compare(); c.off || c.ahead != 0 || b.m.load.readyAt(3, recorded) != nil {
-				t.Fatalf("heard of who is not present: %+v, ready %v", c, b.m.load.readyAt(3, recorded))
+			if c := b.m.load.compare(); c.off || c.ahead != 0 || b.m.load.readyAt(3, recorded, time.Time{}) != nil {
+				t.Fatalf("heard of who is not present: %+v, ready %v", c, b.m.load.readyAt(3, recorded, time.Time{}))
 			}
 			time.Sleep(10 * time.Second)
 		}
