@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -311,7 +310,7 @@ func TestVerifyExport_BombsCostLittle(t *testing.T) {
 		"one header":           strings.Repeat("a", 2*maxExportLine),
 		"one key often":        header + `{` + strings.Repeat(`"end":1,`, size/8) + `"end":1}`,
 	} {
-		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Patience: time.Second}, func(b []byte) error {
+		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {
 			v, err := VerifyExport(bytes.NewReader(b))
 			if err == nil && v.Damage == "" {
 				return nil

@@ -1,5 +1,5 @@
 // Package wiretest holds any decoder of bytes from outside to what hostile ones may cost: an error and no panic, memory
-// within a small multiple of the input, and little time.
+// within a small multiple of the input, and little processor time.
 package wiretest
 
 import (
@@ -20,7 +20,8 @@ const (
 	maxFactor = 64       // bytes that decoding one byte may allocate
 	maxBytes  = 64 << 20 // that decoding may allocate, however much there is to decode
 	slack     = 64 << 10 // what the runtime and the text of an error take
-	patience  = 100 * time.Millisecond
+	maxPasses = 8        // that decoding may take the processor time of
+	passBytes = 10 << 20 // that a pass goes through
 	// graftBytes is the size of what takes the place of a value: large enough that slack does not hide what it costs.
 	graftBytes = 64 << 10
 	// tries is how often a cost is measured: others allocate and use the processor, too, and the least is the decoder's.
@@ -29,9 +30,9 @@ const (
 
 // Bomb is hostile bytes.
 type Bomb struct {
-	Name     string
-	Data     []byte
-	Patience time.Duration // what refusing them may take, ten times as long under the race detector; 0 = 100 ms
+	Name   string
+	Data   []byte
+	Passes int // the processor time that refusing them may take, in plain passes over 10 MB (about 12 ms each); 0 = 8
 }
 
 // fillers are the smallest values of each kind.
@@ -117,23 +118,42 @@ func values(b []byte, from int) (all []span, to int) {
 	return all, to
 }
 
-// Bounded runs decode, holds what it costs to the bounds, and returns its error.
+// onePass is the processor time of a pass when the first decoder is held to it.
+var onePass = sync.OnceValue(pass)
+
+// passed keeps the compiler from leaving passes out.
+var passed uint64
+
+// pass returns the processor time that this machine, and this build, takes to read 10 MB one byte after the other.
+func pass() time.Duration {
+	data := make([]byte, passBytes)
+	return processorTime(func() {
+		var sum uint64
+		for _, b := range data {
+			sum = sum*31 ^ uint64(b)
+		}
+		passed = sum
+	})
+}
+
+// Bounded runs decode, holds what it costs to the bounds, and returns its error. Time is that of the goroutine's processor,
+// and measured against that of passes: neither a slow machine nor a busy one changes the verdict.
 func Bounded(t *testing.T, b Bomb, decode func([]byte) error) (err error) {
 	t.Helper()
-	most, within := min(maxFactor*uint64(len(b.Data))+slack, maxBytes), slowness*cmp.Or(b.Patience, patience)
+	most, passes := min(maxFactor*uint64(len(b.Data))+slack, maxBytes), cmp.Or(b.Passes, maxPasses)
+	unit := onePass()
 	var took time.Duration
 	var allocated uint64
 	for range tries {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		begun := time.Now()
-		err = decode(b.Data)
-		took = time.Since(begun)
+		took = processorTime(func() { err = decode(b.Data) })
 		runtime.ReadMemStats(&after)
-		if allocated = after.TotalAlloc - before.TotalAlloc; allocated <= most && took <= within {
+		if allocated = after.TotalAlloc - before.TotalAlloc; allocated <= most && took <= time.Duration(passes)*unit {
 			return err
 		}
+		unit = max(unit, pass()) // neighbours on the processor may have slowed it down since
 	}
-	t.Errorf("%s: %d bytes take %s and %d bytes of memory, want %s and %d at most", b.Name, len(b.Data), took, allocated, within, most)
+	t.Errorf("%s: %d bytes take %s and %d bytes of memory, want %d passes of %s and %d at most", b.Name, len(b.Data), took, allocated, passes, unit, most)
 	return err
 }

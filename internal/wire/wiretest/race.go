@@ -1,5 +1,0 @@
-//go:build race
-
-package wiretest
-
-const slowness = 10 // of the race detector
