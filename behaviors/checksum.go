@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -59,6 +61,9 @@ func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumRes
 		return ChecksumResult{}, fmt.Errorf("open root: %w", err)
 	}
 	defer root.Close()
+	if slices.Contains(strings.Split(filepath.ToSlash(p.Path), "/"), "..") { // what it means depends on the links before it
+		return ChecksumResult{}, refuse(CodeInvalid, fmt.Errorf("path: %s has an element \"..\"", p.Path))
+	}
 	if err := o.checkExcluded(p.Path); err != nil {
 		return ChecksumResult{}, err
 	}

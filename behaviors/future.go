@@ -51,7 +51,7 @@ func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 // future is the same value for every caller.
 //
 // Under the context of an attempt, or one derived from it, it lends the attempt's slot meanwhile, as engine.Attempt.Lend
-// does: a handler may wait for a task that runs in the slot which it takes itself.
+// does: a handler may wait for a task of another behavior that runs in the slot which it takes itself.
 func (f *Future[R]) Wait(ctx context.Context) (R, error) { return f.outcome.Wait(ctx) }
 
 // Close stops watching; tasks go on. Of a composed future it closes the futures that it was made of, too, and keeps a

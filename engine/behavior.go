@@ -70,9 +70,10 @@ type Attempt struct {
 	Client *Client
 	// Lend gives up the slot of the attempt, not its place within the behavior's limit, until takeBack is called, once: for a
 	// wait that may be for work in need of a slot. Future.Wait under the attempt's context does so by itself. The attempt goes
-	// on at once, above the node's slots if need be; nothing starts until fewer are used than there are. While as many
-	// attempts of a behavior as the node has slots have lent theirs, no further one of it starts here. It may be called by
-	// several goroutines: the slot is lent until the last has taken it back.
+	// on at once, above the node's slots if need be; nothing starts until fewer are used than there are. Of one behavior as
+	// many attempts as the node has slots are made at once all the same, those that lend theirs included: so tasks that wait
+	// for tasks of other behaviors leave these room, while those that wait for tasks of their own behavior can take it all.
+	// It may be called by several goroutines: the slot is lent until the last has taken it back.
 	Lend func() (takeBack func())
 }
 

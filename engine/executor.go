@@ -33,10 +33,12 @@ type executor struct {
 
 	mu       sync.Mutex
 	slots    int
-	used     int // running or about to, less those that lend their slot; more than slots when these go on
-	starting int // of these, those about to: their Started is being committed
-	offered  int // reserved by standing offers
-	promised int // kept for offers that are about to be made
+	used     int    // running or about to, less those that lend their slot; more than slots when these go on
+	lent     int    // by attempts that wait for other tasks
+	starting int    // of these, those about to: their Started is being committed
+	offered  int    // reserved by standing offers
+	promised int    // kept for offers that are about to be made
+	started  uint64 // attempts that owners here have taken a slot for, ever
 	draining bool
 	limits   map[string]*slotLimit
 	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
@@ -174,11 +176,7 @@ func (x *executor) left() (attempts, plans int) {
 	for _, places := range x.plans {
 		plans += len(places)
 	}
-	attempts = x.used - x.starting
-	for _, l := range x.limits {
-		attempts += l.lent
-	}
-	return attempts, plans
+	return x.used + x.lent - x.starting, plans
 }
 
 // forget drops an attempt whose outcome is settled.

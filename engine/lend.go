@@ -22,7 +22,7 @@ func (a *attempt) lend() (takeBack func()) {
 	var woken map[*inbox]struct{}
 	if lends {
 		a.lent = true
-		x.limits[a.assignment.behavior].lent++
+		x.lent++
 		x.used--
 		woken = x.wakeLocked()
 	}
@@ -52,7 +52,7 @@ func (x *executor) endLoan(a *attempt) {
 func (x *executor) endLoanLocked(a *attempt) {
 	if a.lent {
 		a.lent = false
-		x.limits[a.assignment.behavior].lent--
+		x.lent--
 		x.used++
 	}
 }

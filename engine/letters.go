@@ -43,10 +43,11 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 
 // posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to fail again.
 func (r *router) posted(f *flight) {
-	r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
 	if f.batch.lane == laneOffer {
+		r.offers.posted(f)
 		return
 	}
+	r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
 	l := &r.lanes[f.shard][f.batch.lane]
 	l.mu.Lock()
 	f.sent = time.Now()

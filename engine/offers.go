@@ -46,6 +46,7 @@ type offers struct {
 	mu     sync.Mutex
 	shards []shardOffers
 	mute   map[string]time.Time // by owner: when it was last found not to answer; what it told before that counts no more
+	abroad uint64               // slots offered although shards here had work for them: never more than have started here
 	closed bool
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
@@ -168,8 +169,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	offer := s.open[at]
 	of.heardLocked(&s.open[at])
 	if answers == nil { // and the earlier ones are closed, if their answers have got lost
-		offer.patient, offer.sent = true, time.Now()
-		s.close(at)
+		s.waits(at)
 		of.mu.Unlock()
 		return
 	}
@@ -192,6 +192,22 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	of.tellNone()
 	of.mu.Unlock()
 	of.ring()
+}
+
+// posted lets an offer wait whose letter was written, or could not be. Its owner has not answered by that.
+func (of *offers) posted(f *flight) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	s := &of.shards[f.shard]
+	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.flight == f }); at >= 0 {
+		s.waits(at)
+	}
+}
+
+// waits lets an open offer stand, and closes those before it.
+func (s *shardOffers) waits(at int) {
+	s.open[at].patient, s.open[at].sent = true, time.Now()
+	s.close(at)
 }
 
 // heardLocked counts how long the first answer or acknowledgement took.
@@ -222,17 +238,17 @@ func (of *offers) accept(shard int, answers []answer) []assignment {
 
 // offersLoop keeps the offers of a session as they should be, until ctx ends.
 func (m *member) offersLoop(ctx context.Context) error {
-	ticker := time.NewTicker(busPatience)
-	defer ticker.Stop()
+	timer := time.NewTimer(busPatience)
+	defer timer.Stop()
 	defer m.offers.reset()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-m.offers.wake:
-		case <-ticker.C:
+		case <-timer.C:
 		}
-		m.offers.adjust(m, time.Now())
+		timer.Reset(m.offers.adjust(m, time.Now()))
 	}
 }
 
@@ -297,10 +313,10 @@ func (of *offers) reset() {
 	of.n.exec.promise(0)
 }
 
-// adjust makes, repeats and closes offers.
-func (of *offers) adjust(m *member, now time.Time) {
+// adjust makes, repeats and closes offers, and returns after what time it has to look again.
+func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	if !m.mayStart() {
-		return
+		return busPatience
 	}
 	room := m.exec.room()
 	v, here := m.view.Load(), m.load.readyHere()
@@ -316,7 +332,7 @@ func (of *offers) adjust(m *member, now time.Time) {
 	}
 	of.tellNone()
 	if of.closed {
-		return
+		return busPatience
 	}
 	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
 	own := room.of(here)
@@ -334,30 +350,38 @@ func (of *offers) adjust(m *member, now time.Time) {
 	of.short.Store(missing > 0 || len(scarce) > 0 || room.limited)
 	switch {
 	case missing > 0 || len(scarce) > 0:
-		of.reclaim(m, missing, scarce, now)
+		return of.reclaim(m, missing, scarce, now)
 	case needed == 0:
 		of.park(m, foreign, fair, now)
 	}
+	return busPatience
 }
 
 // serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the shards
-// served here comes before them, but not always: a slot is kept for a shard that was not offered one for a while.
+// served here comes before them, but not always: a slot is kept for a shard that was not offered one for a while; in sum no
+// more than tasks have started here.
 func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now time.Time) {
 	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
-	promised := 0
+	started := m.exec.startedHere()
+	of.abroad = max(of.abroad, started-min(started, uint64(m.cfg.Slots)))
+	turns, promised := int(started-of.abroad), 0
 	for i := range hungry {
 		f := &hungry[i]
 		s := &of.shards[f.shard]
 		share := max(1, m.exec.unused()/(len(hungry)-i+min(here, 1)))
 		free := m.exec.unreserved() - here
-		due := free <= 0 && now.Sub(s.helped) > f.helpEvery()
+		due := here > 0 && free <= 0 && now.Sub(s.helped) > f.helpEvery()
 		if due {
-			free = share
+			free = min(share, turns-promised)
 		}
 		switch offered := of.offer(m, f.shard, min(max(f.ready, s.expects(fair)), free, share), f.backlog); {
 		case offered > 0:
 			s.helped = now
-		case due:
+			if due {
+				of.abroad += uint64(offered)
+				turns -= offered
+			}
+		case due && free > 0:
 			promised++
 		}
 	}
@@ -421,9 +445,11 @@ func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 }
 
 // reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of
-// behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up.
-func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) {
+// behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next
+// offer has stood for long enough.
+func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
 	v := m.view.Load()
+	again = busPatience
 	for shard := range of.shards {
 		if s := &of.shards[shard]; s.last() != nil && s.last().slots == 0 {
 			missing -= s.slots() // being closed
@@ -439,12 +465,18 @@ func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now tim
 			missing -= of.giveUp(s, func(*openOffer) bool { return true })
 			continue
 		}
-		if last.slots > 0 && now.Sub(last.began) > max(idleAfter, 3*of.usual) {
-			s.want = 0
-			missing -= s.slots()
-			of.send(m, shard, 0, nil) // its slots are free when the owner has answered
+		if last.slots == 0 {
+			continue
 		}
+		if wait := max(idleAfter, 3*of.usual) - now.Sub(last.began); wait > 0 {
+			again = min(again, wait)
+			continue
+		}
+		s.want = 0
+		missing -= s.slots()
+		of.send(m, shard, 0, nil) // its slots are free when the owner has answered
 	}
+	return again
 }
 
 // patience is how long an offer may stand before it is sent again. Without a bus its letter lies with the owner, and

@@ -138,12 +138,9 @@ func (m *member) followSettings(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(followSettingsEvery)
 	defer ticker.Stop()
-	read := settingsReader{m: m}
+	m.spawn(m.readSettings)
 	for {
 		m.askSettings(ctx)
-		if ctx.Err() == nil && m.settings.known.Load() == nil {
-			read.step(ctx, time.Now())
-		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -177,6 +174,21 @@ func (m *member) askSettings(ctx context.Context) {
 	}
 	if err != nil {
 		m.log.WarnContext(ctx, "settings cannot be read", "err", err)
+	}
+}
+
+// readSettings reads the settings from the store as long as none are known, beside those who ask for them.
+func (m *member) readSettings(ctx context.Context) {
+	ticker := time.NewTicker(settingsPatience / 10)
+	defer ticker.Stop()
+	read := settingsReader{m: m}
+	for m.settings.known.Load() == nil {
+		read.step(ctx, time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
 	}
 }
 

@@ -1,17 +1,9 @@
 package engine
 
-type slotLimit struct {
-	max, used, offered int
-	lent               int // slots, by attempts that wait
-}
+// slotLimit bounds the attempts of a behavior, those that lend their slot included: what these wait for finds slots.
+type slotLimit struct{ max, used, offered int }
 
-// left is how many more attempts may start. When as many wait as the node has slots, those that they wait for go first.
-func (l *slotLimit) left(slots int) int {
-	if l.lent >= slots {
-		return 0
-	}
-	return l.max - l.used - l.offered
-}
+func (l *slotLimit) left() int { return l.max - l.used - l.offered }
 
 // runs reports whether this node could ever run the behavior.
 func (x *executor) runs(behavior string) bool {
@@ -30,7 +22,7 @@ func (x *executor) free(behavior string) bool {
 
 func (x *executor) freeLocked(behavior string) bool {
 	l := x.limits[behavior]
-	return l != nil && !x.draining && x.used+x.offered+x.promised < x.slots && l.left(x.slots) > 0
+	return l != nil && !x.draining && x.used+x.offered+x.promised < x.slots && l.left() > 0
 }
 
 // take takes a slot, which launch uses and release gives back, or untake.
@@ -42,8 +34,16 @@ func (x *executor) take(behavior string) bool {
 	}
 	x.used++
 	x.starting++
+	x.started++
 	x.limits[behavior].used++
 	return true
+}
+
+// startedHere is how many slots the owners in this process have taken so far.
+func (x *executor) startedHere() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.started
 }
 
 // untake gives back a slot for which there was no launch.
@@ -108,7 +108,8 @@ func (x *executor) unreserved() int {
 }
 
 // reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring. A behavior with a limit
-// is among them only if it is in the backlog: its few slots must not stand idle.
+// is among them only if it is in the backlog: its few slots must not stand idle. Nothing is set aside for a backlog of which
+// nothing may run; nil is none.
 func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavior) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,9 +117,12 @@ func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavio
 	if n <= 0 || x.draining {
 		return 0, nil
 	}
+	if backlog != nil && !x.couldRunLocked(backlog) {
+		return 0, nil
+	}
 	detail := make([]offeredBehavior, 0, len(x.limits))
 	for behavior, l := range x.limits {
-		most := min(n, l.left(x.slots))
+		most := min(n, l.left())
 		if most <= 0 || l.max < x.slots && backlog[behavior] == 0 {
 			continue
 		}
@@ -135,6 +139,16 @@ func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavio
 	return n, detail
 }
 
+// couldRunLocked reports whether the limits leave a place to anything in the backlog.
+func (x *executor) couldRunLocked(backlog map[string]int) bool {
+	for behavior, ready := range backlog {
+		if l := x.limits[behavior]; l != nil && ready > 0 && l.left() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // room is how many attempts of each behavior could run here beside those that do, if every slot were free.
 type room struct {
 	left    map[string]int
@@ -146,14 +160,8 @@ func (x *executor) room() room {
 	defer x.mu.Unlock()
 	r := room{left: make(map[string]int, len(x.limits))}
 	for behavior, l := range x.limits {
-		r.left[behavior] = l.max
-		switch {
-		case l.lent >= x.slots:
-			r.left[behavior] = 0
-		case l.max < x.slots:
-			r.left[behavior] = max(0, l.max-l.used)
-		}
-		r.limited = r.limited || r.left[behavior] == 0
+		r.left[behavior] = max(0, l.max-l.used)
+		r.limited = r.limited || r.left[behavior] == 0 && x.used < x.slots
 	}
 	return r
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/engine"
 )
 
 const (
@@ -90,7 +92,7 @@ func (c Config) complete() (Config, error) {
 	case c.Dial != nil && c.TLS != nil:
 		return c, errors.New("etcd: want no TLS with a dialer")
 	case (c.Username == "") != (c.Password == ""):
-		return c, errors.New("etcd: want user and password, or neither")
+		return c, &engine.InvalidError{Field: "etcd", Problem: "want user and password, or neither"}
 	}
 	return c, checkEndpoints(c.Endpoints, c.TLS != nil)
 }
@@ -107,9 +109,9 @@ func checkEndpoints(endpoints []string, withTLS bool) error {
 			return fmt.Errorf("endpoint %q: want the path of a socket, no other endpoint and no TLS beside it", endpoint)
 		case socket:
 		case strings.Contains(endpoint, "@"):
-			return errors.New("etcd: an endpoint holds a user: want Username and Password instead")
+			return &engine.InvalidError{Field: "etcd", Problem: "an endpoint holds a user: want Username and Password instead"}
 		case withTLS && found && scheme == "http":
-			return fmt.Errorf("endpoint %s: want https:// with TLS", endpoint)
+			return &engine.InvalidError{Field: "endpoint " + endpoint, Problem: "want https:// with TLS"}
 		case withTLS || scheme == "https":
 			secure++
 		}

@@ -93,8 +93,8 @@ func TestBadInput_IDOfAnotherBehaviorIsRefused(t *testing.T) {
 		n := c.StartNode("a", nil, w.on("a"), other.on("a"))
 		f := w.submit(t, n, "x")
 		_, err := other.Submit(within(t, soon), n, "x")
-		if _, is := errors.AsType[*engine.InvalidError](err); !is || !strings.Contains(err.Error(), "work") {
-			t.Errorf("got %v, want an InvalidError that names the behavior", err)
+		if _, is := errors.AsType[*engine.StateError](err); !is || !strings.Contains(err.Error(), "work") {
+			t.Errorf("got %v, want a StateError that names the behavior", err)
 		}
 		w.next(t).succeed("done")
 		want(t, f, "done")

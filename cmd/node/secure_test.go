@@ -47,14 +47,16 @@ func (s *secure) settings() map[string]string {
 	}
 }
 
-// flags returns the settings as flags, with changes.
+// flags returns the settings as flags, with changes; one changed to "" is left out.
 func (s *secure) flags(changes ...string) (args []string) {
 	all := s.settings()
 	for i := 0; i < len(changes); i += 2 {
 		all[changes[i]] = changes[i+1]
 	}
 	for name, value := range all {
-		args = append(args, "--"+name+"="+value)
+		if value != "" {
+			args = append(args, "--"+name+"="+value)
+		}
 	}
 	return args
 }
@@ -146,15 +148,15 @@ func TestSecure_WrongOnesAreNamedAtOnce(t *testing.T) {
 		want      string
 	}{
 		"etcd password":           {wrong, s.flags(), 5, `etcd denies access to user "member"`},
-		"no etcd password":        {passwordVariables[1:], s.flags(), 1, "want user and password, or neither"},
+		"no etcd password":        {passwordVariables[1:], s.flags(), 2, "want user and password, or neither"},
 		"no NATS password":        {passwordVariables[:1], s.flags(), 2, "nats-user"},
 		"another cluster":         {passwordVariables, s.flags("cluster", "red"), 5, "permission denied"},
 		"authority of etcd":       {passwordVariables, s.flags("etcd-ca", other.File), 4, "certificate signed by unknown authority"},
 		"no client certificate":   {passwordVariables, s.flags("etcd-cert", "", "etcd-key", ""), 4, "certificate required"},
-		"certificate without key": {passwordVariables, s.flags("etcd-key", ""), 1, "a certificate needs its key"},
-		"no TLS":                  {passwordVariables, s.flags("etcd", strings.Replace(s.etcd.Endpoint, "https", "http", 1)), 1, "want https:// with TLS"},
-		"password in an endpoint": {passwordVariables, s.flags("etcd", strings.Replace(s.etcd.Endpoint, "//", "//u:"+passwords+"@", 1)), 1, "endpoint holds a user"},
-		"password file":           {nil, s.flags("etcd-password-file", "no-such-file"), 1, "read password"},
+		"certificate without key": {passwordVariables, s.flags("etcd-key", ""), 2, "a certificate needs its key"},
+		"no TLS":                  {passwordVariables, s.flags("etcd", strings.Replace(s.etcd.Endpoint, "https", "http", 1)), 2, "want https:// with TLS"},
+		"password in an endpoint": {passwordVariables, s.flags("etcd", strings.Replace(s.etcd.Endpoint, "//", "//u:"+passwords+"@", 1)), 2, "endpoint holds a user"},
+		"password file":           {nil, s.flags("etcd-password-file", "no-such-file"), 2, "read password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -130,7 +130,7 @@ func secret(variable, file string) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read password: %w", err)
+		return "", &engine.InvalidError{Field: "read password", Problem: err.Error()}
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -3,9 +3,10 @@ package cluster
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
+
+	"taskledger/engine"
 )
 
 // TLS names the PEM files that secure a connection. The zero value is no TLS, or what the URLs say.
@@ -21,7 +22,7 @@ func (t TLS) config() (*tls.Config, error) {
 		return nil, nil
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, errors.New("a certificate needs its key and a key its certificate")
+		return nil, &engine.InvalidError{Field: "TLS", Problem: "a certificate needs its key and a key its certificate"}
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.Cert != "" {
