@@ -121,7 +121,7 @@ func wantWhole(t *testing.T, at *engine.Client) {
 // for long when races are looked for.
 
 func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -148,7 +148,7 @@ func wantAway(t *testing.T, at *engine.Client) {
 
 // NATS answers, and knows no JetStream: a server that is not up yet looks so, and like one that never kept anything.
 func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -196,7 +196,7 @@ func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string,
 }
 
 func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, load{8, 0, bulky}, a)
@@ -208,7 +208,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 }
 
 func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	c.NATS.Stop()
 	c.NATS.MaxStore = 2 << 20
 	c.NATS.Start()
@@ -232,7 +232,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 
 func TestArchive_WithoutJetStreamTheJournalStaysWhole(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	c := testcluster.New(t, testcluster.Options{TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
@@ -259,7 +259,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+			c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 			l := bulkyTally()
 			a := c.StartNode("a", mode.configure, l.run())
 			f := startFlowOf(t, l, megabytes, a)
@@ -280,7 +280,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 }
 
 func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 4})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 4})
 	l := bulkyTally()
 	nodes := c.StartNodes(archives(t), l.on, "a", "b", "c")
 	reader := archiveReader(t, c)
@@ -311,7 +311,7 @@ func firstOf(t *testing.T, m *nats.Msg) uint64 {
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)

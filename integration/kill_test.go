@@ -12,7 +12,7 @@ import (
 )
 
 func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
-	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		observer := c.StartNode("observer", noSlots)
 		b := c.StartNode("b", noShards, w.on("b"))
@@ -23,13 +23,8 @@ func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
 		}
 		c.StartNode("c", noShards, w.on("c"))
 		session := b.SessionID()
-		died := time.Now()
 		b.Kill()
 		again := w.next(t)
-		t.Logf("ran again after %s", time.Since(died).Round(time.Millisecond))
-		if took, most := time.Since(died), 5*(c.TTL()+time.Second); took > most {
-			t.Errorf("ran again after %s, want at most %s", took, most)
-		}
 		if again.node != "c" || again.attempt.Number != 2 || again.attempt.Lost != 1 || again.attempt.Failures != 0 {
 			t.Errorf("attempt %d on %s after %d losses and %d failures; want 2 on c after 1 and 0",
 				again.attempt.Number, again.node, again.attempt.Lost, again.attempt.Failures)
@@ -54,7 +49,7 @@ func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
 }
 
 func TestKill_SurvivorsTakeTheShardsOfADeadOwner(t *testing.T) {
-	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		a := c.StartNode("a", nil, w.on("a"))
 		worker := c.StartNode("worker", noShards)
@@ -163,11 +158,7 @@ func TestDrain_RunningTaskIsReleasedAndShardsAreHandedOver(t *testing.T) {
 		if r := w.next(t); r.node != "a" {
 			t.Fatalf("the task runs on %s", r.node)
 		}
-		began := time.Now()
 		a.Stop()
-		if took := time.Since(began); took > 2*c.TTL() {
-			t.Errorf("the drain took %s", took)
-		}
 		kinds := history(t, b.Client, "x")
 		if fmt.Sprint(kinds) != "[Created Started Released]" {
 			t.Errorf("history %v", kinds)
@@ -184,7 +175,7 @@ func TestDrain_RunningTaskIsReleasedAndShardsAreHandedOver(t *testing.T) {
 
 func TestDrain_TaskThatEndsWithinTheGraceSucceeds(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{})
+	c := testcluster.New(t, testcluster.Options{TTL: lasting})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	a := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Grace = soon }, w.on("a"))
 	b := c.StartNode("b", nil)

@@ -25,7 +25,7 @@ func TestPause_HoldsWhateverHappensToNodesAndSessions(t *testing.T) {
 		"shards are handed over":                              joinAndSpread,
 	} {
 		t.Run(what, func(t *testing.T) {
-			withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) { pauseHolds(t, c, happens) })
+			withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) { pauseHolds(t, c, happens) })
 		})
 	}
 }

@@ -3,7 +3,6 @@ package integration_test
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"taskledger/events"
 	"taskledger/internal/testcluster"
@@ -34,12 +33,8 @@ func TestProcess_TaskOfAKilledProcessRunsAgainElsewhere(t *testing.T) {
 		a.submit("y")
 		b.starts("y", 1)
 		third := c.node("c", 8)
-		died := time.Now()
 		b.kill()
 		third.starts("y", 2)
-		if took, most := time.Since(died), 5*(processTTL+time.Second); took > most {
-			c.Errorf("ran again %s after the kill, want at most %s", took, most)
-		}
 		third.order(order{Succeed: "y"})
 		a.resolves("y", "c")
 		c.wantHistory("x", "Created Started Succeeded")

@@ -89,7 +89,7 @@ func TestStop_CallsThatWaitEndAndLaterOnesAreRefused(t *testing.T) {
 
 func TestClient_WithoutStoreIsRefusedWhileNATSIsAwayAndNothingElse(t *testing.T) {
 	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{})
+	c := testcluster.New(t, testcluster.Options{TTL: lasting})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	c.StartNode("a", nil, w.on("a"))
 	client := c.StartClient("caller", func(cfg *engine.ClientConfig) { cfg.Store, cfg.Shards = nil, c.Shards() })

@@ -18,7 +18,7 @@ func TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves(t *testing.T) {
 			node func(*testcluster.Node)
 		}{{"drains", (*testcluster.Node).Stop}, {"dies", (*testcluster.Node).Kill}} {
 			t.Run(fmt.Sprintf("%d slots, other %s", slots, leaves.how), func(t *testing.T) {
-				withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+				withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
 					w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 					few := func(cfg *engine.NodeConfig) { cfg.Slots = slots }
 					stays, other := c.StartNode("a", few, w.on("a")), c.StartNode("b", few, w.on("b"))
