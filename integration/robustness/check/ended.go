@@ -56,8 +56,12 @@ func (c *checker) checkBound(t *task) {
 	default:
 		took = int64(s.endedAt - c.wall(from))
 	}
-	if took > info.BoundMs {
-		c.accuse(ended, t, s.ending.Entry(), "it ended %d ms after the last fault and command, within %d was promised", took, info.BoundMs)
+	bound := info.BoundMs
+	if c.stepped() { // the time of a shard that is ahead of the clock goes on at half speed
+		bound *= 2
+	}
+	if took > bound {
+		c.accuse(ended, t, s.ending.Entry(), "it ended %d ms after the last fault and command, within %d was promised", took, bound)
 	}
 }
 

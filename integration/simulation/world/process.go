@@ -140,9 +140,6 @@ var expected = []string{
 // clockAlarm is expected while a clock is far off, and until everybody has heard that it is right again.
 const clockAlarm = "whether the clock is right has changed; a node with a wrong one owns no shards"
 
-// alarmCounts is false for as long as an idle cluster without a bus takes its clocks for wrong.
-const alarmCounts = false
-
 // farOff is from when on a clock may bring that alarm about, and heardRight how long others may believe in it.
 const (
 	farOff     = 45 * time.Second
@@ -179,7 +176,7 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, engine.ErrTrimmed.Error())
-	if r.Message == clockAlarm && (!alarmCounts || a.process.world.clockWasWrong()) {
+	if r.Message == clockAlarm && a.process.world.clockWasWrong() {
 		return nil
 	}
 	if a.process.killed.Err() != nil || superseded || slices.Contains(expected, r.Message) {
