@@ -45,7 +45,8 @@ type ChecksumResult struct {
 
 // Checksum returns the behavior "checksum", which reads a regular file below the root. Symbolic links are followed as far
 // as they stay within the root. No such file, no permission, not a regular file and leading out of the root are final
-// failures, with codes "not-found", "permission", "invalid" and "refused", which is also that of what is excluded; other
+// failures, with codes "not-found", "permission", "invalid" and "refused", which is also that of what is excluded and of a path
+// with an element "..", whose meaning depends on the links before it; other
 // errors are retried by the policy.
 func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
 	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
@@ -61,8 +62,8 @@ func (o ChecksumOptions) run(ctx context.Context, p ChecksumParams) (ChecksumRes
 		return ChecksumResult{}, fmt.Errorf("open root: %w", err)
 	}
 	defer root.Close()
-	if slices.Contains(strings.Split(filepath.ToSlash(p.Path), "/"), "..") { // what it means depends on the links before it
-		return ChecksumResult{}, refuse(CodeInvalid, fmt.Errorf("path: %s has an element \"..\"", p.Path))
+	if slices.Contains(strings.Split(filepath.ToSlash(p.Path), "/"), "..") {
+		return ChecksumResult{}, refuse(CodeRefused, fmt.Errorf("path: %s has an element \"..\"", p.Path))
 	}
 	if err := o.checkExcluded(p.Path); err != nil {
 		return ChecksumResult{}, err

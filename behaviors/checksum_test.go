@@ -60,10 +60,11 @@ func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
 		os.WriteFile(filepath.Join(root, "database"), []byte("x"), 0o600),
 		os.Symlink("data", filepath.Join(root, "link")),
 		os.Symlink("data/etcd/wal", filepath.Join(root, "wal")),
+		os.Symlink("data/etcd", filepath.Join(root, "below")),
 		os.Link(key, filepath.Join(root, "hard")),
 	)
 	b := behaviors.Checksum(behaviors.ChecksumOptions{Root: root, Exclude: []string{filepath.Join(root, "missing"), data, key}})
-	for _, path := range []string{"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "data"} {
+	for _, path := range []string{"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data"} {
 		_, o := run[behaviors.ChecksumResult](t.Context(), t, b, behaviors.ChecksumParams{Path: path})
 		wantFailure(t, o, behaviors.CodeRefused, true)
 	}
