@@ -335,8 +335,8 @@ var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
 		{"	return known == nil || known.pauses(behavior)\n", "	return known != nil && known.pauses(behavior)\n"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
-	{"slots of offers that are never given back", "engine/offers.go", []Edit{
-		{"		of.reclaim(m, missing, scarce, now)\n", ""},
+	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
+		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
 	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// reofferEvery is the shortest time that an offer stands before it is replaced by one of another size.
+	reofferEvery = 20 * time.Millisecond
+	// idleAfter is how long an offer stands unanswered, at least, before its slots are wanted for other shards: an owner with
+	// ready work would have answered by then.
+	idleAfter = 50 * time.Millisecond
+	// helpEvery is how often a shard with ready work that another node serves is offered slots although shards served here
+	// have work for all of them; more often one whose owner runs no such work itself.
+	helpEvery, helpOften = time.Second, 50 * time.Millisecond
+)
+
+// adjust makes, repeats and closes offers, and returns after what time it has to look again.
+func (of *offers) adjust(m *member, now time.Time) time.Duration {
+	if !m.mayStart() {
+		return busPatience
+	}
+	room := m.exec.room()
+	v, here := m.view.Load(), m.load.readyHere()
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	maps.DeleteFunc(of.mute, func(owner string, _ time.Time) bool { _, present := v.Nodes[owner]; return !present })
+	for shard := range of.shards {
+		of.forget(&of.shards[shard], v.Owners[shard].Node, now)
+	}
+	foreign := of.foreignShards(m, room, now)
+	for i := range foreign {
+		of.repeatLate(of.shards[foreign[i].shard].last(), now)
+	}
+	of.tellNone()
+	if of.closed {
+		return busPatience
+	}
+	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
+	own := room.of(here)
+	needed := own // slots that ready work could use
+	for i := range hungry {
+		needed += hungry[i].ready
+		for behavior, n := range hungry[i].backlog {
+			here[behavior] += n
+		}
+	}
+	scarce := m.exec.usedUpByOffers(here)
+	missing := needed - m.exec.unreserved()
+	fair := m.exec.unused() / max(1, len(foreign))
+	of.serve(m, hungry, own, fair, now)
+	of.short.Store(missing > 0 || len(scarce) > 0 || room.limited)
+	switch {
+	case missing > 0 || len(scarce) > 0:
+		return of.reclaim(m, missing, scarce, now)
+	case needed == 0:
+		of.park(m, foreign, fair, now)
+	}
+	return busPatience
+}
+
+// serve offers slots to foreign shards with ready work, those first that have waited longest. What is ready in the shards
+// served here comes before them, but not always: a slot is kept for a shard that was not offered one for a while; in sum no
+// more than tasks have started here.
+func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now time.Time) {
+	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
+	started := m.exec.startedHere()
+	of.abroad = max(of.abroad, started-min(started, uint64(m.cfg.Slots)))
+	turns, promised := int(started-of.abroad), 0
+	for i := range hungry {
+		f := &hungry[i]
+		s := &of.shards[f.shard]
+		share := max(1, m.exec.unused()/(len(hungry)-i+min(here, 1)))
+		free := m.exec.unreserved() - here
+		due := here > 0 && free <= 0 && now.Sub(s.helped) > f.helpEvery()
+		if due {
+			free = min(share, turns-promised)
+		}
+		switch offered := of.offer(m, f.shard, min(max(f.ready, s.expects(fair)), free, share), f.backlog); {
+		case offered > 0:
+			s.helped = now
+			if due {
+				of.abroad += uint64(offered)
+				turns -= offered
+			}
+		case due && free > 0:
+			promised++
+		}
+	}
+	m.exec.promise(promised)
+}
+
+// park offers free slots to the shards without ready work, for what may come: it then starts without another question.
+func (of *offers) park(m *member, foreign []foreignShard, fair int, now time.Time) {
+	for i := range foreign {
+		s := &of.shards[foreign[i].shard]
+		if last := s.last(); last == nil || last.slots == 0 && last.old(now) {
+			of.offer(m, foreign[i].shard, s.expects(fair), nil)
+		}
+	}
+}
+
+// expects is how many slots a shard may use before more can be offered: twice what it used of the last offer, a quarter of
+// an even share at least, that share at most. There is none where slots are fewer than shards.
+func (s *shardOffers) expects(fair int) int { return max(fair/4, min(s.want, fair)) }
+
+// takesMore reports whether a shard with ready work can do with another offer than the one that stands.
+func (s *shardOffers) takesMore(f *foreignShard, now time.Time) bool {
+	last := s.last()
+	return f.ready > 0 && (last == nil || last.old(now) && (last.slots == 0 || f.ready > 2*last.slots || !last.serves(f.backlog)))
+}
+
+// serves reports whether an offer brings any of the work that is ready.
+func (o *openOffer) serves(backlog map[string]int) bool {
+	return slices.ContainsFunc(o.detail, func(b offeredBehavior) bool { return backlog[b.Behavior] > 0 })
+}
+
+// old reports whether an offer has stood long enough to be replaced.
+func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferEvery }
+
+// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of
+// behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next
+// offer has stood for long enough.
+func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
+	v := m.view.Load()
+	again = busPatience
+	for shard := range of.shards {
+		if s := &of.shards[shard]; s.last() != nil && s.last().slots == 0 {
+			missing -= s.slots() // being closed
+		}
+	}
+	for shard := range of.shards {
+		s := &of.shards[shard]
+		last := s.last()
+		if last == nil || missing <= 0 && !last.serves(scarce) {
+			continue
+		}
+		if _, alive := v.Nodes[v.Owners[shard].Node]; !alive {
+			missing -= of.giveUp(s, func(*openOffer) bool { return true })
+			continue
+		}
+		if last.slots == 0 {
+			continue
+		}
+		if wait := max(idleAfter, 3*of.usual) - now.Sub(last.began); wait > 0 {
+			again = min(again, wait)
+			continue
+		}
+		s.want = 0
+		missing -= s.slots()
+		of.send(m, shard, 0, nil) // its slots are free when the owner has answered
+	}
+	return again
+}
+
+// offer reserves slots, as many as wanted and free, offers them and returns how many.
+func (of *offers) offer(m *member, shard, want int, backlog map[string]int) int {
+	slots, detail := m.exec.reserve(want, backlog)
+	if slots > 0 {
+		of.send(m, shard, slots, detail)
+	}
+	return slots
+}
+
+// foreignShard is a shard that another node serves.
+type foreignShard struct {
+	shard   int
+	backlog map[string]int // ready tasks by behavior, as last told
+	ready   int            // of these, those that could start here
+	self    bool           // its owner runs some of them itself
+}
+
+func (f *foreignShard) helpEvery() time.Duration {
+	if f.self {
+		return helpEvery
+	}
+	return helpOften
+}
+
+// foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
+func (of *offers) foreignShards(m *member, r room, now time.Time) []foreignShard {
+	v := m.view.Load()
+	shards := m.cfgShards()
+	all := make([]foreignShard, 0, shards)
+	for i := range shards {
+		shard := (i + int(now.Unix())) % shards
+		owner := v.Owners[shard]
+		n, alive := v.Nodes[owner.Node]
+		if !alive || owner.Node == m.session.ID {
+			continue
+		}
+		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node, of.mute[owner.Node])}
+		f.ready = r.of(f.backlog)
+		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
+		all = append(all, f)
+	}
+	return all
+}
