@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sizing is a node of two slots, one shard of its own with a ready task, and one that another node serves.
+func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
+	b = newBench(t, 2, &script{id: benchBehavior})
+	view := present(2, selfID, farID)
+	view.Owners[0] = Owner{farID, 1}
+	b.m.view.Store(&view)
+	b.m.load.see(&view)
+	return b, func() time.Duration { return b.m.offers.adjust(b.m, time.Now()) }
+}
+
+// needsSlots lets a shard that the node serves have ready tasks.
+func (b *bench) needsSlots(n int) {
+	b.own.backlog.Store(&map[string]int{benchBehavior: n})
+	b.m.place.owners[0] = b.own
+}
+
+func TestOffers_AnOwnerThatDoesNotAnswerIsOfferedNothingUntilItSpeaksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, adjust := sizing(t)
+		wantFree := func(when string, n int) {
+			t.Helper()
+			adjust()
+			if free := b.m.exec.unreserved(); free != n {
+				t.Errorf("%s: %d slots are free, want %d", when, free, n)
+			}
+		}
+		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		wantFree("with work there", 0)
+		b.needsSlots(1)
+		wantFree("the offer has just been made", 0)
+		time.Sleep(idleAfter + time.Millisecond)
+		wantFree("the offer is being closed", 0)
+		time.Sleep(abandonAfter + time.Millisecond)
+		wantFree("nobody has answered", 2)
+		wantFree("what was told before counts no more", 2)
+		time.Sleep(time.Millisecond)
+		b.m.load.hear(saying(farID, 2, benchStart, 0, 5))
+		wantFree("it has spoken", 1)
+	})
+}
+
+func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, adjust := sizing(t)
+		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		adjust()
+		b.needsSlots(1)
+		if again := adjust(); again != idleAfter {
+			t.Errorf("looked at again after %s, want %s", again, idleAfter)
+		}
+	})
+}
+
+// An attempt that lends its slot keeps its place: an offer could bring nothing.
+func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, adjust := sizing(t)
+		x := b.m.exec
+		for range 2 {
+			if !x.take(benchBehavior) {
+				t.Fatal("no slot is free")
+			}
+		}
+		x.mu.Lock()
+		x.used--
+		x.lent++
+		x.mu.Unlock()
+		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		adjust()
+		if n := b.m.offers.shards[0].number; n != 0 {
+			t.Errorf("%d offers were made", n)
+		}
+	})
+}
