@@ -60,11 +60,8 @@ func (l *load) mayTake() bool {
 	if l.m.clockWrong.Load() {
 		return false
 	}
-	if time.Since(l.m.started) >= hearClocksFor {
-		return true
-	}
 	c := l.compare()
-	return c.all && !c.off
+	return !c.off && (c.all || time.Since(l.m.started) >= hearClocksFor)
 }
 
 // checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
