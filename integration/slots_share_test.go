@@ -59,6 +59,9 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 		c.AwaitSpread()
 		here := servedBy(t, worker)
 		own := names("own", few, here)
+		if err := worker.Pause(within(t, soon), "lasts"); err != nil { // until all are submitted
+			t.Fatal(err)
+		}
 		var futures []*behaviors.Future[string]
 		for _, id := range append(names("other", many, func(id string) bool { return !here(id) }), own...) {
 			f, err := b.Submit(within(t, soon), worker, id)
@@ -66,6 +69,9 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 				t.Fatal(err)
 			}
 			futures = append(futures, f)
+		}
+		if err := worker.Unpause(within(t, soon), "lasts"); err != nil {
+			t.Fatal(err)
 		}
 		for _, f := range futures {
 			want(t, f, "done")
