@@ -136,7 +136,6 @@ func (of *offers) ownerChanged(shard int) {
 	of.mu.Unlock()
 	of.n.router.dispatch(stands)
 	of.ring()
-	of.ringCalls() // what was assigned and never arrived is released at once
 }
 
 // flightOf returns the offer of that number while it stands.
