@@ -320,7 +320,7 @@ var times = []Bug{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},
 	}, engine, "TestClock_OfOthersGoesOnSinceItWasHeard"},
 	{"process that takes shards before it has heard a clock", "engine/clock.go", []Edit{
-		{"	return c.all && !c.off\n", "	return c.all || !c.off\n"},
+		{"return !c.off && (c.all || time.Since(l.m.started) >= hearClocksFor)", "return !c.off"},
 	}, engine, "TestClock_WrongAtTheStartTakesNoShard"},
 	{"process that is greeted by nobody", "engine/load.go", []Edit{
 		{"			p.present = true\n			l.greet()\n", "			p.present = true\n"},
