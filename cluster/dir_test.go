@@ -47,7 +47,7 @@ func connected(t *testing.T, bus engine.Bus) <-chan bool {
 
 func await(t *testing.T, told <-chan bool, want bool) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for {
 		select {
 		case is := <-told:

@@ -17,6 +17,9 @@ import (
 
 const cluster = "test"
 
+// patience bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
+const patience = 2 * time.Minute
+
 // fixture is a cluster with one store behind faults and one that works.
 type fixture struct {
 	*testing.T
@@ -31,7 +34,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	endpoint, raw := testcluster.StartEtcd(t)
 	return fixtureOn(t, ctx, endpoint, raw)

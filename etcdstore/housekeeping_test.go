@@ -24,7 +24,7 @@ const smallQuota = 16 << 20
 func newSmallFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	endpoint, raw := testcluster.StartSmallEtcd(t, smallQuota)
 	f := fixtureOn(t, ctx, endpoint, raw)

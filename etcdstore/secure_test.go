@@ -97,14 +97,11 @@ func TestOpen_SaysAtOnceWhatIsWrongWithPasswordAndCertificates(t *testing.T) {
 			if c.cfg.Cluster == "" {
 				c.cfg.Cluster = cluster
 			}
-			begun := time.Now()
+			c.cfg.RequestTimeout = patience
 			_, err := etcdstore.Open(t.Context(), c.cfg)
-			if took := time.Since(begun); took > 1900*time.Millisecond { // of the 2s that a request may take
-				t.Errorf("it took %s", took)
-			}
 			wantError(t, err, c.want)
-			if !errors.Is(err, c.is) {
-				t.Errorf("error is %v, want one that wraps %v", err, c.is)
+			if !errors.Is(err, c.is) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error is %v, want one that wraps %v, before the request's time is over", err, c.is)
 			}
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("error shows a password: %v", err)
@@ -121,13 +118,10 @@ func TestOpen_WithoutAServerEndsWithItsContextAndSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			begun := time.Now()
+			cfg.RequestTimeout = time.Hour
 			_, err := etcdstore.Open(ctx, cfg)
-			if took := time.Since(begun); took > 1900*time.Millisecond {
-				t.Errorf("it took %s", took)
-			}
 			wantError(t, err, "connection refused")
 			if !errors.Is(err, engine.ErrUnavailable) {
 				t.Errorf("error is %v, want one that wraps %v", err, engine.ErrUnavailable)
@@ -159,7 +153,7 @@ func TestFollow_WatchesAgainWhenEtcdHasForgottenTheLogIn(t *testing.T) {
 	t.Parallel()
 	ca := testcluster.NewAuthority(t)
 	e := startSecure(t, ca, testcluster.Security{})
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	broken := make(brokenWatches, 100)
 	s := openStore(t, etcdstore.Config{Cluster: cluster, Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password,

@@ -113,7 +113,7 @@ func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
 func TestStore_SurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	endpoint, raw := testcluster.StartEtcd(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	line := newProxy(t, endpoint)
 	far := openStore(t, etcdstore.Config{Endpoints: []string{line.address()}, RequestTimeout: 300 * time.Millisecond})

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of a test; it is used up only by a failure.
-const patience = 10 * time.Second
+// patience bounds every wait of a test, on a slow and busy machine; it is used up only by a failure.
+const patience = 2 * time.Minute
 
 func open(t *testing.T, cfg natsbus.Config) *natsbus.Bus {
 	t.Helper()
@@ -354,29 +354,33 @@ func TestOpen_RefusesBadConfigurations(t *testing.T) {
 	}
 }
 
-// silentServer accepts connections and never says a word, like a host behind a broken network.
-func silentServer(t *testing.T) (url string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return "nats://" + l.Addr().String()
-}
+// silentConn is a connection to who never says a word, like a host behind a broken network. It does not end in time.
+type silentConn struct{ net.Conn }
+
+func (silentConn) SetDeadline(time.Time) error      { return nil }
+func (silentConn) SetReadDeadline(time.Time) error  { return nil }
+func (silentConn) SetWriteDeadline(time.Time) error { return nil }
 
 func TestOpen_SilentServerHoldsUpNobody(t *testing.T) {
-	begin := time.Now()
-	bus := open(t, natsbus.Config{URLs: []string{silentServer(t)}})
-	if told := receive(t, states(t, bus)); told {
-		t.Error("told of a connection")
-	}
-	if err := bus.Publish("load", "", nil); !errors.Is(err, nats.ErrDisconnected) {
-		t.Errorf("publish without a connection: %v", err)
-	}
-	if took := time.Since(begin); took > time.Second {
-		t.Errorf("waited %s for a silent server", took)
-	}
+	near, far := net.Pipe()
+	dialed := make(chan struct{}, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		bus := open(t, natsbus.Config{URLs: []string{"nats://silent:4222"}, Dial: func(context.Context) (net.Conn, error) {
+			dialed <- struct{}{}
+			return silentConn{near}, nil
+		}})
+		if told := receive(t, states(t, bus)); told {
+			t.Error("told of a connection")
+		}
+		<-dialed
+		if err := bus.Publish("load", "", nil); !errors.Is(err, nats.ErrDisconnected) {
+			t.Errorf("publish without a connection: %v", err)
+		}
+	}()
+	receive(t, done)
+	far.Close()
 }
 
 func TestNotify_EndsWithItsContext(t *testing.T) {

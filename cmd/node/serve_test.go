@@ -155,13 +155,14 @@ func TestServe_JoinsByAddresses(t *testing.T) {
 func TestServe_StartedAgainOnItsDataKnowsItsTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	first := serve(t, dir)
+	const ttl = time.Minute
+	first := serve(t, dir, "--ttl", ttl.String())
 	must(t, dir, "submit", "noop", "--id", "kept", "--wait")
+	held := time.Now() // the session's lease, for a ttl at least
 	first.signal(syscall.SIGKILL)
 	first.wait(t)
-	begun := time.Now()
-	serve(t, dir)
-	if took := time.Since(begun); took > 9*time.Second {
+	serve(t, dir, "--ttl", ttl.String())
+	if took := time.Since(held); took > ttl*3/4 {
 		t.Errorf("it took %s: it waited for the end of its own session", took)
 	}
 	if got := field(t, dir, "kept", "status"); got != "SUCCESS" {
@@ -234,13 +235,9 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 	n := serve(t, dir)
 	n.signal(syscall.SIGKILL)
 	n.wait(t)
-	begun := time.Now()
-	r := run(t, dir, "list")
+	r := run(t, dir, "list", "--timeout", "1h")
 	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, " serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
-	}
-	if took := time.Since(begun); took > 3*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 

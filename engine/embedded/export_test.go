@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"net"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"go.uber.org/zap"
@@ -12,6 +13,9 @@ func (s *Servers) JetStreamConfig() *server.JetStreamConfig { return s.nats.JetS
 
 // EtcdLog is where the etcd inside says what it thinks.
 func (s *Servers) EtcdLog() *zap.Logger { return s.etcd.GetLogger() }
+
+// EtcdWaitsForWatchers is how long the etcd inside waits, when it is closed, for watchers outside to leave.
+func (s *Servers) EtcdWaitsForWatchers() time.Duration { return s.etcd.Server.Cfg.ReqTimeout() }
 
 // EtcdListeners are the addresses where the etcd inside accepts connections, those of peers included.
 func (s *Servers) EtcdListeners() (all []net.Addr) {

@@ -65,7 +65,7 @@ func TestCompleted_PrintsOutcomesOfOtherProcesses(t *testing.T) {
 
 // firstLine runs a task again and again until the subscriber, which nobody knows to be listening, has told of it.
 func firstLine(t *testing.T, node *embedded.Node, lines <-chan string) string {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		f, err := node.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{ID: "greeting"})
