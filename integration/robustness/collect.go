@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/user"
 	"slices"
 	"strings"
 	"sync"
@@ -229,6 +232,7 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 			l.Mend() // who stops over a dead connection cannot remove its mail, which is then swept, later than runs last
 		}
 	}
+	r.endTerminal()
 	note(eachOf(r.clients, (*client).stop))
 	note(r.observer.stop())
 	note(eachOf(r.nodes, func(n *node) error {
@@ -327,12 +331,17 @@ func (r *run) leftInEtcd(h *history.Run) error {
 // dead are the senders whose mail may remain: they were killed, and a sweep comes later than runs last.
 type dead struct {
 	senders map[string]bool
-	unknown bool // there is one more
+	unknown bool   // there is one more
+	typed   string // principal of commands: they end while faults are in force, and then leave their mail
 }
 
 // senders finds out, by the tasks that they made, who the processes were that could not clean up.
 func (r *run) senders(h *history.Run) dead {
 	d := dead{senders: map[string]bool{}}
+	if r.terminal != nil {
+		d.typed = typedBy()
+		d.addTyped(h)
+	}
 	for _, source := range r.killed {
 		if sender := senderOf(h, source); sender != "" {
 			d.senders[sender] = true
@@ -341,6 +350,35 @@ func (r *run) senders(h *history.Run) dead {
 		}
 	}
 	return d
+}
+
+// addTyped adds the senders that were commands.
+func (d dead) addTyped(h *history.Run) {
+	for _, shard := range h.Members[0].Entries {
+		for i := range shard {
+			e, err := events.Decode(shard[i].Data)
+			if err != nil {
+				continue // the checkers tell
+			}
+			for _, o := range e.Origins {
+				if o.Principal == d.typed {
+					d.senders[o.Sender] = true
+				}
+			}
+		}
+	}
+}
+
+// typedBy is the principal of commands.
+func typedBy() string {
+	name := "cli"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
 }
 
 // senderOf returns who sent the submits of a source; "" when none was committed.
@@ -366,7 +404,8 @@ func senderOf(h *history.Run, source string) string {
 func (d dead) remain(key history.Key, value []byte) bool {
 	switch key.Kind {
 	case "mailbox":
-		return d.unknown || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
+		typed := d.typed != "" && bytes.Contains(value, []byte(d.typed))
+		return d.unknown || typed || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
 	case "answer":
 		return d.unknown || d.senders[key.Sender]
 	}

@@ -145,10 +145,10 @@ const (
 	pausedFor = 3 * time.Second
 )
 
-// pauseAndRestart pauses a behavior, ends every node at once as a crash does, starts them again, and unpauses.
+// pauseAndRestart pauses a behavior by a command, ends every node at once as a crash does, starts them again, and unpauses.
 func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	const behavior = "once"
-	if err := r.observer.Pause(ctx, behavior); err != nil {
+	if err := r.terminal.operate(ctx, "pause", behavior); err != nil {
 		return "all nodes", "", err
 	}
 	sleep(ctx, heardWithin)
@@ -166,7 +166,7 @@ func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof 
 	if err == nil {
 		proof = fmt.Sprintf("%s stayed paused while all %d nodes ended and began anew", behavior, len(r.nodes))
 	}
-	return "all nodes", proof, errors.Join(err, r.observer.Unpause(context.WithoutCancel(ctx), behavior))
+	return "all nodes", proof, errors.Join(err, r.terminal.operate(context.WithoutCancel(ctx), "unpause", behavior))
 }
 
 // hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what failed.

@@ -132,6 +132,14 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 	}
 	total := newSummary()
 	total.Parallel = o.parallel
+	dir, err := os.MkdirTemp("", "robustness-program-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.program, err = buildProgram(ctx, dir); err != nil {
+		return false, err
+	}
 	before := goleak.IgnoreCurrent()
 	err = makeAll(ctx, o.plan(total), o.parallel, makeOne, func(m made) error { return o.tell(ctx, m, total, out) })
 	if o.parallel > 1 {

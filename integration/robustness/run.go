@@ -62,6 +62,7 @@ type settings struct {
 	kinds    []string      // of faults; none: drawn by the seed
 	out      string        // directory, with a folder for each history
 	command  string        // that repeats it
+	program  string        // path of the one whose commands are typed; "" = nobody types
 	beside   bool          // others are made at the same time: whose a goroutine is that remains, cannot be told
 }
 
@@ -76,6 +77,7 @@ type run struct {
 	oracle   *oracle
 	nodes    []*node
 	clients  []*client
+	terminal *terminal // nil where nobody types
 	observer observer
 
 	notes    sync.Mutex
@@ -141,6 +143,9 @@ func (r *run) make(ctx context.Context, h *history.Run) error {
 	r.disturb(ctx)
 	h.Info.Healed = now(r.begin)
 	r.askAll(ctx)
+	if h.Info.Commands = r.endTerminal(); h.Info.Commands == 0 && r.terminal != nil {
+		r.problem("no command that was typed was answered")
+	}
 	err := errors.Join(r.endRequests(ctx), r.nameTasks(ctx), r.settle(ctx))
 	r.awaitFutures(ctx)
 	h.Info.End, h.Info.EndWall = now(r.begin), time.Now().UnixMilli()
@@ -169,6 +174,9 @@ func (r *run) start(ctx, watch context.Context) error {
 		if err := r.newClient(i); err != nil {
 			return err
 		}
+	}
+	if err := r.startTerminal(); err != nil {
+		return err
 	}
 	return eachOf(r.clients, func(c *client) error { return r.startClient(ctx, c) })
 }

@@ -23,6 +23,7 @@ type summary struct {
 	Rejected   int                    `json:"rejected"` // that prove nothing
 	Seconds    float64                `json:"seconds"`
 	Operations map[history.Answer]int `json:"operations"`
+	Commands   int                    `json:"commands"` // of the command line that were answered
 	Executions int                    `json:"executions"`
 	Entries    int                    `json:"entries"`
 	Trimmed    int                    `json:"trimmed"`   // entries that left etcd
@@ -59,6 +60,7 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 		s.Operations[op.Answer]++
 	}
 	s.Executions += len(h.Executions)
+	s.Commands += h.Info.Commands
 	s.Snapshots += h.Info.Snapshots
 	s.Trimmed += h.Info.Trimmed
 	s.Archived += h.Info.Archived
@@ -165,6 +167,7 @@ func (s *summary) write(w io.Writer) error {
 	for _, answer := range slices.Sorted(maps.Keys(s.Operations)) {
 		row("  "+string(answer), "%d", s.Operations[answer])
 	}
+	row("commands that were typed", "%d answered", s.Commands)
 	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)
 	row("entries", "%d, of which %d trimmed, %d archived", s.Entries, s.Trimmed, s.Archived)
 	fired := 0

@@ -44,6 +44,7 @@ type Info struct {
 	Archived  int            // entries in the archive at the end, where that is counted
 	Limits    map[string]int // of a behavior: attempts of it at once on each node; none: as many as a node has slots
 	Snapshots int            // that were published, or compared with the journal at the end, where that is counted
+	Commands  int            // of the command line that were answered, where they are typed
 	Planned   []string       // kinds of faults that the run must have
 	Problems  []string       // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
 }

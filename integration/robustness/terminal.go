@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/traffic"
+)
+
+const (
+	// terminals is how many people type commands at a time; each thinks between two. Every command is a process: a modest share of
+	// the traffic.
+	terminals     = 2
+	commandThinks = 400 * time.Millisecond
+	// commandWithin is its --timeout: longer than most faults. endsWithin is how long a command that is interrupted may take to end.
+	commandWithin = 20 * time.Second
+	endsWithin    = 15 * time.Second
+)
+
+// buildProgram builds the program whose commands are typed, in a directory.
+func buildProgram(ctx context.Context, dir string) (path string, err error) {
+	path = filepath.Join(dir, "taskledger")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "taskledger/cmd/node")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build the command line: %w", err)
+	}
+	return path, nil
+}
+
+// terminal is where people type commands of the program, whose exit codes and output are all that they are told.
+type terminal struct {
+	links
+	program string
+	calls   *calls
+	begun   int64 // of the run
+
+	made, answered atomic.Int64
+	stop           context.CancelFunc
+	typing         sync.WaitGroup
+}
+
+// startTerminal has people type commands until endTerminal.
+func (r *run) startTerminal() error {
+	if r.settings.program == "" {
+		return nil
+	}
+	l, err := r.newLinks(nil)
+	if err != nil {
+		return err
+	}
+	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin}
+	ctx, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	for i := range terminals {
+		t.typing.Go(func() {
+			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.settings.seed)
+			source.Few = true
+			for ctx.Err() == nil {
+				q := source.Next()
+				if q.Verb == history.Submit && q.Task == "" { // the program would draw the id, and might not live to print it
+					q = source.Submit()
+				}
+				if broken := t.enter(ctx, i+1, q); broken != "" {
+					r.broken(check.Clean, "%s", broken)
+				}
+				sleep(ctx, source.Think(commandThinks))
+			}
+		})
+	}
+	r.terminal = t
+	return nil
+}
+
+// endTerminal interrupts what runs, and returns when all has ended.
+func (r *run) endTerminal() (answered int) {
+	t := r.terminal
+	if t == nil {
+		return 0
+	}
+	t.stop()
+	t.typing.Wait()
+	return int(t.answered.Load())
+}
+
+// enter types one command and records it. It returns what the program did that it must not do: to crash, to end with a code that
+// does not go with what was asked, or not to print what it has done.
+func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broken string) {
+	c := &typed{terminal: t, request: q}
+	c.begin(q.Operation(who, t.begun))
+	ended := c.start(ctx)
+	code := codeDone
+	if exit, is := errors.AsType[*exec.ExitError](ended); is {
+		code = exit.ExitCode()
+	} else if ended != nil { // it never began, or did not end when it was interrupted
+		code, broken = codeUnavailable, ended.Error()
+	}
+	if broken += c.settle(code); broken != "" {
+		broken = fmt.Sprintf("taskledger %s: %s; it said %q", strings.Join(c.args(), " "), broken, c.said.String())
+	}
+	return broken
+}
+
+// typed is a command.
+type typed struct {
+	*terminal
+	request traffic.Request
+	open    *role.Call // nil when all is answered that is recorded of it
+	told    []reply
+	said    bytes.Buffer // beside its output
+}
+
+// reply is a line of output: the id of a task, its outcome, or a task.
+type reply struct {
+	Joined bool
+	Status string
+	Starts json.RawMessage `json:"schedule_not_before"`
+	Result json.RawMessage
+	Error  *struct{ Code string }
+}
+
+// begin notes that a call begins. What get shows may be a moment behind: it is recorded when it is known.
+func (c *typed) begin(op history.Operation) {
+	c.open = &role.Call{Number: int(c.made.Add(1)), Operation: op}
+	if c.request.Named {
+		c.open.Request = fmt.Sprint("typed-", c.open.Number)
+	}
+	if op.Verb != history.Get {
+		c.calls.hear(c.open)
+	}
+}
+
+// end notes how the call under way has ended.
+func (c *typed) end(answer history.Answer) {
+	if c.open.Answer = answer; answer != history.Unknown {
+		c.open.Return = clock.Now() - c.begun
+	}
+	if answer == history.OK {
+		c.answered.Add(1)
+	}
+	c.calls.hear(c.open)
+	c.open = nil
+}
+
+// waits reports whether a submit waits for the outcome.
+func (c *typed) waits() bool { return c.request.Delay == 0 && c.request.Params.Millis%3 == 0 }
+
+// args are those of the program.
+func (c *typed) args() []string {
+	q := c.request
+	args := []string{string(q.Verb), q.Task}
+	if q.Verb == history.Submit {
+		behavior := "once"
+		if q.Again {
+			behavior = "again"
+		}
+		params, _ := json.Marshal(q.Params) // numbers and a text
+		args = []string{"submit", behavior, string(params), "--id", q.Task}
+		if q.Delay > 0 {
+			args = append(args, "--delay", q.Delay.String())
+		}
+		if c.open != nil && c.open.Request != "" {
+			args = append(args, "--request-id", c.open.Request)
+		}
+		if c.waits() {
+			args = append(args, "--wait")
+		}
+	}
+	return c.with(args...)
+}
+
+// with adds to a command what all have.
+func (t *terminal) with(args ...string) []string {
+	return append(args, "-o", "json", "--timeout", commandWithin.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
+}
+
+// operate types a command that is no part of the traffic: it must be carried out.
+func (t *terminal) operate(ctx context.Context, args ...string) error {
+	if said, err := exec.CommandContext(ctx, t.program, t.with(args...)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said)
+	}
+	return nil
+}
+
+// start runs the program until it ends, and hears what it prints.
+func (c *typed) start(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, c.program, c.args()...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endsWithin
+	cmd.Stderr = &c.said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the driver's terminal is not for it
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var r reply
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			c.hear(r)
+		}
+	}
+	return cmd.Wait()
+}
+
+// hear takes a line of output. The first one of a submit comes as soon as it is durable.
+func (c *typed) hear(r reply) {
+	c.told = append(c.told, r)
+	if c.request.Verb != history.Submit || len(c.told) > 1 {
+		return
+	}
+	client, request := c.open.Client, c.open.Request
+	c.open.Joined = r.Joined
+	c.end(history.OK)
+	if c.waits() {
+		c.begin(traffic.Request{Verb: history.Wait, Task: c.request.Task}.Operation(terminals+client, c.begun))
+		c.open.Request = request
+	}
+}
+
+// What the program ends with.
+const (
+	codeDone        = 0
+	codeFailed      = 1
+	codeNotFound    = 3
+	codeUnavailable = 4
+	codeRefused     = 5
+	codeNotKept     = 6
+	codeInterrupted = 130
+)
+
+// answers are what exit codes tell. What became of a command that the cluster did not answer in time nobody knows.
+var answers = map[int]history.Answer{codeDone: history.OK, codeNotFound: history.Absent, codeUnavailable: history.Unknown, codeRefused: history.Refused,
+	codeNotKept: history.Absent, codeInterrupted: history.Unknown}
+
+// settle records what a command has told when it has ended.
+func (c *typed) settle(code int) (broken string) {
+	answer, known := answers[code]
+	switch {
+	case c.open == nil: // a submit, which was acknowledged
+		if !known {
+			broken = fmt.Sprintf("exit code %d after the submit was acknowledged", code)
+		}
+	case c.open.Verb == history.Wait:
+		return c.outcome(code, answer)
+	case c.open.Verb == history.Get:
+		return c.read(code, answer)
+	case !known, answer == history.OK && c.open.Verb == history.Submit:
+		c.end(history.Unknown)
+		broken = fmt.Sprintf("exit code %d, %d lines of output", code, len(c.told))
+	default:
+		c.end(answer)
+	}
+	return broken
+}
+
+// outcome records how a wait has ended. One that was interrupted, or told nothing in time, learned nothing.
+func (c *typed) outcome(code int, answer history.Answer) (broken string) {
+	var last reply
+	if len(c.told) > 0 {
+		last = c.told[len(c.told)-1]
+	}
+	switch {
+	case code == codeDone && last.Status == "SUCCESS":
+		c.open.Outcome = "=" + string(last.Result)
+	case code == codeFailed && last.Error != nil:
+		c.open.Outcome, answer = "!"+last.Error.Code, history.OK
+	case answer == history.OK || answer == "":
+		answer, broken = history.Unknown, fmt.Sprintf("exit code %d, %d lines of output", code, len(c.told))
+	case answer == history.Refused:
+		answer = history.Unknown
+	}
+	c.end(answer)
+	return broken
+}
+
+// read records an outcome that get has shown, as if it had been waited for: what get shows may be a moment behind, but an outcome
+// that a run had stays one.
+func (c *typed) read(code int, answer history.Answer) (broken string) {
+	op := c.open
+	op.Verb = history.Wait
+	switch {
+	case answer == history.OK && len(c.told) == 1:
+		switch r := c.told[0]; {
+		case r.Status == "SUCCESS":
+			op.Outcome = "=" + string(r.Result)
+		case r.Status == "FAILURE" && r.Starts == nil && r.Error != nil:
+			op.Outcome = "!" + r.Error.Code
+		default:
+			c.answered.Add(1)
+			return "" // it has not ended, which nothing is compared with
+		}
+	case answer == history.Absent:
+	case answer == history.OK || answer == "":
+		return fmt.Sprintf("exit code %d, %d lines of output", code, len(c.told))
+	default:
+		return ""
+	}
+	c.calls.hear(&role.Call{Number: op.Number, Operation: op.Operation})
+	c.end(answer)
+	return ""
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/traffic"
+)
+
+// typeOne has a program that prints and ends as told carry out one command, and returns what is recorded of it.
+func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []history.Operation, broken string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\nexit %d\n", prints, code), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	done := newOperations()
+	at := &terminal{links: links{nats: &link.Link{}}, program: program, calls: newCalls(done)}
+	broken = at.enter(t.Context(), 1, q)
+	if at.calls.underWay() > 0 || len(done.waited()) > 0 {
+		t.Error("a call is still under way")
+	}
+	return done.all, broken
+}
+
+// What a command tells is recorded by its exit code and its output, and what does not go together is the program's fault.
+func TestTerminal_RecordsWhatACommandTells(t *testing.T) {
+	const id, success, failure = `{"id":"a","joined":true}` + "\n", `{"id":"a","status":"SUCCESS","result":"x"}` + "\n", `{"id":"a","status":"FAILURE","error":{"code":"no"}}` + "\n"
+	submit := traffic.Request{Verb: history.Submit, Task: "a", Delay: 1}
+	waiting := traffic.Request{Verb: history.Submit, Task: "a", Params: traffic.Params{Millis: 3}}
+	of := func(v history.Verb) traffic.Request { return traffic.Request{Verb: v, Task: "a"} }
+	for _, c := range []struct {
+		name   string
+		asked  traffic.Request
+		prints string
+		code   int
+		want   string // verb, answer and outcome of every operation
+		broken bool
+	}{
+		{"an acknowledged submit", submit, id, 0, "submit ok ;", false},
+		{"a submit without an answer", submit, "", 4, "submit unknown ;", false},
+		{"a refused submit", submit, "", 5, "submit refused ;", false},
+		{"a submit that is done and says nothing", submit, "", 0, "submit unknown ;", true},
+		{"a crash", submit, "", 2, "submit unknown ;", true},
+		{"a submit that is acknowledged and then fails", submit, id, 1, "submit ok ;", true},
+		{"an outcome", waiting, id + success, 0, "submit ok ;wait ok =\"x\";", false},
+		{"a failed task", waiting, id + failure, 1, "submit ok ;wait ok !no;", false},
+		{"no outcome in time", waiting, id, 4, "submit ok ;wait unknown ;", false},
+		{"an interrupted wait", waiting, id, 130, "submit ok ;wait unknown ;", false},
+		{"done without an outcome", waiting, id, 0, "submit ok ;wait unknown ;", true},
+		{"a wait for nothing", of(history.Wait), "", 3, "wait absent ;", false},
+		{"a failure without its code", of(history.Wait), "", 1, "wait unknown ;", true},
+		{"a cancel", of(history.Cancel), "", 0, "cancel ok ;", false},
+		{"a cancel of nothing", of(history.Cancel), "", 3, "cancel absent ;", false},
+		{"a cancel that fails otherwise", of(history.Cancel), "", 1, "cancel unknown ;", true},
+		{"a task that has ended", of(history.Get), success, 0, "wait ok =\"x\";", false},
+		{"a task that goes on", of(history.Get), `{"status":"RUNNING"}` + "\n", 0, "", false},
+		{"a task that is tried again", of(history.Get), `{"status":"FAILURE","schedule_not_before":"2026-11-22T17:00:00Z","error":{"code":"no"}}` + "\n", 0, "", false},
+		{"a task that is not shown", of(history.Get), "", 0, "", true},
+		{"a shard that does not answer", of(history.Get), "", 4, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ops, broken := typeOne(t, c.asked, c.prints, c.code)
+			var got strings.Builder
+			for _, o := range ops {
+				fmt.Fprintf(&got, "%s %s %s;", o.Verb, o.Answer, o.Outcome)
+				if (o.Return == 0) != (o.Answer == history.Unknown) {
+					t.Errorf("%s %s returned at %d", o.Verb, o.Answer, o.Return)
+				}
+				if o.Verb == history.Submit && o.Answer == history.OK && !o.Joined {
+					t.Error("it has not joined")
+				}
+			}
+			if got.String() != c.want || (broken != "") != c.broken {
+				t.Errorf("recorded %q, broken %q; want %q, %t", got.String(), broken, c.want, c.broken)
+			}
+		})
+	}
+}
