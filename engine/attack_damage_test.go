@@ -119,18 +119,7 @@ func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why stri
 			t.Errorf("shard %d says %q", i, info.Problem)
 		}
 	}
-	id := idIn(shard, shards)
-	waiting := c.Attach(id) // which holds nobody up
-	defer waiting.Close()
-	if _, err := waiting.Wait(expired(t)); err == nil {
-		t.Error("a task of it has an outcome")
-	}
-	if e, err := c.Explain(within(t), id); err != nil || e.Why != engine.WhyQuarantined || !strings.Contains(e.Text, why) || e.Since == 0 {
-		t.Errorf("a task of it is explained as %+v, %v", e, err)
-	}
-	if _, err := c.Get(within(t), id); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), why) {
-		t.Errorf("get of a task of it: %v", err)
-	}
+	wantUnserved(t, c, idIn(shard, shards), why)
 }
 
 // expired is a context that ends soon.

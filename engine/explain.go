@@ -21,7 +21,7 @@ const (
 	WhySuspended   = "suspended"   // an operator suspended it
 	WhyPaused      = "paused"      // an operator paused its behavior
 	WhySettings    = "settings"    // what operators paused is not known: nothing starts
-	WhyQuarantined = "quarantined" // its shard's journal is damaged
+	WhyQuarantined = "quarantined" // its shard cannot be read
 	WhyRunning     = "running"     // it does run
 	WhyFinished    = "finished"    // it has ended
 )

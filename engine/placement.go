@@ -234,11 +234,11 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 	}
 }
 
-// serve serves the shard until the session ends or the shard is lost. While it is damaged it is told to be.
+// serve serves the shard until the session ends or the shard is lost. While it cannot be read that is told.
 func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
-		if ctx.Err() != nil || !isDamage(err) {
+		if ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive) {
 			return err
 		}
 		if ownership, have, err = p.quarantine(ctx, ownership, err, left); err != nil {
@@ -304,11 +304,11 @@ func (p *placement) serveSound(ctx context.Context, ownership Ownership, have *l
 // catchUp reads what is still unread of a shard that is this node's now: all, or what came after an earlier load.
 func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*loaded, error) {
 	if have == nil {
-		return p.m.awaitShard(ctx, shard)
+		return p.m.loadStored(ctx, shard)
 	}
 	err := p.m.replay(ctx, shard, have)
 	if errors.Is(err, ErrTrimmed) { // snapshots went past it
-		return p.m.awaitShard(ctx, shard)
+		return p.m.loadStored(ctx, shard)
 	}
 	if err != nil {
 		return nil, err

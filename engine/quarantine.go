@@ -22,9 +22,6 @@ const (
 	relapse = time.Minute
 )
 
-// remedy is what to do about a shard that is quarantined.
-const remedy = "remedy: taskledger repair removes what is no entry, anything else has to be restored; the shard is then served by itself"
-
 // damageError is damage of which the entry is known.
 type damageError struct {
 	entry uint64
@@ -49,7 +46,8 @@ func isDamage(err error) bool {
 	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, ErrAlien) || errors.As(err, &t)
 }
 
-// quarantine stands for a shard that is this node's and whose journal makes no sense. It says so to everybody who asks or wants
+// quarantine stands for a shard that is this node's and cannot be read: its journal makes no sense, or what the archive alone
+// holds is not read yet. It says so to everybody who asks or wants
 // something of the shard, until that has changed. It decides nothing: what was decided before is not known.
 type quarantine struct {
 	p     *placement
@@ -64,9 +62,11 @@ type quarantine struct {
 	entry    uint64 // that is damaged; 0 = not known
 	revision int64  // of it when it was looked at last; 0 = it was missing
 	reload   time.Time
+	cause    error // that was told last
+	advised  bool  // with a remedy that is known to help
 }
 
-// quarantine tells of the shard as damaged until it is sound, and returns its state and an ownership to serve it under; or
+// quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
 // until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
 func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left *owner) (Ownership, *loaded, error) {
 	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox()}
@@ -81,8 +81,9 @@ func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left
 	if errors.As(why, &at) {
 		q.entry = at.entry
 	}
-	q.tell(why)
-	p.m.log.ErrorContext(ctx, "shard is quarantined", "shard", o.Shard, "err", why, "remedy", remedy)
+	short, cancel := context.WithTimeout(ctx, remedyPatience)
+	q.tell(short, why)
+	cancel()
 	p.mu.Lock()
 	p.broken[o.Shard] = q
 	var first time.Duration
@@ -123,9 +124,14 @@ type healing struct {
 	wait time.Duration
 }
 
-func (q *quarantine) tell(why error) {
-	text := fmt.Sprintf("%v; %s", why, remedy)
-	q.why.Store(&text)
+// tell makes known why the shard cannot be served, and what to do.
+func (q *quarantine) tell(ctx context.Context, why error) {
+	remedy, known := q.p.m.remedy(ctx, q.shard, q.entry, why)
+	q.cause, q.advised = why, known
+	text := fmt.Sprintf("%v; remedy: %s", why, remedy)
+	if old := q.why.Swap(&text); old == nil || *old != text {
+		q.p.m.log.ErrorContext(ctx, "shard is quarantined", "shard", q.shard, "err", why, "remedy", remedy)
+	}
 }
 
 type look struct {
@@ -228,6 +234,10 @@ func (q *quarantine) look(ctx context.Context) look {
 	if q.entry != 0 {
 		pause = max(pause, reloadEvery)
 	}
+	if errors.Is(err, errArchiveAway) {
+		q.tell(ctx, err)
+		pause = 0
+	}
 	q.reload = time.Now().Add(pause)
 	var at *damageError
 	if isDamage(err) && (!errors.As(err, &at) || at.entry != q.entry) { // else it is known, and perhaps better
@@ -235,7 +245,9 @@ func (q *quarantine) look(ctx context.Context) look {
 		if at != nil {
 			q.entry = at.entry
 		}
-		q.tell(err)
+		q.tell(ctx, err)
+	} else if !q.advised {
+		q.tell(ctx, q.cause)
 	}
 	return look{}
 }
@@ -285,7 +297,7 @@ func (q *quarantine) answers(b *batch) []answer {
 			}
 			answers[i].data = s.encode()
 		case *explainCommand:
-			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("the journal of shard %d is damaged: %s", q.shard, why)})
+			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)})
 		default:
 			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}

@@ -8,20 +8,17 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"taskledger/events"
 	"taskledger/projection"
 )
 
-const (
-	// archiveRetry is the pause after an archive that is needed could not be read.
-	archiveRetry = time.Second
-	// entriesAhead is how many entries are decoded before they are folded.
-	entriesAhead = 4
-)
+// entriesAhead is how many entries are decoded before they are folded.
+const entriesAhead = 4
 
 var (
+	// errOnlyArchive reports a shard whose state nothing but the archive leads to.
+	errOnlyArchive = errors.New("the archive alone holds the entries before it")
 	errArchiveAway = errors.New("the archive, which alone holds the shard's entries, cannot be read now")
 	errCutOff      = fmt.Errorf("%w: the end of the journal is missing", events.ErrDamaged)
 )
@@ -57,6 +54,16 @@ func (l *loaded) cutOff(shard int, p SnapshotPointer) error {
 // lead to the newest at least: what ends before has been cut off, and to go on from there would be another history. It wraps
 // errArchiveAway when only all entries would do, and not all can be read now.
 func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
+	return m.loadFor(ctx, shard, true)
+}
+
+// loadStored is loadShard from the store alone. It wraps errOnlyArchive when only all entries would do: to read them takes long,
+// or is in vain, and somebody has to answer for the shard meanwhile.
+func (m *member) loadStored(ctx context.Context, shard int) (*loaded, error) {
+	return m.loadFor(ctx, shard, false)
+}
+
+func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loaded, error) {
 	for {
 		pointer, err := m.readPointer(ctx, shard)
 		if err != nil {
@@ -88,6 +95,9 @@ func (m *member) loadShard(ctx context.Context, shard int) (*loaded, error) {
 		if whole.archive == nil {
 			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing", events.ErrDamaged, missing, shard))
 		}
+		if !fromArchive {
+			return nil, fmt.Errorf("entry %d of shard %d is missing after the last snapshot that can be read: %w", missing, shard, errOnlyArchive)
+		}
 		m.log.WarnContext(ctx, "an entry is missing after the last snapshot that can be read: all are read, from the archive on", "shard", shard, "entry", missing)
 		have = newLoaded(shard, pointer, pointer.Kept)
 		if err = have.replay(shard, whole.Read(ctx, shard, 1)); err == nil {
@@ -110,22 +120,6 @@ func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, e
 			return from, nil
 		} else if err != nil {
 			return 0, err
-		}
-	}
-}
-
-// awaitShard is loadShard that waits for an archive which is needed and cannot be read.
-func (m *member) awaitShard(ctx context.Context, shard int) (*loaded, error) {
-	for {
-		have, err := m.loadShard(ctx, shard)
-		if !errors.Is(err, errArchiveAway) {
-			return have, err
-		}
-		m.log.ErrorContext(ctx, "shard is served later", "shard", shard, "err", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(archiveRetry):
 		}
 	}
 }

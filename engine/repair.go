@@ -146,6 +146,9 @@ func (r records) sound(ctx context.Context, shard int) (last uint64, hash events
 	}
 }
 
+// keepReplaced keeps what may have taken the place of an entry.
+const keepReplaced = "it was written over, perhaps an entry: restore that"
+
 // judge decides about what is stored behind an entry.
 type judge struct {
 	shard int
@@ -176,7 +179,7 @@ func (j *judge) look(k StoredKey) {
 		j.keep = fmt.Sprintf("it may be an entry, since entry %d is there: restore entry %d", k.Entry, j.last+1)
 	}
 	if k.Entry != 0 && k.Replaced {
-		s.Keep = "it was written over, perhaps an entry: restore that"
+		s.Keep = keepReplaced
 	}
 	j.found = append(j.found, s)
 }

@@ -30,6 +30,7 @@ func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 	awaitExplained(t, n.Client, id, func(e engine.Explanation) bool { return e.Why == engine.WhySettings && e.Since != 0 },
 		fmt.Sprintf("shard %d", settingsShard), "damaged entry")
 	p.job.nothing(t)
+	wantQuarantined(t, n.Client, settingsShard, pastShards, "It holds what is paused: nodes that begin a session meanwhile start nothing")
 	p.replace(settingsShard, whole)
 	p.job.next(t).succeed("1") // as soon as they can be read
 	want(t, f, "1")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/ring"
 	"taskledger/internal/testcluster"
+	"taskledger/natsbus"
 )
 
 // ground is an etcd with a store of two shards, the first of which gets damaged while no node runs.
@@ -27,6 +29,7 @@ type ground struct {
 	store   engine.Store
 	archive *shelf // nil: none
 	drop    bool
+	bus     func() engine.Bus // nil: none
 	worker  *worker
 }
 
@@ -51,6 +54,9 @@ func (g *ground) node(t *testing.T) *engine.Node {
 	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{g.worker}, Drop: g.drop}
 	if g.archive != nil {
 		c.Archive = g.archive
+	}
+	if g.bus != nil {
+		c.Bus = g.bus()
 	}
 	return runNode(t, c)
 }
@@ -170,30 +176,31 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			t.Fatalf("%+v, %v", gone, err)
 		}
 	}
+	const snapshots = "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd"
 	for _, c := range []struct {
 		name, mode string
 		damage     func(*testing.T, *ground, engine.SnapshotPointer)
-		lost       bool
+		remedy     string // "" = nothing is lost
 	}{
-		{"the entries from the newest on missing", "keep", cut, true},
-		{"the entries from the newest on missing", "drop", cut, true},
-		{"a flipped byte in the newest", "drop", newest(flip), false},
-		{"a flipped byte in the newest", "keep", newest(flip), false},
-		{"a part of the newest missing", "drop", newest(remove), false},
-		{"another hash of the newest", "drop", otherHash, false},
-		{"both", "keep", both(flip), false},
-		{"both", "archive", both(remove), false},
-		{"both", "drop", both(flip), true},
+		{"the entries from the newest on missing", "keep", cut, "restore the missing entries from a backup of etcd"},
+		{"the entries from the newest on missing", "drop", cut, "restore the missing entries from a backup of etcd"},
+		{"a flipped byte in the newest", "drop", newest(flip), ""},
+		{"a flipped byte in the newest", "keep", newest(flip), ""},
+		{"a part of the newest missing", "drop", newest(remove), ""},
+		{"another hash of the newest", "drop", otherHash, ""},
+		{"both", "keep", both(flip), ""},
+		{"both", "archive", both(remove), ""},
+		{"both", "drop", both(flip), snapshots},
 		{"both, and an archived entry", "archive", func(t *testing.T, g *ground, p engine.SnapshotPointer) {
 			both(flip)(t, g, p)
 			g.archive.mu.Lock()
 			defer g.archive.mu.Unlock()
 			rec := &g.archive.records[0][2]
 			rec.Data = flip(bytes.Clone(rec.Data))
-		}, true},
-		{"the pointer", "keep", garbage, false},
-		{"the pointer", "archive", garbage, false},
-		{"the pointer", "drop", garbage, true},
+		}, "restore the archive from a backup of NATS, with all nodes stopped"},
+		{"the pointer", "keep", garbage, ""},
+		{"the pointer", "archive", garbage, ""},
+		{"the pointer", "drop", garbage, "restore the snapshot pointer of the shard from a backup of etcd"},
 	} {
 		t.Run(c.name+"/"+c.mode, func(t *testing.T) {
 			t.Parallel()
@@ -202,8 +209,13 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 			c.damage(t, g, before)
 			n := g.node(t)
 			session := n.SessionID()
-			if c.lost {
-				wantQuarantined(t, n.Client, 0, 2, "")
+			if c.remedy != "" {
+				remedy := "remedy: " + c.remedy + "; the shard is then served by itself"
+				testcluster.Await(t, "a shard that says "+remedy, func() bool {
+					infos, err := n.Shards(within(t))
+					return err == nil && strings.Contains(infos[0].Problem, remedy)
+				})
+				wantQuarantined(t, n.Client, 0, 2, remedy)
 				if found, err := n.Verify(within(t), nil); err != nil || found[0].Problem == "" {
 					t.Errorf("verification: %+v, %v; want the damage", found, err)
 				}
@@ -222,18 +234,42 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	}
 }
 
-// The archive alone holds what the shard was, and is away when its next owner asks first.
+// The archive alone holds what the shard was, and is away when its next owner asks for it: the shard says so until it is back.
 func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 	t.Parallel()
-	g := newGround(t, "archive")
-	for _, s := range g.load(t).Kept {
-		g.change(t, partKey(s), flip)
-	}
-	g.archive.until.Store(3)
-	g.archive.away.Store(true)
-	wantServed(t, g.node(t))
-	if g.archive.away.Load() {
-		t.Error("the archive was not asked")
+	for _, withBus := range []bool{true, false} {
+		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t, "archive")
+			for _, s := range g.load(t).Kept {
+				g.change(t, partKey(s), flip)
+			}
+			client := engine.ClientConfig{Store: g.store}
+			if withBus {
+				url := testcluster.StartNATS(t).URL
+				g.bus = func() engine.Bus {
+					b, err := natsbus.Open(natsbus.Config{URLs: []string{url}, Key: g.store.Cluster().Key})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = b.Close() })
+					return b
+				}
+				client = engine.ClientConfig{Bus: g.bus(), Shards: 2}
+			}
+			g.archive.away.Store(true)
+			n := g.node(t)
+			testcluster.Await(t, "a shard that says what is away", func() bool {
+				infos, err := n.Shards(within(t))
+				return err == nil && strings.Contains(infos[0].Problem, errAway.Error())
+			})
+			const remedy = "remedy: bring the archive, NATS with JetStream, back; the shard is then served by itself"
+			wantQuarantined(t, n.Client, 0, 2, remedy)
+			wantQuarantined(t, runClient(t, client), 0, 2, remedy)
+			g.archive.away.Store(false)
+			wantServed(t, n)
+			fillShard(t, n.Client, g.worker, "later", 1)
+		})
 	}
 }
 

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/events"
+)
+
+// remedyPatience bounds the reads that choose a remedy before anybody who asks for the shard is answered.
+const remedyPatience = 300 * time.Millisecond
+
+// remedy is the one thing to do about a shard that cannot be served, of which an entry is damaged or missing; 0 = none is known.
+// Unless it is known it may help or not: what tells could not be read.
+func (m *member) remedy(ctx context.Context, shard int, entry uint64, why error) (text string, known bool) {
+	text, err := m.remedyOf(ctx, shard, entry, why)
+	if err != nil {
+		text = fmt.Sprintf("taskledger repair shows whether entry %d can be removed; else restore it from a backup of etcd", entry)
+	}
+	text += "; the shard is then served by itself"
+	if shard == m.settingsShard() {
+		text += ". It holds what is paused: nodes that begin a session meanwhile start nothing"
+	}
+	return text, err == nil
+}
+
+func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why error) (string, error) {
+	switch {
+	case errors.Is(why, errOnlyArchive):
+		return "wait until all entries are read, from the archive on", nil
+	case errors.Is(why, errArchiveAway):
+		return "bring the archive, NATS with JetStream, back", nil
+	case errors.Is(why, errContradicts):
+		return "restore etcd from a backup, in which journal and snapshots are of one time", nil
+	case errors.Is(why, errCutOff):
+		return "restore the missing entries from a backup of etcd", nil
+	case entry == 0:
+		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
+	}
+	r := m.records()
+	switch first, err := r.first(ctx, shard); {
+	case errors.Is(err, events.ErrDamaged):
+		return "restore the snapshot pointer of the shard from a backup of etcd", nil
+	case err != nil:
+		return "", err
+	case entry < first && r.archive != nil:
+		return "restore the archive from a backup of NATS, with all nodes stopped", nil
+	case entry < first:
+		return "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd", nil
+	}
+	strays, err := r.strays(ctx, shard)
+	for _, s := range strays {
+		switch {
+		case s.Entry != entry:
+		case s.Keep == "":
+			return "taskledger repair --yes removes it, since it is no entry", nil
+		case s.Keep == keepReplaced:
+			return fmt.Sprintf("restore entry %d from a backup of etcd, or remove its key if the backup has none", entry), nil
+		}
+	}
+	return fmt.Sprintf("restore entry %d from a backup of etcd", entry), err
+}
