@@ -103,6 +103,10 @@ var faults = []fault{
 	{"client-kill", oneClient, 0, 0, 3 * time.Second, killClient},
 	{history.BusAwayKind, nats, needNATS, 65 * time.Second, 80 * time.Second, restartNATS},
 	{"pause-and-restart", everything, 0, 0, 0, pauseAndRestart},
+	{"alien-entry", everything, 0, time.Second, 2 * time.Second, alienEntry},
+	{"meta-removed", everything, 0, time.Second, 2 * time.Second, removeMeta},
+	{"owner-key-damaged", everything, 0, time.Second, 2 * time.Second, damageOwner},
+	{"owner-key-of-no-shard", everything, 0, time.Second, 2 * time.Second, strayOwner},
 	{"client-pause", oneClient, needProc, time.Second, ttl + time.Second, pauseClient},
 }
 

@@ -32,7 +32,8 @@ type recorder struct {
 	last    int64 // revision up to which all is known
 	changes []history.KeyChange
 	written [shards][]history.Record
-	trimmed int // entries that were removed
+	trimmed int             // entries that were removed
+	aliens  map[string]bool // keys that somebody has written who is none of the cluster, and who may remove them
 	problem error
 }
 
@@ -92,6 +93,16 @@ func (r *recorder) noteKey(path string, e *clientv3.Event) error {
 	if err != nil {
 		return err
 	}
+	if r.aliens == nil {
+		r.aliens = map[string]bool{}
+	}
+	if was := r.aliens[path]; string(e.Kv.Value) == strange || was && deleted {
+		r.aliens[path] = !deleted
+		if key.Kind == "owner" && key.Shard < shards && !deleted { // it ends whoever owned the shard
+			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: now(r.begin), Shard: key.Shard})
+		}
+		return nil
+	}
 	switch {
 	case key.Kind != "journal":
 	case key.Shard < 0 || key.Shard >= shards:
@@ -131,6 +142,18 @@ func (r *recorder) owners() (all [shards]string) {
 		}
 	}
 	return all
+}
+
+// ownedSince returns the session that has become the owner of a shard after a revision, "" when none has.
+func (r *recorder) ownedSince(shard int, revision int64) (owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.changes {
+		if c.Node == "" && c.Shard == shard && c.Revision > revision {
+			owner = c.Owner
+		}
+	}
+	return owner
 }
 
 // recorded is what a recorder knows.

@@ -85,6 +85,7 @@ type run struct {
 	problems []string
 	damage   []history.Finding
 	killed   []string        // sources of the processes of nodes and clients that could not clean up
+	alien    bool            // an alien entry was written
 	later    map[string]bool // tasks that a wrong clock has scheduled for much later
 }
 

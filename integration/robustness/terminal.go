@@ -190,12 +190,19 @@ func (t *terminal) with(args ...string) []string {
 	return append(args, "-o", "json", "--timeout", commandWithin.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
 }
 
-// operate types a command that is no part of the traffic: it must be carried out.
+// operate types a command that is no part of the traffic. The error holds what it said.
 func (t *terminal) operate(ctx context.Context, args ...string) error {
-	if said, err := exec.CommandContext(ctx, t.program, t.with(args...)...).CombinedOutput(); err != nil {
-		return fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said)
+	_, err := t.output(ctx, args...)
+	return err
+}
+
+// output is operate for a command whose output is of interest.
+func (t *terminal) output(ctx context.Context, args ...string) (string, error) {
+	said, err := exec.CommandContext(ctx, t.program, t.with(args...)...).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said)
 	}
-	return nil
+	return string(said), err
 }
 
 // start runs the program until it ends, and hears what it prints.
@@ -218,7 +225,10 @@ func (c *typed) start(ctx context.Context) error {
 			c.hear(r)
 		}
 	}
-	return cmd.Wait()
+	if err = cmd.Wait(); errors.Is(err, context.Canceled) && cmd.ProcessState.Success() { // it was done when it was interrupted
+		return nil
+	}
+	return err
 }
 
 // hear takes a line of output. The first one of a submit comes as soon as it is durable.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,8 @@ const (
 	callsThinks = 80 * time.Millisecond
 	// watchedFutures is how many submits of a hundred keep their future.
 	watchedFutures = 25
+	// askAgain is the time until one is asked for again whose shard was damaged.
+	askAgain = 300 * time.Millisecond
 )
 
 // Connection is a client of the engine that runs.
@@ -187,6 +190,11 @@ func (c *client) call(wait context.Context, caller int, r traffic.Request) {
 	}
 }
 
+// damaged reports whether an error tells of a shard that holds what makes no sense.
+func damaged(err error) bool {
+	return errors.Is(err, engine.ErrUnavailable) && strings.Contains(err.Error(), "quarantined")
+}
+
 // watch waits for the outcome of a future until ctx ends: who has heard nothing by then is untold. It has told of the wait
 // when it returns.
 func (c *client) watch(ctx context.Context, task, request string, f *engine.Future) {
@@ -195,7 +203,15 @@ func (c *client) watch(ctx context.Context, task, request string, f *engine.Futu
 	call.Request = request
 	c.say(Word{Call: call})
 	c.waiting.Go(func() {
-		traffic.Settle(&call.Operation, traffic.Wait(ctx, f, &call.Operation), c.Begin)
+		err := traffic.Wait(ctx, f, &call.Operation)
+		for damaged(err) && ctx.Err() == nil { // it was told so at once, and waits for the remedy
+			select {
+			case <-ctx.Done():
+			case <-time.After(askAgain):
+			}
+			err = traffic.Wait(ctx, c.engine.Attach(events.TaskID(task)), &call.Operation)
+		}
+		traffic.Settle(&call.Operation, err, c.Begin)
 		if call.Answer == history.Unknown || call.Answer == history.Refused {
 			call.Answer, call.Return = history.Untold, 0
 		}

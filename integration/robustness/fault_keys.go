@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+)
+
+const (
+	// strange is what somebody writes into keys of the cluster who is none of it.
+	strange = "written by nobody of the cluster"
+	// saidWithin is within what a shard must say that it cannot be served: 1 s, and what processes get on top that share two processors.
+	saidWithin = 4 * time.Second
+	// healedWithin is within what a shard is served again once the damage is gone: it looks every 2 s.
+	healedWithin = 10 * time.Second
+	// remedy is part of what must be said of a damaged journal.
+	remedy = "taskledger repair"
+)
+
+// until waits for something to become so, and returns how long that took.
+func until(ctx context.Context, within time.Duration, so func(ctx context.Context) bool) (took time.Duration, ok bool) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for !so(ctx) {
+		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+			return time.Since(began), false
+		}
+	}
+	return time.Since(began), true
+}
+
+// problemOf is what a shard says of itself when it is not served, "" when it is.
+func (r *run) problemOf(ctx context.Context, shard int) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	all, err := r.observer.Shards(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	return all[shard].Problem
+}
+
+// writeAlien stores something where the next entry of a shard belongs.
+func (r *run) writeAlien(ctx context.Context, shard int) (key string, err error) {
+	c, journal := r.members[0].client, fmt.Sprintf("%sjournal/%d/", prefix, shard)
+	for ctx.Err() == nil {
+		ask, cancel := context.WithTimeout(ctx, requestWithin)
+		last, err := c.Get(ask, journal, clientv3.WithLastKey()...)
+		if err == nil && len(last.Kvs) > 0 {
+			var at history.Key
+			if at, err = history.KeyOf(strings.TrimPrefix(string(last.Kvs[0].Key), prefix)); err == nil {
+				key = fmt.Sprintf("%s%016x", journal, at.Number+1)
+				var put *clientv3.TxnResponse
+				put, err = c.Txn(ask).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, strange)).Commit()
+				if err == nil && put.Succeeded {
+					cancel()
+					return key, nil
+				}
+			}
+		}
+		cancel()
+		if err != nil && !transient(err) {
+			return "", err
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
+// alienEntry stores something where the next entry of a shard belongs, and has a command remove it. The shard must say what to
+// do, and be served again then.
+func alienEntry(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	shard := d.random.IntN(shards)
+	target = fmt.Sprint("shard ", shard)
+	key, err := r.writeAlien(ctx, shard)
+	if err != nil {
+		return target, "", err
+	}
+	r.alien = true
+	defer func() { // whatever else went wrong: the history goes on
+		_, gone := r.members[0].client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", strange)).Then(clientv3.OpDelete(key)).Commit()
+		err = errors.Join(err, gone)
+	}()
+	said, ok := until(ctx, saidWithin, func(ctx context.Context) bool { return strings.Contains(r.problemOf(ctx, shard), remedy) })
+	if !ok && ctx.Err() == nil {
+		r.broken(check.Served, "shard %d holds an alien entry, and says %q of it %s later", shard, r.problemOf(ctx, shard), said)
+		return target, "", nil
+	}
+	if err := r.clients[0].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("damaged", shard)}); err != nil {
+		return target, "", err
+	}
+	began := time.Now()
+	if refusal := r.terminal.operate(ctx, "get", idIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
+		r.broken(check.Served, "shard %d holds an alien entry, and a command is told after %s: %v", shard, time.Since(began), refusal)
+	}
+	sleep(ctx, d.duration)
+	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
+		r.broken(check.Served, "an alien entry of shard %d is not removed: %v", shard, err)
+		return target, "", nil
+	}
+	healed, ok := until(ctx, healedWithin, func(ctx context.Context) bool { return r.problemOf(ctx, shard) == "" })
+	if !ok && ctx.Err() == nil {
+		r.broken(check.Served, "shard %d is not served %s after it was repaired: %s", shard, healed, r.problemOf(ctx, shard))
+	}
+	return target, fmt.Sprintf("%s was no entry: the shard said so after %s, and was served %s after the repair", key, round(said), round(healed)), nil
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+// damageOwner writes into the owner key of a shard what cannot be read: another owner takes it by its revision.
+func damageOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	shard := d.random.IntN(shards)
+	target = fmt.Sprint("shard ", shard)
+	put, err := r.members[0].client.Put(ctx, fmt.Sprintf("%sowner/%d", prefix, shard), strange)
+	if err != nil {
+		return target, "", err
+	}
+	took, ok := until(ctx, saidWithin, func(context.Context) bool { return r.recorder.ownedSince(shard, put.Header.Revision) != "" })
+	if !ok && ctx.Err() == nil {
+		r.broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
+		return target, "", nil
+	}
+	sleep(ctx, d.duration)
+	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.ownedSince(shard, put.Header.Revision), round(took)), nil
+}
+
+// strayOwner writes an owner key of a shard that there is not: it is shown, and ignored.
+func strayOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	const key = prefix + "owner/99"
+	target = "no shard"
+	before := r.sessions()
+	if _, err := r.members[0].client.Put(ctx, key, strange); err != nil {
+		return target, "", err
+	}
+	defer func() {
+		_, gone := r.members[0].client.Delete(context.WithoutCancel(ctx), key)
+		err = errors.Join(err, gone)
+	}()
+	sleep(ctx, d.duration)
+	shown, err := r.terminal.output(ctx, "repair")
+	if err != nil || !strings.Contains(shown, key) {
+		r.broken(check.Served, "%s is of no shard, and repair shows %q: %v", key, shown, err)
+		return target, "", nil
+	}
+	if after := r.sessions(); !slices.Equal(before, after) {
+		r.broken(check.Served, "nodes began anew beside a key of no shard: %q, then %q", before, after)
+	}
+	return target, "repair shows " + key, nil
+}
+
+// sessions are those of the nodes.
+func (r *run) sessions() (all []string) {
+	for _, n := range r.nodes {
+		all = append(all, n.sessionID())
+	}
+	return all
+}
+
+// removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on, and no other
+// one founds another cluster.
+func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	const key = prefix + "meta"
+	target = "meta"
+	c := r.members[0].client
+	was, err := c.Get(ctx, key)
+	if err != nil || len(was.Kvs) == 0 {
+		return target, "", fmt.Errorf("read %s: %w", key, err)
+	}
+	if _, err := c.Delete(ctx, key); err != nil {
+		return target, "", err
+	}
+	defer func() {
+		_, restored := c.Put(context.WithoutCancel(ctx), key, string(was.Kvs[0].Value))
+		err = errors.Join(err, restored)
+	}()
+	answered := r.done.answered()
+	sleep(ctx, d.duration)
+	limited, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	began := time.Now()
+	refusal := r.terminal.operate(limited, "serve")
+	now, err := c.Get(ctx, key)
+	switch {
+	case err != nil || ctx.Err() != nil:
+		return target, "", err
+	case len(now.Kvs) > 0:
+		r.broken(check.Served, "another cluster was founded over the journals")
+	case refusal == nil || limited.Err() != nil || !strings.Contains(refusal.Error(), "restore it"):
+		r.broken(check.Served, "a node that finds no %s ends after %s: %v", key, time.Since(began), refusal)
+	case r.done.answered() > answered:
+		proof = fmt.Sprintf("%d operations were answered without it, and no other node began", r.done.answered()-answered)
+	}
+	return target, proof, nil
+}
