@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// soon bounds what should come at once, on a slow and busy machine.
-	soon = 30 * time.Second
+	soon = 2 * time.Minute
 	// quiet is how long a test watches that something does not happen. It can only miss a fault, never invent one.
 	quiet = 300 * time.Millisecond
 )

@@ -87,7 +87,7 @@ func (d *decider) submit(c *submitCommand) answer {
 	t := d.state.Task(c.Task)
 	switch {
 	case t == nil:
-		if full, refused := d.noRoom(true); refused {
+		if full, refused := d.noRoom(true, len(c.Params)); refused {
 			return full
 		}
 		t = d.emit(c.Task, nil, c.RequestID, d.entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
@@ -108,23 +108,24 @@ func (d *decider) submit(c *submitCommand) answer {
 		return answer{code: answerMerge, joined: true}
 	}
 	if t.Final() {
-		if full, refused := d.noRoom(true); refused {
+		if full, refused := d.noRoom(true, len(t.Params)); refused {
 			return full
 		}
 	}
 	return d.join(t, c)
 }
 
-// noRoom refuses a submit that asks for a live task more, or with larger parameters, while there is no room for it. Operators'
-// commands are not held to it: they have to work in a shard that is full.
-func (d *decider) noRoom(task bool) (full answer, refused bool) {
+// noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
+// Operators' commands are not held to it: they have to work in a shard that is full.
+func (d *decider) noRoom(task bool, adds int) (full answer, refused bool) {
+	with := d.state.LiveBytes() + int64(adds)
 	switch {
 	case d.brake != "":
 		return overload("%s", d.brake), true
 	case task && d.state.Live() >= maxLiveTasks:
 		return overload("shard holds %d unfinished tasks", maxLiveTasks), true
-	case d.liveLimit > 0 && d.state.LiveBytes() >= d.liveLimit:
-		return overload("%s", tooLarge(d.state.LiveBytes(), d.liveLimit)), true
+	case d.liveLimit > 0 && with >= d.liveLimit:
+		return overload("%s", tooLarge(with, d.liveLimit)), true
 	}
 	return answer{}, false
 }
@@ -134,7 +135,7 @@ func (d *decider) forgot(t *projection.Task) bool { return d.drop && t.Final() &
 
 // rerun gives a task that has ended a new run with parameters of its own.
 func (d *decider) rerun(t *projection.Task, c *submitCommand, operator bool) answer {
-	if full, refused := d.noRoom(true); refused && !operator {
+	if full, refused := d.noRoom(true, len(c.Params)); refused && !operator {
 		return full
 	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.now)})
@@ -219,9 +220,12 @@ func (d *decider) merge(c *mergeCommand) answer {
 		return d.rerun(t, &c.Submit, c.Operator)
 	}
 	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)
-	grows := t.Final() || len(c.Submit.Params) > len(t.Params)
-	if !c.Operator && (grows || changes && d.brake != "") { // whatever is merged takes its bytes in the journal
-		if full, refused := d.noRoom(t.Final()); refused {
+	adds := len(c.Submit.Params)
+	if !t.Final() { // what is final does not count among the live
+		adds -= len(t.Params)
+	}
+	if !c.Operator && (t.Final() || adds > 0 || changes && d.brake != "") { // whatever is merged takes its bytes in the journal
+		if full, refused := d.noRoom(t.Final(), adds); refused {
 			return full
 		}
 	}

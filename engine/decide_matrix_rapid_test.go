@@ -150,10 +150,20 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 	}
 }
 
+// held is how much of the parameters is in memory.
+func (p *taskModel) held() int {
+	if p.kept {
+		return len(p.params)
+	}
+	return 0
+}
+
 func (m *matrix) forgot(p *taskModel) bool { return m.drop && p.final() && p.params != "" && !p.kept }
 
 // room reports whether a submit may ask for a live task more, or for a larger one.
-func (m *matrix) room() bool { return m.brake == "" && (m.limit == 0 || m.live < m.limit) }
+func (m *matrix) room(adds int) bool {
+	return m.brake == "" && (m.limit == 0 || m.live+int64(adds) < m.limit)
+}
 
 func (m *matrix) submit(c *submitCommand) answer {
 	p := m.tasks[c.Task]
@@ -161,7 +171,7 @@ func (m *matrix) submit(c *submitCommand) answer {
 	switch {
 	case c.Priority < 0:
 		return answer{code: answerInvalid}
-	case p == nil && !m.room():
+	case p == nil && !m.room(len(c.Params)):
 		return answer{code: answerOverload}
 	case p == nil:
 		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
@@ -174,7 +184,7 @@ func (m *matrix) submit(c *submitCommand) answer {
 		return answer{code: answerState}
 	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
-	case p.final() && !m.room() && (m.forgot(p) || !c.Merges):
+	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.held()):
 		return answer{code: answerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Task, at, c.RequestID)
@@ -209,8 +219,8 @@ func (p *taskModel) joined() answer {
 func (m *matrix) merge(c *mergeCommand) answer {
 	p := m.tasks[c.Submit.Task]
 	changes, held := p != nil && (p.params != string(c.Submit.Params) || !p.kept && p.params != ""), 0
-	if p != nil && p.kept {
-		held = len(p.params)
+	if p != nil {
+		held = p.held()
 	}
 	switch {
 	case c.Submit.Priority < 0:
@@ -221,7 +231,7 @@ func (m *matrix) merge(c *mergeCommand) answer {
 		return p.joined()
 	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
 		return p.joined()
-	case !m.room() && !c.Operator && (p.final() || changes && (m.brake != "" || len(c.Submit.Params) > held)):
+	case !m.room(len(c.Submit.Params)-held) && !c.Operator && (p.final() || changes && (m.brake != "" || len(c.Submit.Params) > held)):
 		return answer{code: answerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)

@@ -245,6 +245,37 @@ func TestBrakeAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
 	}
 }
 
+// The limit holds with the bytes that a submit would add, not only for who comes after them.
+func TestLimit_CountsTheBytesThatASubmitWouldAdd(t *testing.T) {
+	const adds = 500
+	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", adds)))
+	for _, drop := range []bool{false, true} { // where the parameters of a final task are gone, a merge is a run of its own
+		for _, at := range []situation{atNothing, atCreated, atRunning, atSuccess, atFailure} {
+			for _, c := range []struct {
+				room    int64
+				refused bool
+			}{{adds / 2, true}, {2 * adds, false}} {
+				l := ledgerAt(t, at)
+				ask := l.ask(events.Policy{Existing: events.RunAgain})
+				ask.Params = large
+				var cmd command = ask
+				if at != atNothing {
+					cmd = &mergeCommand{Submit: *ask, Life: l.task().Created, Seq: l.task().Seq}
+				}
+				var a answer
+				kinds := l.entry(func(d *decider) {
+					d.drop, d.liveLimit = drop, d.state.LiveBytes()+c.room
+					a = d.decide(cmd)
+					l.legal(d)
+				})
+				if is := a.code == answerOverload; is != c.refused || is && kinds != nil || !is && a.code != answerOK {
+					t.Errorf("%s, room for %d bytes, drop %t: answer %+v with events %v; want it refused: %t", at, c.room, drop, a, kinds, c.refused)
+				}
+			}
+		}
+	}
+}
+
 func TestMerge_TooLateIsRefusedAndChangesNothing(t *testing.T) {
 	for _, at := range situations[1:] {
 		for name, spoil := range map[string]func(*mergeCommand){

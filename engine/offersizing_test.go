@@ -59,6 +59,23 @@ func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 	})
 }
 
+// What must not start needs no slot: free ones would be offered for it again and again.
+func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
+	b := newBench(t, -1, &script{id: benchBehavior})
+	for paused, ready := range map[string]int{"": 1, benchBehavior: 0, "another": 1} {
+		known := &knownSettings{}
+		known.Paused = []string{paused}
+		b.m.settings.known.Store(known)
+		if b.own.state.Task("x") == nil {
+			b.submit(Policy{})
+		}
+		b.own.publishView()
+		if told := (*b.own.backlog.Load())[benchBehavior]; told != ready {
+			t.Errorf("while %q is paused %d tasks are told of, want %d", paused, told, ready)
+		}
+	}
+}
+
 // An attempt that lends its slot keeps its place: an offer could bring nothing.
 func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

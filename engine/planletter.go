@@ -40,13 +40,24 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 	listen, stop := context.WithCancel(ctx)
 	var listening sync.WaitGroup
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
-	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
+	removeMail := func() {
+		clean, done := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+		defer done()
+		if err := c.cfg.Store.RemoveMail(clean, asker); err != nil {
+			c.cfg.Log.WarnContext(ctx, "the mail of a plan is left to be swept", "err", err)
+		}
+	}
+	again := false
+	for ask := planners[:min(len(planners), firstPlanners)]; ; ask, again = planners, true {
 		err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, encodePlanLetter(ask, cmd))
 		if err == nil {
 			select {
 			case a := <-got:
 				listening.Wait() // it removes the answer; the letter went with it
 				stop()
+				if again { // the answer may be that to the letter before: this one, or the answer to it, would be left
+					removeMail()
+				}
 				return a, nil
 			case <-ctx.Done():
 				err = context.Cause(ctx)
@@ -56,11 +67,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 		}
 		stop()
 		listening.Wait()
-		clean, done := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
-		defer done()
-		if err := c.cfg.Store.RemoveMail(clean, asker); err != nil {
-			c.cfg.Log.WarnContext(ctx, "the mail of a plan is left to be swept", "err", err)
-		}
+		removeMail()
 		return answer{}, err
 	}
 }

@@ -119,6 +119,47 @@ func TestWait_LeavesSlotsToThoseThatAreWaitedFor(t *testing.T) {
 	})
 }
 
+// A task that waits may be waited for.
+func TestWait_LendsTheSlotOfEachInALineThatWaits(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		line := []*behaviors.Behavior[string, string]{
+			behaviors.Define[string, string]("first", nil), behaviors.Define[string, string]("second", nil), behaviors.Define[string, string]("third", nil),
+		}
+		last := defineWork("last", nil)
+		bound := []engine.Behavior{last.on("a")}
+		for i, b := range line {
+			next := last.Behavior
+			if i+1 < len(line) {
+				next = line[i+1]
+			}
+			bound = append(bound, b.Bind(func(ctx context.Context, name string) (string, error) {
+				client, _ := behaviors.Submitter(ctx)
+				f, err := next.Submit(ctx, client, name)
+				if err != nil {
+					return "", err
+				}
+				return f.Wait(ctx)
+			}))
+		}
+		n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 1 }, bound...)
+		var futures []*behaviors.Future[string]
+		for i := range 3 { // the first of all wait for the one slot, too
+			f, err := line[0].Submit(within(t, soon), n, fmt.Sprint(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			futures = append(futures, f)
+		}
+		for range futures {
+			r := last.next(t)
+			r.succeed("from " + r.params)
+		}
+		for i, f := range futures {
+			want(t, f, fmt.Sprint("from ", i))
+		}
+	})
+}
+
 func submitParents(t *testing.T, n *testcluster.Node, how int) (futures []*behaviors.Future[int]) {
 	t.Helper()
 	for i := range how {

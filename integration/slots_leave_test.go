@@ -2,7 +2,9 @@ package integration_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -48,26 +50,49 @@ func TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves(t *testing.T) {
 // The tasks of one affinity are all of one shard: they fill every slot of the node that is left, whichever node had the
 // shard before.
 func TestSlots_AllRunTheTasksOfOneAffinity(t *testing.T) {
-	const slots = 64
-	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-		some := func(cfg *engine.NodeConfig) { cfg.Slots = slots }
-		stays, other := c.StartNode("a", some, w.on("a")), c.StartNode("b", some, w.on("b"))
-		c.AwaitSpread()
-		other.Stop()
-		for i := range slots + 16 {
-			w.submit(t, stays, fmt.Sprint("one/", i))
-		}
-		var runs []*run
-		for range slots {
-			runs = append(runs, w.next(t))
-		}
-		w.nothing(t)
-		for _, r := range runs {
-			r.succeed("done")
-		}
-		for range 16 {
-			w.next(t).succeed("done")
-		}
-	})
+	for _, leaves := range []struct {
+		how  string
+		ttl  time.Duration
+		node func(*testcluster.Node)
+	}{{"drains", lasting, (*testcluster.Node).Stop}, {"dies", 5 * time.Second, (*testcluster.Node).Kill}} {
+		t.Run("other "+leaves.how, func(t *testing.T) {
+			withTTL(t, leaves.ttl, func(t *testing.T, c *testcluster.Cluster) { oneAffinityFillsSlots(t, c, leaves.node) })
+		})
+	}
+}
+
+func oneAffinityFillsSlots(t *testing.T, c *testcluster.Cluster, leave func(*testcluster.Node)) {
+	const tasks, slots = 600, 512
+	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+	some := func(cfg *engine.NodeConfig) { cfg.Slots = slots }
+	stays, other := c.StartNode("a", some, w.on("a")), c.StartNode("b", some, w.on("b"))
+	c.AwaitSpread()
+	theirs := servedBy(t, other)
+	affinity := names("of-b-", 1, func(id string) bool { return theirs(id + "/") })[0]
+	f := w.submit(t, stays, affinity+"/before") // slots are offered to who leaves
+	w.next(t).succeed("done")
+	want(t, f, "done")
+	leave(other)
+	var submits sync.WaitGroup
+	for part := range 20 {
+		submits.Go(func() {
+			for i := range tasks / 20 {
+				if _, err := w.Submit(within(t, 2*soon), stays, fmt.Sprint(affinity, "/", part, "-", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	var runs []*run
+	for range slots {
+		runs = append(runs, w.next(t))
+	}
+	submits.Wait()
+	w.nothing(t)
+	for _, r := range runs {
+		r.succeed("done")
+	}
+	for range tasks - slots {
+		w.next(t).succeed("done")
+	}
 }

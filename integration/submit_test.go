@@ -154,36 +154,40 @@ func TestSubmitRaw_WithoutAnyNodeIsUnavailable(t *testing.T) {
 
 // Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may take.
 func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{NoNATS: true, TTL: 6 * time.Second})
+	for _, named := range []bool{true, false} {
+		t.Run(fmt.Sprintf("named %t", named), func(t *testing.T) {
+			withTTL(t, 6*time.Second, func(t *testing.T, c *testcluster.Cluster) { plannedAfterAKill(t, c, named) })
+		})
+	}
+}
+
+// plannedAfterAKill submits tasks of shards that are served all the time, or of ids that the engine draws.
+func plannedAfterAKill(t *testing.T, c *testcluster.Cluster, named bool) {
 	w := defineWork("work", nil)
 	nodes := c.StartNodes(nil, func(node string) []engine.Behavior { return []engine.Behavior{w.on(node)} }, "a", "b", "c", "d")
 	c.AwaitSpread()
 	client := c.StartClient("caller", nil)
-	shards, err := client.Shards(within(t, soon))
-	if err != nil {
-		t.Fatal(err)
+	ids := make([]string, 16) // none is drawn
+	if named {
+		ids = names("task-", len(ids), servedBy(t, nodes[0]))
 	}
 	for _, n := range nodes[1:] {
 		n.Kill()
 	}
-	var ids []events.TaskID
-	for i := 0; len(ids) < 16; i++ {
-		id := events.TaskID(fmt.Sprint("task-", i))
-		if shards[id.Shard(len(shards))].Owner == nodes[0].SessionID() {
-			ids = append(ids, id)
-		}
+	type submitted struct {
+		id  events.TaskID
+		err error
 	}
-	errs := make(chan error)
+	all := make(chan submitted)
 	for _, id := range ids {
 		go func() {
-			_, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{ID: id})
-			errs <- err
+			f, err := client.SubmitRaw(within(t, soon), "work", []byte(`"x"`), engine.SubmitOptions{ID: events.TaskID(id)})
+			all <- submitted{f.ID(), err}
 		}()
 	}
 	for range ids {
-		if err := <-errs; err != nil {
-			t.Error(err)
+		if s := <-all; s.err != nil || s.id == "" {
+			t.Errorf("task %q: %v", s.id, s.err)
 		}
 	}
 	for range ids {

@@ -261,10 +261,19 @@ func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		n := serve(t, dir, "--shards", "1", "--archive", "drop", "--ttl", "3s")
+		must(t, dir, "submit", "noop", "--id", "first", "--wait")
 		mustLoad(t, dir, "bulk-", bulkTasks)
 		s := trimmed(t, dir, 1)
 		if s.Archived != 0 || s.Degraded != "" {
 			t.Errorf("shard %+v", s)
+		}
+		for _, args := range [][]string{{"history", "first", "-o", "json"}, {"state", "first", "--seq", "1"}, {"export", "--task", "first"}} {
+			if r := run(t, dir, args...); r.code != 6 || r.out != "" || strings.Count(r.err, "\n") != 1 {
+				t.Errorf("%q of what was dropped: %+v", args, r)
+			}
+		}
+		if got := field(t, dir, "first", "status"); got != "SUCCESS" {
+			t.Errorf("status %v of a task whose history was dropped", got)
 		}
 		n.signal(syscall.SIGKILL)
 		n.wait(t)
@@ -274,8 +283,8 @@ func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
 				t.Errorf("verified %v, want what is left to be clean", v)
 			}
 		}
-		if got := objects(t, must(t, dir, "list", "--status", "SUCCESS", "--limit", "1000", "-o", "json")); len(got) != bulkTasks {
-			t.Errorf("%d tasks of before are known, want %d", len(got), bulkTasks)
+		if got := objects(t, must(t, dir, "list", "--status", "SUCCESS", "--limit", "1000", "-o", "json")); len(got) != bulkTasks+1 {
+			t.Errorf("%d tasks of before are known, want %d", len(got), bulkTasks+1)
 		}
 	})
 }

@@ -17,7 +17,7 @@ const (
 	// prefix is that of the keys of a cluster without a name of its own.
 	prefix = "taskledger/"
 	// patience bounds what must come true sooner or later, on a slow and busy machine.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	// defaultTTL is the shortest that nodes accept: tests wait for the end of sessions.
 	defaultTTL = 3 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
