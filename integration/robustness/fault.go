@@ -63,6 +63,7 @@ const (
 	needNATS                       // one that does
 	needProc                       // a /proc that tells the state of processes
 	needNamespace                  // nodes in network namespaces of their own
+	needLimits                     // nodes that make few attempts of a behavior at once
 )
 
 // faults is every kind, in the order in which --all-faults takes them, two at a time.
@@ -103,6 +104,9 @@ var faults = []fault{
 	{"client-kill", oneClient, 0, 0, 3 * time.Second, killClient},
 	{history.BusAwayKind, nats, needNATS, 65 * time.Second, 80 * time.Second, restartNATS},
 	{"pause-and-restart", everything, 0, 0, 0, pauseAndRestart},
+	{"limits-and-restart", everything, needLimits, 0, 0, limitsAndRestart},
+	{"quarantine-and-restart", everything, 0, time.Second, 2 * time.Second, quarantineAndRestart},
+	{"servers-elsewhere", nothing, 0, 0, 0, moveServers},
 	{"alien-entry", everything, 0, time.Second, 2 * time.Second, alienEntry},
 	{"meta-removed", everything, 0, time.Second, 2 * time.Second, removeMeta},
 	{"owner-key-damaged", everything, 0, time.Second, 2 * time.Second, damageOwner},

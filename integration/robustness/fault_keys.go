@@ -76,9 +76,14 @@ func (r *run) writeAlien(ctx context.Context, shard int) (key string, err error)
 	return "", context.Cause(ctx)
 }
 
-// alienEntry stores something where the next entry of a shard belongs, and has a command remove it. The shard must say what to
-// do, and be served again then.
+// alienEntry stores something where the next entry of a shard belongs, and has a command remove it.
 func alienEntry(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	return r.besideAlien(ctx, d, func(int) error { return nil })
+}
+
+// besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a command remove
+// it. The shard must say what to do, and be served again then.
+func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
 	shard := d.random.IntN(shards)
 	target = fmt.Sprint("shard ", shard)
 	key, err := r.writeAlien(ctx, shard)
@@ -98,20 +103,31 @@ func alienEntry(ctx context.Context, r *run, d disturbance) (target, proof strin
 	if err := r.clients[0].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("damaged", shard)}); err != nil {
 		return target, "", err
 	}
-	began := time.Now()
 	if refusal := r.terminal.operate(ctx, "get", idIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
-		r.broken(check.Served, "shard %d holds an alien entry, and a command is told after %s: %v", shard, time.Since(began), refusal)
+		r.broken(check.Served, "shard %d holds an alien entry, and a command is told: %v", shard, refusal)
 	}
 	sleep(ctx, d.duration)
-	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
-		r.broken(check.Served, "an alien entry of shard %d is not removed: %v", shard, err)
-		return target, "", nil
+	if err := meanwhile(shard); err != nil {
+		return target, "", err
 	}
-	healed, ok := until(ctx, healedWithin, func(ctx context.Context) bool { return r.problemOf(ctx, shard) == "" })
+	healed, ok := r.repair(ctx, shard)
+	if ok {
+		proof = fmt.Sprintf("%s was no entry: the shard said so after %s, and was served %s after the repair", key, round(said), round(healed))
+	}
+	return target, proof, nil
+}
+
+// repair has a command remove what is no entry, and returns how long it took then until the shard was served.
+func (r *run) repair(ctx context.Context, shard int) (healed time.Duration, ok bool) {
+	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil {
+		r.broken(check.Served, "an alien entry of shard %d is not removed: %v", shard, err)
+		return 0, false
+	}
+	healed, ok = until(ctx, healedWithin, func(ctx context.Context) bool { return r.problemOf(ctx, shard) == "" })
 	if !ok && ctx.Err() == nil {
 		r.broken(check.Served, "shard %d is not served %s after it was repaired: %s", shard, healed, r.problemOf(ctx, shard))
 	}
-	return target, fmt.Sprintf("%s was no entry: the shard said so after %s, and was served %s after the repair", key, round(said), round(healed)), nil
+	return healed, ok
 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -138,37 +138,6 @@ func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof str
 	return "all nodes", proof, nil
 }
 
-const (
-	// heardWithin is how long a pause is let stand until all nodes have heard of it: as the checkers have it, and after the last fault.
-	heardWithin = 2*ttl + 11*time.Second
-	// pausedFor is how long it lasts after all nodes have begun anew.
-	pausedFor = 3 * time.Second
-)
-
-// pauseAndRestart pauses a behavior by a command, ends every node at once as a crash does, starts them again, and unpauses.
-func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	const behavior = "once"
-	if err := r.terminal.operate(ctx, "pause", behavior); err != nil {
-		return "all nodes", "", err
-	}
-	sleep(ctx, heardWithin)
-	d.begins()
-	err = eachOf(r.nodes, func(n *node) error {
-		p := n.running()
-		if err := p.kill(); err != nil {
-			return err
-		}
-		r.crashed(role.Source(n.Name, p.pid()))
-		n.calls.end()
-		return r.restart(ctx, n)
-	})
-	sleep(ctx, pausedFor)
-	if err == nil {
-		proof = fmt.Sprintf("%s stayed paused while all %d nodes ended and began anew", behavior, len(r.nodes))
-	}
-	return "all nodes", proof, errors.Join(err, r.terminal.operate(context.WithoutCancel(ctx), "unpause", behavior))
-}
-
 // hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what failed.
 func hindered(err error) bool {
 	exit, ended := errors.AsType[*exec.ExitError](err)

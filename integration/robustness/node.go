@@ -137,7 +137,9 @@ func unlessReplaced(err error) error {
 // oracle hears from the functions themselves what they do.
 type oracle struct {
 	mu      sync.Mutex
-	running map[call]int // index in all
+	running map[call]int              // index in all
+	limited map[limited]map[call]bool // of running, and the most there were at once
+	most    map[limited]int
 	all     []history.Execution
 	over    map[string]bool // tasks whose last function asked for no further run
 }
@@ -149,18 +151,37 @@ type call struct {
 	begin int64
 }
 
-func newOracle() *oracle { return &oracle{running: map[call]int{}, over: map[string]bool{}} }
+// limited is a behavior on a session.
+type limited struct{ node, behavior string }
+
+func newOracle() *oracle {
+	return &oracle{running: map[call]int{}, over: map[string]bool{}, limited: map[limited]map[call]bool{}, most: map[limited]int{}}
+}
+
+// mostOn returns how many attempts of a behavior a session has made at once at most.
+func (o *oracle) mostOn(session, behavior string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.most[limited{session, behavior}]
+}
 
 func (o *oracle) hear(r *traffic.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over[r.Task] = r.Last
 	key := call{r.Node, r.Token, r.Begin}
+	at := limited{r.Node, r.Behavior}
+	if o.limited[at] == nil {
+		o.limited[at] = map[call]bool{}
+	}
 	if r.Goes {
+		o.limited[at][key] = true
+		o.most[at] = max(o.most[at], len(o.limited[at]))
 		o.running[key] = len(o.all)
 		o.all = append(o.all, r.Execution)
 		return
 	}
+	delete(o.limited[at], key)
 	if at, known := o.running[key]; known {
 		o.all[at] = r.Execution
 		delete(o.running, key)
@@ -207,6 +228,7 @@ func (r *run) newNode(i int) (err error) {
 	}
 	name := fmt.Sprint("node", i+1)
 	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),
-		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites)}})
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites),
+		Limits: r.limits()}})
 	return nil
 }

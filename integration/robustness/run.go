@@ -102,7 +102,7 @@ func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, e
 		return nil, "", fmt.Errorf("history of seed %d: %w", s.seed, err)
 	}
 	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.seed, Command: s.command, Versions: role.Versions(), Shards: shards,
-		TTLMs: ttl.Milliseconds(), BoundMs: r.bound().Milliseconds(), Planned: r.plan.kinds()}}
+		TTLMs: ttl.Milliseconds(), BoundMs: r.bound().Milliseconds(), Limits: r.limits(), Planned: r.plan.kinds()}}
 	err = errors.Join(r.make(ctx, h), ctx.Err())
 	if err != nil && !errors.Is(err, errIdle) {
 		r.problem("%v", err)
@@ -228,6 +228,14 @@ func (r *run) slotsOf(i int) int {
 		return slots
 	}
 	return append(few, slots, slots)[random.IntN(len(few)+2)]
+}
+
+// limits are how many attempts of a behavior a node makes at once, where a fault needs that.
+func (r *run) limits() map[string]int {
+	if r.plan.needs(needLimits) {
+		return map[string]int{"again": 2}
+	}
+	return nil
 }
 
 // bound is how long after the last fault every acknowledged task must have ended.

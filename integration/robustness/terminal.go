@@ -31,6 +31,8 @@ const (
 	// commandWithin is its --timeout: longer than most faults. endsWithin is how long a command that is interrupted may take to end.
 	commandWithin = 20 * time.Second
 	endsWithin    = 15 * time.Second
+	// operateWithin is the --timeout of commands that are no part of the traffic.
+	operateWithin = time.Minute
 )
 
 // buildProgram builds the program whose commands are typed, in a directory.
@@ -108,6 +110,9 @@ func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broke
 	code := codeDone
 	if exit, is := errors.AsType[*exec.ExitError](ended); is {
 		code = exit.ExitCode()
+		if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signal() == syscall.SIGINT { // it was interrupted before it heard signals
+			code = codeInterrupted
+		}
 	} else if ended != nil { // it never began, or did not end when it was interrupted
 		code, broken = codeUnavailable, ended.Error()
 	}
@@ -182,12 +187,12 @@ func (c *typed) args() []string {
 			args = append(args, "--wait")
 		}
 	}
-	return c.with(args...)
+	return c.with(commandWithin, args...)
 }
 
 // with adds to a command what all have.
-func (t *terminal) with(args ...string) []string {
-	return append(args, "-o", "json", "--timeout", commandWithin.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
+func (t *terminal) with(timeout time.Duration, args ...string) []string {
+	return append(args, "-o", "json", "--timeout", timeout.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
 }
 
 // operate types a command that is no part of the traffic. The error holds what it said.
@@ -198,7 +203,7 @@ func (t *terminal) operate(ctx context.Context, args ...string) error {
 
 // output is operate for a command whose output is of interest.
 func (t *terminal) output(ctx context.Context, args ...string) (string, error) {
-	said, err := exec.CommandContext(ctx, t.program, t.with(args...)...).CombinedOutput()
+	said, err := exec.CommandContext(ctx, t.program, t.with(operateWithin, args...)...).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said)
 	}

@@ -117,7 +117,7 @@ func (n *node) open() (err error) {
 		return err
 	}
 	n.close = append(n.close, n.store.Close)
-	c := engine.NodeConfig{Store: n.store, Name: n.Name, Slots: n.Slots, TTL: n.TTL, Grace: grace, Log: n.log, Now: n.now,
+	c := engine.NodeConfig{Store: n.store, Name: n.Name, Slots: n.Slots, Limits: n.Limits, TTL: n.TTL, Grace: grace, Log: n.log, Now: n.now,
 		Behaviors: traffic.Behaviors(n.Begin, func(r traffic.Report) { n.say(Word{Report: &r}) })}
 	bus, err := natsbus.Open(natsbus.Config{URLs: []string{n.NATS}, Key: n.store.Cluster().Key, Log: n.log})
 	if err != nil {

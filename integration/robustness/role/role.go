@@ -60,6 +60,8 @@ type Role struct {
 	FaultyStore bool          `json:",omitempty"` // its writes can be made to fail
 	Slots       int           `json:",omitempty"`
 	TTL         time.Duration `json:",omitempty"`
+
+	Limits map[string]int `json:",omitempty"` // attempts of a behavior at once
 }
 
 // Order is a line on a process's standard input. It is answered by a Word of the same Number.

@@ -39,8 +39,9 @@ var backoff = engine.Backoff{Base: 50 * time.Millisecond, Max: 400 * time.Millis
 // Report is what a function tells of itself on a way that faults do not touch.
 type Report struct {
 	history.Execution
-	Goes bool // End is 0 because it has just begun
-	Last bool // it asked for no further attempt or run
+	Behavior string
+	Goes     bool // End is 0 because it has just begun
+	Last     bool // it asked for no further attempt or run
 }
 
 // Work is a behavior: its tasks do what Params say.
@@ -77,13 +78,13 @@ func (w *Work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan
 func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
 		Begin: clock.Now() - w.Begin}
-	w.Report(Report{Execution: x, Goes: true})
+	w.Report(Report{Execution: x, Behavior: w.ID_, Goes: true})
 	out, told := attempt(ctx, a)
 	x.End = clock.Now() - w.Begin
 	if !told {
 		x.Outcome, x.Final = outcomeText(out), out.Err != nil && out.Next.IsZero()
 	}
-	w.Report(Report{Execution: x, Last: !told && out.Next.IsZero()})
+	w.Report(Report{Execution: x, Behavior: w.ID_, Last: !told && out.Next.IsZero()})
 	return out
 }
 
