@@ -15,7 +15,8 @@ const (
 	clockLimit = time.Minute
 	// clockWarning is from which difference on operators are told.
 	clockWarning = time.Second
-	// hearClocksFor is how long a process that has just begun waits to hear the clocks of the others before it takes shards.
+	// hearClocksFor is how long a process whose first session has just begun waits to hear the clocks of the others before it
+	// takes shards.
 	hearClocksFor = 2500 * time.Millisecond
 )
 
@@ -33,12 +34,13 @@ func (l *load) compare() (c compared) {
 	here := l.m.now()
 	var drifts []time.Duration
 	c.all = true
-	for _, p := range l.peers {
-		switch heard := time.Since(p.at); {
-		case !p.present:
-		case p.clock == 0:
+	for id := range l.m.view.Load().Nodes { // of which the peers may not have been told yet
+		if p := l.peers[id]; id != l.m.session.ID && (p == nil || p.clock == 0) {
 			c.all = false
-		case heard < clockAge:
+		}
+	}
+	for _, p := range l.peers {
+		if heard := time.Since(p.at); p.present && p.clock != 0 && heard < clockAge {
 			drifts = append(drifts, time.Duration(p.clock-here)*time.Millisecond+heard)
 		}
 	}
@@ -49,19 +51,23 @@ func (l *load) compare() (c compared) {
 		drifts = append(drifts, 0) // its own
 	}
 	slices.Sort(drifts)
-	c.ahead = -drifts[len(drifts)/2]
+	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
+	if other.Abs() < middle.Abs() { // of an even number: where two sides are as many, neither is wrong
+		middle = other
+	}
+	c.ahead = -middle
 	c.off = len(drifts) > 2 && c.ahead.Abs() > clockLimit
 	return c
 }
 
-// mayTake reports that nothing is known against the clock here. A process that has just begun takes no shard before it has
-// heard the clocks of those who are there, or has waited for them long enough.
+// mayTake reports that nothing is known against the clock here. A process takes no shard before it has heard the clocks of
+// those who are there, or has been there for long enough.
 func (l *load) mayTake() bool {
 	if l.m.clockWrong.Load() {
 		return false
 	}
 	c := l.compare()
-	return !c.off && (c.all || time.Since(l.m.started) >= hearClocksFor)
+	return !c.off && (c.all || time.Since(l.m.joined) >= hearClocksFor)
 }
 
 // checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
@@ -92,7 +98,7 @@ func (l *load) checkClock(ctx context.Context) {
 	} else {
 		m.log.WarnContext(ctx, "clock differs from the other nodes'", "ahead", ahead)
 	}
-	if err := m.updateKey(ctx); err != nil && ctx.Err() == nil { // tried again at the next look
+	if err := m.updateKey(ctx); err != nil { // tried again at the next look, perhaps that of the next session
 		m.clockWrong.Store(wasWrong)
 		l.mu.Lock()
 		l.ahead = was

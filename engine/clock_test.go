@@ -158,6 +158,47 @@ func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 	}
 }
 
+// A session that begins late, in a store that is slow for all, takes no shard before it has heard the others either.
+func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, false)
+		for _, name := range []string{"x", "y"} {
+			c.start(name, 0, func(c *cfg) { noShards(c); c.Store = slowMember{c.Store, 0, time.Second} }).ready(t)
+		}
+		time.Sleep(time.Minute)
+		wrong := c.start("wrong", -time.Hour, func(c *cfg) { c.Store = slowMember{c.Store, 5 * time.Second, 0} })
+		time.Sleep(time.Minute)
+		if n := wrong.serving.Load(); n != 0 {
+			t.Errorf("it has served %d shards", n)
+		}
+	})
+}
+
+// slowMember is a store that takes long to join, and to tell others.
+type slowMember struct {
+	engine.Store
+	join, tell time.Duration
+}
+
+// Join implements engine.Store.
+func (s slowMember) Join(ctx context.Context, info engine.NodeInfo, ttl time.Duration) (engine.Session, error) {
+	after(ctx, s.join)
+	return s.Store.Join(ctx, info, ttl)
+}
+
+// Update implements engine.Store.
+func (s slowMember) Update(ctx context.Context, of engine.Session, info func() engine.NodeInfo) error {
+	after(ctx, s.tell)
+	return s.Store.Update(ctx, of, info)
+}
+
+func after(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
 // endSession revokes the lease of a node, and waits for its next session.
 func (c *modelled) endSession(n *modelledNode) {
 	c.Helper()

@@ -275,14 +275,15 @@ func (l *load) take(m loadMessage, fresh bool) (first bool) {
 }
 
 // see takes who is there, and the loads that node keys carry.
-func (l *load) see(v *Membership) {
-	for id, n := range v.Nodes {
+func (l *load) see() {
+	for id, n := range l.m.view.Load().Nodes {
 		if m, err := decodeLoad(n.Load); err == nil && m.node == id && id != l.m.session.ID {
 			l.take(m, n.Modified > l.m.session.Revision)
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	v := l.m.view.Load() // the latest, if another goroutine has seen that
 	for id, p := range l.peers {
 		if _, present := v.Nodes[id]; !present && (p.present || time.Since(p.at) > clockAge) {
 			delete(l.peers, id)

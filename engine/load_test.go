@@ -37,6 +37,12 @@ func keyed(load []byte, modified int64) *Membership {
 	return &v
 }
 
+// sees is told of a membership.
+func (b *bench) sees(v *Membership) {
+	b.m.view.Store(v)
+	b.m.load.see()
+}
+
 // Two others are needed to tell whose clock is wrong, and one wrong clock of three is never that of who sees it.
 func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 	const far = 2 * clockLimit
@@ -52,12 +58,15 @@ func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 		{[]time.Duration{far, far}, -far, true},
 		{[]time.Duration{-far, -far}, far, true},
 		{[]time.Duration{far, -far}, 0, false},
-		{[]time.Duration{0, far, far}, -far, true},
+		{[]time.Duration{0, far, far}, 0, false}, // two of four: neither side is most
+		{[]time.Duration{0, -far, -far}, 0, false},
+		{[]time.Duration{0, far, far, far}, -far, true},
 		{[]time.Duration{0, 0, far}, 0, false},
 		{[]time.Duration{0, 0, far, far}, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, -1)
+			b.sees(new(present(1, selfID)))
 			for i, drift := range c.drifts {
 				b.m.load.peers[fmt.Sprint(i)] = &peer{present: true, at: time.Now(), clock: b.m.now().Add(drift)}
 			}
@@ -72,7 +81,7 @@ func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 func TestClock_OfOthersGoesOnSinceItWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, -1)
-		b.m.load.see(keyed(nil, 1))
+		b.sees(keyed(nil, 1))
 		b.m.load.hear(saying(farID, 1, benchStart, 1, 1))
 		pass := func(d time.Duration) {
 			time.Sleep(d)
@@ -103,18 +112,18 @@ func TestLoad_KeyThatIsReadAgainIsNotHeardAgain(t *testing.T) {
 				t.Errorf("%s: backlog %d, want %d", when, got, n)
 			}
 		}
-		b.m.load.see(keyed(saying(farID, 4, benchStart, 3, 7), 1)) // as old as this session, or older
+		b.sees(keyed(saying(farID, 4, benchStart, 3, 7), 1)) // as old as this session, or older
 		wantBacklog("written before this session began", 0)
 		if c := b.m.load.compare(); c.all {
 			t.Error("a clock from before this session began counts as heard")
 		}
 		news := keyed(saying(farID, 5, benchStart, 3, 7), 2)
-		b.m.load.see(news)
+		b.sees(news)
 		wantBacklog("news", 7)
 		for range 3 {
 			time.Sleep(loadAge / 2)
 			b.time = b.time.Add(loadAge / 2)
-			b.m.load.see(news)
+			b.sees(news)
 			b.m.load.hear(saying(farID, 4, benchStart, 3, 9))
 		}
 		wantBacklog("read again for longer than it is believed", 0)
@@ -132,7 +141,7 @@ func TestLoad_OfSessionsThatAreNotPresentCountsForNothing(t *testing.T) {
 		for range 100 {
 			recorded := fmt.Sprint("recorded", rand.Uint64())
 			b.m.load.hear(saying(recorded, 1, benchStart.Add(-time.Hour), 3, 7))
-			b.m.load.see(view)
+			b.sees(view)
 			if c := b.m.load.compare(); c.off || c.ahead != 0 || b.m.load.readyAt(3, recorded, time.Time{}) != nil {
 				t.Fatalf("heard of who is not present: %+v, ready %v", c, b.m.load.readyAt(3, recorded, time.Time{}))
 			}

@@ -146,6 +146,9 @@ func (m *member) join(ctx context.Context) error {
 		return fmt.Errorf("join: %w", err)
 	}
 	m.session, m.began = s, time.Now()
+	if m.joined.IsZero() {
+		m.joined = m.began
+	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("node", s.ID)
 	if err := m.rememberSession(s); err != nil { // it would only save a restarted process a wait
@@ -270,7 +273,7 @@ func (m *member) see(v *Membership) error {
 			m.offers.ownerChanged(shard)
 		}
 	}
-	m.load.see(v)
+	m.load.see()
 	m.place.ring()
 	m.offers.ring()
 	for id := range v.Nodes {

@@ -84,7 +84,7 @@ type Node struct {
 
 	settings nodeSettings
 
-	started    time.Time   // of Run
+	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
 }
 
@@ -202,7 +202,6 @@ func (c *NodeConfig) complete() error {
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
-		n.started = time.Now()
 		if n.cfg.Archive == nil && !n.cfg.Keep && !n.cfg.Drop && *n.cfg.Owner {
 			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; Keep or Drop choose so")
 		}

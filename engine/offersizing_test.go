@@ -12,7 +12,7 @@ func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
 	view := present(2, selfID, farID)
 	view.Owners[0] = Owner{farID, 1}
 	b.m.view.Store(&view)
-	b.m.load.see(&view)
+	b.sees(&view)
 	return b, func() time.Duration { return b.m.offers.adjust(b.m, time.Now()) }
 }
 

@@ -311,7 +311,7 @@ var times = []Bug{
 		{"	if m.count <= p.count {\n", "	if m.count < p.count {\n"},
 	}, engine, "TestLoad_KeyThatIsReadAgainIsNotHeardAgain"},
 	{"load of sessions that are over", "engine/clock.go", []Edit{
-		{"		case !p.present:\n", ""},
+		{"p.present && p.clock != 0", "p.clock != 0"},
 	}, engine, "TestLoad_OfSessionsThatAreNotPresentCountsForNothing"},
 	{"clock that an idle node without a bus keeps to itself", "engine/load.go", []Edit{
 		{"changed || time.Since(l.keyed) >= clockEvery", "changed"},
@@ -320,7 +320,7 @@ var times = []Bug{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},
 	}, engine, "TestClock_OfOthersGoesOnSinceItWasHeard"},
 	{"process that takes shards before it has heard a clock", "engine/clock.go", []Edit{
-		{"return !c.off && (c.all || time.Since(l.m.started) >= hearClocksFor)", "return !c.off"},
+		{"return !c.off && (c.all || time.Since(l.m.joined) >= hearClocksFor)", "return !c.off"},
 	}, engine, "TestClock_WrongAtTheStartTakesNoShard"},
 	{"process that is greeted by nobody", "engine/load.go", []Edit{
 		{"			p.present = true\n			l.greet()\n", "			p.present = true\n"},
