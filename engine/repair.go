@@ -165,6 +165,9 @@ func (j *judge) look(k StoredKey) {
 	switch {
 	case k.Entry == 0:
 		s.Problem = "no entry can have this key"
+	case err != nil && ofAnotherRelease(k.Data, err):
+		s.Problem = fmt.Sprintf("this program cannot read it: %v", err)
+		j.keep = fmt.Sprintf("entry %d may be of another release: use the program that wrote it", k.Entry)
 	case err != nil:
 		s.Problem = fmt.Sprintf("it is no entry: %v", err)
 	case e.Number != k.Entry || int(e.Shard) != j.shard:
@@ -182,6 +185,13 @@ func (j *judge) look(k StoredKey) {
 		s.Keep = keepReplaced
 	}
 	j.found = append(j.found, s)
+}
+
+// ofAnotherRelease reports whether what cannot be decoded may be an entry all the same: its version is not known, or it is whole
+// and something in it is not known.
+func ofAnotherRelease(data []byte, err error) bool {
+	_, damaged := events.Survey(data, func([]byte) {})
+	return errors.Is(err, events.ErrVersion) || damaged == nil
 }
 
 func (j *judge) verdict() []Stray {

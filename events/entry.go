@@ -45,6 +45,9 @@ type Origin struct {
 // ErrDamaged is wrapped when an entry's bytes contradict its hash, or make no sense.
 var ErrDamaged = errors.New("damaged entry")
 
+// ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know.
+var ErrVersion = errors.New("unknown version")
+
 // entryVersion is the first value of a stored entry.
 const entryVersion = 2
 
@@ -252,7 +255,7 @@ func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) er
 	r := wire.NewReader(data)
 	n := r.Array()
 	if v := r.Uint(); r.Err() == nil && v != entryVersion {
-		return nil, fmt.Errorf("entry version %d, this program reads %d", v, entryVersion)
+		return nil, fmt.Errorf("%w: entry version %d, this program reads %d", ErrVersion, v, entryVersion)
 	}
 	if n != 5 {
 		return nil, fmt.Errorf("array of %d, want 5", n)

@@ -189,6 +189,8 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 	put(t, c, key(4, last[4]-1), "damaged")
 	put(t, c, key(5, last[5]+1), "an entry, perhaps")
 	put(t, c, key(5, last[5]+1), "written over")
+	put(t, c, key(6, last[6]+1), "\x95\x7f"+value(key(6, last[6]))[2:]) // of a version that is not known
+	put(t, c, key(6, last[6]+2), "behind that")
 	put(t, c, "owner/99", "x")
 	put(t, c, "journal/99/1", "x")
 	if _, err := w.Submit(within(t, soon), n, idOf(1, c.Shards(), "refused")); err == nil {
@@ -215,6 +217,7 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 		}
 	}
 	kept := []found{{key(4, last[4]-1), false, false}, {key(4, last[4]), false, false}, {key(5, last[5]+1), false, false},
+		{key(6, last[6]+1), false, false}, {key(6, last[6]+2), false, false},
 		{"owner/99", false, false}, {"journal/99/1", false, false}}
 	with := func(removed bool) []found {
 		return append([]found{{key(1, last[1]+1), true, removed}, {key(2, last[2]+1), true, removed},
@@ -225,6 +228,8 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 	repair(true, kept...)
 	put(t, c, key(4, last[4]-1), sound)
 	remove(t, c, key(5, last[5]+1))
+	remove(t, c, key(6, last[6]+1))
+	remove(t, c, key(6, last[6]+2))
 	remove(t, c, "owner/99")
 	for shard := range c.Shards() {
 		testcluster.Await(t, "a shard that is served", func() bool { return shardOf(t, n.Client, shard).Problem == "" })
