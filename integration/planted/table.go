@@ -84,6 +84,17 @@ var definiteFull = []bugs.Bug{
 `),
 }
 
+// planOfOneOwner asks one owner for a plan, which may be dead or run nothing, and tells that it did not answer as if it might have
+// accepted something.
+var planOfOneOwner = []bugs.Bug{
+	known("plan asked of owners alone"),
+	edit("engine/plan.go", "	a, err := c.postPlan(ctx, cmd, planners)\n	return readPlanned(a, err, cmd.Behavior)\n",
+		"	a, err := c.postPlan(ctx, cmd, planners[:1])\n	if err != nil {\n		err = fmt.Errorf(\"%w: %w\", ErrUnknown, err)\n	}\n	return readPlanned(a, err, cmd.Behavior)\n"),
+}
+
+// alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
+var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", engine.ErrAlien, ", "by somebody who does not own the shard\", engine.ErrFenced, ")
+
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
 // no bug that a history can show.
 var list = []planted{
@@ -140,6 +151,16 @@ var list = []planted{
 	like("what is paused starts in a process that does not know it", "15"),
 	like("time of a shard that stands still after a jump", "8, no end"),
 	like("unreadable owner key that nobody can take", "8, no end, 7, 14"),
+	like("slots of offers that are never given back", "14, 8, no end"),
+	own("clocks as old as the node keys that hold them", "3, 14, 8",
+		known("load heard anew whenever its node key is read"), known("clock that an idle node without a bus keeps to itself")),
+	own("plan asked of one owner, whose silence is passed on", "7", planOfOneOwner...),
+	like("session given up over a file", "no end"),
+	like("future of an earlier run resolved by the end of the life", "linear, 9"),
+	like("future of a forgotten task that asks its owner alone", "linear, 9"),
+	own("submits that pass the brake with what is there", "16",
+		known("merges that pass the brake"), known("further runs that pass the brake")),
+	own("alien entry that is taken for another owner's", "8, no end, 7, 14", alienIsFenced),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),

@@ -41,6 +41,7 @@ const (
 	clean        = "13 clean"       // nothing remains after a stop
 	idle         = "14 idle"        // no ready task waits beside a free slot, outside of faults
 	paused       = "15 paused"      // does not start
+	braked       = "16 braked"      // submits add nothing to a store that is almost full
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )
 
@@ -126,6 +127,7 @@ func (c *checker) checkAll() {
 	c.checkRemains()
 	c.checkIdle()
 	c.checkPaused()
+	c.checkBraked()
 	c.checkLinear()
 }
 

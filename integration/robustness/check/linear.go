@@ -144,22 +144,37 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 // told reports whether a wait may have ended as it did when so many events had happened: it tells of the run that it is for,
 // which may have ended long ago.
 func (t *task) told(o *history.Operation, happened int) bool {
-	if o.Answer == history.Absent && happened == 0 {
-		return true
-	}
 	asked := t.askedBy(o.Request)
-	for i := range happened {
-		if o.Answer == history.Absent && t.steps[i].state.phase == absent {
-			return true
-		}
-		if outcome, ok := t.endOfRun(i); ok && i >= asked && o.Answer == history.OK && outcome == o.Outcome {
+	if o.Answer == history.Absent {
+		return t.toldAbsent(asked, happened)
+	}
+	for i := max(asked, 0); i < happened; i++ {
+		if outcome, ok := t.endOfRun(i); ok && outcome == o.Outcome {
 			return true
 		}
 	}
 	return false
 }
 
-// askedBy returns the step that a request caused: no run that had ended before is what it asked for. It returns 0 when that
+// toldAbsent reports whether a wait may have been told that there is no such task. Who waits for a run that has ended is told how,
+// whoever deletes the task after that; so is whoever attaches to a task that was only forgotten.
+func (t *task) toldAbsent(asked, happened int) bool {
+	theRun := asked >= 0 && t.steps[asked].state.phase != running // else the run after the one under way may be meant
+	if !theRun && happened == 0 {
+		return true
+	}
+	for i := max(asked, 0); i < happened; i++ {
+		if _, ended := t.endOfRun(i); ended && theRun {
+			return false
+		}
+		if t.steps[i].state.phase == absent && t.steps[i].ev != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// askedBy returns the step that a request caused: no run that had ended before is what it asked for. It returns -1 when that
 // cannot be told: a request that was made twice may have joined a run without an event.
 func (t *task) askedBy(request string) (at int) {
 	made := 0
@@ -169,9 +184,9 @@ func (t *task) askedBy(request string) (at int) {
 		}
 	}
 	if request == "" || made != 1 {
-		return 0
+		return -1
 	}
-	return max(slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && s.ev.RequestID == request }), 0)
+	return slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && s.ev.RequestID == request })
 }
 
 // clock is what the record tells of when the events of a task were committed.

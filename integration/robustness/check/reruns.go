@@ -17,7 +17,8 @@ const (
 )
 
 // checkReruns holds that what ran on a node that was killed ran again in time, where no other fault was near: another one
-// may keep the cluster from noticing. Tasks that somebody wanted to stop are left out.
+// may keep the cluster from noticing. Tasks that somebody wanted to stop are left out, and those of a behavior with a limit: others
+// may use it up.
 func (c *checker) checkReruns() {
 	ttl := time.Duration(c.run.Info.TTLMs) * time.Millisecond
 	limit := ttl + RerunPromise + rerunSlack
@@ -28,8 +29,9 @@ func (c *checker) checkReruns() {
 		}
 		for _, again := range c.run.Reruns(kill) {
 			t := c.task(again.Task)
+			_, limited := c.run.Info.Limits[t.last().behavior]
 			switch took := time.Duration(again.Next - kill.From); {
-			case !t.known() || t.mayStop() || t.gaveOut():
+			case !t.known() || t.mayStop() || t.gaveOut() || limited:
 			case again.Next == 0:
 				c.accuse(ended, t, 0, "it ran on %s, which was killed, and never ran again", kill.Target)
 			case took > limit:

@@ -244,6 +244,25 @@ var orders = []planted{
 		b.done("a")
 		b.op(history.Operation{Client: 2, Verb: history.Get, Task: "a", Answer: history.Absent}, nil)
 	}, nil},
+	{"who waits for a run that has ended is told that the task is gone", "linear", func(b *builder) {
+		b.event = func(ev *events.Event) { ev.RequestID = "r" }
+		b.submit("a").Request = "r"
+		b.start("a", "n-1")
+		b.succeed("a")
+		b.command(history.Delete, "a", &events.Deleted{})
+		b.op(history.Operation{Client: 2, Verb: history.Wait, Task: "a", Answer: history.Absent, Request: "r"}, nil)
+	}, nil},
+	{"who attaches to a forgotten task is told that there is none", "linear", func(b *builder) {
+		for _, id := range []string{"x/a", "x/b"} {
+			c := b.created()
+			c.Policy.RetainCount = 1
+			b.op(history.Operation{Verb: history.Submit, Task: id}, func() { b.add(id, c) })
+			b.start(id, "n-1")
+			b.succeed(id)
+		}
+		delete(b.tasks, "x/a")
+		b.op(history.Operation{Client: 2, Verb: history.Wait, Task: "x/a", Answer: history.Absent}, nil)
+	}, nil},
 	{"a read shows an attempt before its function began", "linear", func(b *builder) {
 		b.submit("a")
 		b.start("a", "n-1")

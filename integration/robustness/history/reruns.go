@@ -9,6 +9,9 @@ const KillKind = "node-kill"
 // bus. It disturbs only when it begins and when it ends.
 const BusAwayKind = "bus-away-for-minutes"
 
+// AlmostFullKind is that the store looks almost full to everybody.
+const AlmostFullKind = "store almost full"
+
 // Rerun is a call that a kill ended, and the next one of its task.
 type Rerun struct {
 	Task string

@@ -59,6 +59,7 @@ type order struct {
 	job      job
 	delay    time.Duration
 	request  string
+	raw      bool // by the behavior's name
 }
 
 // submit returns the future, of which the id is "" when nothing was accepted.
@@ -76,8 +77,15 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	}
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
-		future, err = p.client.Submit(ctx, b, params, options)
+		if o.raw {
+			future, err = p.client.SubmitRaw(ctx, o.behavior, params, options)
+		} else {
+			future, err = p.client.Submit(ctx, b, params, options)
+		}
 		op.Task, op.Joined = string(future.ID()), future.Joined()
+		if op.Task == "" && errors.Is(err, engine.ErrUnknown) {
+			c.world.record.damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", err)
+		}
 		return err
 	})
 	return future, op

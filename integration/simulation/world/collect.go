@@ -120,6 +120,8 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 	}
 	info := &w.record.run.Info
 	switch {
+	case key.Kind == "journal" && w.strange[c.ModRevision]:
+		return nil
 	case key.Kind == "journal" && c.Deleted:
 		delete(held, c.Key)
 		info.Trimmed++
@@ -199,6 +201,8 @@ func (w *world) mayStay(c *modeletcd.Change) bool {
 		return true
 	case key.Kind != "mailbox" && key.Kind != "answer" || key.Sender == "":
 		return false
+	case key.Shard == w.shards: // the box for plans: who asks there is gone with the question, and a second answer may come
+		return true
 	}
 	after, gone := w.swept[key.Sender]
 	return gone && c.ModRevision > after

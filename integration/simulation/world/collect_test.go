@@ -21,7 +21,7 @@ func slot() []byte {
 
 // Only what processes leave to a sweep, and what outlives them, may stay.
 func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
-	w := &world{swept: map[string]int64{"gone": 10}}
+	w := &world{shards: 4, swept: map[string]int64{"gone": 10}}
 	for name, test := range map[string]struct {
 		key      string
 		value    []byte
@@ -38,6 +38,7 @@ func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
 		"mail of somebody else":           {"mailbox/1/here/2", []byte{1}, 11, false},
 		"answer that came late":           {"answer/gone/1/2", []byte{1}, 11, true},
 		"empty slot":                      {"mailbox/1/here/2", slot(), 1, true},
+		"a plan":                          {"answer/asker/4/2", []byte{1}, 11, true},
 		"mail of nobody":                  {"mailbox/1//2", []byte{1}, 11, false},
 		"what nobody knows":               {"strange", nil, 11, false},
 	} {

@@ -75,8 +75,9 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: log,
 			Slots: p.world.slots(), Limits: p.world.record.run.Info.Limits,
 			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
-		if p.world.small {
-			cfg.Store = small{store}
+		cfg.Store = sized{store, p.world}
+		if p.world.unwritable {
+			cfg.SessionFile = "/no such directory/session"
 		}
 		if p.world.shelf != nil {
 			cfg.Archive = p.reach()
@@ -140,6 +141,9 @@ var expected = []string{
 // clockAlarm is expected while a clock is far off, and until everybody has heard that it is right again.
 const clockAlarm = "whether the clock is right has changed; a node with a wrong one owns no shards"
 
+// damageAlarm is expected while something is stored where an entry belongs.
+const damageAlarm = "shard is quarantined"
+
 // farOff is from when on a clock may bring that alarm about, and heardRight how long others may believe in it.
 const (
 	farOff     = 45 * time.Second
@@ -179,6 +183,9 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == clockAlarm && a.process.world.clockWasWrong() {
 		return nil
 	}
+	if r.Message == damageAlarm && a.process.world.damaged.Load() {
+		return nil
+	}
 	if a.process.killed.Err() != nil || superseded || slices.Contains(expected, r.Message) {
 		return nil
 	}
@@ -192,13 +199,21 @@ func (a alarms) WithAttrs([]slog.Attr) slog.Handler { return a }
 // WithGroup implements slog.Handler.
 func (a alarms) WithGroup(string) slog.Handler { return a }
 
-// small is a store that is so small that snapshots become due early: the program is built to take them then.
-type small struct{ engine.Store }
+// sized is a store of the world's size.
+type sized struct {
+	engine.Store
+	world *world
+}
 
 // Usage implements engine.Housekeeping.
-func (s small) Usage(ctx context.Context) (engine.Usage, error) {
+func (s sized) Usage(ctx context.Context) (engine.Usage, error) {
 	u, err := s.Store.Usage(ctx)
-	u.Quota = 32 << 20
+	if s.world.small {
+		u.Quota = 32 << 20
+	}
+	if s.world.almost.Load() {
+		u.InUse = u.Quota
+	}
 	return u, err
 }
 

@@ -6,7 +6,10 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
 )
@@ -17,16 +20,20 @@ const (
 	quietShare   = 0.4
 	crowdShare   = 0.3
 	limitedShare = 0.2
+	// unwritableShare is the share of histories in which no node can write its session file.
+	unwritableShare = 0.1
 	// calm is how long faults may be felt after their end, and more: what comes then meets nothing of them.
 	calm = 2*ttl + 6*time.Second
 	// trickleEvery is the mean time between two submits while it is quiet.
 	trickleEvery = 4 * time.Second
+	// healWithin is how long after its repair a damaged shard may count as damaged.
+	healWithin = 6 * time.Second
 )
 
 // scenes are what happens while it is quiet, each as often as it is likely.
 var scenes = []func(*world){
 	(*world).still, (*world).departure, (*world).departure, (*world).minutesWithoutBus, (*world).unseenStep, (*world).pauseAndRestart,
-	(*world).pauseAndRestart, (*world).tamper,
+	(*world).pauseAndRestart, (*world).tamper, (*world).alien, (*world).almostFull,
 }
 
 // The kinds of faults that only scenes have.
@@ -40,10 +47,12 @@ const (
 	leasesKind = "all leases revoked"
 	ownerKind  = "owner key damaged"
 	strayKind  = "owner key of no shard"
+	alienKind  = "alien entry"
 )
 
 // quietKinds are these, and that of the bus.
-var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, ownerKind, strayKind, history.BusAwayKind}
+var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, ownerKind, strayKind, alienKind,
+	history.AlmostFullKind, history.BusAwayKind}
 
 // quiet goes through some scenes, one after another.
 func (w *world) quiet() {
@@ -284,6 +293,74 @@ func (w *world) tamper() {
 	w.happens(strayKind, "no shard", func() string { return w.write("owner/99", "junk") })
 }
 
+// alien writes something where the next entry of a shard belongs, and removes it after a while.
+func (w *world) alien() {
+	shard := w.dice.n(w.shards)
+	w.happens(alienKind, fmt.Sprintf("shard %d", shard), func() (proof string) {
+		operator := w.etcd.Connect(modeletcd.Direct{})
+		defer operator.Close() // tells that its context ended
+		ctx := context.Background()
+		key := fmt.Sprintf("%s/journal/%d/%016x", cluster, shard, w.head(shard)+1)
+		w.damaged.Store(true)
+		put, err := operator.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, "junk")).Commit()
+		if err != nil || !put.Succeeded { // an entry was there first
+			return ""
+		}
+		w.stranger(put.Header.Revision)
+		w.burst(8, 50)
+		w.trickle(w.dice.between(time.Second, 20*time.Second))
+		gone, err := operator.Delete(ctx, key)
+		if err != nil || gone.Deleted == 0 {
+			return ""
+		}
+		w.stranger(gone.Header.Revision)
+		return fmt.Sprintf("%s written at revision %d", key, put.Header.Revision)
+	})
+	w.trickle(healWithin)
+	w.damaged.Store(false)
+}
+
+// head is the number of the last entry of a shard, 0 without one.
+func (w *world) head(shard int) (number uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.etcd.History(1) {
+		if key, err := history.KeyOf(path(&c)); err == nil && key.Kind == "journal" && key.Shard == shard && !w.strange[c.ModRevision] {
+			number = max(number, key.Number)
+		}
+	}
+	return number
+}
+
+// almostFull lets the store look almost full for a while, in which there are submits of all kinds that would add to it.
+func (w *world) almostFull() {
+	const lasts = 12 * time.Second
+	name := func(kind string) events.TaskID { return events.TaskID(fmt.Sprintf("%s-%d", kind, w.record.now())) }
+	waits := order{id: name("waits"), behavior: merge, job: job{Work: 10}, delay: lasts + calm}
+	ended := order{id: name("ended"), behavior: again, job: job{Work: 10}}
+	for _, o := range []order{waits, ended} {
+		w.caller().submit(w.clients[0], o)
+	}
+	w.trickle(calm)
+	w.happens(history.AlmostFullKind, "all", func() string {
+		w.almost.Store(true)
+		refused := 0
+		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+			waits.job.Work++
+			for _, o := range []order{waits, ended, {behavior: once, job: job{Work: 10}}} {
+				if _, op := w.caller().submit(w.clients[0], o); op.Answer == history.Refused {
+					refused++
+				}
+			}
+		}
+		w.almost.Store(false)
+		if refused == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d submits refused", refused)
+	})
+}
+
 // write puts a key of the cluster, and remembers that no process of it did.
 func (w *world) write(key, value string) (proof string) {
 	operator := w.etcd.Connect(modeletcd.Direct{})
@@ -292,10 +369,15 @@ func (w *world) write(key, value string) (proof string) {
 	if err != nil {
 		return ""
 	}
+	w.stranger(resp.Header.Revision)
+	return fmt.Sprintf("written at revision %d", resp.Header.Revision)
+}
+
+// stranger remembers that nobody of the cluster wrote at a revision.
+func (w *world) stranger(revision int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.strange[resp.Header.Revision] = true
-	return fmt.Sprintf("written at revision %d", resp.Header.Revision)
+	w.strange[revision] = true
 }
 
 // expireAll ends all leases, as an etcd leader does that was paused for longer than they live.

@@ -55,9 +55,10 @@ func (r *record) end(at int, how history.Execution) {
 
 // The invariants that the world itself sees broken, as package check names them.
 const (
-	served = "3 served"
-	ended  = "8 ended"
-	clean  = "13 clean"
+	served       = "3 served"
+	acknowledged = "7 acknowledged"
+	ended        = "8 ended"
+	clean        = "13 clean"
 )
 
 // damage notes what the program failed at.

@@ -15,6 +15,8 @@ const (
 	errands = 110
 	// trafficLasts is the time within which they begin.
 	trafficLasts = 11 * time.Second
+	// rawShare is the share of submits by name, which some node plans.
+	rawShare = 0.2
 	// waitMost is how long a future is waited for, if its world does not give it up earlier.
 	waitMost = 15 * time.Minute
 )
@@ -55,6 +57,7 @@ func (e *errand) pause(most time.Duration) { time.Sleep(e.w.dice.between(0, most
 // submit submits, and lets somebody wait for the outcome, now and then.
 func (e *errand) submit(o order) (task string) {
 	p := e.client()
+	o.raw = e.w.dice.chance(rawShare)
 	f, op := e.w.caller().submit(p, o)
 	if op.Answer == history.OK && e.w.dice.chance(0.4) {
 		e.await(p, f, o.request)
@@ -188,6 +191,10 @@ func (e *errand) timed() {
 	e.pause(time.Second)
 	e.get(task)
 	e.operate(pick(e.w.dice, history.Retry, history.Cancel), task)
+	if task != "" { // others may have made it forgotten by now
+		e.pause(2 * time.Second)
+		e.attach(task)
+	}
 }
 
 // reborn is a task of several lives.

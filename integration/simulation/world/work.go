@@ -50,7 +50,7 @@ func (*merging) Merge(stored, requested []byte) ([]byte, error) {
 const (
 	once  = "once"  // a submit that meets a final record returns its outcome
 	again = "again" // it runs the task again
-	brief = "brief" // attempts have a time-out
+	brief = "brief" // attempts have a time-out, and a shard keeps one task that has ended
 	merge = "merge"
 )
 
@@ -59,7 +59,7 @@ func behaviors(p *process) []engine.Behavior {
 	return []engine.Behavior{
 		&work{once, engine.Policy{MaxAttempts: 3, MaxLost: 3, Backoff: backoff}, p},
 		&work{again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: engine.RunAgain, LostDelay: 100 * time.Millisecond}, p},
-		&work{brief, engine.Policy{MaxAttempts: 2, Backoff: backoff, Timeout: 700 * time.Millisecond, Priority: 5}, p},
+		&work{brief, engine.Policy{MaxAttempts: 2, Backoff: backoff, Timeout: 700 * time.Millisecond, Priority: 5, RetainCount: 1}, p},
 		&merging{work{merge, engine.Policy{MaxAttempts: 3, Backoff: backoff, Existing: engine.RunAgain}, p}},
 	}
 }

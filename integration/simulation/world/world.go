@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine"
@@ -38,13 +39,17 @@ type world struct {
 	pad    string // makes parameters large
 	etcd   *modeletcd.Model
 	bus    *bus
-	shelf  *shelf         // nil: the journals are kept whole
-	small  bool           // the store is so small that snapshots become due
-	roomy  bool           // nodes have slots for everything
-	crowd  bool           // they have one or two
-	long   bool           // minutes follow in which little happens
-	late   sync.WaitGroup // requests that arrive when nobody waits for them any more
-	record *record
+	shelf  *shelf // nil: the journals are kept whole
+	small  bool   // the store is so small that snapshots become due early: the program is built to take them then
+	roomy  bool   // nodes have slots for everything
+	crowd  bool   // they have one or two
+	long   bool   // minutes follow in which little happens
+	// unwritable is that no node can write its session file.
+	unwritable bool
+	almost     atomic.Bool    // the store looks almost full
+	damaged    atomic.Bool    // something is stored where an entry belongs
+	late       sync.WaitGroup // requests that arrive when nobody waits for them any more
+	record     *record
 
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
@@ -95,6 +100,7 @@ func newWorld(seed uint64) *world {
 	w.roomy = d.chance(0.2)
 	w.crowd = !w.roomy && d.chance(crowdShare)
 	w.long = d.chance(quietShare)
+	w.unwritable = d.chance(unwritableShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
 	switch x := d.n(100); {
 	case x < 3: // entries and snapshots are large, too
