@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -115,6 +116,10 @@ func (c *campaign) proved() (err error) {
 	}
 	if n := len(c.reruns.slow); n > 0 {
 		lack("%d tasks of killed nodes ran again much later than promised", n)
+	}
+	if c.reruns.tooLate() {
+		lack("of %d tasks of killed nodes %d ran again later than %s among other faults, one after %s: want 1 of 100 at most, and none after %s",
+			len(c.reruns.other), len(c.reruns.among), amongMost, slices.Max(c.reruns.other), amongEach)
 	}
 	return err
 }

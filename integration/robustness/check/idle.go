@@ -84,7 +84,7 @@ func (c *checker) checkIdle() {
 	if !c.timed() {
 		return
 	}
-	rooms := c.rooms()
+	rooms := c.rooms(toHear)
 	disturbed := c.disturbed()
 	paused := c.pauses()
 	for _, pauses := range paused {
@@ -216,8 +216,8 @@ func (c *checker) pauses() map[string][]span {
 	return all
 }
 
-// rooms returns the sessions of which it is known when they had free slots.
-func (c *checker) rooms() (all []*roomOf) {
+// rooms returns the sessions of which it is known when they had free slots. They count from so long after they joined.
+func (c *checker) rooms(after time.Duration) (all []*roomOf) {
 	by := map[string]*roomOf{}
 	for i := range c.run.Keys {
 		k := &c.run.Keys[i]
@@ -226,7 +226,7 @@ func (c *checker) rooms() (all []*roomOf) {
 		}
 		switch r := by[k.Node]; {
 		case r == nil && k.Slots > 0 && !k.Deleted && !k.Draining:
-			r = &roomOf{k.Node, k.Slots, strings.Fields(k.Behaviors), span{k.At + int64(toHear), c.run.Info.End}, map[string][]span{}}
+			r = &roomOf{k.Node, k.Slots, strings.Fields(k.Behaviors), span{k.At + int64(after), c.run.Info.End}, map[string][]span{}}
 			by[k.Node] = r
 			all = append(all, r)
 		case r != nil && (k.Deleted || k.Draining):
