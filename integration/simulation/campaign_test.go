@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/world"
 )
@@ -54,28 +53,6 @@ func TestCampaign_LeavesOutRejectedHistories(t *testing.T) {
 	c.count(h)
 	if c.made != 2 || c.rejected != 1 || c.operations != 7 {
 		t.Errorf("%d made, %d rejected, %d operations; want 2, 1, 7", c.made, c.rejected, c.operations)
-	}
-}
-
-// Among other faults a task is waited for from the last end of those that it depended on.
-func TestWaited_CountsFromTheLastEndOfAnOwner(t *testing.T) {
-	at := func(ms int64) int64 { return ms * int64(time.Millisecond) }
-	again := history.Rerun{Task: "a", Next: at(12_000)}
-	for name, test := range map[string]struct {
-		keys []history.KeyChange
-		want time.Duration
-	}{
-		"nobody else ends":    {[]history.KeyChange{{At: 1, Owner: "o"}}, 10 * time.Second},
-		"its owner ends":      {[]history.KeyChange{{At: 1, Owner: "o"}, {At: at(9_000), Node: "o", Deleted: true}}, 6 * time.Second},
-		"another node ends":   {[]history.KeyChange{{At: 1, Owner: "o"}, {At: at(9_000), Node: "n", Deleted: true}}, 10 * time.Second},
-		"a former one ends":   {[]history.KeyChange{{At: 1, Owner: "o"}, {At: 2, Owner: "p"}, {At: at(9_000), Node: "o", Deleted: true}}, 10 * time.Second},
-		"its owner ends soon": {[]history.KeyChange{{At: 1, Owner: "o"}, {At: at(3_000), Node: "o", Deleted: true}}, 10 * time.Second},
-		"it ends afterwards":  {[]history.KeyChange{{At: 1, Owner: "o"}, {At: at(12_500), Node: "o", Deleted: true}}, 10 * time.Second},
-	} {
-		h := &history.Run{Info: history.Info{TTLMs: 3000, Shards: 1}, Keys: test.keys, Members: []history.Journals{{Entries: make([][]history.Record, 1)}}}
-		if got := waited(h, check.SlotsOf(h), at(2_000), &again); got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 )
@@ -14,7 +13,7 @@ import (
 // reruns is how long tasks that ran on killed nodes took to run again.
 type reruns struct {
 	alone []time.Duration // after kills with no other fault around, and slots free
-	other []time.Duration // after the others; what is later than promised counts as waited says
+	other []time.Duration // after the others; what is later than promised counts as check.Slots.Waited says
 	led   []time.Duration // of the others: where etcd elected a leader meanwhile, which gives every lease its full time again
 	short []time.Duration // of the others: where slots are few, and may all be taken
 	late  int             // of those alone: that took longer than promised
@@ -51,7 +50,7 @@ func (r *reruns) add(h *history.Run) {
 				r.led = append(r.led, took)
 			case kill.Kind != history.KillKind || !h.Alone(kill, kill.From-int64(ttl)+1, again.Next):
 				if took > ttl+check.RerunPromise {
-					took = waited(h, slots(), kill.From, &again)
+					took = slots().Waited(again.Task, kill.From, again.Next)
 				}
 				r.other = append(r.other, took)
 				if took > amongMost {
@@ -68,22 +67,6 @@ func (r *reruns) add(h *history.Run) {
 			}
 		}
 	}
-}
-
-// waited is how long a task had to wait, for which others were free: from when its node was killed, or the owner of its shard may have
-// given its last sign of life, if its session ended later; without the time in which the task was ready and every slot taken.
-func waited(h *history.Run, slots *check.Slots, killed int64, again *history.Rerun) time.Duration {
-	from, owner, shard := killed, "", events.TaskID(again.Task).Shard(max(h.Info.Shards, 1))
-	for i := range h.Keys {
-		switch k := &h.Keys[i]; {
-		case k.At >= again.Next:
-		case k.Node == "" && k.Shard == shard:
-			owner = k.Owner
-		case k.Node != "" && k.Node == owner && k.Deleted:
-			from = max(from, k.At-h.Info.TTLMs*int64(time.Millisecond))
-		}
-	}
-	return time.Duration(again.Next-from) - slots.Wanting(again.Task, from, again.Next)
 }
 
 // elected reports whether etcd elected a leader between two times.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 )
 
@@ -19,6 +20,24 @@ func SlotsOf(run *history.Run) *Slots {
 	c.checkEntries()
 	c.fold()
 	return &Slots{c, c.rooms(0)}
+}
+
+// Waited is how long a task whose node was killed had to wait until it ran again, for which others were free: from the kill, or from
+// when the owner of its shard may have given its last sign of life, if its session ended later; without the time in which the task was
+// ready and every slot taken.
+func (s *Slots) Waited(task string, killed, next int64) time.Duration {
+	from, owner, run := killed, "", s.checker.run
+	shard := events.TaskID(task).Shard(len(s.checker.shards))
+	for i := range run.Keys {
+		switch k := &run.Keys[i]; {
+		case k.At >= next:
+		case k.Node == "" && k.Shard == shard:
+			owner = k.Owner
+		case k.Node != "" && k.Node == owner && k.Deleted:
+			from = max(from, k.At-run.Info.TTLMs*int64(time.Millisecond))
+		}
+	}
+	return time.Duration(next-from) - s.Wanting(task, from, next)
 }
 
 // Wanting is for how long, between two times of the run, a task was ready and no node that may run it had a free slot.
