@@ -1,11 +1,10 @@
 package embedded
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
@@ -13,31 +12,57 @@ const (
 	socketName = "etcd"
 	// maxSocketPath is what every system takes of a socket's path, with some left.
 	maxSocketPath = 100
+	// socketDirFile remembers in the data where the directory of the socket is, if it is elsewhere.
+	socketDirFile = "socket.dir"
+	// elsewhere is what the names of such directories begin with.
+	elsewhere = "taskledger-"
 )
 
 // makeSocketDir makes the directory of the socket, for the user alone, and returns the socket's path: below the data, or
 // below the system's directory for temporary files where that would be too long. The data must be locked: what is there of
-// an earlier start is removed.
+// an earlier start is removed. The directory is made, not found: whoever made it owns it, and another user cannot have put it
+// there.
 func makeSocketDir(data string) (path string, err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
 		return "", fmt.Errorf("directory of etcd's socket: %w", err)
 	}
-	path = filepath.Join(data, "socket", socketName)
-	if len(path) > maxSocketPath {
-		sum := sha256.Sum256([]byte(data)) // the same after a restart
-		path = filepath.Join(os.TempDir(), "taskledger-"+hex.EncodeToString(sum[:8]), socketName)
+	dir := filepath.Join(data, "socket")
+	if len(filepath.Join(dir, socketName)) <= maxSocketPath {
+		err = remakeDir(dir)
+	} else {
+		dir, err = makeDirElsewhere(filepath.Join(data, socketDirFile))
 	}
+	if err != nil {
+		return "", fmt.Errorf("directory of etcd's socket: %w", err)
+	}
+	path = filepath.Join(dir, socketName)
 	if len(path) > maxSocketPath {
+		_ = os.Remove(dir) // it is empty
 		return "", fmt.Errorf("etcd's socket %s: %d bytes, want at most %d: data in %s, TMPDIR", path, len(path), maxSocketPath, data)
 	}
-	// Made now, not found: whoever made it owns it, and another user cannot have put it there.
-	dir := filepath.Dir(path)
-	if err := os.RemoveAll(dir); err != nil {
-		return "", fmt.Errorf("directory of etcd's socket: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("directory of etcd's socket: %w", err)
-	}
 	return path, nil
+}
+
+func remakeDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o700)
+}
+
+// makeDirElsewhere makes the directory that was remembered, or one whose name nobody could guess: where everybody may make
+// directories, another user could take a known name first and keep the node from starting.
+func makeDirElsewhere(remembered string) (dir string, err error) {
+	if text, err := os.ReadFile(remembered); err == nil && strings.HasPrefix(filepath.Base(string(text)), elsewhere) &&
+		remakeDir(string(text)) == nil {
+		return string(text), nil
+	}
+	if dir, err = os.MkdirTemp("", elsewhere); err != nil { // of mode 0700
+		return "", err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	return dir, replaceFile(remembered, []byte(dir))
 }

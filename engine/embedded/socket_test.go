@@ -64,6 +64,41 @@ func TestServers_SocketIsInADirectoryThatNoOtherUserEnters(t *testing.T) {
 	}
 }
 
+// Where everybody may make directories another user could take a name that is known, and keep the node from starting.
+func TestServers_SocketElsewhereHasANameThatNobodyGuesses(t *testing.T) {
+	temp, err := os.MkdirTemp("", "") // shorter than the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temp) })
+	t.Setenv("TMPDIR", temp)
+	dir := filepath.Join(temp, strings.Repeat("long ", 25))
+	started := func() (name string) {
+		t.Helper()
+		s := start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+		path, around := socketOf(t, s)
+		if around.Perm() != 0o700 || filepath.Dir(filepath.Dir(path)) != temp {
+			t.Errorf("%s: modes %v", filepath.Dir(path), around)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Dir(path)
+	}
+	first := started()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if second := started(); first == second {
+		t.Errorf("other data in the same place has its socket in %s again", first)
+	}
+	// A directory that cannot be made: another user has taken the name, or what was around it is gone.
+	if err := os.WriteFile(filepath.Join(dir, "socket.dir"), []byte(filepath.Join(temp, "gone", filepath.Base(first))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	started()
+}
+
 // A link that somebody has put there would lead the socket elsewhere.
 func TestServers_SocketFollowsNoLink(t *testing.T) {
 	t.Parallel()

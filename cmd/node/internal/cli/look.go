@@ -109,35 +109,40 @@ A shard that has not answered after 3 seconds has nobody who answers: when its n
 the session's time to live (serve --ttl) and a second.`,
 		Args: cobra.NoArgs,
 	}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
-		names := map[string]string{}
-		nodes, err := client.Nodes(ctx)
-		if err != nil {
-			fmt.Fprintf(a.Err, "the names of nodes are not known: %v\n", err)
-		}
-		for _, n := range nodes {
-			names[n.ID] = n.Name
-		}
-		ask, cancel := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))
-		defer cancel()
-		shards, err := client.Shards(ask)
-		if err != nil {
-			return err
-		}
-		p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
-		for _, s := range shards {
-			s.NodeName = names[s.Owner]
-			owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
-			if err := p.row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
-				cmp.Or(s.Problem, s.Degraded)); err != nil {
-				return err
-			}
-		}
-		return p.flush()
-	})
+	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error { return a.showShards(ctx, client) })
 }
 
-// silentAfter is how long a shard has to answer before shards says that nobody does: 3 s, or half of what --timeout leaves.
+// showShards goes on without the names of nodes, and without the shards, that do not answer.
+func (a *app) showShards(ctx context.Context, client Observer) error {
+	names := map[string]string{}
+	ask, stop := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))
+	nodes, err := client.Nodes(ask)
+	stop()
+	if err != nil {
+		fmt.Fprintf(a.Err, "the names of nodes are not known: %v\n", err)
+	}
+	for _, n := range nodes {
+		names[n.ID] = n.Name
+	}
+	ask, stop = context.WithTimeout(ctx, silentAfter(ctx, time.Now()))
+	defer stop()
+	shards, err := client.Shards(ask)
+	if err != nil {
+		return err
+	}
+	p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
+	for _, s := range shards {
+		s.NodeName = names[s.Owner]
+		owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
+		if err := p.row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
+			cmp.Or(s.Problem, s.Degraded)); err != nil {
+			return err
+		}
+	}
+	return p.flush()
+}
+
+// silentAfter is how long who is asked has to answer before shards takes it that nobody does: 3 s, or half of what --timeout leaves.
 func silentAfter(ctx context.Context, now time.Time) time.Duration {
 	const usual = 3 * time.Second
 	if end, limited := ctx.Deadline(); limited {

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/engine"
+)
+
+// silentStore is a cluster whose shards answer, and whose store does not.
+type silentStore struct{ Observer }
+
+func (silentStore) Nodes(ctx context.Context) ([]engine.NodeInfo, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func (silentStore) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
+	return []engine.ShardInfo{{Owner: "owner-of-0"}}, ctx.Err()
+}
+
+func TestShards_AreShownWithoutTheNamesOfNodes(t *testing.T) {
+	for _, limit := range []time.Duration{time.Second, answerWithin} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var out, problems bytes.Buffer
+			a := &app{Program: Program{Out: &out, Err: &problems}, output: "table"}
+			if err := a.showShards(ctx, silentStore{}); err != nil || !strings.Contains(out.String(), "owner-of-0") ||
+				!strings.Contains(problems.String(), "names of nodes") {
+				t.Errorf("with %s: %v, printed %q, %q", limit, err, out.String(), problems.String())
+			}
+		})
+	}
+}
