@@ -89,6 +89,7 @@ func newBench(t *testing.T, slots int, behaviors ...Behavior) *bench {
 	b.m.renewed.Store(int64(time.Since(clockBase)))
 	n.member.Store(b.m)
 	n.settings.known.Store(&knownSettings{})
+	b.m.heard.Store(true)
 	b.m.view.Store(&b.store.members)
 	b.takeOver()
 	return b

@@ -132,7 +132,7 @@ func (o *owner) why(t *projection.Task) (Explanation, func(context.Context) even
 		return Explanation{Why: WhyPaused, Text: "an operator paused behavior " + behavior}, o.m.pausedSince(known, behavior)
 	case t.Due > o.now():
 		return Explanation{Why: WhyScheduled, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, o.since(t.Last, schedules)
-	case known == nil:
+	case !o.m.heard.Load():
 		return o.m.whySettings(), nil
 	}
 	return o.whyReady(t), nil

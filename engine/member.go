@@ -39,6 +39,7 @@ type member struct {
 	place    *placement
 	load     *load
 	draining atomic.Bool
+	heard    atomic.Bool // the settings, during this session
 	over     atomic.Bool // its attempts are given up
 
 	ctx     context.Context // of the session

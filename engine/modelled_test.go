@@ -20,7 +20,8 @@ import (
 type modelled struct {
 	*testing.T
 	etcd  *modeletcd.Model
-	bus   *memoryBus // nil: no node has a bus
+	bus   *memoryBus                     // nil: no node has a bus
+	ways  map[string]modeletcd.Transport // to etcd, by name of node; nil: a direct one
 	nodes []*modelledNode
 }
 
@@ -73,7 +74,11 @@ func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg),
 	c.Helper()
 	n := &modelledNode{name: name}
 	n.ahead.Store(int64(ahead))
-	client := c.etcd.ConnectInBubble(modeletcd.Direct{})
+	way := c.ways[name]
+	if way == nil {
+		way = modeletcd.Direct{}
+	}
+	client := c.etcd.ConnectInBubble(way)
 	store, err := etcdstore.Open(c.Context(), etcdstore.Config{Client: client, Shards: modelledShards})
 	if err != nil {
 		c.Fatal(err)

@@ -14,14 +14,15 @@ import (
 const (
 	// followSettingsEvery is how long a process may not know that the settings have changed, while their owner answers.
 	followSettingsEvery = time.Second
-	// settingsPatience is how long owners that know no settings wait for the owner of these before they read them from the store.
+	// settingsPatience is how long owners that have heard no settings wait for the owner of these before they read them from the store.
 	settingsPatience = 2 * time.Second
 	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to slowRetry.
 	settingsRetry = 5 * time.Second
 )
 
 // nodeSettings is what a process knows of the settings of the cluster. It outlives sessions: what was learned once holds until
-// something newer is learned. A process that knows nothing starts nothing, lest it start what is paused.
+// something newer is learned. But something may have been paused while the process had no session: each session starts nothing
+// before it has heard the settings itself.
 type nodeSettings struct {
 	known  atomic.Pointer[knownSettings] // nil until there was a proven answer
 	unread atomic.Pointer[unreadSettings]
@@ -37,12 +38,6 @@ type knownSettings struct {
 type unreadSettings struct {
 	why   string
 	since events.Millis
-}
-
-// paused reports whether a behavior must not start.
-func (s *nodeSettings) paused(behavior string) bool {
-	known := s.known.Load()
-	return known == nil || known.pauses(behavior)
 }
 
 // learn takes the settings that the task holds, nil for no task, unless newer ones are known. It reports whether owners have to
@@ -62,24 +57,36 @@ func (s *nodeSettings) learn(t *projection.Task) (bool, error) {
 			return false, nil
 		}
 		if s.known.CompareAndSwap(old, next) {
-			s.unread.Store(nil)
 			return old == nil || !slices.Equal(old.Paused, now.Paused), nil
 		}
 	}
 }
 
-func (m *member) paused(behavior string) bool { return m.settings.paused(behavior) }
+// paused reports whether a behavior must not start: nothing may before the settings were heard.
+func (m *member) paused(behavior string) bool {
+	return !m.heard.Load() || m.settings.known.Load().pauses(behavior)
+}
 
 func (m *member) settingsShard() int { return events.Settings.Shard(m.cfgShards()) }
 
-// learnSettings takes the settings that the task holds, nil for no task.
+// learnSettings takes the settings that the task holds, nil for no task. The first of a session must be as they are in the journal
+// since it began: proven, or read there.
 func (m *member) learnSettings(t *projection.Task) error {
 	changed, err := m.settings.learn(t)
+	if err != nil {
+		return err
+	}
 	if changed {
 		m.log.Info("settings have changed", "paused", m.settings.known.Load().Paused)
+	}
+	first := m.heard.CompareAndSwap(false, true)
+	if first {
+		m.settings.unread.Store(nil)
+	}
+	if changed || first {
 		m.place.ringOwners()
 	}
-	return err
+	return nil
 }
 
 // whySettings explains why nothing starts while the settings are not known.
@@ -150,10 +157,10 @@ func (m *member) followSettings(ctx context.Context) error {
 	}
 }
 
-// askSettings asks the owner of the settings. The first answer of all must be proven: an owner that has been replaced may not
+// askSettings asks the owner of the settings. The first answer of a session must be proven: an owner that has been replaced may not
 // know of a pause. Later ones need no proof: older settings than the known ones are not taken.
 func (m *member) askSettings(ctx context.Context) {
-	first := m.settings.known.Load() == nil
+	first := !m.heard.Load()
 	patience := m.ttl
 	if first {
 		patience = settingsPatience
@@ -164,6 +171,8 @@ func (m *member) askSettings(ctx context.Context) {
 	switch {
 	case err != nil: // it is asked again in a second
 		return
+	case a.code == answerUnserved && first:
+		m.settingsUnread(ctx, a.text)
 	case a.code == answerNotFound:
 		err = m.learnSettings(nil)
 	case a.code == answerOK:
@@ -177,12 +186,24 @@ func (m *member) askSettings(ctx context.Context) {
 	}
 }
 
-// readSettings reads the settings from the store as long as none are known, beside those who ask for them.
+// settingsUnread says why the settings cannot be read.
+func (m *member) settingsUnread(ctx context.Context, cause string) {
+	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds %s, cannot be read: %s", m.settingsShard(), events.Settings, cause)
+	since := m.now()
+	if before := m.settings.unread.Load(); before != nil {
+		since = before.since
+	} else {
+		m.log.ErrorContext(ctx, "nothing is started", "cause", why)
+	}
+	m.settings.unread.Store(&unreadSettings{why, since})
+}
+
+// readSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
 func (m *member) readSettings(ctx context.Context) {
 	ticker := time.NewTicker(settingsPatience / 10)
 	defer ticker.Stop()
 	read := settingsReader{m: m}
-	for m.settings.known.Load() == nil {
+	for !m.heard.Load() {
 		read.step(ctx, time.Now())
 		select {
 		case <-ctx.Done():
@@ -192,7 +213,7 @@ func (m *member) readSettings(ctx context.Context) {
 	}
 }
 
-// settingsReader reads the settings of a process that knows none from the store, when nobody answers for them.
+// settingsReader reads the settings of a session that has heard none from the store, when nobody answers for them.
 type settingsReader struct {
 	m     *member
 	since time.Time // shards are served here
@@ -215,14 +236,7 @@ func (r *settingsReader) step(ctx context.Context, now time.Time) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds %s, cannot be read: %v", r.m.settingsShard(), events.Settings, err)
-	since := r.m.now()
-	if before := r.m.settings.unread.Load(); before != nil {
-		since = before.since
-	} else {
-		r.m.log.ErrorContext(ctx, "nothing is started", "cause", why)
-	}
-	r.m.settings.unread.Store(&unreadSettings{why, since})
+	r.m.settingsUnread(ctx, err.Error())
 	r.pause = min(max(2*r.pause, settingsRetry), slowRetry)
 	r.retry = now.Add(r.pause)
 }

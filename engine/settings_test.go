@@ -1,14 +1,17 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/modeletcd"
 	"taskledger/internal/testcluster"
 )
 
@@ -90,3 +93,61 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 type otherJob struct{ *job }
 
 func (*otherJob) ID() string { return "other" }
+
+// Something is paused while a process is cut off. Its next session starts nothing of it, whichever shards it serves first.
+func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
+	for _, withBus := range []bool{true, false} {
+		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, withBus)
+				cut := &modeletcd.Cut{}
+				c.ways = map[string]modeletcd.Transport{"cut off": cut}
+				job := newJob(engine.Policy{})
+				n := c.start("cut off", 0, func(c *cfg) { c.Store = &slowSettings{c.Store} }, job)
+				n.ready(t)
+				f := job.submit(t, n.Node, idIn(1, modelledShards)) // it knows that nothing is paused
+				job.next(t).succeed("1")
+				want(t, f, "1")
+
+				cut.Off()
+				time.Sleep(2 * modelledTTL)
+				other := c.start("other", 0, nil, job)
+				other.ready(t)
+				time.Sleep(modelledTTL)
+				if err := other.Pause(within(t), job.ID()); err != nil {
+					t.Fatal(err)
+				}
+				for shard := range modelledShards {
+					job.submit(t, other.Node, idIn(shard, modelledShards)+"/paused")
+				}
+				other.crash()
+
+				cut.On()
+				time.Sleep(3 * modelledTTL)
+				shards, err := n.Shards(within(t))
+				if err != nil || slices.ContainsFunc(shards, func(s engine.ShardInfo) bool { return s.Owner != n.SessionID() || s.Problem != "" }) {
+					t.Fatalf("not every shard is served: %+v, %v", shards, err)
+				}
+				if started := job.count.Load() - 1; started != 0 {
+					t.Errorf("%d of %d paused tasks have started", started, modelledShards)
+				}
+				if err := n.Unpause(within(t), job.ID()); err != nil {
+					t.Fatal(err)
+				}
+				for range modelledShards {
+					job.next(t).succeed("2")
+				}
+			})
+		})
+	}
+}
+
+// slowSettings is a store from which the shard of the settings is read a second later than others.
+type slowSettings struct{ engine.Store }
+
+func (s *slowSettings) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer, error) {
+	if shard == events.Settings.Shard(modelledShards) {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Pointer(ctx, shard)
+}

@@ -333,8 +333,11 @@ var times = []Bug{
 // What a session keeps in memory, and what it believes of others.
 var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
-		{"	return known == nil || known.pauses(behavior)\n", "	return known != nil && known.pauses(behavior)\n"},
+		{"return !m.heard.Load() || m.settings.known.Load().pauses(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().pauses(behavior)"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
+	{"what was paused between two sessions of a process starts in the second", "engine/settings.go", []Edit{
+		{"return !m.heard.Load() || m.settings.known.Load().pauses(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().pauses(behavior)"},
+	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
