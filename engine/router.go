@@ -259,6 +259,14 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 		r.dispatch(next)
 		return
 	}
+	never := f.told != nil && len(answers) == 1 && answers[0].code == answerOK && answers[0].data == nil
+	if never && f.forgotten(r.now()) { // it was decided, perhaps, and its number forgotten
+		next := r.afterLocked(l, shard, laneID)
+		l.mu.Unlock()
+		r.dispatch(next)
+		f.fail(ErrUnknown)
+		return
+	}
 	answers, ok := f.settled(answers)
 	if !ok || len(answers) != len(f.calls) {
 		l.mu.Unlock()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -36,6 +37,12 @@ func (l *lane) settlesLocked(f *flight, answers []answer, recorded bool) *flight
 	next.began, next.told = f.began, answers
 	l.flight = next
 	return next
+}
+
+// forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
+// its process was asleep.
+func (f *flight) forgotten(wall time.Time) bool {
+	return time.Since(f.began) > giveUp || wall.Sub(f.batch.made.Time()) > giveUp
 }
 
 // settled returns the answers to the batch that f settles; ok is false when they make no sense.

@@ -126,6 +126,21 @@ func TestRouter_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
 	}
 }
 
+// A process sleeps for hours while its batch is decided, and the owner has forgotten the number when it wakes: it refuses the batch as
+// too old, and knows of none. That is no failure.
+func TestRouter_RefusalOfABatchThatMayBeForgottenIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWays(t, true)
+		got, first := w.askTwice("a")
+		w.now = func() time.Time { return time.Now().Add(2 * time.Hour) } // the monotonic clock slept, too
+		w.answer(first, false, answer{code: answerClock, text: "asked long ago"})
+		w.answer(w.want("to be settled", 1, 0), true, answer{})
+		if r := <-got; !errors.Is(r.err, ErrUnknown) {
+			t.Errorf("told %+v, want that the outcome is unknown", r)
+		}
+	})
+}
+
 func TestRouter_RecordedAnswerToABatchSentTwiceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
