@@ -15,6 +15,8 @@ const (
 	takeRank = 250 * time.Millisecond
 	// settleTime is how long a node lives before it asks for shards that others serve well.
 	settleTime = 5 * time.Second
+	// askAgain is the pause before a shard is asked for again that its owner has kept; doubled each time, up to settleTime.
+	askAgain = 250 * time.Millisecond
 )
 
 // placement decides which shards this node serves: it takes the unserved ones that fall to it, asks others for those
@@ -30,10 +32,10 @@ type placement struct {
 	unserved map[int]time.Time // since when
 	broken   map[int]*quarantine
 	healed   map[int]healing
-	spared   map[int]time.Time // not asked for before: what is stored of it is damaged
-	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
-	order    [][]string        // by shard: session ids, best first
-	members  int64             // revision of the view that order was computed from
+	spared   map[int]sparing // not asked for now
+	over     map[int]int64   // the last ownership of a shard that has ended here: never served again
+	order    [][]string      // by shard: session ids, best first
+	members  int64           // revision of the view that order was computed from
 	leaving  bool
 
 	asked int                // the shard that is being asked for
@@ -42,7 +44,7 @@ type placement struct {
 
 func newPlacement(m *member) *placement {
 	return &placement{m: m, wake: make(chan struct{}, 1), owners: map[int]*owner{}, busy: map[int]bool{},
-		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]time.Time{}, over: map[int]int64{}}
+		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
 }
 
 func (p *placement) ring() {
@@ -174,7 +176,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard]):
+	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard].until):
 		wait, given := context.WithCancel(ctx)
 		p.asked, p.given = shard, given
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })
@@ -349,7 +351,7 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	defer p.askNoMore(shard)
 	have, err := p.m.loadShard(ctx, shard)
 	if err != nil {
-		p.spare(shard)
+		p.spare(shard, reloadEvery, reloadEvery) // what is stored of it is damaged
 		return fmt.Errorf("%w: %w", errStays, err)
 	}
 	wait, cancel := context.WithTimeout(wait, p.m.ttl)
@@ -365,19 +367,33 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 	key := v.Owners[shard]
 	switch {
 	case key.Node != p.m.session.ID && err != nil:
+		p.spare(shard, askAgain, settleTime)
 		return fmt.Errorf("%w: %w", errStays, err)
 	case key.Node != p.m.session.ID:
+		p.spare(shard, askAgain, settleTime)
 		return errStays
 	}
 	p.askNoMore(shard)
 	return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, have)
 }
 
-// spare lets a shard that cannot be read stay where it is for a while.
-func (p *placement) spare(shard int) {
+// sparing is until when a shard is not asked for, and for how long.
+type sparing struct {
+	until time.Time
+	pause time.Duration
+}
+
+// spare lets a shard stay where it is for a while, which gets longer up to most while it is spared again and again.
+func (p *placement) spare(shard int, least, most time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spared[shard] = time.Now().Add(reloadEvery)
+	s, now := p.spared[shard], time.Now()
+	if now.Sub(s.until) > settleTime {
+		s.pause = 0
+	}
+	s.pause = min(max(2*s.pause, least), most)
+	s.until = now.Add(s.pause)
+	p.spared[shard] = s
 }
 
 // askNoMore allows to ask for another shard, unless one is asked for already.
