@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -536,5 +537,23 @@ func TestNode_SaysAtItsStartThatNothingIsArchivedUnlessThatIsChosen(t *testing.T
 		if said := strings.Contains(log.String(), "no archive is configured"); said != (name == "not chosen") {
 			t.Errorf("%s: %s", name, log.String())
 		}
+	}
+}
+
+func TestCare_WarnsOnceOfAQuotaThatIsTooSmallForTheShards(t *testing.T) {
+	const least = modelledShards * 3 << 20 / 4 * 5
+	for quota, want := range map[int64]int64{least - 1: 1, least: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newModelled(t, false)
+			g, said := &gauge{}, new(atomic.Int64)
+			g.usage.Store(&engine.Usage{InUse: 1, Size: 1, Quota: quota, Revision: 1})
+			c.start("a", 0, with(g.under, func(c *cfg) {
+				c.Log = slog.New(counted{c.Log.Handler(), "the store's quota is too small for so many shards", said})
+			})).ready(t)
+			time.Sleep(time.Minute)
+			if got := said.Load(); got != want {
+				t.Errorf("quota of %d bytes: warned %d times, want %d", quota, got, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
 )
@@ -93,6 +95,9 @@ func (o *owner) degraded() string {
 	}
 	if problem := o.snapshots.trouble(); why == "" && problem != "" {
 		why = "no snapshot: " + problem
+	}
+	if late := o.trims.late.Load(); why == "" && late > 0 {
+		why = fmt.Sprintf("the archive begins late, with entry %d: what was before has no history until the archive is restored from a backup; taskledger verify checks what there is", late)
 	}
 	return why
 }

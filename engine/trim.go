@@ -30,6 +30,7 @@ type trims struct {
 	problem  atomic.Pointer[string] // nil: none
 	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
+	late     atomic.Uint64          // entry that the archive begins with, where what was before is lost; 0 = it begins with the first
 
 	head     ArchiveHead
 	intact   int64      // revision of the pointer whose snapshots were read back
@@ -174,8 +175,14 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		}
 		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
 		if first := t.first.Load(); head == (ArchiveHead{}) && first > 1 {
-			t.o.log.Warn("the archive begins late: what was trimmed before is not in it", "entry", first)
 			head.Entry = first - 1
+			t.beginsLate(first)
+		} else if first > 1 {
+			begins, err := t.o.m.records().begins(ctx, t.shard())
+			if err != nil {
+				return fmt.Errorf("find the beginning of the archive: %w", err)
+			}
+			t.beginsLate(begins)
 		}
 		t.head, t.known = head, true
 		t.settling = append(t.settling[:0], settling{head: head, at: time.Now()})
@@ -188,6 +195,15 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		t.known, t.settled = false, 0
 	}
 	return err
+}
+
+// beginsLate notes what the archive begins with.
+func (t *trims) beginsLate(first uint64) {
+	if first <= 1 {
+		t.late.Store(0)
+	} else if t.late.Swap(first) != first {
+		t.o.log.Warn("the archive begins late: what was trimmed before is not in it", "entry", first)
+	}
 }
 
 // readSettled reads back the segments whose time has come.

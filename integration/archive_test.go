@@ -279,6 +279,26 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 	}
 }
 
+// What was trimmed before an archive began is in none, which every owner says from then on.
+func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 1})
+	l := bulkyTally()
+	run := func(name string, configure func(*engine.NodeConfig), holds func(engine.ShardInfo) bool) {
+		n := c.StartNode(name, configure, l.run())
+		f := startFlowOf(t, l, load{megabytes.atOnce, megabytes.pause, func(task string) string { return bulky(name + task) }}, n)
+		awaitShards(t, n.Client, "a shard of "+name, holds)
+		f.end()
+		n.Stop()
+	}
+	late := func(s engine.ShardInfo) bool {
+		return strings.Contains(s.Degraded, "the archive begins late, with entry ")
+	}
+	run("a", drops, func(s engine.ShardInfo) bool { return s.First > 1 })
+	run("b", archives(t), func(s engine.ShardInfo) bool { return s.Archived > 0 && late(s) })
+	run("c", archives(t), late)
+}
+
 func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{JetStream: true, TTL: lasting, Shards: 4})
 	l := bulkyTally()
