@@ -106,6 +106,7 @@ var faults = []fault{
 	{"pause-and-restart", everything, 0, 0, 0, pauseAndRestart},
 	{"limits-and-restart", everything, needLimits, 0, 0, limitsAndRestart},
 	{"quarantine-and-restart", everything, 0, time.Second, 2 * time.Second, quarantineAndRestart},
+	{unseenKind, everything, 0, 3 * time.Second, 6 * time.Second, jumpUnseen},
 	{"servers-elsewhere", nothing, 0, 0, 0, moveServers},
 	{"alien-entry", everything, 0, time.Second, 2 * time.Second, alienEntry},
 	{"meta-removed", everything, 0, time.Second, 2 * time.Second, removeMeta},

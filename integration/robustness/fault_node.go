@@ -166,6 +166,41 @@ func stepClock(ctx context.Context, r *run, d disturbance) (target, proof string
 	return target, proof, err
 }
 
+// unseenKind is another one.
+const unseenKind = "clock-jump-unseen"
+
+// jumpUnseen has everybody stop asking, sets the wall clock of a node an hour ahead or back once next to nothing goes on, and right again
+// before anybody asks.
+func jumpUnseen(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	d.node = r.nodes[d.random.IntN(len(r.nodes))]
+	if err := r.submitting(ctx, false); err != nil {
+		return d.node.Name, "", err
+	}
+	_, still := until(ctx, heardWithin, func(context.Context) bool { return r.inFlight() == 0 })
+	left := r.inFlight()
+	target, proof, err = stepClock(ctx, r, d)
+	if proof != "" {
+		proof = fmt.Sprintf("%s while %d tasks were left and nobody asked (all had ended: %t)", proof, left, still)
+	}
+	return target, proof, errors.Join(err, r.submitting(context.WithoutCancel(ctx), true))
+}
+
+// submitting has clients, nodes and those who type stop asking, or go on.
+func (r *run) submitting(ctx context.Context, on bool) error {
+	r.terminal.hushed.Store(!on)
+	if !on {
+		return r.endRequests(ctx)
+	}
+	err := eachOf(r.clients, func(c *client) error {
+		_, err := c.process.order(ctx, role.Order{Submit: &on})
+		return unlessReplaced(err)
+	})
+	return errors.Join(err, eachOf(r.nodes, func(n *node) error {
+		_, err := n.running().order(ctx, role.Order{Submit: &on})
+		return unlessReplaced(err)
+	}))
+}
+
 // loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied late.
 func loseWrites(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	lost, err := r.orderNodes(ctx, d.duration, func(on bool) role.Order { return role.Order{Writes: &on} })

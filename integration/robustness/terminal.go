@@ -53,6 +53,7 @@ type terminal struct {
 	calls   *calls
 	begun   int64 // of the run
 
+	hushed         atomic.Bool // nobody types for now
 	made, answered atomic.Int64
 	stop           context.CancelFunc
 	typing         sync.WaitGroup
@@ -74,7 +75,10 @@ func (r *run) startTerminal() error {
 		t.typing.Go(func() {
 			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.settings.seed)
 			source.Few = true
-			for ctx.Err() == nil {
+			for ; ctx.Err() == nil; sleep(ctx, source.Think(commandThinks)) {
+				if t.hushed.Load() {
+					continue
+				}
 				q := source.Next()
 				if q.Verb == history.Submit && q.Task == "" { // the program would draw the id, and might not live to print it
 					q = source.Submit()
@@ -82,7 +86,6 @@ func (r *run) startTerminal() error {
 				if broken := t.enter(ctx, i+1, q); broken != "" {
 					r.broken(check.Clean, "%s", broken)
 				}
-				sleep(ctx, source.Think(commandThinks))
 			}
 		})
 	}
