@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -125,7 +124,7 @@ func (d *decider) noRoom(task bool, adds int) (full answer, refused bool) {
 	case task && d.state.Live() >= maxLiveTasks:
 		return overload("shard holds %d unfinished tasks", maxLiveTasks), true
 	case d.liveLimit > 0 && with >= d.liveLimit:
-		return overload("%s", tooLarge(with, d.liveLimit)), true
+		return overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.liveLimit), true
 	}
 	return answer{}, false
 }
@@ -141,10 +140,6 @@ func (d *decider) rerun(t *projection.Task, c *submitCommand, operator bool) ans
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.now)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
-}
-
-func tooLarge(live, limit int64) string {
-	return fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d", live, limit)
 }
 
 // overload refuses a submit for now.

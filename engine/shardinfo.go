@@ -87,8 +87,8 @@ func (o *owner) degraded() string {
 	if why == "" && o.full {
 		why = fullStore
 	}
-	if limit := o.m.liveLimit(); why == "" && o.state.LiveBytes() >= limit {
-		why = tooLarge(o.state.LiveBytes(), limit)
+	if live, limit := o.state.LiveBytes(), o.m.liveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {
+		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused", live, limit)
 	}
 	if problem := o.trims.problem.Load(); why == "" && problem != nil {
 		why = "not trimmed: " + *problem
