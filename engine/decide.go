@@ -170,6 +170,9 @@ func joined(t *projection.Task) answer {
 	if t.Rerun { // a further run is promised, and parameters of this task are for that one
 		a.run++
 	}
+	if a.run > t.Runs {
+		a.number = int64(t.Last)
+	}
 	return a
 }
 

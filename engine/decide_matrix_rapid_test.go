@@ -213,6 +213,9 @@ func (p *taskModel) joined() answer {
 	if p.further {
 		a.run++
 	}
+	if a.run > p.runs {
+		a.number = int64(p.last)
+	}
 	return a
 }
 

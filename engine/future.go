@@ -17,6 +17,7 @@ type Future struct {
 	joined  bool
 	life    events.Ref // 0 = whichever there is
 	run     uint32     // 0 = the one that is due or under way, or the last
+	since   events.Ref // no earlier event ends the run: a repetition that was cancelled had the same number
 
 	mu       sync.Mutex
 	watched  bool

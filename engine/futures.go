@@ -82,12 +82,12 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
 		if o := s.recentLocked(f.life); o != nil {
-			if o.run == f.run && !o.elided {
+			if o.run == f.run && o.ref >= f.since && !o.elided {
 				found := *o
 				s.mu.Unlock()
 				return &found, nil
 			}
-			covered = o.run < f.run && o.status != 0 && !o.elided
+			covered = o.ref < f.since || o.run < f.run && o.status != 0 && !o.elided
 		}
 	}
 	s.waiting[f.id], f.next = f, s.waiting[f.id]
@@ -186,7 +186,7 @@ func (s *futureShard) hearLocked(outcomes []outcome) (all []told) {
 		for f := s.waiting[o.task]; f != nil; {
 			next := f.next
 			switch {
-			case f.run != 0 && (o.life < f.life || o.life == f.life && o.run < f.run && o.status != 0):
+			case f.run != 0 && (o.life < f.life || o.life == f.life && (o.ref < f.since || o.run < f.run && o.status != 0)):
 			case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run || o.run < f.run && o.status == 0):
 				s.dropLocked(f)
 				all = append(all, told{f, o})
@@ -352,9 +352,10 @@ func (fs *futures) hear(f *Future, a answer) {
 	default:
 		s := &fs.shards[f.shard]
 		s.mu.Lock()
-		f.life, f.run = a.life, a.run
+		next := uint64(a.number) + 1
+		f.life, f.run, f.since = a.life, a.run, events.RefOf(next, 0)
 		s.mu.Unlock()
-		fs.followJournal(f.shard, uint64(a.number)+1)
+		fs.followJournal(f.shard, next)
 	}
 }
 

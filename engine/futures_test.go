@@ -123,7 +123,7 @@ func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
 
 func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
 	for name, later := range map[string]outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {task: "a", life: lifeOne, run: 1,
-		status: projection.Success, elided: true}} {
+		ref: lifeOne + 1, status: projection.Success, elided: true}} {
 		w := newWaiters(t)
 		f := w.future(lifeOne, 1)
 		f.Done()
@@ -146,6 +146,29 @@ func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
 	w.wantAsked("what came before", 0, answer{})
 }
 
+// A repetition that was cancelled before it began and the run that a later submit asked for have the same number.
+func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
+	cancelled := outcome{task: "a", life: lifeOne, run: 2, ref: lifeOne + 9, status: projection.Failure, err: &events.Error{Code: events.CodeCancelled}}
+	succeeded := ended(lifeOne, 2)
+	succeeded.ref = lifeOne + 12
+	for name, here := range map[string]bool{"heard": false, "remembered": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWaiters(t)
+			if here {
+				w.serveHere(0, Head{})
+				w.tellHere(0, []outcome{cancelled})
+			}
+			f := w.future(lifeOne, 2)
+			f.since = lifeOne + 11
+			f.Done()
+			w.tell(0, []outcome{cancelled})
+			w.wantOpen("by the end of a run before its own", f)
+			w.tell(0, []outcome{succeeded})
+			w.wantResolved(f, "2", nil)
+		})
+	}
+}
+
 func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
@@ -160,7 +183,8 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 
 // Whoever got the result first may have deleted the task; the others still get the outcome of their run.
 func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
-	due, final := outcome{task: "a", life: lifeOne, run: 3}, outcome{task: "a", life: lifeOne, run: 3, elided: true}
+	due := outcome{task: "a", life: lifeOne, run: 3, ref: lifeOne + 9}
+	final := outcome{task: "a", life: lifeOne, run: 3, ref: lifeOne + 9, elided: true}
 	for name, c := range map[string]struct {
 		run     uint32
 		deleted outcome

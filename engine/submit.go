@@ -99,7 +99,7 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 	if err != nil {
 		return failedFuture(cmd.Task, err), err
 	}
-	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.joined, life: a.life, run: a.run}, nil
+	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.joined, life: a.life, run: a.run, since: events.Ref(a.number) + 1}, nil
 }
 
 func checkParams(params []byte) error {
