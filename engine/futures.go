@@ -384,6 +384,8 @@ func (fs *futures) recall(f *Future) {
 			return
 		case errors.Is(err, ErrTrimmed):
 			err = fmt.Errorf("%w: %w", ErrNotKept, err)
+		case fs.ctx.Err() != nil: // and so do those who wait
+			return
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, events.ErrDamaged):
 			fs.log.WarnContext(fs.ctx, "a future waits for the journal or the archive", "task", f.id, "err", err)
 			return // the sweep asks again

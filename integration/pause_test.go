@@ -40,6 +40,7 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 		}, names...)
 	}
 	nodes := start("a", "b", "c")
+	c.AwaitSpread() // whoever owns nothing need not know yet
 	ok(t, nodes[0].Pause(within(t, soon), "work"))
 	for _, id := range idInEachShard(c, "early") { // every owner knows
 		w.submitWith(t, nodes[0], id, inAnHour())

@@ -32,15 +32,14 @@ func withdraw(dir string) error {
 	return nil
 }
 
-// replaceFile writes the file whole or not at all, for the user alone. What is written so can be made
-// again, so a crash may undo it.
+// replaceFile writes the file whole or not at all, for the user alone. A crash may undo it, and does not leave it empty.
 func replaceFile(path string, data []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = temp.Write(data)
-	if err = errors.Join(err, temp.Close()); err == nil {
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), path)
 	}
 	if err != nil {

@@ -115,7 +115,7 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cl
 func (a *app) secrets() (all []string) {
 	c := &a.access
 	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
-		c.addresses.NATSCreds, a.settings.viper.ConfigFileUsed()} {
+		c.addresses.NATSCreds, c.addresses.NATSNKey, a.settings.viper.ConfigFileUsed()} {
 		if path, err := filepath.Abs(name); err == nil && name != "" {
 			all = append(all, path)
 		}

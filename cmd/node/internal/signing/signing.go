@@ -69,10 +69,10 @@ func Open(signed string, trusted []string) (text string, signedBy []string, err 
 		return strings.TrimSuffix(text, "\n") + "\n", nil, nil
 	}
 	var known []note.Verifier
-	for _, key := range trusted {
+	for i, key := range trusted {
 		v, err := note.NewVerifier(key)
-		if err != nil {
-			return "", nil, fmt.Errorf("trusted key %q: %w", key, err)
+		if err != nil { // it may be a private one, and is not repeated
+			return "", nil, fmt.Errorf("trusted key %d is no public key: %w", i+1, err)
 		}
 		known = append(known, v)
 	}
