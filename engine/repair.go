@@ -24,7 +24,7 @@ type Stray struct {
 // mostStrays is how many keys of a shard are shown when none can be removed.
 const mostStrays = 10
 
-// repairTries is how often the journal of a shard is read again because it has grown meanwhile.
+// repairTries is how often the journal of a shard is read again because it was trimmed meanwhile.
 const repairTries = 5
 
 // Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, and keys
@@ -65,19 +65,18 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 // strays finds what is stored behind the last sound entry of a shard.
 func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 	for try := 0; ; try++ {
-		last, hash, err := r.sound(ctx, shard)
-		if err != nil {
-			return nil, err
-		}
 		covered, err := r.covered(ctx, shard)
 		if err != nil {
 			return nil, err
 		}
-		j := judge{shard: shard, last: last, hash: hash}
-		if covered > last {
+		j := judge{shard: shard}
+		if j.sound, err = r.sound(ctx, shard); err != nil {
+			return nil, err
+		}
+		if covered > j.last {
 			j.keep = fmt.Sprintf("entries up to %d are missing or damaged: restore them", covered)
 		}
-		for k, err := range r.store.Behind(ctx, shard, last) {
+		for k, err := range r.store.Behind(ctx, shard, j.last) {
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +84,11 @@ func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 				break
 			}
 		}
-		if !j.grown || try == repairTries {
+		if j.keep == "" || try == repairTries {
+			return j.verdict(), nil
+		}
+		// What seems to be missing may have been trimmed meanwhile.
+		if first, err := r.store.First(ctx, shard); err != nil || first <= j.last+1 {
 			return j.verdict(), nil
 		}
 	}
@@ -103,47 +106,62 @@ func (r records) covered(ctx context.Context, shard int) (uint64, error) {
 	return kept[0].Entry, nil
 }
 
-// sound returns the last entry of the journal up to which every one follows the one before, and its hash.
-func (r records) sound(ctx context.Context, shard int) (last uint64, hash events.Hash, err error) {
+// sound is the end of what is sound in a journal.
+type sound struct {
+	last  uint64
+	hash  events.Hash // of the last entry
+	blank bool        // no entry was there: its hash is not known
+}
+
+// follows goes on to an entry that follows the last one.
+func (s *sound) follows(e *events.Entry, shard int) bool {
+	if e.Number != s.last+1 || int(e.Shard) != shard || !s.blank && e.Prev != s.hash {
+		return false
+	}
+	*s = sound{last: e.Number, hash: e.Hash}
+	return true
+}
+
+// sound reads the journal up to the last entry that follows the one before.
+func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 	p, err := r.store.Pointer(ctx, shard)
 	if err != nil && !errors.Is(err, events.ErrDamaged) {
-		return 0, hash, err
+		return s, err
 	}
-	next := uint64(1)
 	if p.Revision != 0 { // what is before may have been trimmed
-		if next, err = r.store.First(ctx, shard); err != nil {
-			return 0, hash, err
+		first, err := r.store.First(ctx, shard)
+		if err != nil {
+			return s, err
 		}
-		next = max(next, 1)
+		if first > 1 {
+			s = sound{last: first - 1, blank: true}
+		}
 	}
-	first := next
 	follows := func(rec Record) bool {
 		e, err := events.Decode(rec.Data)
-		if err != nil || e.Number != next || int(e.Shard) != shard || (next > first || next == 1) && e.Prev != hash {
-			return false
-		}
-		hash, next = e.Hash, next+1
-		return true
+		return err == nil && s.follows(e, shard)
 	}
-	for rec, err := range r.store.Read(ctx, shard, next) {
-		if err != nil {
-			break // somewhere in the page
+	damaged := false
+	for rec, err := range r.store.Read(ctx, shard, s.last+1) {
+		if damaged = err != nil; damaged { // somewhere in the page
+			break
 		}
 		if !follows(rec) {
-			return next - 1, hash, nil
+			return s, nil
 		}
 	}
-	for {
-		rec, err := r.store.Entry(ctx, shard, next)
+	for damaged {
+		rec, err := r.store.Entry(ctx, shard, s.last+1)
 		switch {
 		case errors.Is(err, ErrTrimmed):
-			return next - 1, hash, nil
+			return s, nil
 		case err != nil:
-			return 0, hash, err
+			return s, err
 		case !follows(rec):
-			return next - 1, hash, nil
+			return s, nil
 		}
 	}
+	return s, nil
 }
 
 // keepReplaced keeps what may have taken the place of an entry.
@@ -151,11 +169,9 @@ const keepReplaced = "it was written over, perhaps an entry: restore that"
 
 // judge decides about what is stored behind an entry.
 type judge struct {
+	sound
 	shard int
-	last  uint64
-	hash  events.Hash
 	keep  string // why nothing under the number of an entry can be removed
-	grown bool   // the journal goes on
 	found []Stray
 }
 
@@ -172,8 +188,7 @@ func (j *judge) look(k StoredKey) {
 		s.Problem = fmt.Sprintf("it is no entry: %v", err)
 	case e.Number != k.Entry || int(e.Shard) != j.shard:
 		s.Problem = fmt.Sprintf("it is entry %d of shard %d", e.Number, e.Shard)
-	case e.Number == j.last+1 && e.Prev == j.hash:
-		j.grown = true
+	case j.follows(e, j.shard): // it has been written meanwhile
 		return
 	case e.Number == j.last+1:
 		s.Problem = fmt.Sprintf("it does not follow entry %d", j.last)

@@ -1,0 +1,24 @@
+package engine
+
+import (
+	"testing"
+
+	"taskledger/events"
+)
+
+// Of a journal that was trimmed whole nobody knows the last hash: what comes next belongs there.
+func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
+	var b events.Builder
+	b.Reset(events.Entry{Shard: 1, Number: 8, Epoch: 5, Owner: "owner", Time: 1, Prev: events.Hash{1}})
+	data, err := b.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for blank, strays := range map[bool]int{true: 0, false: 1} {
+		j := judge{shard: 1, sound: sound{last: 7, blank: blank}}
+		j.look(StoredKey{Key: "journal/1/8", Entry: 8, Data: data})
+		if found := j.verdict(); len(found) != strays {
+			t.Errorf("last hash unknown %t: found %+v", blank, found)
+		}
+	}
+}
