@@ -354,7 +354,14 @@ var sessions = []Bug{
 	{"session given up over a file", "engine/member.go", []Edit{
 		{"		m.log.WarnContext(ctx, \"session is not remembered: a restart waits for its TTL\", \"err\", err)\n", "		return err\n"},
 	}, engine, "TestSession_FileThatCannotBeWrittenLeavesOneSession"},
-	// Not found by histories: their addresses are the harness' own.
+	// Not found by histories: they have one user, their addresses are the harness' own, and they bound no memory.
+	{"etcd's socket where every user may enter", "engine/embedded/socket.go", []Edit{
+		{"os.Mkdir(dir, 0o700)", "os.Mkdir(dir, 0o755)"},
+	}, "./engine/embedded", "TestServers_SocketIsInADirectoryThatNoOtherUserEnters"},
+	{"watch that holds any number of entries", "etcdstore/journal.go", []Edit{
+		{"		default:\n			return errBehind\n", "		case <-ctx.Done():\n			return ctx.Err()\n"},
+		{"held > watchBytes && held > int64(len(r.Data))", "held < 0"},
+	}, store, "TestFollow_KeepsNoMoreThanAFewEntriesForASlowConsumer"},
 	{"address of NATS that is read once", "cluster/dir.go", []Edit{
 		{"bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS", "bus.URLs, bus.NKey = []string{found.NATS}, found.NKey"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
