@@ -64,7 +64,8 @@ type Attempt struct {
 	Params   []byte
 	Deadline time.Time // zero = none
 	Log      *slog.Logger
-	// Progress tells how far the attempt is; recorded at most once a second, the last one wins. It never blocks.
+	// Progress tells how far the attempt is; recorded at most once a second, the last one wins. It waits for
+	// nothing but, a second at most, a network that takes no more.
 	Progress func(done, total int64, note string)
 	// Client is of the node that runs the attempt: it submits further tasks and waits for them.
 	Client *Client

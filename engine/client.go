@@ -356,7 +356,7 @@ func (c *Client) operate(ctx context.Context, id events.TaskID, do operation, re
 
 // Pause keeps the tasks of a behavior from starting in the whole cluster until Unpause; running attempts go on. It is recorded
 // as the task cluster/settings. Every process that serves shards learns of it within a second, while the shard of that task is
-// served, and knows it until it ends; one that has just begun starts nothing before it knows what is paused.
+// served, and a session that has just begun starts nothing before it has heard what is paused.
 func (c *Client) Pause(ctx context.Context, behavior string) error {
 	return c.pause(ctx, behavior, true)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 
 	"taskledger/events"
@@ -29,7 +30,7 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 			}
 		}
 		state.Seal(e)
-		return stateDigest(state)
+		return stateDigest(state, nil)
 	}
 	same := fold(nil)
 	if fold(nil) != same {
@@ -49,5 +50,22 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 		if fold(alter) == same {
 			t.Errorf("another %s has the same digest", name)
 		}
+	}
+}
+
+// An owner that sums a large shard says now and then that it is not stuck, which would end its session.
+func TestStateDigest_OfALargeShardComesInSteps(t *testing.T) {
+	l := newLedger(t)
+	const tasks = 3 * 4096
+	for first := 0; first < tasks; first += 512 {
+		l.entry(func(d *decider) {
+			for i := range 512 {
+				d.decide(&submitCommand{Task: events.TaskID(fmt.Sprint("t", first+i)), Behavior: benchBehavior, Policy: policyOf(Policy{}), NotBefore: l.now})
+			}
+		})
+	}
+	steps := 0
+	if sum := stateDigest(l.state, func() { steps++ }); steps < 3 || sum != stateDigest(l.state, nil) {
+		t.Errorf("%d steps over %d tasks", steps, l.state.Live())
 	}
 }

@@ -175,7 +175,7 @@ func (o *owner) now() events.Millis { return o.clock.now(o.m.now(), time.Since(c
 // takeTurn decides what has gathered, commits it and performs the effects.
 func (o *owner) takeTurn(ctx context.Context) error {
 	began := time.Since(clockBase)
-	o.deciding.Store(int64(began) | 1)
+	o.turns()
 	defer o.deciding.Store(0)
 	in := o.inbox.take(&o.spare)
 	now := o.clock.now(o.m.now(), began)
@@ -225,6 +225,9 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	return nil
 }
 
+// turns says that the owner is not stuck.
+func (o *owner) turns() { o.deciding.Store(int64(time.Since(clockBase)) | 1) }
+
 // commit appends the entry. Nothing that depends on it has left the owner before.
 func (o *owner) commit(ctx context.Context) error {
 	data, err := o.entry.Seal()
@@ -236,7 +239,7 @@ func (o *owner) commit(ctx context.Context) error {
 	if err != nil {
 		return damagedAt(o.head.Number+1, err)
 	}
-	o.deciding.Store(int64(time.Since(clockBase)) | 1)
+	o.turns()
 	o.head = Head{o.head.Number + 1, revision}
 	o.state.Seal(&o.entry.Entry)
 	o.stats.entries.Add(1)

@@ -10,6 +10,7 @@ import (
 func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
 	var b events.Builder
 	b.Reset(events.Entry{Shard: 1, Number: 8, Epoch: 5, Owner: "owner", Time: 1, Prev: events.Hash{1}})
+	b.AddOrigin(events.Origin{Sender: "s", Lane: 1, Number: 7, Answers: []byte{1}})
 	data, err := b.Seal()
 	if err != nil {
 		t.Fatal(err)

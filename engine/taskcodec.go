@@ -108,10 +108,15 @@ func decodeDetails(r *wire.Reader, t *projection.Task) {
 }
 
 // stateDigest is the sum of the hashes of all tasks and all decided batches, so that two folds can be compared without sorting
-// either.
-func stateDigest(s *projection.Shard) (sum events.Hash) {
+// either. It calls step, unless that is nil, every few milliseconds.
+func stateDigest(s *projection.Shard, step func()) (sum events.Hash) {
+	const each = 4096
 	var w wire.Writer
+	sums := 0
 	add := func() {
+		if sums++; sums%each == 0 && step != nil {
+			step()
+		}
 		h := sha256.Sum256(w.B)
 		carry := 0
 		for i := len(sum) - 1; i >= 0; i-- {

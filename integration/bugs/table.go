@@ -278,9 +278,12 @@ var losses = []Bug{
 
 var futures = []Bug{
 	{"future resolved by an earlier run", "engine/futures.go", []Edit{
-		{" || o.life == f.life && o.run < f.run && o.status != 0):", "):"},
+		{" || o.life == f.life && (o.ref < f.since || o.run < f.run && o.status != 0)):", "):"},
 		{"(o.run == f.run || o.run < f.run && o.status == 0):", "o.run <= f.run:"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
+	{"future resolved by the cancelled repetition that had its number", "engine/futures.go", []Edit{
+		{"(o.ref < f.since || o.run < f.run && o.status != 0)", "o.run < f.run && o.status != 0"},
+	}, engine, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
 	{"future resolved by an earlier life", "engine/futures.go", []Edit{
 		{"(o.life < f.life || o.life == f.life && ", "(o.life == f.life && "},
 		{"case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run", "case f.run != 0 && !o.elided && (o.run == f.run"},
