@@ -152,9 +152,10 @@ func (y *way) pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// silence is how an unanswered request ends: with the caller's patience, or with the connection.
+// silence is how an unanswered request ends: with the caller's patience, or with the connection. A stream has no patience: it is
+// open until its connection ends.
 func (y *way) silence(ctx context.Context, c modeletcd.Call) error {
-	if y.dice.chance(0.5) {
+	if streamed(c) || y.dice.chance(0.5) {
 		return y.fail(ctx, unanswered(c))
 	}
 	select {
