@@ -122,13 +122,6 @@ func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why stri
 	wantUnserved(t, c, idIn(shard, shards), why)
 }
 
-// expired is a context that ends soon.
-func expired(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), quiet)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // idIn returns a task id in a shard.
 func idIn(shard, shards int) events.TaskID {
 	for i := 'a'; ; i++ {
