@@ -357,14 +357,6 @@ var sessions = []Bug{
 	{"session given up over a file", "engine/member.go", []Edit{
 		{"		m.log.WarnContext(ctx, \"session is not remembered: a restart waits for its TTL\", \"err\", err)\n", "		return err\n"},
 	}, engine, "TestSession_FileThatCannotBeWrittenLeavesOneSession"},
-	// Not found by histories: they have one user, their addresses are the harness' own, and they bound no memory.
-	{"etcd's socket where every user may enter", "engine/embedded/socket.go", []Edit{
-		{"os.Mkdir(dir, 0o700)", "os.Mkdir(dir, 0o755)"},
-	}, "./engine/embedded", "TestServers_SocketIsInADirectoryThatNoOtherUserEnters"},
-	{"watch that holds any number of entries", "etcdstore/journal.go", []Edit{
-		{"		default:\n			return errBehind\n", "		case <-ctx.Done():\n			return ctx.Err()\n"},
-		{"held > watchBytes && held > int64(len(r.Data))", "held < 0"},
-	}, store, "TestFollow_KeepsNoMoreThanAFewEntriesForASlowConsumer"},
 	{"address of NATS that is read once", "cluster/dir.go", []Edit{
 		{"bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS", "bus.URLs, bus.NKey = []string{found.NATS}, found.NKey"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
@@ -374,4 +366,17 @@ var sessions = []Bug{
 	{"owner key of no shard", "etcdstore/store.go", []Edit{
 		{"	return shard, err == nil && s.checkShard(shard) == nil && strconv.Itoa(shard) == text\n", "	return shard, err == nil\n"},
 	}, store, "TestMembers_UnreadableKeysAreShownAsFarAsPossible"},
+	// Not found by histories: they have one user, bound no memory, and nobody types shards in them.
+	{"etcd's socket where every user may enter", "engine/embedded/socket.go", []Edit{
+		{"os.Mkdir(dir, 0o700)", "os.Mkdir(dir, 0o755)"},
+	}, "./engine/embedded", "TestServers_SocketIsInADirectoryThatNoOtherUserEnters"},
+	{"watch that holds any number of entries", "etcdstore/journal.go", []Edit{
+		{"		default:\n			return errBehind\n", "		case <-ctx.Done():\n			return ctx.Err()\n"},
+		{"held > watchBytes && held > int64(len(r.Data))", "held < 0"},
+	}, store, "TestFollow_KeepsNoMoreThanAFewEntriesForASlowConsumer"},
+	{"names of nodes asked for when a silent shard has taken the time", "cmd/node/internal/cli/look.go", []Edit{
+		{"	nodes, err := client.Nodes(ask)\n	stop()\n	if err != nil {\n		fmt.Fprintf(a.Err, \"the names of nodes are not known: %v\\n\", err)\n	}\n",
+			"	stop()\n	shards, err := client.Shards(ctx)\n	if err != nil {\n		return err\n	}\n	nodes, err := client.Nodes(ctx)\n	if err != nil {\n		return err\n	}\n"},
+		{"	ask, stop = context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n	defer stop()\n	shards, err := client.Shards(ask)\n	if err != nil {\n		return err\n	}\n", "	_ = ask\n"},
+	}, "./cmd/node/internal/cli", "TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot"},
 }

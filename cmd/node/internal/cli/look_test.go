@@ -37,3 +37,30 @@ func TestShards_AreShownWithoutTheNamesOfNodes(t *testing.T) {
 		})
 	}
 }
+
+// silentShard is a cluster with two shards, of which one has nobody who answers: its store is well.
+type silentShard struct{ Observer }
+
+func (silentShard) Nodes(ctx context.Context) ([]engine.NodeInfo, error) {
+	return []engine.NodeInfo{{ID: "session-of-a", Name: "a"}}, context.Cause(ctx)
+}
+
+func (silentShard) Shards(ctx context.Context) ([]engine.ShardInfo, error) {
+	<-ctx.Done()
+	return []engine.ShardInfo{{Owner: "session-of-a"}, {Shard: 1, Problem: "nobody answers"}}, nil
+}
+
+func TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot(t *testing.T) {
+	for _, limit := range []time.Duration{time.Second, answerWithin} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var out, problems bytes.Buffer
+			a := &app{Program: Program{Out: &out, Err: &problems}, output: "table"}
+			if err := a.showShards(ctx, silentShard{}); err != nil || ctx.Err() != nil || problems.Len() > 0 ||
+				!strings.Contains(out.String(), "a session-of-a") || !strings.Contains(out.String(), "nobody answers") {
+				t.Errorf("with %s: %v, printed %q, %q", limit, err, out.String(), problems.String())
+			}
+		})
+	}
+}
