@@ -230,6 +230,11 @@ func (p plan) needs(n need) bool {
 	})
 }
 
+// stepsClock reports whether a node's clock is set wrong.
+func (p plan) stepsClock() bool {
+	return slices.ContainsFunc(p.kinds(), func(kind string) bool { return kind == stepKind || kind == unseenKind })
+}
+
 func (p plan) nats() natsMode {
 	switch {
 	case p.needs(needAbsent):

@@ -52,6 +52,7 @@ type terminal struct {
 	program string
 	calls   *calls
 	begun   int64 // of the run
+	stepped bool  // clocks of owners are set wrong meanwhile
 
 	hushed         atomic.Bool // nobody types for now
 	made, answered atomic.Int64
@@ -68,7 +69,7 @@ func (r *run) startTerminal() error {
 	if err != nil {
 		return err
 	}
-	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin}
+	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin, stepped: r.plan.stepsClock()}
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	for i := range terminals {
@@ -258,6 +259,7 @@ func (c *typed) hear(r reply) {
 const (
 	codeDone        = 0
 	codeFailed      = 1
+	codeInvalid     = 2
 	codeNotFound    = 3
 	codeUnavailable = 4
 	codeRefused     = 5
@@ -269,9 +271,15 @@ const (
 var answers = map[int]history.Answer{codeDone: history.OK, codeNotFound: history.Absent, codeUnavailable: history.Unknown, codeRefused: history.Refused,
 	codeNotKept: history.Absent, codeInterrupted: history.Unknown}
 
+// refusedByClock is what a command says that an owner refuses whose clock is far from the caller's.
+const refusedByClock = ": clock: asked at "
+
 // settle records what a command has told when it has ended.
 func (c *typed) settle(code int) (broken string) {
 	answer, known := answers[code]
+	if c.stepped && code == codeInvalid && strings.Contains(c.said.String(), refusedByClock) {
+		answer, known = history.Refused, true
+	}
 	switch {
 	case c.open == nil: // a submit, which was acknowledged
 		if !known {

@@ -15,12 +15,18 @@ import (
 // typeOne has a program that prints and ends as told carry out one command, and returns what is recorded of it.
 func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
+	return typeAt(t, &terminal{}, q, prints, "", code)
+}
+
+// typeAt does so at a terminal; the program says something on its standard error, too.
+func typeAt(t *testing.T, at *terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\nexit %d\n", prints, code), 0o700); err != nil {
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\ncat >&2 <<'END'\n%s\nEND\nexit %d\n", prints, says, code), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	done := newOperations()
-	at := &terminal{links: links{nats: &link.Link{}}, program: program, calls: newCalls(done)}
+	at.links, at.program, at.calls = links{nats: &link.Link{}}, program, newCalls(done)
 	broken = at.enter(t.Context(), 1, q)
 	if at.calls.underWay() > 0 || len(done.waited()) > 0 {
 		t.Error("a call is still under way")
@@ -78,6 +84,30 @@ func TestTerminal_RecordsWhatACommandTells(t *testing.T) {
 			}
 			if got.String() != c.want || (broken != "") != c.broken {
 				t.Errorf("recorded %q, broken %q; want %q, %t", got.String(), broken, c.want, c.broken)
+			}
+		})
+	}
+}
+
+// An owner whose clock is set wrong refuses what is asked by a right one. Where no clock is, that is the program's fault, as is any
+// other invalid request.
+func TestTerminal_ARefusalByTheClockIsOneOnlyWhereAClockIsWrong(t *testing.T) {
+	const clock = "taskledger: clock: asked at 2026-11-22T20:06:07Z by the caller's clock, which is another"
+	for _, c := range []struct {
+		name    string
+		stepped bool
+		says    string
+		want    history.Answer
+		broken  bool
+	}{
+		{"wrong clock", true, clock, history.Refused, false},
+		{"right clocks", false, clock, history.Unknown, true},
+		{"another field", true, "taskledger: id: too long", history.Unknown, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ops, broken := typeAt(t, &terminal{stepped: c.stepped}, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
+			if len(ops) != 1 || ops[0].Answer != c.want || (broken != "") != c.broken {
+				t.Errorf("recorded %+v, broken %q; want %s, %t", ops, broken, c.want, c.broken)
 			}
 		})
 	}
