@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,12 +37,16 @@ func program(t *testing.T) string {
 func TestSimulation_SameSeedSameHistory(t *testing.T) {
 	const seeds = 30
 	p := program(t)
+	elsewhere := filepath.Join(t.TempDir(), strings.Repeat("far", 40))
+	if err := os.Link(p, elsewhere); err != nil {
+		t.Fatal(err)
+	}
 	var before []byte
 	for seed := uint64(1); seed <= seeds; seed++ {
 		var prints [2][]byte
-		for i := range prints {
+		for i, path := range []string{p, elsewhere} {
 			var err error
-			if prints[i], err = machine.Run(t.Context(), p, seed); err != nil {
+			if prints[i], err = machine.Run(t.Context(), path, seed); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,23 +19,26 @@ const program = "taskledger/integration/simulation/guest"
 // change is what differs in a file: a text that is there, and what takes its place.
 type change struct{ file, old, new string }
 
-// runtime is what differs in Go's runtime: what would make two runs of a seed differ is taken out. The build tag faketime
-// has it jump to the next moment when everything waits, and stand still otherwise.
-var runtime = []change{
+// library is what differs in Go's standard library: what would make two runs of a seed differ is taken out. The build tag faketime
+// has the runtime jump to the next moment when everything waits, and stand still otherwise.
+var library = []change{
 	// No thread that preempts goroutines after a time slice of real time.
-	{"proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
+	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
 	// Randomness comes from the first argument: ids, orders of map keys, choices of select, addresses.
-	{"rand.go", `globalRand.state.Init(*seed)`, `*seed = [32]byte{}; copy(seed[:], gostringnocopy(argv_index(argv, 1))); globalRand.state.Init(*seed)`},
+	{"runtime/rand.go", `globalRand.state.Init(*seed)`, `*seed = [32]byte{}; copy(seed[:], gostringnocopy(argv_index(argv, 1))); globalRand.state.Init(*seed)`},
 	// All threads draw from the one state: which of them goes on after a wait does not matter.
-	{"rand.go", `mp := getg().m`, `mp := &m0`},
+	{"runtime/rand.go", `mp := getg().m`, `mp := &m0`},
 	// Before each jump it would look at every goroutine, to find out whether any is left. The world's always are.
-	{"proc.go", `grunning := 0
+	{"runtime/proc.go", `grunning := 0
 	forEachG(func(gp *g) {
 		if isSystemGoroutine(gp, false) {`, `grunning := 1
 	forEachG(func(gp *g) {
 		if true {`},
 	// Stacks need not grow as often.
-	{"stack.go", `stackMin = 2048`, `stackMin = 8192`},
+	{"runtime/stack.go", `stackMin = 2048`, `stackMin = 8192`},
+	// A program that asks for its path takes as much memory as that is long: all that is made later lies elsewhere then, which the order of
+	// what is kept by its address depends on.
+	{"os/executable_procfs.go", `path, err := Readlink(procfn)`, `path, err := procfn, error(nil)`},
 }
 
 // upkeep is what differs in this module: journals as short as those of simulated histories get snapshots, and are trimmed,
@@ -54,7 +57,7 @@ func Build(ctx context.Context, dir, overlay string) (string, error) {
 		return "", fmt.Errorf("build the simulated world: %w", err)
 	}
 	out := filepath.Join(dir, "world")
-	if _, err := goTool(ctx, "build", "-trimpath", "-ldflags=-s -w", "-tags=faketime", "-overlay="+merged, "-o", out, program); err != nil {
+	if _, err := goTool(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-tags=faketime", "-overlay="+merged, "-o", out, program); err != nil {
 		return "", fmt.Errorf("build the simulated world: %w", err)
 	}
 	return out, nil
@@ -93,7 +96,7 @@ func writeOverlay(ctx context.Context, dir, overlay string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for in, changes := range map[string][]change{filepath.Join(root, "src", "runtime"): runtime, module: upkeep} {
+	for in, changes := range map[string][]change{filepath.Join(root, "src"): library, module: upkeep} {
 		for _, c := range changes {
 			from, to := filepath.Join(in, c.file), filepath.Join(dir, strings.ReplaceAll(c.file, "/", "-"))
 			if err := c.apply(cmp.Or(laid.Replace[from], from), to); err != nil {

@@ -33,8 +33,8 @@ var environment = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=1GiB", "GODEB
 var ErrHangs = errors.New("the program hangs")
 
 // Run runs the program, as package build makes it, with the seed as its argument and returns what it printed. The same
-// program and seed print the same, on processors of one kind. The error says what the program wrote about its end; it
-// wraps ErrHangs when the program did not end.
+// program and seed print the same wherever the program lies, on processors of one kind. The error says what the program
+// wrote about its end; it wraps ErrHangs when the program did not end.
 func Run(ctx context.Context, program string, seed uint64) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrHangs)
 	defer cancel()
