@@ -61,6 +61,9 @@ func dial(t *testing.T, endpoint string) *clientv3.Client {
 
 func openStore(t *testing.T, cfg etcdstore.Config) *etcdstore.Store {
 	t.Helper()
+	if cfg.RequestTimeout == 0 { // a machine that is busy otherwise answers late
+		cfg.RequestTimeout = patience
+	}
 	s, err := etcdstore.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
