@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -215,103 +214,6 @@ func (r *router) replyHere(shard int) func(*batch, []answer, bool) {
 
 func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
 
-// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
-// batches come too late and are dropped.
-func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer, recorded bool) {
-	if laneID == laneOffer {
-		if r.offers != nil {
-			r.offers.answered(shard, number, answers)
-		}
-		return
-	}
-	l := &r.lanes[shard][laneID]
-	l.mu.Lock()
-	f := l.flight
-	if f == nil || f.batch.number != number {
-		l.mu.Unlock()
-		return
-	}
-	if answers == nil {
-		f.patient = true
-		l.mu.Unlock()
-		return
-	}
-	if holdsUp(answers) {
-		behind, why := l.heldLocked(f, answers[0])
-		l.mu.Unlock()
-		behind.fail(why)
-		return
-	}
-	if laneID == laneSubmit && len(answers) > 0 && answers[0].code == answerUnserved {
-		next := r.afterLocked(l, shard, laneID)
-		l.mu.Unlock()
-		r.dispatch(next)
-		r.turnedDown(f, answers[0], recorded)
-		return
-	}
-	if f.told == nil && len(answers) != len(f.calls) {
-		l.mu.Unlock()
-		r.misfit(f, answers)
-		return
-	}
-	if next := l.settlesLocked(f, answers, recorded); next != nil {
-		l.mu.Unlock()
-		r.dispatch(next)
-		return
-	}
-	never := f.told != nil && len(answers) == 1 && answers[0].code == answerOK && answers[0].data == nil
-	if never && f.forgotten(r.now()) { // it was decided, perhaps, and its number forgotten
-		next := r.afterLocked(l, shard, laneID)
-		l.mu.Unlock()
-		r.dispatch(next)
-		f.fail(ErrUnknown)
-		return
-	}
-	answers, ok := f.settled(answers)
-	if !ok || len(answers) != len(f.calls) {
-		l.mu.Unlock()
-		r.misfit(f, answers)
-		return
-	}
-	if f.told != nil && answers[0].code == answerOverload {
-		l.refusal, l.refusing = answers[0], time.Since(clockBase)+time.Duration(answers[0].number)*time.Millisecond
-	}
-	next := r.afterLocked(l, shard, laneID)
-	l.mu.Unlock()
-	r.dispatch(next)
-	for i, c := range f.calls {
-		switch {
-		case answers[i].code == answerTryAgain:
-			if err := r.send(shard, laneID, c.command, c.caller); err != nil && c.caller != nil {
-				c.caller.answered(answer{}, err)
-			}
-			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.caller != nil { // as in ask
-				c.caller.answered(answer{}, ErrClosed)
-			}
-		case c.caller != nil:
-			c.caller.answered(answers[i], nil)
-		}
-	}
-}
-
-// afterLocked makes the next flight of a lane whose flight has ended; nil when an owner in this process takes what waits.
-func (r *router) afterLocked(l *lane, shard int, laneID uint8) *flight {
-	l.flight = nil
-	in := r.ownerHere(shard, laneID)
-	if in == nil {
-		return r.nextFlight(l, shard, laneID)
-	}
-	if len(l.waiting) > 0 {
-		in.ring()
-	}
-	return nil
-}
-
-func (r *router) misfit(f *flight, answers []answer) {
-	r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.lane, "number", f.batch.number,
-		"answers", len(answers), "calls", len(f.calls))
-}
-
 // withdraw takes back a command that has not been sent; false when it has.
 func (r *router) withdraw(shard int, laneID uint8, c command) bool {
 	l := &r.lanes[shard][laneID]
@@ -464,45 +366,6 @@ func (r *router) failAll() {
 			(&flight{calls: waiting}).fail(ErrClosed)
 		}
 	}
-}
-
-// onMessage takes answers that come over the bus, and the news that nobody listens.
-func (r *router) onMessage(m Message) {
-	if !m.NoResponders {
-		if shard, ok := r.receive(m.Data); ok {
-			r.detoured[shard].Store(false)
-		}
-		return
-	}
-	parts := strings.Split(m.Subject, ".")
-	if len(parts) != 5 {
-		return
-	}
-	shard, err1 := strconv.Atoi(parts[2])
-	laneID, err2 := strconv.Atoi(parts[3])
-	number, err3 := strconv.ParseUint(parts[4], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(laneCount) {
-		return
-	}
-	f := r.flightOf(shard, uint8(laneID), number)
-	if f != nil && f.batch.lane != laneOffer {
-		l := &r.lanes[shard][laneID]
-		l.mu.Lock()
-		f.sent, f.patient = time.Now(), true
-		l.mu.Unlock()
-	}
-	r.detour(f)
-}
-
-// receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
-func (r *router) receive(data []byte) (shard int, ok bool) {
-	shard, laneID, number, answers, recorded, err := decodeAnswerMessage(data)
-	if err != nil || shard >= len(r.lanes) {
-		r.log.Warn("answer message cannot be read", "err", err)
-		return 0, false
-	}
-	r.answered(shard, laneID, number, answers, recorded)
-	return shard, true
 }
 
 // hint publishes what nobody depends on: whoever misses it finds out by other means.

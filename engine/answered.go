@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
+// batches come too late and are dropped.
+func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer, recorded bool) {
+	if laneID == laneOffer {
+		if r.offers != nil {
+			r.offers.answered(shard, number, answers)
+		}
+		return
+	}
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	f := l.flight
+	if f == nil || f.batch.number != number {
+		l.mu.Unlock()
+		return
+	}
+	rest := r.takeLocked(l, f, answers, recorded)
+	l.mu.Unlock()
+	if rest != nil {
+		rest()
+	}
+}
+
+// takeLocked takes the answers to the flight of a lane. It returns what is left to do without the lock.
+func (r *router) takeLocked(l *lane, f *flight, answers []answer, recorded bool) (rest func()) {
+	misfit := func() {
+		r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.lane, "number", f.batch.number,
+			"answers", len(answers), "calls", len(f.calls))
+	}
+	switch {
+	case answers == nil:
+		f.patient = true
+		return nil
+	case holdsUp(answers):
+		behind, why := l.heldLocked(f, answers[0])
+		return func() { behind.fail(why) }
+	case f.batch.lane == laneSubmit && len(answers) > 0 && answers[0].code == answerUnserved:
+		next := r.afterLocked(l, f)
+		return func() { r.dispatch(next); r.turnedDown(f, answers[0], recorded) }
+	case f.told == nil && len(answers) != len(f.calls):
+		return misfit
+	}
+	if next := l.settlesLocked(f, answers, recorded); next != nil {
+		return func() { r.dispatch(next) }
+	}
+	never := f.told != nil && len(answers) == 1 && answers[0].code == answerOK && answers[0].data == nil
+	if never && f.forgotten(r.now()) { // it was decided, perhaps, and its number forgotten
+		next := r.afterLocked(l, f)
+		return func() { r.dispatch(next); f.fail(ErrUnknown) }
+	}
+	settled, ok := f.settled(answers)
+	if !ok || len(settled) != len(f.calls) {
+		return misfit
+	}
+	if f.told != nil && settled[0].code == answerOverload {
+		l.refusal, l.refusing = settled[0], time.Since(clockBase)+time.Duration(settled[0].number)*time.Millisecond
+	}
+	next := r.afterLocked(l, f)
+	return func() { r.dispatch(next); r.tell(f, settled) }
+}
+
+// tell hands the callers of a flight their answers. What did not fit into the answer is asked again.
+func (r *router) tell(f *flight, answers []answer) {
+	shard, laneID := f.shard, f.batch.lane
+	for i, c := range f.calls {
+		switch {
+		case answers[i].code == answerTryAgain:
+			if err := r.send(shard, laneID, c.command, c.caller); err != nil && c.caller != nil {
+				c.caller.answered(answer{}, err)
+			}
+			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.caller != nil { // as in ask
+				c.caller.answered(answer{}, ErrClosed)
+			}
+		case c.caller != nil:
+			c.caller.answered(answers[i], nil)
+		}
+	}
+}
+
+// afterLocked makes the next flight of a lane whose flight has ended; nil when an owner in this process takes what waits.
+func (r *router) afterLocked(l *lane, ended *flight) *flight {
+	l.flight = nil
+	in := r.ownerHere(ended.shard, ended.batch.lane)
+	if in == nil {
+		return r.nextFlight(l, ended.shard, ended.batch.lane)
+	}
+	if len(l.waiting) > 0 {
+		in.ring()
+	}
+	return nil
+}
+
+// onMessage takes answers that come over the bus, and the news that nobody listens.
+func (r *router) onMessage(m Message) {
+	if !m.NoResponders {
+		if shard, ok := r.receive(m.Data); ok {
+			r.detoured[shard].Store(false)
+		}
+		return
+	}
+	parts := strings.Split(m.Subject, ".")
+	if len(parts) != 5 {
+		return
+	}
+	shard, err1 := strconv.Atoi(parts[2])
+	laneID, err2 := strconv.Atoi(parts[3])
+	number, err3 := strconv.ParseUint(parts[4], 10, 64)
+	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(laneCount) {
+		return
+	}
+	f := r.flightOf(shard, uint8(laneID), number)
+	if f != nil && f.batch.lane != laneOffer {
+		l := &r.lanes[shard][laneID]
+		l.mu.Lock()
+		f.sent, f.patient = time.Now(), true
+		l.mu.Unlock()
+	}
+	r.detour(f)
+}
+
+// receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
+func (r *router) receive(data []byte) (shard int, ok bool) {
+	shard, laneID, number, answers, recorded, err := decodeAnswerMessage(data)
+	if err != nil || shard >= len(r.lanes) {
+		r.log.Warn("answer message cannot be read", "err", err)
+		return 0, false
+	}
+	r.answered(shard, laneID, number, answers, recorded)
+	return shard, true
+}
