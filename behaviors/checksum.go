@@ -44,10 +44,9 @@ type ChecksumResult struct {
 }
 
 // Checksum returns the behavior "checksum", which reads a regular file below the root. Symbolic links are followed as far
-// as they stay within the root. No such file, no permission, not a regular file and leading out of the root are final
-// failures, with codes "not-found", "permission", "invalid" and "refused", which is also that of what is excluded and of a path
-// with an element "..", whose meaning depends on the links before it; other
-// errors are retried by the policy.
+// as they stay within the root. Final failures have the codes "not-found", "permission", "invalid" for what is not a
+// regular file, and "refused". Refused is what leads out of the root, what is excluded, and a path with an element "..",
+// whose meaning would depend on the links before it. The policy retries other errors.
 func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
 	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
 }

@@ -17,7 +17,7 @@ type answer struct {
 	life   events.Ref // position of Created: names the life of the task
 	run    uint32     // of a submit: the run whose end is its outcome
 	text   string     // of a refusal: its cause, or the field
-	number int64      // of a refusal: a limit, a phase, or milliseconds to wait; of a submit that joined a run to come: the task's last event
+	number int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
 	data   []byte     // of a query, of a roll call: the names of attempts, of an offer: assignments
 }
 

@@ -34,7 +34,7 @@ func (l *load) compare() (c compared) {
 	here := l.m.now()
 	var drifts []time.Duration
 	c.all = true
-	for id := range l.m.view.Load().Nodes { // of which the peers may not have been told yet
+	for id := range l.m.view.Load().Nodes { // peers may lack a node that has just joined
 		if p := l.peers[id]; id != l.m.session.ID && (p == nil || p.clock == 0) {
 			c.all = false
 		}
@@ -52,7 +52,7 @@ func (l *load) compare() (c compared) {
 	}
 	slices.Sort(drifts)
 	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
-	if other.Abs() < middle.Abs() { // of an even number: where two sides are as many, neither is wrong
+	if other.Abs() < middle.Abs() { // of two middles the nearer one: no majority says that this clock is wrong
 		middle = other
 	}
 	c.ahead = -middle

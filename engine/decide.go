@@ -219,7 +219,7 @@ func (d *decider) merge(c *mergeCommand) answer {
 	}
 	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)
 	adds := len(c.Submit.Params)
-	if !t.Final() { // what is final does not count among the live
+	if !t.Final() { // the limit counts the parameters of live tasks, and so these already
 		adds -= len(t.Params)
 	}
 	if !c.Operator && (t.Final() || adds > 0 || changes && d.brake != "") { // whatever is merged takes its bytes in the journal

@@ -245,11 +245,11 @@ func TestBrakeAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
 	}
 }
 
-// The limit holds with the bytes that a submit would add, not only for who comes after them.
+// A submit is refused when its own bytes would exceed the limit, not only when those of earlier ones do already.
 func TestLimit_CountsTheBytesThatASubmitWouldAdd(t *testing.T) {
 	const adds = 500
 	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", adds)))
-	for _, drop := range []bool{false, true} { // where the parameters of a final task are gone, a merge is a run of its own
+	for _, drop := range []bool{false, true} { // with drop, a final task has lost its parameters, and a merge begins another run
 		for _, at := range []situation{atNothing, atCreated, atRunning, atSuccess, atFailure} {
 			for _, c := range []struct {
 				room    int64

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// backWithin is how soon whoever joined works again after the servers are back, where the time counts.
+// backWithin bounds the time from when the servers are back until the joined node works again. It is asserted with RESTARTS only.
 const backWithin = 5 * time.Second
 
-// restarts is how often the servers die in TestServe_ComesBackForWhoJoinedAndWhoWaits, and whether the time counts in which the
-// joined node is back: with RESTARTS in the environment, on a machine with nothing else to do.
+// restarts is how often the servers die in TestServe_ComesBackForWhoJoinedAndWhoWaits, and whether backWithin is asserted: with
+// RESTARTS in the environment, on a machine with nothing else to do.
 func restarts(t *testing.T) (n int, timed bool) {
 	t.Helper()
 	text := os.Getenv("RESTARTS")

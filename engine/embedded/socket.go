@@ -20,8 +20,7 @@ const (
 
 // makeSocketDir makes the directory of the socket, for the user alone, and returns the socket's path: below the data, or
 // below the system's directory for temporary files where that would be too long. The data must be locked: what is there of
-// an earlier start is removed. The directory is made, not found: whoever made it owns it, and another user cannot have put it
-// there.
+// an earlier start is removed. A directory that exists is never used, since another user may have made it.
 func makeSocketDir(data string) (path string, err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
@@ -51,14 +50,14 @@ func remakeDir(dir string) error {
 	return os.Mkdir(dir, 0o700)
 }
 
-// makeDirElsewhere makes the directory that was remembered, or one whose name nobody could guess: where everybody may make
-// directories, another user could take a known name first and keep the node from starting.
+// makeDirElsewhere makes the remembered directory again, or else one with a random name. Everybody may make directories there:
+// another user who knew the name could take it first, and the node would not start.
 func makeDirElsewhere(remembered string) (dir string, err error) {
 	if text, err := os.ReadFile(remembered); err == nil && strings.HasPrefix(filepath.Base(string(text)), elsewhere) &&
 		remakeDir(string(text)) == nil {
 		return string(text), nil
 	}
-	if dir, err = os.MkdirTemp("", elsewhere); err != nil { // of mode 0700
+	if dir, err = os.MkdirTemp("", elsewhere); err != nil { // its mode is 0700
 		return "", err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
