@@ -49,6 +49,7 @@ const (
 	etcd
 	nats
 	everything // but clients
+	everybody  // everything, and clients
 )
 
 // need is what must hold of a whole history for a fault to be possible.
@@ -107,6 +108,7 @@ var faults = []fault{
 	{"limits-and-restart", everything, needLimits, 0, 0, limitsAndRestart},
 	{"quarantine-and-restart", everything, 0, time.Second, 2 * time.Second, quarantineAndRestart},
 	{unseenKind, everything, 0, 3 * time.Second, 6 * time.Second, jumpUnseen},
+	{history.QuietKind, everybody, 0, 2 * time.Minute, 2*time.Minute + 10*time.Second, beQuiet},
 	{"servers-elsewhere", nothing, 0, 0, 0, moveServers},
 	{"alien-entry", everything, 0, time.Second, 2 * time.Second, alienEntry},
 	{"meta-removed", everything, 0, time.Second, 2 * time.Second, removeMeta},
@@ -125,6 +127,9 @@ func faultNamed(name string) (*fault, bool) {
 
 // clashes reports whether two faults cannot be in force at a time.
 func (f *fault) clashes(other *fault) bool {
+	if f.scope == everybody || other.scope == everybody {
+		return true
+	}
 	if f.scope == oneNode || other.scope == oneNode {
 		wide := []scope{allNodes, everything}
 		return slices.Contains(wide, f.scope) || slices.Contains(wide, other.scope)
@@ -137,6 +142,9 @@ func (f *fault) clashes(other *fault) bool {
 	}
 	return f.scope == other.scope && (f.scope != nothing || f == other)
 }
+
+// long reports whether the fault takes minutes.
+func (f *fault) long() bool { return f.least >= time.Minute }
 
 // cannot says why the fault is impossible on this machine, in a run of so many members; "" when it is possible.
 func (f *fault) cannot(members int) string {
@@ -161,8 +169,9 @@ const (
 	// maxRounds is how many rounds a plan drawn by the seed has at most. With many more, every history would have all that
 	// some fault needs.
 	maxRounds = 4
-	// planWithin is how much longer than it was asked to a history goes on until its plan is done.
-	planWithin = 2 * time.Minute
+	// planWithin is how much longer than it was asked to a history goes on until its plan is done: one fault that takes minutes is drawn
+	// at most.
+	planWithin = 5 * time.Minute
 )
 
 // newPlan arranges the kinds asked for, or draws them when there are none. An error says which kind is impossible.
@@ -186,7 +195,7 @@ func newPlan(random *rand.Rand, s settings) (plan, error) {
 	rounds := min(max(1, int((s.duration+roundTakes-1)/roundTakes)), maxRounds)
 	for len(p) <= rounds { // the last one is cut off: nothing joins it
 		f := &faults[random.IntN(len(faults))]
-		if f.cannot(s.members) == "" && p.suits(f) {
+		if f.cannot(s.members) == "" && p.suits(f) && !(f.long() && p.has((*fault).long)) {
 			p.add(f)
 		}
 	}
@@ -224,10 +233,11 @@ func (p plan) kinds() (all []string) {
 	return slices.Compact(all)
 }
 
-func (p plan) needs(n need) bool {
-	return slices.ContainsFunc(p, func(round []*fault) bool {
-		return slices.ContainsFunc(round, func(f *fault) bool { return f.needs&n != 0 })
-	})
+func (p plan) needs(n need) bool { return p.has(func(f *fault) bool { return f.needs&n != 0 }) }
+
+// has reports whether any fault of the plan is so.
+func (p plan) has(so func(*fault) bool) bool {
+	return slices.ContainsFunc(p, func(round []*fault) bool { return slices.ContainsFunc(round, so) })
 }
 
 // stepsClock reports whether a node's clock is set wrong.

@@ -69,9 +69,13 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		long := 0
 		for _, round := range p {
 			for _, f := range round {
 				seen[f.name] = true
+				if f.long() {
+					long++
+				}
 				if p.needs(needAbsent) && f.needs&(needNATS|needTight) != 0 {
 					t.Errorf("seed %d: %s in a history without NATS", seed, f.name)
 				}
@@ -79,6 +83,9 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 			if len(round) == 2 && (round[0].clashes(round[1]) || round[0].scope == nothing && round[0] == round[1]) || len(round) > 2 {
 				t.Errorf("seed %d: %s is in force with %s", seed, round[0].name, round[1].name)
 			}
+		}
+		if long > 1 {
+			t.Errorf("seed %d: %d faults take minutes", seed, long)
 		}
 	}
 	for _, f := range faults {

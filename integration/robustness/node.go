@@ -165,6 +165,13 @@ func (o *oracle) mostOn(session, behavior string) int {
 	return o.most[limited{session, behavior}]
 }
 
+// isOver reports whether the last function of a task asked for no further run.
+func (o *oracle) isOver(task string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.over[task]
+}
+
 func (o *oracle) hear(r *traffic.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -125,8 +125,11 @@ func (c *checker) disturbed() (all []span) {
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
 		edges := []span{{f.From, f.Until}}
-		if f.Kind == history.BusAwayKind { // everything works without it, once nobody waits for its answers any more
+		switch f.Kind {
+		case history.BusAwayKind: // everything works without it, once nobody waits for its answers any more
 			edges = []span{{f.From, f.From}, {f.Until, f.Until}}
+		case history.QuietKind:
+			edges = nil
 		}
 		for _, e := range edges {
 			all = append(all, span{e.from - int64(time.Second), e.until + felt})

@@ -77,6 +77,12 @@ var idleness = []planted{
 		b.waiting("a", 3*time.Second)
 		b.pass(time.Minute)
 	}, wallEnds},
+	{"a task waits while nobody asks for anything", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.QuietKind, From: b.tick(), Until: b.clock + int64(time.Minute), Proof: "nobody"})
+		b.waiting("a", 3*time.Second)
+		b.pass(time.Minute)
+	}, wallEnds},
 	{"a task waits long after a fault", "14 idle", func(b *builder) {
 		b.settled(1)
 		b.run.Faults = append(b.run.Faults, history.Fault{Kind: "pause", From: b.tick(), Until: b.tick(), Proof: "stood still"})

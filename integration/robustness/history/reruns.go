@@ -9,6 +9,9 @@ const KillKind = "node-kill"
 // bus. It disturbs only when it begins and when it ends.
 const BusAwayKind = "bus-away-for-minutes"
 
+// QuietKind is that nobody asks for anything for minutes. It disturbs nothing: every promise holds meanwhile.
+const QuietKind = "quiet-for-minutes"
+
 // AlmostFullKind is that the store looks almost full to everybody.
 const AlmostFullKind = "store almost full"
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+)
+
+// endedWithin is within what a task of 1 ms has ended in a cluster that has nothing else to do: as saidWithin.
+const endedWithin = 4 * time.Second
+
+// clockAlarms are what a node logs that takes a clock for wrong.
+var clockAlarms = []string{"whether the clock is right has changed", "clock differs from the other nodes'"}
+
+// beQuiet has everybody stop asking, and lets minutes pass once all has ended. No shard may change hands meanwhile, and no clock may be taken
+// for wrong. Then a task of every shard must end at once.
+func beQuiet(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	target = "everybody"
+	defer func() { err = errors.Join(err, r.submitting(context.WithoutCancel(ctx), true)) }()
+	if err := errors.Join(r.submitting(ctx, false), r.settle(ctx)); err != nil {
+		return target, "", err
+	}
+	sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
+	alarmsBefore, err := r.clockAlarms()
+	if err != nil {
+		return target, "", err
+	}
+	revision, err := r.mark(ctx)
+	if err != nil {
+		return target, "", err
+	}
+	from := now(r.begin)
+	sleep(ctx, d.duration)
+	asked, ran := r.since(from)
+	for shard := range shards {
+		if owner := r.recorder.ownedSince(shard, revision); owner != "" {
+			r.broken(check.Served, "shard %d went to %s although nobody had asked for anything for %s at least", shard, owner, heardWithin)
+		}
+	}
+	alarms, err := r.clockAlarms()
+	if err != nil || ctx.Err() != nil {
+		return target, "", err
+	}
+	if alarms > alarmsBefore {
+		r.broken(check.Served, "%d times a clock was taken for wrong while nobody asked for anything", alarms-alarmsBefore)
+	}
+	most, err := r.endPromptly(ctx, fmt.Sprint("quiet-", d.round))
+	if asked == 0 {
+		proof = fmt.Sprintf("nobody asked for anything for %s, in which %d attempts began; then each task had ended after %s", d.duration, ran, round(most))
+	}
+	return target, proof, err
+}
+
+// clockAlarms counts how often a node has taken a clock for wrong.
+func (r *run) clockAlarms() (n int, err error) {
+	for _, text := range clockAlarms {
+		more, failed := countInLogs(r.dir, "node*.log", text)
+		n, err = n+more, errors.Join(err, failed)
+	}
+	return n, err
+}
+
+// since counts what was asked since a time, and the attempts that have begun.
+func (r *run) since(from int64) (asked, ran int) {
+	r.done.mu.Lock()
+	defer r.done.mu.Unlock()
+	r.oracle.mu.Lock()
+	defer r.oracle.mu.Unlock()
+	for i := range r.done.all {
+		if r.done.all[i].Call >= from {
+			asked++
+		}
+	}
+	for i := range r.oracle.all {
+		if r.oracle.all[i].Begin >= from {
+			ran++
+		}
+	}
+	return asked, ran
+}
+
+// endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end within endedWithin.
+func (r *run) endPromptly(ctx context.Context, prefix string) (most time.Duration, err error) {
+	for shard := range shards {
+		id := idIn(prefix, shard)
+		began := time.Now()
+		if err := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: id, Params: traffic.Params{Millis: 1}}); err != nil {
+			return most, err
+		}
+		ended := func(context.Context) bool { return r.done.acknowledged(id) && r.oracle.isOver(id) }
+		if _, ok := until(ctx, endedWithin-time.Since(began), ended); !ok && ctx.Err() == nil {
+			r.broken(check.Ended, "task %s had not ended %s after its submit (acknowledged: %t), in a cluster that had nothing else to do",
+				id, time.Since(began), r.done.acknowledged(id))
+		}
+		most = max(most, time.Since(began))
+	}
+	return most, nil
+}
