@@ -62,7 +62,7 @@ func await(t *testing.T, told <-chan bool, want bool) {
 
 func TestOpen_OnADirectoryFindsServersThatComeBackElsewhere(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 25)) // so that etcd's socket is not below it
 	first := startServers(t, dir)
 	c := open(t, cluster.Config{Dir: dir, Shards: 2})
 	told := connected(t, c.Bus)
@@ -83,8 +83,11 @@ func TestOpen_OnADirectoryFindsServersThatComeBackElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	if second := startServers(t, dir); strings.HasSuffix(second.NATSURL(), u.Host) {
-		t.Errorf("NATS is at %s again", second.NATSURL())
+	if err := os.Remove(filepath.Join(dir, "socket.dir")); err != nil { // so etcd's socket must go elsewhere, too
+		t.Fatal(err)
+	}
+	if second := startServers(t, dir); strings.HasSuffix(second.NATSURL(), u.Host) || second.EtcdEndpoint() == first.EtcdEndpoint() {
+		t.Errorf("NATS is at %s again, or etcd at %s", second.NATSURL(), second.EtcdEndpoint())
 	}
 	await(t, told, true)
 	startNode(t, c)

@@ -21,15 +21,21 @@ func (realProcesses) most() int { return 200 }
 
 func (realProcesses) build(ctx context.Context, dir, overlay string) (program string, err error) {
 	program = filepath.Join(dir, "robustness")
+	if err := bugs.Build(ctx, overlay, "build", "-o", program+typed, "./cmd/node"); err != nil {
+		return "", err
+	}
 	return program, bugs.Build(ctx, overlay, "build", "-o", program, "./integration/robustness")
 }
+
+// typed is what the path of the command line ends with, beside that of the driver.
+const typed = ".typed"
 
 // judge runs one history. The driver says what it came to in a summary, and what was broken in what it prints.
 func (realProcesses) judge(ctx context.Context, program, faults string, seed uint64) (v verdict, err error) {
 	summary, kept := program+".json", program+".kept"
 	defer os.RemoveAll(kept)
 	defer os.Remove(summary)
-	c := exec.CommandContext(ctx, program, "run", "--seed", strconv.FormatUint(seed, 10), "--faults", faults, "--json", summary, "--out", kept)
+	c := exec.CommandContext(ctx, program, "run", "--seed", strconv.FormatUint(seed, 10), "--faults", faults, "--program", program+typed, "--json", summary, "--out", kept)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	out, ran := c.CombinedOutput()
 	if ctx.Err() != nil {

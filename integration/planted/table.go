@@ -167,4 +167,6 @@ var list = []planted{
 	underFaults("loss declared while the node's key lives", "6", "rolling-restart", lossOfTheLiving...),
 	underFaults("forged messages are heard", "2", "bus-forged",
 		edit("natsbus/subscribe.go", "		s.bus.dropForged(m.Subject)\n", "		s.bus.dropForged(m.Subject)\n		s.handle(msg)\n")),
+	underFaults("address of NATS that is read once", "8", "servers-elsewhere", known("address of NATS that is read once")),
+	underFaults("address of etcd that is read once", "8", "servers-elsewhere", known("address of etcd that is read once")),
 }

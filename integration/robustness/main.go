@@ -105,6 +105,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	flags.BoolVar(&o.all, "all-faults", false, "as many histories as it takes for every kind, two at a time")
 	flags.StringVar(&o.out, "out", "", "directory that keeps all histories (default: a temporary one that keeps those that are not green)")
 	flags.StringVar(&o.json, "json", "", "file for the summary, as JSON")
+	flags.StringVar(&o.program, "program", "", "path of the program whose commands are typed (default: it is built)")
 	if err := flags.Parse(args); err != nil {
 		return o, errors.Join(errUsage, err)
 	}
@@ -137,7 +138,12 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.program, err = buildProgram(ctx, dir); err != nil {
+	if o.program == "" {
+		o.program, err = buildProgram(ctx, dir)
+	} else {
+		o.program, err = filepath.Abs(o.program)
+	}
+	if err != nil {
 		return false, err
 	}
 	before := goleak.IgnoreCurrent()
