@@ -62,9 +62,10 @@ type modelledNode struct {
 	*engine.Node
 	name    string
 	began   time.Time
-	ahead   atomic.Int64 // of its clock, nanoseconds
-	alarms  atomic.Int64 // errors that it has logged
-	serving atomic.Int64 // shards that it has begun to serve, ever
+	ahead   atomic.Int64              // of its clock, nanoseconds
+	alarms  atomic.Int64              // errors that it has logged
+	serving atomic.Int64              // shards that it has begun to serve, ever
+	broke   atomic.Pointer[time.Time] // when it logged first that a shard is quarantined; nil: not yet
 	stop    context.CancelFunc
 	end     func()
 }
@@ -109,6 +110,20 @@ func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg),
 	}
 	c.nodes = append(c.nodes, n)
 	return n
+}
+
+// write puts a value beside the nodes, or removes a key where that is empty.
+func (c *modelled) write(key, value string) {
+	c.Helper()
+	etcd := c.etcd.ConnectInBubble(modeletcd.Direct{})
+	defer etcd.Close() // tells that its context has ended
+	_, err := etcd.Put(c.Context(), key, value)
+	if value == "" {
+		_, err = etcd.Delete(c.Context(), key)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
 }
 
 // crash ends a node without a word; its session lives until its lease ends.
@@ -190,6 +205,9 @@ func (n *modelledNode) Handle(_ context.Context, r slog.Record) error {
 	}
 	if r.Message == "shard is served" {
 		n.serving.Add(1)
+	}
+	if r.Message == "shard is quarantined" {
+		n.broke.CompareAndSwap(nil, &r.Time)
 	}
 	return nil
 }

@@ -4,64 +4,161 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/modeletcd"
 )
 
-// wantUnserved asserts that who asks or wants anything of a task is told that its shard cannot be served, and why, and returns the
-// longest time that one of the questions took.
-func wantUnserved(t *testing.T, c *engine.Client, id events.TaskID, why string) (longest time.Duration) {
+// questions are what can be asked or wanted of a task, by name. Their errors are what is told of its shard.
+func questions(c *engine.Client, id events.TaskID) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"get": func(ctx context.Context) error {
+			_, err := c.Get(ctx, id)
+			return err
+		},
+		"linear get": func(ctx context.Context) error {
+			_, err := c.GetLinear(ctx, id)
+			return err
+		},
+		waits: func(ctx context.Context) error {
+			waiting := c.Attach(id)
+			defer waiting.Close()
+			_, err := waiting.Wait(ctx)
+			return err
+		},
+		submits: func(ctx context.Context) error {
+			_, err := c.Submit(ctx, newJob(engine.Policy{}), nil, engine.SubmitOptions{ID: id})
+			return err
+		},
+		cancels: func(ctx context.Context) error { return c.Cancel(ctx, id, "") },
+		"explain": func(ctx context.Context) error {
+			e, err := c.Explain(ctx, id)
+			if err == nil && e.Why == engine.WhyQuarantined && e.Since == 0 {
+				err = errors.New("explain does not say since when")
+			}
+			return errors.Join(err, fmt.Errorf("%w: %s: %s", engine.ErrUnavailable, e.Why, e.Text))
+		},
+		"shards": func(ctx context.Context) error {
+			infos, err := c.Shards(ctx)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("%w: %s", engine.ErrUnavailable, infos[id.Shard(len(infos))].Problem)
+		},
+	}
+}
+
+// The first two may leave their sender in doubt.
+const submits, cancels, waits = "submit", "cancel", "wait"
+
+// tellsUnserved reports whether the error says that a shard cannot be served, and why.
+func tellsUnserved(what string, err error, why string) bool {
+	is := func(kind error) bool { return errors.Is(err, kind) }
+	kind := is(engine.ErrUnavailable) || (what == submits || what == cancels) && is(engine.ErrUnknown)
+	return kind && !is(context.DeadlineExceeded) && strings.Contains(err.Error(), "quarantined: ") && strings.Contains(err.Error(), why)
+}
+
+// wantUnserved asserts that who asks or wants anything of a task is told that its shard cannot be served, and why.
+func wantUnserved(t *testing.T, c *engine.Client, id events.TaskID, why string) {
 	t.Helper()
-	ask := func(what string, question func(context.Context) error, kinds ...error) {
-		t.Helper()
-		began := time.Now()
-		err := question(within(t))
-		longest = max(longest, time.Since(began))
-		is := func(kind error) bool { return errors.Is(err, kind) }
-		if !slices.ContainsFunc(kinds, is) || !strings.Contains(err.Error(), "quarantined: ") || !strings.Contains(err.Error(), why) || is(context.DeadlineExceeded) {
+	for what, question := range questions(c, id) {
+		if err := question(within(t)); !tellsUnserved(what, err, why) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	ask("get", func(ctx context.Context) error {
-		_, err := c.Get(ctx, id)
-		return err
-	}, engine.ErrUnavailable)
-	ask("wait", func(ctx context.Context) error {
-		waiting := c.Attach(id)
-		defer waiting.Close()
-		_, err := waiting.Wait(ctx)
-		return err
-	}, engine.ErrUnavailable)
-	ask("submit", func(ctx context.Context) error { // which may leave its sender in doubt
-		_, err := c.Submit(ctx, newJob(engine.Policy{}), nil, engine.SubmitOptions{ID: id})
-		return err
-	}, engine.ErrUnavailable, engine.ErrUnknown)
-	ask("cancel", func(ctx context.Context) error { return c.Cancel(ctx, id, "") }, engine.ErrUnavailable, engine.ErrUnknown)
-	ask("explain", func(ctx context.Context) error {
-		e, err := c.Explain(ctx, id)
-		if err == nil && (e.Why != engine.WhyQuarantined || e.Since == 0) {
-			t.Errorf("explained as %+v", e)
-		}
-		return errors.Join(err, fmt.Errorf("%w: %s", engine.ErrUnavailable, e.Text))
-	}, engine.ErrUnavailable)
-	ask("shards", func(ctx context.Context) error {
-		infos, err := c.Shards(ctx)
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("%w: %s", engine.ErrUnavailable, infos[id.Shard(len(infos))].Problem)
-	}, engine.ErrUnavailable)
-	return longest
 }
 
-// A shard that cannot be served says so at every question: in its owner's process and in another one, with NATS and without.
+// asked is a question that was answered.
+type asked struct {
+	what, of     string
+	began, ended time.Time
+	err          error
+}
+
+// askOnAndOn asks all questions of a task, of nodes side by side, again and again, until a channel is closed.
+func askOnAndOn(t *testing.T, nodes []*modelledNode, id events.TaskID, until <-chan struct{}) (answers func() []asked) {
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	var all []asked
+	for _, n := range nodes {
+		for what, question := range questions(n.Client, id) {
+			asking.Go(func() {
+				for {
+					a := asked{what: what, of: n.name, began: time.Now()}
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a wait for what runs is asked again
+					a.err = question(ctx)
+					cancel()
+					a.ended = time.Now()
+					mu.Lock()
+					all = append(all, a)
+					mu.Unlock()
+					select {
+					case <-until:
+						return
+					case <-time.After(100 * time.Millisecond):
+					}
+				}
+			})
+		}
+	}
+	return func() []asked {
+		asking.Wait()
+		return all
+	}
+}
+
+// wantToldAtOnce asks all questions of a task, which may be running, from now on until some seconds after the owner of its shard has met
+// damage. It asserts that from then on everybody is told within a second that the shard cannot be served, and why.
+func wantToldAtOnce(t *testing.T, nodes []*modelledNode, id events.TaskID, running bool, why string) {
+	t.Helper()
+	enough := make(chan struct{})
+	answers := askOnAndOn(t, nodes, id, enough)
+	var met time.Time
+	if running {
+		met = time.Now() // a cancel is among the questions
+	}
+	for began := time.Now(); met.IsZero() && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) {
+		for _, n := range nodes {
+			if at := n.broke.Load(); at != nil && (met.IsZero() || at.Before(met)) {
+				met = *at
+			}
+		}
+	}
+	if met.IsZero() {
+		t.Error("no owner has met the damage")
+	}
+	time.Sleep(5 * time.Second)
+	close(enough)
+	later := map[string]int{}
+	for _, a := range answers() {
+		since := a.began
+		switch {
+		case a.began.After(met):
+			later[a.what+a.of]++
+			if !tellsUnserved(a.what, a.err, why) {
+				t.Errorf("%s of %s, asked %s after the damage was met: %v", a.what, a.of, a.began.Sub(met), a.err)
+			}
+		case a.what == waits && running:
+			continue // it was told so, and goes on
+		default:
+			since = met
+		}
+		if took := a.ended.Sub(since); took > time.Second {
+			t.Errorf("%s of %s, asked %s after the damage was met, took %s from then on: %v", a.what, a.of, a.began.Sub(met), took, a.err)
+		}
+	}
+	if asks := len(nodes) * len(questions(nodes[0].Client, id)); len(later) < asks {
+		t.Errorf("%d of %d questions were asked after the damage was met: %v", len(later), asks, later)
+	}
+}
+
+// A shard that cannot be served says so at every question: in its owner's process and in another one, with NATS and without. The damage is
+// there when the shard is taken.
 func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
 	const shard = 3
 	const first, third = "taskledger/journal/3/0000000000000001", "taskledger/journal/3/0000000000000003"
@@ -83,28 +180,45 @@ func TestShard_ThatCannotBeServedSaysSoWithinASecond(t *testing.T) {
 					job.next(t).succeed("1")
 					want(t, f, "1")
 					a.crash()
-					etcd := c.etcd.ConnectInBubble(modeletcd.Direct{})
 					if row.write != "" {
-						if _, err := etcd.Put(t.Context(), row.write, "garbage"); err != nil {
-							t.Fatal(err)
-						}
-					} else if _, err := etcd.Delete(t.Context(), row.remove); err != nil {
-						t.Fatal(err)
+						c.write(row.write, "garbage")
+					} else {
+						c.write(row.remove, "")
 					}
-					_ = etcd.Close() // tells that its context has ended
 					archive := newShelf()
 					archive.away.Store(true)
 					for _, name := range []string{"b", "c"} {
-						c.start(name, 0, func(c *cfg) { c.Archive = archive }, job).ready(t)
+						c.start(name, 0, func(c *cfg) { c.Archive = archive }, job)
 					}
-					time.Sleep(10 * time.Second)
-					for _, n := range c.nodes[1:] {
-						if took := wantUnserved(t, n.Client, id, row.remedy); took > time.Second {
-							t.Errorf("an answer took %s", took)
-						}
-					}
+					wantToldAtOnce(t, c.nodes[1:], id, false, row.remedy)
 				})
 			})
 		}
+	}
+}
+
+// Somebody else writes where the next entry of a shard belongs while that is served.
+func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
+	const shard = 3
+	for _, withBus := range []bool{true, false} {
+		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, withBus)
+				job := newJob(engine.Policy{})
+				for _, name := range []string{"a", "b"} {
+					c.start(name, 0, nil, job).ready(t)
+				}
+				c.spread(2)
+				id := idIn(shard, modelledShards)
+				job.submit(t, c.nodes[0].Node, id)
+				job.next(t)
+				infos, err := c.nodes[0].Shards(within(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.write(fmt.Sprintf("taskledger/journal/%d/%016x", shard, infos[shard].Entries+1), "garbage")
+				wantToldAtOnce(t, c.nodes, id, true, "remedy: taskledger repair --yes removes it, since it is no entry;")
+			})
+		})
 	}
 }
