@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
@@ -42,6 +44,11 @@ type Config struct {
 	// answer, so that they may come back elsewhere.
 	Dir string
 
+	// Private refuses an etcd that others can write: endpoints without TLS when there is no EtcdUser, and the servers of Dir
+	// while they open a port of etcd. It is for nodes that run what others must not start. Open then wraps ErrNotPrivate; an
+	// open cluster on such a Dir does without etcd and NATS until the servers come back without the port.
+	Private bool
+
 	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the
 	// cluster's. Both come from a member (Store.Cluster). Whoever holds the key can submit and forge messages.
 	Key []byte
@@ -49,6 +56,9 @@ type Config struct {
 	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
 	Log     *slog.Logger          // default: nothing is logged
 }
+
+// ErrNotPrivate reports an etcd that others can write, where Config.Private refuses that.
+var ErrNotPrivate = errors.New("others can write etcd")
 
 // Cluster is one open cluster. What it holds may be used concurrently until Close.
 type Cluster struct {
@@ -63,7 +73,7 @@ type Cluster struct {
 
 // Open connects to etcd, creates or reads the cluster there, and goes on connecting to NATS in the background, for ever. ctx
 // bounds the opening only. It wraps ErrNoNode when nothing runs on Dir, engine.ErrUnavailable when etcd cannot be reached,
-// and etcdstore.ErrDenied when that refuses the user. The caller must Close the cluster, after the nodes and clients on it.
+// etcdstore.ErrDenied when that refuses the user, and ErrNotPrivate. The caller must Close the cluster, after the nodes and clients on it.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -76,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, err
 	}
 	if cfg.Dir != "" {
-		if err := inDir(ctx, cfg.Dir, &at, &over); err != nil {
+		if err := inDir(ctx, cfg.Dir, cfg.Private, &at, &over); err != nil {
 			return nil, err
 		}
 		cfg.Archive = natsbus.ArchiveConfig{Settled: -1}
@@ -119,8 +129,15 @@ func (c Config) check() error {
 		return &engine.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
 	case c.NATSUser != "" && c.NATSPassword == "":
 		return &engine.InvalidError{Field: "nats-user", Problem: "want a password, too"}
+	case c.Private && c.EtcdUser == "" && c.EtcdTLS == nil && slices.ContainsFunc(c.Etcd, plain):
+		return fmt.Errorf("%w, which is reached without TLS and without a user: want TLS, a user of etcd, or a socket (unix:PATH)", ErrNotPrivate)
 	}
 	return nil
+}
+
+// plain reports whether an endpoint by itself asks for no TLS where others could dial it.
+func plain(endpoint string) bool {
+	return !strings.HasPrefix(endpoint, "https://") && !strings.HasPrefix(endpoint, "unix:")
 }
 
 // Of makes a cluster of a store and a bus that are open already, one of which may be nil; Close closes both, as does an error.

@@ -2,8 +2,10 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"taskledger/behaviors"
@@ -152,6 +154,32 @@ func TestOpen_NamesWhatIsMissingOrGivenTwice(t *testing.T) {
 			if c, err := cluster.Open(t.Context(), cfg); !invalid(err, field) {
 				t.Errorf("%s %d: %v, %v", field, i, c, err)
 			}
+		}
+	}
+}
+
+func TestOpen_PrivateRefusesAnEtcdThatAsksForNothing(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end() // nobody is to be asked
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	for name, is := range map[string]struct {
+		cfg     cluster.Config
+		refused bool
+	}{
+		"host and port":    {cluster.Config{Etcd: []string{"127.0.0.1:1"}}, true},
+		"http":             {cluster.Config{Etcd: []string{"http://etcd.test:1"}}, true},
+		"a password in it": {cluster.Config{Etcd: []string{"http://u:secret@etcd.test:1"}}, true},
+		"one of two":       {cluster.Config{Etcd: []string{"https://etcd.test:1", "http://etcd.test:2"}}, true},
+		"https":            {cluster.Config{Etcd: []string{"https://etcd.test:1"}}, false},
+		"TLS":              {cluster.Config{Etcd: []string{"etcd.test:1"}, EtcdTLS: secure}, false},
+		"a user":           {cluster.Config{Etcd: []string{"127.0.0.1:1"}, EtcdUser: "u", EtcdPassword: "secret"}, false},
+		"the socket":       {cluster.Config{Etcd: []string{"unix:/nowhere"}}, false},
+	} {
+		is.cfg.Private = true
+		_, err := cluster.Open(ended, is.cfg)
+		if errors.Is(err, cluster.ErrNotPrivate) != is.refused || err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine"
@@ -48,46 +51,85 @@ func ReadAdvertised(dir string) (Advertised, error) {
 }
 
 // directory finds the servers inside the node that runs on a directory, at each dial anew.
-type directory struct{ path, data string }
+type directory struct {
+	path, data string
+	private    bool // refuse servers that open a port of etcd
+	refused    *atomic.Bool
+	log        *slog.Logger
+}
 
 // probeWithin bounds the look whether anybody listens where a directory says.
 const probeWithin = time.Second
 
 // inDir directs both configurations to the servers of the directory, wherever they will be.
-func inDir(ctx context.Context, dir string, store *etcdstore.Config, bus *natsbus.Config) error {
+func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Config, bus *natsbus.Config) error {
 	found, err := ReadAdvertised(dir)
 	if err != nil {
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	}
-	d := directory{dir, found.Data}
+	d := directory{dir, found.Data, private, new(atomic.Bool), store.Log}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	conn, err := d.dialEtcd(probing)
+	if errors.Is(err, ErrNotPrivate) {
+		return err
+	}
 	if err != nil { // a killed node leaves its addresses behind
 		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 	}
 	conn.Close()
-	store.Dial = d.dialEtcd
+	store.Dial = d.dialForStore
 	if found.NATS != "" {
 		bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS
 	}
 	return nil
 }
 
-// now reads where the servers are. Other data than those that were opened are another cluster.
+// now reads where the servers are. Other data than those that were opened are another cluster, and servers that ran without
+// a port of etcd may have come back with one.
 func (d directory) now() (Advertised, error) {
 	a, err := ReadAdvertised(d.path)
 	if err == nil && a.Data != d.data {
 		err = fmt.Errorf("%s holds the data of another cluster by now", d.path)
 	}
+	if at := slices.IndexFunc(a.Etcd, plain); err == nil && d.private && at >= 0 {
+		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)", ErrNotPrivate, a.Etcd[at], d.path)
+	}
 	return a, err
 }
 
+// dialForStore logs servers that are refused: the client of etcd keeps why a dial failed to itself.
+func (d directory) dialForStore(ctx context.Context) (net.Conn, error) {
+	conn, err := d.dialEtcd(ctx)
+	refused := errors.Is(err, ErrNotPrivate)
+	if before := d.refused.Swap(refused); refused && !before {
+		d.log.ErrorContext(ctx, "servers refused", "err", err)
+	}
+	return conn, err
+}
+
+// dialEtcd looks again once it is connected: what was advertised before may be of servers that ended meanwhile, and the next
+// ones void it before they listen.
 func (d directory) dialEtcd(ctx context.Context) (net.Conn, error) {
 	a, err := d.now()
 	if err != nil {
 		return nil, err
 	}
+	conn, err := d.dialSocket(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.now(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (d directory) dialSocket(ctx context.Context, a Advertised) (net.Conn, error) {
 	for _, endpoint := range a.Etcd {
 		if path, found := strings.CutPrefix(endpoint, "unix:"); found {
 			if err := trusted(AdvertisedIn(d.path), filepath.Dir(path)); err != nil {

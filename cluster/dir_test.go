@@ -209,3 +209,63 @@ func (l *logLines) count(text string) int {
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), text)
 }
+
+// startOpenServers starts servers whose etcd every user of this machine can write, and advertises them.
+func startOpenServers(t *testing.T, dir string) *embedded.Servers {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir, EtcdPort: l.Addr().(*net.TCPAddr).Port})
+	if err == nil {
+		err = s.Advertise()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// A node that runs what others must not start is joined before the servers open a port, or after.
+func TestOpen_PrivateDoesWithoutServersThatOpenAPortOfEtcd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	servers := startServers(t, dir)
+	var log logLines
+	c := open(t, cluster.Config{Dir: dir, Shards: 2, Private: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	other := open(t, cluster.Config{Dir: dir})
+	told := connected(t, c.Bus)
+	await(t, told, true)
+	if err := servers.Close(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, told, false)
+	servers = startOpenServers(t, dir)
+	testcluster.Await(t, "it says why it does not connect", func() bool {
+		return log.count("servers refused") == 1 && log.count(servers.EtcdURL()) > 0 && log.count("--etcd-port") > 0
+	})
+	if _, err := other.Store.ReadMembers(t.Context()); err != nil {
+		t.Errorf("who does not mind: %v", err)
+	}
+	if _, err := c.Store.ReadMembers(within(t, time.Second)); err == nil {
+		t.Error("it reads what others can write")
+	}
+	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+		errors.Is(err, cluster.ErrNoNode) || !strings.Contains(err.Error(), servers.EtcdURL()) {
+		t.Errorf("opened on what others can write: %v", err)
+	}
+	if len(told) > 0 {
+		t.Error("it reached NATS")
+	}
+	if err := servers.Close(); err != nil {
+		t.Fatal(err)
+	}
+	startServers(t, dir)
+	await(t, told, true)
+	if _, err := c.Store.ReadMembers(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

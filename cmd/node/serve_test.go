@@ -66,6 +66,10 @@ func TestServe_PortOfEtcdIsSaidToBeOpenAndNotTogetherWithExec(t *testing.T) {
 	if r.code != 2 || !strings.Contains(r.err, "--etcd-port") || !strings.Contains(r.err, "--exec-allow") {
 		t.Errorf("joined with programs to run: %+v", r)
 	}
+	r = run(t, t.TempDir(), "serve", "--etcd", open, "--exec-allow", "id")
+	if r.code != 2 || !strings.Contains(r.err, "--exec-allow") || !strings.Contains(r.err, "TLS") || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("by its address with programs to run: %+v", r)
+	}
 	n.stop(t)
 	if log := n.stderr.String(); !strings.Contains(log, "every user of this machine") {
 		t.Errorf("the log does not say that etcd is open: %s", log)

@@ -68,7 +68,8 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
-	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths (default: none)")
+	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
+		"write etcd, so that --etcd takes TLS or a user besides (default: none)")
 	f.StringSliceVar(&o.execEnv, "exec-env", nil, "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
@@ -180,6 +181,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 
 // attach links to the cluster to serve in; servers is nil unless they run in this process.
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
+	a.access.addresses.Private = len(a.serve.execAllow) > 0
 	remote := len(a.access.addresses.Etcd) > 0 || len(a.access.addresses.NATS) > 0
 	if remote && a.serve.join != "" {
 		return nil, nil, &usageError{"--join and --etcd name two clusters: want one"}
@@ -190,20 +192,16 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		}
 		a.access.addresses.Shards, a.access.addresses.Archive = a.serve.shards, a.serve.archiving
 		link, err := a.access.open(ctx, log, false)
-		return link, nil, err
+		return link, nil, ofExec(err)
 	}
 	if a.serve.join != "" {
 		a.access.dir = a.serve.join
 		link, err := cluster.In(ctx, a.serve.join,
-			cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Log: log})
+			cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Private: a.access.addresses.Private, Log: log})
 		if errors.Is(err, library.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
-		if err == nil && len(a.serve.execAllow) > 0 && slices.ContainsFunc(link.Etcd, isTCP) {
-			problem := &usageError{"--exec-allow: every user of this machine could run programs, since the node on " + a.serve.join + " serves with --etcd-port: want one of the two"}
-			return nil, nil, errors.Join(problem, link.Close())
-		}
-		return link, nil, err
+		return link, nil, ofExec(err)
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
 		NATSPort: a.serve.natsPort, Log: log, GaveUp: a.gaveUp})
@@ -220,7 +218,13 @@ func (a *app) gaveUp(problem string) {
 	os.Exit(exitUnavailable)
 }
 
-func isTCP(endpoint string) bool { return !strings.HasPrefix(endpoint, "unix:") }
+// ofExec names the flag that an etcd was refused for.
+func ofExec(err error) error {
+	if errors.Is(err, library.ErrNotPrivate) {
+		return &usageError{"--exec-allow would let others run programs: " + err.Error()}
+	}
+	return err
+}
 
 // node makes the configuration of the node from the flags.
 func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {

@@ -59,10 +59,10 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 	return link, nil
 }
 
-// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, Existing and Log count. It
-// wraps cluster.ErrNoNode when no node runs there.
+// In links to a cluster on the servers of the node that runs on dir. Of a, Cluster, Shards, Existing, Private and Log
+// count. It wraps cluster.ErrNoNode when no node runs there.
 func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
-	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, Dir: dir, Log: a.Log})
+	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, Dir: dir, Private: a.Private, Log: a.Log})
 	if err != nil {
 		return nil, noNode(err, dir)
 	}
@@ -95,6 +95,7 @@ type Addresses struct {
 	NATSNKey               string // path of a file that holds the seed of an nkey
 	Archive                natsbus.ArchiveConfig
 	Existing               bool // refuse to create the cluster
+	Private                bool // refuse an etcd that others can write, with cluster.ErrNotPrivate
 	Log                    *slog.Logger
 }
 
@@ -114,7 +115,7 @@ func At(ctx context.Context, a Addresses) (*Link, error) {
 	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing,
 		Etcd: a.Etcd, EtcdTLS: etcdTLS, EtcdUser: a.EtcdUser, EtcdPassword: a.EtcdPassword,
 		NATS: a.NATS, NATSTLS: natsTLS, NATSUser: a.NATSUser, NATSPassword: a.NATSPassword, NATSCreds: a.NATSCreds, NATSNKey: a.NATSNKey,
-		Archive: a.Archive, Log: a.Log})
+		Private: a.Private, Archive: a.Archive, Log: a.Log})
 	where := strings.Join(a.Etcd, ", ")
 	switch {
 	case errors.Is(err, etcdstore.ErrNoCluster):
