@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,45 @@ const (
 	pausedFor = 3 * time.Second
 )
 
-// pauseAndRestart pauses a behavior by a command, ends every node at once as a crash does, starts them again, and unpauses.
+// joining has a node beyond those of the run, which does not run yet, for as long as meanwhile takes; then it leaves in order.
+func (r *run) joining(ctx context.Context, meanwhile func(joins *node) error) error {
+	if err := r.newNode(len(r.nodes)); err != nil {
+		return err
+	}
+	last := len(r.nodes) - 1
+	joins := r.nodes[last]
+	err := meanwhile(joins)
+	r.nodes = r.nodes[:last]
+	if joins.running() == nil {
+		return err
+	}
+	if failed := joins.running().stop(stopWithin); failed != nil {
+		r.crashed(role.Source(joins.Name, joins.running().pid()))
+		r.broken(check.Clean, "it had joined, and was told to stop: %v", failed)
+	}
+	joins.calls.end()
+	return err
+}
+
+// worksEvery is the time between the tasks that a node which joins is given of each shard.
+const worksEvery = 500 * time.Millisecond
+
+// works reports whether a node makes an attempt soon, where every shard has now and then a task that is not paused.
+func (r *run) works(ctx context.Context, n *node) (worked bool, err error) {
+	_, worked = until(ctx, heardWithin, func(ctx context.Context) bool {
+		for shard := range shards {
+			asked := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("joined", shard), Again: true,
+				Params: traffic.Params{Millis: 1}})
+			err = errors.Join(err, unlessReplaced(asked))
+		}
+		sleep(ctx, worksEvery)
+		return err != nil || r.oracle.madeBy(n.sessionID()) > 0
+	})
+	return worked, err
+}
+
+// pauseAndRestart pauses a behavior by a command, has a node join, ends every node at once as a crash does, starts them again, has the one
+// that joined leave, and unpauses.
 func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	const behavior = "once"
 	if err := r.terminal.operate(ctx, "pause", behavior); err != nil {
@@ -28,23 +67,32 @@ func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof 
 	}
 	sleep(ctx, heardWithin)
 	d.begins()
-	err = r.beginAnew(ctx, r.nodes)
-	sleep(ctx, pausedFor)
-	if err == nil {
-		proof = fmt.Sprintf("%s stayed paused while all %d nodes ended and began anew", behavior, len(r.nodes))
-	}
+	err = r.joining(ctx, func(joins *node) error {
+		if err := r.restart(ctx, joins); err != nil {
+			return err
+		}
+		worked, err := r.works(ctx, joins)
+		again := r.nodes[:len(r.nodes)-d.random.IntN(2)] // with the one that has joined, or without it
+		err = errors.Join(err, r.beginAnew(ctx, again))
+		sleep(ctx, pausedFor)
+		if err == nil && worked {
+			proof = fmt.Sprintf("%s stayed paused while %s joined and worked, and %d nodes ended and began anew", behavior, joins.Name, len(again))
+		}
+		return err
+	})
 	return "all nodes", proof, errors.Join(err, r.terminal.operate(context.WithoutCancel(ctx), "unpause", behavior))
 }
 
-// beginAnew ends nodes at once as a crash does, and starts them again.
+// beginAnew ends nodes at once as a crash does, and starts them again. One that does not run yet joins.
 func (r *run) beginAnew(ctx context.Context, nodes []*node) error {
 	return eachOf(nodes, func(n *node) error {
-		p := n.running()
-		if err := p.kill(); err != nil {
-			return err
+		if p := n.running(); p != nil {
+			if err := p.kill(); err != nil {
+				return err
+			}
+			r.crashed(role.Source(n.Name, p.pid()))
+			n.calls.end()
 		}
-		r.crashed(role.Source(n.Name, p.pid()))
-		n.calls.end()
 		return r.restart(ctx, n)
 	})
 }
@@ -52,54 +100,75 @@ func (r *run) beginAnew(ctx context.Context, nodes []*node) error {
 // limitedTasks are enough to meet the limit of every node.
 const limitedTasks = 24
 
-// limitsAndRestart ends every node at once while more is ready of a behavior than its limit lets them do, and starts them again: each
-// must keep the limit, and use it.
+// limitsAndRestart ends every node at once while more is ready of a behavior than its limit lets them do, and starts them again while
+// another one joins: each must keep the limit, and use it.
 func limitsAndRestart(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	target = "all nodes"
 	err = eachOf(make([]struct{}, limitedTasks), sharing(limitedTasks, func(i int) error {
 		return r.clients[i%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: fmt.Sprint("limited-", d.round, "-", i), Again: true,
 			Params: traffic.Params{Millis: 300}})
 	}))
-	if err = errors.Join(err, r.beginAnew(ctx, r.nodes)); err != nil {
+	if err != nil {
 		return target, "", err
 	}
-	met := func(context.Context) (met bool) {
-		for behavior, limit := range r.limits() {
-			for _, n := range r.nodes {
-				most := r.oracle.mostOn(n.sessionID(), behavior)
-				if most > limit {
-					r.broken(check.Served, "%s made %d attempts of %s at once, its limit is %d", n.sessionID(), most, behavior, limit)
-				}
-				met = met || most >= limit
-			}
+	err = r.joining(ctx, func(joins *node) error {
+		if err := r.beginAnew(ctx, r.nodes); err != nil {
+			return err
 		}
-		return met
-	}
-	if took, ok := until(ctx, 2*heardWithin, met); ok {
-		proof = fmt.Sprintf("all %d nodes began anew; %s later one made as many attempts at once as its limit lets it", len(r.nodes), round(took))
-	}
-	return target, proof, nil
+		if took, ok := until(ctx, 2*heardWithin, func(context.Context) bool { return r.meetLimits(joins) }); ok {
+			proof = fmt.Sprintf("all nodes began anew, and %s joined; %s later one had made as many attempts at once as its limit lets it, and the one that joined some",
+				joins.Name, round(took))
+		}
+		return nil
+	})
+	return target, proof, err
 }
 
-// quarantineAndRestart ends one node or all of them as a crash does while a shard is quarantined, and starts them again: they serve the other
-// shards, and say of this one what to do.
+// meetLimits holds that every node keeps its limits, and reports whether any has reached one, and whoever joins has made attempts of those.
+func (r *run) meetLimits(joins *node) (met bool) {
+	helped := false
+	for behavior, limit := range r.limits() {
+		for _, n := range r.nodes {
+			most := r.oracle.mostOn(n.sessionID(), behavior)
+			if most > limit {
+				r.broken(check.Served, "%s made %d attempts of %s at once, its limit is %d", n.sessionID(), most, behavior, limit)
+			}
+			met, helped = met || most >= limit, helped || n == joins && most > 0
+		}
+	}
+	return met && helped
+}
+
+// quarantineAndRestart ends one node or all of them as a crash does while a shard is quarantined, and starts them again while another one
+// joins: they serve the other shards, and say of this one what to do.
 func quarantineAndRestart(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	nodes := r.nodes
+	nodes := slices.Clone(r.nodes)
 	if d.random.IntN(2) == 0 {
 		nodes = nodes[:1]
 	}
 	return r.besideAlien(ctx, d, func(shard int) error {
-		if err := r.beginAnew(ctx, nodes); err != nil {
+		return r.joining(ctx, func(joins *node) error {
+			if err := r.beginAnew(ctx, append(nodes, joins)); err != nil {
+				return err
+			}
+			r.servedBeside(ctx, shard, fmt.Sprintf("after %d nodes have begun anew and one has joined", len(nodes)))
+			worked, err := r.works(ctx, joins)
+			if !worked && err == nil && ctx.Err() == nil {
+				r.broken(check.Served, "%s has joined beside a quarantined shard, and has made no attempt %s later", joins.Name, heardWithin)
+			}
 			return err
-		}
-		other := (shard + 1) % shards
-		took, ok := until(ctx, heardWithin, func(ctx context.Context) bool { return r.problemOf(ctx, other) == "" })
-		if !ok && ctx.Err() == nil {
-			r.broken(check.Served, "beside a quarantined shard, shard %d is not served %s after %d nodes have begun anew: %s", other, took, len(nodes), r.problemOf(ctx, other))
-		}
-		if took, ok = until(ctx, heardWithin, func(ctx context.Context) bool { return strings.Contains(r.problemOf(ctx, shard), remedy) }); !ok && ctx.Err() == nil {
-			r.broken(check.Served, "shard %d holds an alien entry, and says %q of it %s after %d nodes have begun anew", shard, r.problemOf(ctx, shard), took, len(nodes))
-		}
-		return nil
+		})
 	})
+}
+
+// servedBeside holds that another shard is served beside a quarantined one, which says what to do.
+func (r *run) servedBeside(ctx context.Context, shard int, when string) {
+	other := (shard + 1) % shards
+	took, ok := until(ctx, heardWithin, func(ctx context.Context) bool { return r.problemOf(ctx, other) == "" })
+	if !ok && ctx.Err() == nil {
+		r.broken(check.Served, "beside a quarantined shard, shard %d is not served %s %s: %s", other, took, when, r.problemOf(ctx, other))
+	}
+	if took, ok = until(ctx, heardWithin, func(ctx context.Context) bool { return strings.Contains(r.problemOf(ctx, shard), remedy) }); !ok && ctx.Err() == nil {
+		r.broken(check.Served, "shard %d holds an alien entry, and says %q of it %s %s", shard, r.problemOf(ctx, shard), took, when)
+	}
 }

@@ -165,6 +165,18 @@ func (o *oracle) mostOn(session, behavior string) int {
 	return o.most[limited{session, behavior}]
 }
 
+// madeBy counts the attempts that a session has begun.
+func (o *oracle) madeBy(session string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.all {
+		if o.all[i].Node == session {
+			n++
+		}
+	}
+	return n
+}
+
 // isOver reports whether the last function of a task asked for no further run.
 func (o *oracle) isOver(task string) bool {
 	o.mu.Lock()
