@@ -18,8 +18,8 @@ const (
 	repostEvery = 10 * time.Second
 	// abandonAfter is how long nobody answers the offer that closes another before both are given up.
 	abandonAfter = 500 * time.Millisecond
-	// usualMost bounds what counts as a usual answer time: an offer may have waited for the next owner of its shard.
-	usualMost = 250 * time.Millisecond
+	// usualMost bounds what counts as a usual answer time: an offer may have waited for the end of a fault.
+	usualMost = time.Second
 )
 
 // offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its
@@ -41,7 +41,7 @@ type offers struct {
 	closed bool
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
-	usual time.Duration // mean time until an owner answers or acknowledges an offer
+	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter is written
 	short atomic.Bool   // there is more ready work than free slots: a freed one matters
 }
 
@@ -59,8 +59,17 @@ type openOffer struct {
 	*flight
 	slots  int
 	detail []offeredBehavior
+	stands time.Time // since when its owner can have it; zero: its letter is being written
 	closed time.Time // when a later one was first answered or acknowledged; zero: not yet
-	heard  bool      // it was acknowledged
+	heard  bool      // it was acknowledged, or its letter was written
+}
+
+// stood is how long its owner can have had the offer.
+func (o *openOffer) stood(now time.Time) time.Duration {
+	if o.stands.IsZero() {
+		return 0
+	}
+	return now.Sub(o.stands)
 }
 
 func newOffers(n *Node) *offers {
@@ -191,6 +200,7 @@ func (of *offers) posted(f *flight) {
 	defer of.mu.Unlock()
 	s := &of.shards[f.shard]
 	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.flight == f }); at >= 0 {
+		of.heardLocked(&s.open[at])
 		s.waits(at)
 	}
 }
@@ -201,12 +211,16 @@ func (s *shardOffers) waits(at int) {
 	s.close(at)
 }
 
-// heardLocked counts how long the first answer or acknowledgement took.
+// heardLocked counts how long the first answer or acknowledgement took, or the letter.
 func (of *offers) heardLocked(o *openOffer) {
-	if !o.heard {
-		o.heard = true
-		of.usual += (min(time.Since(o.began), usualMost) - of.usual) / 8
+	if o.heard {
+		return
 	}
+	o.heard = true
+	if o.stands.IsZero() {
+		o.stands = time.Now()
+	}
+	of.usual += (min(time.Since(o.began), usualMost) - of.usual) / 8
 }
 
 func (of *offers) accept(shard int, answers []answer) []assignment {
@@ -308,7 +322,7 @@ func (of *offers) reset() {
 // the one that closes them.
 func (of *offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
-	abandoned := last != nil && last.slots == 0 && !last.heard && now.Sub(last.began) > max(abandonAfter, 3*of.usual)
+	abandoned := last != nil && last.slots == 0 && last.stood(now) > max(abandonAfter, 3*of.usual)
 	if abandoned {
 		of.mute[owner] = now
 	}
@@ -363,6 +377,10 @@ func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
 	r := of.n.router
 	f := newFlight(shard, r.batch(laneOffer, s.number, []command{c}), nil)
-	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
 	r.dispatch(f)
+	o := openOffer{flight: f, slots: slots, detail: detail}
+	if !f.posting.Load() {
+		o.stands = f.began
+	}
+	s.open = append(s.open, o)
 }

@@ -118,7 +118,7 @@ func (o *openOffer) serves(backlog map[string]int) bool {
 }
 
 // old reports whether an offer has stood long enough to be replaced.
-func (o *openOffer) old(now time.Time) bool { return now.Sub(o.began) > reofferEvery }
+func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery }
 
 // reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of
 // behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next
@@ -144,7 +144,7 @@ func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now tim
 		if last.slots == 0 {
 			continue
 		}
-		if wait := max(idleAfter, 3*of.usual) - now.Sub(last.began); wait > 0 {
+		if wait := max(idleAfter, 3*of.usual) - last.stood(now); wait > 0 {
 			again = min(again, wait)
 			continue
 		}

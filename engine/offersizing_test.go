@@ -59,6 +59,46 @@ func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 	})
 }
 
+// Through the store an offer is on its way for as long as its letter takes to be written. Until then its owner cannot answer it.
+func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, adjust := sizing(t)
+		b.m.router.owners.Delete(0)
+		of := b.m.offers
+		wantLast := func(when string, number uint64, free int) {
+			t.Helper()
+			if got := of.shards[0].number; got != number {
+				t.Errorf("%s: the last offer is the %dth, want %d", when, got, number)
+			}
+			if got := b.m.exec.unreserved(); got != free {
+				t.Errorf("%s: %d slots are free, want %d", when, got, free)
+			}
+		}
+		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		adjust()
+		b.needsSlots(1)
+		time.Sleep(time.Second)
+		adjust()
+		wantLast("its letter is being written", 1, 0)
+		of.posted(of.shards[0].last().flight)
+		adjust()
+		wantLast("it has just been", 1, 0)
+		if of.usual == 0 {
+			t.Error("the time that a letter takes is not counted as a usual answer time")
+		}
+		time.Sleep(3 * of.usual)
+		adjust()
+		wantLast("it stands for long", 2, 0)
+		time.Sleep(time.Second)
+		adjust()
+		wantLast("the letter that closes it is being written", 2, 0)
+		of.posted(of.shards[0].last().flight)
+		time.Sleep(closedOffer + time.Millisecond)
+		adjust()
+		wantLast("that has replaced it, and what it held is offered again but for what is missing here", 3, 1)
+	})
+}
+
 // What must not start needs no slot: free ones would be offered for it again and again.
 func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
 	b := newBench(t, -1, &script{id: benchBehavior})

@@ -3,6 +3,7 @@ package modeletcd
 import (
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -50,4 +51,20 @@ func (w *Cut) Call(ctx context.Context, call Call) (proto.Message, error) {
 		return nil, err
 	}
 	return call.Make()
+}
+
+// Slow is a Transport on which every request takes so long to arrive.
+type Slow time.Duration
+
+// Deliver is described in Transport.
+func (Slow) Deliver(context.Context) error { return nil }
+
+// Call is described in Transport.
+func (s Slow) Call(ctx context.Context, call Call) (proto.Message, error) {
+	select {
+	case <-time.After(time.Duration(s)):
+		return call.Make()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
