@@ -40,8 +40,8 @@ type Config struct {
 	NATSNKey               string      // path of a file that holds the seed of an nkey; default: none
 
 	// Dir is the data directory of a node of this user that runs on this machine with the servers inside. It takes the
-	// place of everything above between Existing and here; where the servers are is read again whenever they do not
-	// answer, so that they may come back elsewhere.
+	// place of everything above between Existing and here, which is an error beside it; where the servers are is read again
+	// whenever they do not answer, so that they may come back elsewhere.
 	Dir string
 
 	// Private refuses an etcd that others can write: endpoints without TLS when there is no EtcdUser, and the servers of Dir
@@ -125,6 +125,10 @@ func (c Config) check() error {
 		return &engine.InvalidError{Field: "config", Problem: "want one of Etcd, Dir and Key"}
 	case c.Dir != "" && len(c.NATS) > 0:
 		return &engine.InvalidError{Field: "nats", Problem: "want none beside Dir, which tells where NATS is"}
+	case c.Dir != "" && (c.EtcdTLS != nil || c.EtcdUser != "" || c.EtcdPassword != ""):
+		return &engine.InvalidError{Field: "etcd", Problem: "want no EtcdTLS, EtcdUser and EtcdPassword beside Dir: its etcd asks for none"}
+	case c.Dir != "" && (c.NATSTLS != nil || c.NATSUser != "" || c.NATSPassword != "" || c.NATSCreds != "" || c.NATSNKey != ""):
+		return &engine.InvalidError{Field: "nats", Problem: "want no NATSTLS, NATSUser, NATSPassword, NATSCreds and NATSNKey beside Dir, which tells how to get in"}
 	case c.Key != nil && (len(c.NATS) == 0 || c.Shards == 0):
 		return &engine.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
 	case c.NATSUser != "" && c.NATSPassword == "":

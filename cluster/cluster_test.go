@@ -145,8 +145,10 @@ func TestOpen_NamesWhatIsMissingOrGivenTwice(t *testing.T) {
 	t.Parallel()
 	key, etcd, nats := make([]byte, 32), []string{"127.0.0.1:1"}, []string{"nats://127.0.0.1:1"}
 	for field, cases := range map[string][]cluster.Config{
-		"config":    {{}, {NATS: nats}, {Etcd: etcd, Dir: "d"}, {Etcd: etcd, Key: key, NATS: nats, Shards: 4}},
-		"nats":      {{Dir: "d", NATS: nats}, {Etcd: etcd, NATS: []string{"no url, secret"}}},
+		"config": {{}, {NATS: nats}, {Etcd: etcd, Dir: "d"}, {Etcd: etcd, Key: key, NATS: nats, Shards: 4}},
+		"etcd":   {{Dir: "d", EtcdTLS: new(tls.Config)}, {Dir: "d", EtcdUser: "u"}, {Dir: "d", EtcdPassword: "p"}},
+		"nats": {{Dir: "d", NATS: nats}, {Dir: "d", NATSTLS: new(tls.Config)}, {Dir: "d", NATSUser: "u", NATSPassword: "p"}, {Dir: "d", NATSPassword: "p"},
+			{Dir: "d", NATSCreds: "f"}, {Dir: "d", NATSNKey: "f"}, {Etcd: etcd, NATS: []string{"no url, secret"}}},
 		"key":       {{Key: key}, {Key: key, NATS: nats}, {Key: key, Shards: 4}},
 		"nats-user": {{Etcd: etcd, NATS: nats, NATSUser: "u"}},
 	} {
