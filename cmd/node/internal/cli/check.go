@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
@@ -44,7 +45,8 @@ func (c *access) check() error {
 }
 
 // check refuses what no node can be started with.
-func (o *serveOptions) check(nats bool) error {
+func (o *serveOptions) check(at cluster.Addresses) error {
+	nats := len(at.NATS) > 0
 	wrong := func(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 	switch {
 	case !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, o.archive):
@@ -69,6 +71,14 @@ func (o *serveOptions) check(nats bool) error {
 		return wrong("--name %q: want no blanks and no control characters", o.name)
 	case len(o.name) > events.MaxNameBytes:
 		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
+	}
+	for port, given := range map[string]bool{"--etcd-port": o.etcdPort != 0, "--nats-port": o.natsPort != 0} {
+		switch {
+		case given && o.join != "":
+			return wrong("%s is of servers inside, and with --join this node has none: want one of the two", port)
+		case given && len(at.Etcd) > 0:
+			return wrong("%s is of servers inside, and with --etcd this node has none: want one of the two", port)
+		}
 	}
 	for _, program := range o.execAllow {
 		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {

@@ -110,7 +110,7 @@ below --checksum-root, and exec for the programs that --exec-allow names.`,
 
 // runNode serves until ctx ends and the node has drained.
 func (a *app) runNode(ctx context.Context) (err error) {
-	if err := a.serve.check(len(a.access.addresses.NATS) > 0); err != nil {
+	if err := a.serve.check(a.access.addresses); err != nil {
 		return err
 	}
 	defer func() {
