@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"taskledger/behaviors"
 	"taskledger/engine"
@@ -157,6 +158,56 @@ func TestWait_LendsTheSlotOfEachInALineThatWaits(t *testing.T) {
 		for i, f := range futures {
 			want(t, f, fmt.Sprint("from ", i))
 		}
+	})
+}
+
+// What it waited for ends elsewhere while another task has the lent slot: it goes on beside that, and nothing else starts until both
+// have ended.
+func TestWait_GoesOnAboveTheSlotsAndNothingStartsUntilThereIsOneFree(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		child, other := defineWork("child", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)
+		goesOn, finish := make(chan struct{}, 1), make(chan struct{})
+		on := parents.Bind(func(ctx context.Context, name string) (int, error) {
+			client, _ := behaviors.Submitter(ctx)
+			f, err := child.Submit(ctx, client, "child-of-"+name)
+			if err == nil {
+				_, err = f.Wait(ctx)
+			}
+			if err != nil {
+				return 0, err
+			}
+			goesOn <- struct{}{}
+			select {
+			case <-finish:
+				return 1, nil
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			}
+		})
+		a := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Slots = 1 }, on, other.on("a"))
+		c.StartNode("b", nil, child.on("b"))
+		f, err := parents.Submit(within(t, soon), a, "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaited := child.next(t)
+		second := other.submit(t, a, "takes the lent slot")
+		lent := other.next(t)
+		third := other.submit(t, a, "finds none")
+		awaited.succeed("done")
+		select {
+		case <-goesOn:
+		case <-time.After(soon):
+			t.Fatal("what it waited for has ended, and it does not go on")
+		}
+		other.nothing(t)
+		lent.succeed("done")
+		want(t, second, "done")
+		other.nothing(t) // the one slot is taken again
+		close(finish)
+		want(t, f, 1)
+		other.next(t).succeed("done")
+		want(t, third, "done")
 	})
 }
 
