@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -108,14 +109,19 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if cfg.NoNATS {
 		return nil
 	}
-	if cfg.NATSPort == 0 {
-		cfg.NATSPort = natsPort(s.dir)
-	}
 	streams := filepath.Join(s.dir, "nats")
 	if err := os.MkdirAll(streams, 0o700); err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	if s.nats, err = startNATS(streams, cfg.NATSPort, s.member, cfg.Log); err != nil {
+	port := cfg.NATSPort
+	if port == 0 {
+		port = natsPort(s.dir)
+	}
+	s.nats, err = startNATS(streams, port, s.member, cfg.Log)
+	if errors.Is(err, syscall.EADDRINUSE) && cfg.NATSPort == 0 { // after it was found free
+		s.nats, err = startNATS(streams, server.RANDOM_PORT, s.member, cfg.Log)
+	}
+	if err != nil {
 		return fmt.Errorf("NATS in %s: %w", s.dir, err)
 	}
 	return rememberPort(s.dir, s.nats.Addr().(*net.TCPAddr).Port)
