@@ -117,9 +117,11 @@ func (c *modelled) write(key, value string) {
 	c.Helper()
 	etcd := c.etcd.ConnectInBubble(modeletcd.Direct{})
 	defer etcd.Close() // tells that its context has ended
-	_, err := etcd.Put(c.Context(), key, value)
+	var err error
 	if value == "" {
 		_, err = etcd.Delete(c.Context(), key)
+	} else {
+		_, err = etcd.Put(c.Context(), key, value)
 	}
 	if err != nil {
 		c.Fatal(err)

@@ -38,10 +38,10 @@ func questions(c *engine.Client, id events.TaskID) map[string]func(context.Conte
 		cancels: func(ctx context.Context) error { return c.Cancel(ctx, id, "") },
 		"explain": func(ctx context.Context) error {
 			e, err := c.Explain(ctx, id)
-			if err == nil && e.Why == engine.WhyQuarantined && e.Since == 0 {
-				err = errors.New("explain does not say since when")
+			if err == nil && (e.Why != engine.WhyQuarantined || e.Since == 0) {
+				return fmt.Errorf("explained as %+v", e) // which is no ErrUnavailable, and so fails
 			}
-			return errors.Join(err, fmt.Errorf("%w: %s: %s", engine.ErrUnavailable, e.Why, e.Text))
+			return errors.Join(err, fmt.Errorf("%w: %s", engine.ErrUnavailable, e.Text))
 		},
 		"shards": func(ctx context.Context) error {
 			infos, err := c.Shards(ctx)
