@@ -24,20 +24,20 @@ func (l *natsLog) fatal() error {
 	return nil
 }
 
-// unwrapped is an error whose text holds that of its cause already.
-type unwrapped struct {
+// withCause is an error whose text holds that of its cause already.
+type withCause struct {
 	error
 	cause error
 }
 
-func (e *unwrapped) Unwrap() error { return e.cause }
+func (e *withCause) Unwrap() error { return e.cause }
 
 // Fatalf implements server.Logger. The server writes causes as text.
 func (l *natsLog) Fatalf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	for _, arg := range args {
 		if cause, is := arg.(error); is {
-			err = &unwrapped{err, cause}
+			err = &withCause{err, cause}
 		}
 	}
 	l.last.Store(&err)

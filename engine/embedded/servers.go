@@ -109,13 +109,13 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if cfg.NoNATS {
 		return nil
 	}
-	streams := filepath.Join(s.dir, "nats")
-	if err := os.MkdirAll(streams, 0o700); err != nil {
-		return fmt.Errorf("make directory: %w", err)
-	}
 	port := cfg.NATSPort
 	if port == 0 {
 		port = natsPort(s.dir)
+	}
+	streams := filepath.Join(s.dir, "nats")
+	if err := os.MkdirAll(streams, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
 	}
 	s.nats, err = startNATS(streams, port, s.member, cfg.Log)
 	if errors.Is(err, syscall.EADDRINUSE) && cfg.NATSPort == 0 { // after it was found free
