@@ -19,6 +19,9 @@ import (
 	"taskledger/internal/testcluster"
 )
 
+// patience is how long anything may take that is only slow.
+const patience = 2 * time.Minute
+
 // engineTTL is the shortest that nodes accept.
 const engineTTL = 3 * time.Second
 
@@ -47,7 +50,7 @@ func connected(t *testing.T, bus engine.Bus) <-chan bool {
 
 func await(t *testing.T, told <-chan bool, want bool) {
 	t.Helper()
-	late := time.After(2 * time.Minute)
+	late := time.After(patience)
 	for {
 		select {
 		case is := <-told:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"taskledger/cluster"
 )
@@ -56,7 +57,12 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) {
 		t.Errorf("opened on what others can write: %v", err)
 	}
-	if err := <-told; err != nil {
-		t.Error(err)
+	select {
+	case err := <-told:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("nobody reads what was advertised")
 	}
 }
