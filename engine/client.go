@@ -137,7 +137,7 @@ func (c *Client) joinBus(ctx context.Context) error {
 		c.futures.missed()
 		if c.local != nil && connected {
 			if m := c.local.Load(); m != nil {
-				m.load.greet() // who has not heard this node, for want of a bus
+				m.load.busConnected()
 			}
 		}
 	})

@@ -19,7 +19,10 @@ const (
 	// loadKeyEvery is the shortest time between two updates of the node key, which carries the load while there is no bus.
 	// A new session is told at once.
 	loadKeyEvery = 200 * time.Millisecond
-	// loadAge is how long the backlog of a load message is believed.
+	// tellEvery is the time between two messages while nothing changes.
+	tellEvery = loadAge / 4
+	// loadAge is how long the backlog of a load message is believed, and how long who is present may be silent on the bus until
+	// it counts as cut off from it.
 	loadAge = 10 * time.Second
 	// maxLoadBytes bounds the backlog in a load message, of which the longest are told: a node key is read by all at every
 	// change of any, and neither NATS nor etcd takes much more than 1 MiB.
@@ -27,19 +30,25 @@ const (
 )
 
 // load tells the other nodes which ready tasks wait in the shards served here, and what the clock here says, and keeps what
-// they tell.
+// they tell. It tells over the bus, and by the node key where the bus does not reach everybody.
 type load struct {
-	m      *member
-	wake   chan struct{}
-	greets chan struct{}
+	m              *member
+	overBus, byKey *way
 
 	mu    sync.Mutex
 	peers map[string]*peer // by session id
 	count uint64           // of the last message
-	told  bool             // it said that something waits
+	up    time.Time        // when the bus was last connected
 	keyed time.Time        // when the node key was last updated with a message
 	cut   bool             // a backlog had to be left out
 	ahead time.Duration    // what is told of the clock here: how far it is ahead of the others'
+}
+
+// way is one on which loads are told.
+type way struct {
+	// tell sends a message, unless nobody needs it, and returns how long to keep silent. Without a change a few seconds have passed.
+	tell         func(ctx context.Context, changed bool) (pause time.Duration)
+	wake, greets chan struct{}
 }
 
 // peer is another session, as far as known.
@@ -47,19 +56,37 @@ type peer struct {
 	present bool   // the membership has shown it
 	count   uint64 // of the last message
 	at      time.Time
+	onBus   time.Time              // when it was last heard over the bus; zero: never
 	clock   events.Millis          // its clock at that time, when the message was first heard; 0 = not known
 	backlog map[int]map[string]int // ready tasks by shard and behavior
 }
 
 func newLoad(m *member) *load {
-	return &load{m: m, wake: make(chan struct{}, 1), greets: make(chan struct{}, 1), peers: map[string]*peer{}}
+	l := &load{m: m, peers: map[string]*peer{}}
+	l.overBus = &way{l.tellOverBus, make(chan struct{}, 1), make(chan struct{}, 1)}
+	l.byKey = &way{l.tellByKey, make(chan struct{}, 1), make(chan struct{}, 1)}
+	return l
 }
 
 // ring lets a change be told.
-func (l *load) ring() { ringOnce(l.wake) }
+func (l *load) ring() {
+	ringOnce(l.overBus.wake)
+	ringOnce(l.byKey.wake)
+}
 
 // greet lets the load be told at once, whether it has changed or not: somebody is there who has not heard it.
-func (l *load) greet() { ringOnce(l.greets) }
+func (l *load) greet() {
+	ringOnce(l.overBus.greets)
+	ringOnce(l.byKey.greets)
+}
+
+// busConnected greets who has not heard this node, for want of a bus.
+func (l *load) busConnected() {
+	l.mu.Lock()
+	l.up = time.Now()
+	l.mu.Unlock()
+	l.greet()
+}
 
 func ringOnce(c chan struct{}) {
 	select {
@@ -76,26 +103,47 @@ func (l *load) run(ctx context.Context) error {
 			return fmt.Errorf("subscribe to loads: %w", err)
 		}
 	}
-	regular := time.NewTicker(loadAge / 4)
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { l.keepTelling(ctx, l.overBus) })
+	telling.Go(func() { l.keepTelling(ctx, l.byKey) })
+	regular := time.NewTicker(tellEvery)
 	defer regular.Stop()
 	for {
-		force, greet := false, false
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.wake:
-		case <-l.greets: // what it says is heard: the subscription was made before
+		case <-regular.C:
+			l.checkClock(ctx)
+		}
+	}
+}
+
+func (l *load) keepTelling(ctx context.Context, w *way) {
+	regular := time.NewTicker(tellEvery)
+	defer regular.Stop()
+	for wasBusy := false; ; {
+		force, greet := false, false
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-w.greets: // what it says is heard: the subscription was made before
 			greet = true
 		case <-regular.C:
 			force = true
-			l.checkClock(ctx)
 		}
-		l.rest(ctx, l.tell(ctx, force, greet))
+		busy := l.m.place.backlogged()
+		changed := busy || wasBusy || greet
+		wasBusy = busy
+		if changed || force {
+			w.rest(ctx, w.tell(ctx, changed))
+		}
 	}
 }
 
 // rest keeps silent for a while, which a greeting cuts short.
-func (l *load) rest(ctx context.Context, pause time.Duration) {
+func (w *way) rest(ctx context.Context, pause time.Duration) {
 	least := min(pause, loadEvery)
 	select {
 	case <-ctx.Done():
@@ -107,43 +155,58 @@ func (l *load) rest(ctx context.Context, pause time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(pause - least):
-	case <-l.greets:
-		l.greet()
+	case <-w.greets:
+		ringOnce(w.greets)
 	}
 }
 
-// tell sends the load, if it may be news to somebody, and returns how long to keep silent. While there is no bus the node
-// key carries it, which is written less often.
-func (l *load) tell(ctx context.Context, force, greet bool) time.Duration {
-	m := l.m
-	busy := m.place.backlogged()
-	l.mu.Lock()
-	changed := busy || l.told || greet
-	l.told = busy
-	due := changed || time.Since(l.keyed) >= clockEvery
-	l.mu.Unlock()
-	switch {
-	case !changed && !force:
-		return 0
-	case m.bus != nil && m.router.connected.Load():
-		m.router.hint(loadSubject, "", l.message())
-		return loadEvery
-	case !due:
+func (l *load) tellOverBus(context.Context, bool) (pause time.Duration) {
+	if l.m.bus == nil || !l.m.router.connected.Load() {
 		return 0
 	}
-	if err := m.updateKey(ctx); err != nil && ctx.Err() == nil {
-		m.log.WarnContext(ctx, "load is not told", "err", err)
+	l.m.router.hint(loadSubject, "", l.message())
+	return loadEvery
+}
+
+// tellByKey updates the node key, which is done less often than messages are sent, and while nothing changes only for the clock.
+func (l *load) tellByKey(ctx context.Context, changed bool) (pause time.Duration) {
+	l.mu.Lock()
+	due := changed || time.Since(l.keyed) >= clockEvery
+	l.mu.Unlock()
+	if !due || l.busReachesAll() {
+		return 0
+	}
+	if err := l.m.updateKey(ctx); err != nil && ctx.Err() == nil {
+		l.m.log.WarnContext(ctx, "load is not told", "err", err)
 	}
 	return loadKeyEvery
 }
 
-// forKey is the message that the node key is to carry: it does while there is no bus, and where the clock here differs from
-// the others', which is to be seen by who reads the keys.
+// busReachesAll reports whether messages on the bus are heard by everybody, as far as is known here: who is not heard there does
+// not hear them either.
+func (l *load) busReachesAll() bool {
+	if l.m.bus == nil || !l.m.router.connected.Load() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.peers {
+		byKeyOnly := p.onBus.IsZero() && p.clock != 0
+		silent := !p.onBus.IsZero() && time.Since(p.onBus) > loadAge && time.Since(l.up) > loadAge
+		if p.present && (byKeyOnly || silent) {
+			return false
+		}
+	}
+	return true
+}
+
+// forKey is the message that the node key is to carry: it does where the bus does not reach everybody, and where the clock here
+// differs from the others', which is to be seen by who reads the keys.
 func (l *load) forKey() []byte {
 	l.mu.Lock()
 	off := l.ahead != 0
 	l.mu.Unlock()
-	if l.m.bus != nil && l.m.router.connected.Load() && !off {
+	if !off && l.busReachesAll() {
 		return nil
 	}
 	data := l.message()
@@ -243,14 +306,14 @@ func decodeLoad(data []byte) (m loadMessage, err error) {
 // hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
 // subscribed when others saw its session.
 func (l *load) hear(data []byte) {
-	if m, err := decodeLoad(data); err == nil && m.node != l.m.session.ID && l.take(m, true) {
+	if m, err := decodeLoad(data); err == nil && m.node != l.m.session.ID && l.take(m, true, true) {
 		l.greet()
 	}
 }
 
 // take keeps what a message says, once: one that is heard again, or late, changes nothing. What a node key held before this
 // session began is of unknown age, and only its number counts. It reports whether the clock of that node was not known.
-func (l *load) take(m loadMessage, fresh bool) (first bool) {
+func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	l.mu.Lock()
 	p := l.peers[m.node]
 	if p == nil {
@@ -262,6 +325,9 @@ func (l *load) take(m loadMessage, fresh bool) (first bool) {
 		return false
 	}
 	p.count = m.count
+	if onBus {
+		p.onBus = time.Now()
+	}
 	if fresh {
 		first = p.clock == 0
 		p.at, p.clock, p.backlog = time.Now(), m.clock, m.backlog
@@ -278,7 +344,7 @@ func (l *load) take(m loadMessage, fresh bool) (first bool) {
 func (l *load) see() {
 	for id, n := range l.m.view.Load().Nodes {
 		if m, err := decodeLoad(n.Load); err == nil && m.node == id && id != l.m.session.ID {
-			l.take(m, n.Modified > l.m.session.Revision)
+			l.take(m, n.Modified > l.m.session.Revision, false)
 		}
 	}
 	l.mu.Lock()

@@ -319,6 +319,9 @@ var times = []Bug{
 	{"clock that an idle node without a bus keeps to itself", "engine/load.go", []Edit{
 		{"changed || time.Since(l.keyed) >= clockEvery", "changed"},
 	}, engine, "TestClock_AnHourOffIsFound"},
+	{"bus that is taken to reach everybody", "engine/load.go", []Edit{
+		{"p.present && (byKeyOnly || silent)", "p.present && byKeyOnly && silent"},
+	}, engine, "TestLoad_ReachesWhoAloneHasNoBus/begun_without"},
 	{"clock that stands still since it was heard", "engine/clock.go", []Edit{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},
 	}, engine, "TestClock_OfOthersGoesOnSinceItWasHeard"},

@@ -1,0 +1,143 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// branch is a bus whose link can be cut for one node alone.
+type branch struct {
+	*memoryBus
+	mu        sync.Mutex
+	cut       bool
+	listeners []func(bool)
+}
+
+func (b *branch) isCut() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cut
+}
+
+// Publish implements engine.Bus.
+func (b *branch) Publish(subject, reply string, data []byte) error {
+	if b.isCut() {
+		return errors.New("cut off")
+	}
+	return b.memoryBus.Publish(subject, reply, data)
+}
+
+// Subscribe implements engine.Bus.
+func (b *branch) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+	return b.memoryBus.Subscribe(ctx, subject, queue, func(m engine.Message) {
+		if !b.isCut() {
+			h(m)
+		}
+	})
+}
+
+// Notify implements engine.Bus.
+func (b *branch) Notify(ctx context.Context, h func(bool)) error {
+	b.mu.Lock()
+	b.listeners = append(b.listeners, h)
+	b.mu.Unlock()
+	return b.memoryBus.Notify(ctx, h)
+}
+
+func (b *branch) set(cut bool) {
+	b.mu.Lock()
+	b.cut = cut
+	listeners := b.listeners
+	b.mu.Unlock()
+	for _, tell := range listeners {
+		tell(!cut)
+	}
+}
+
+// offBus are the ways in which one node has no bus while the others have one.
+var offBus = map[string]func(t *testing.T, c *modelled, start func(bus engine.Bus) *modelledNode) *modelledNode{
+	"begun without": func(_ *testing.T, _ *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+		return start(nil)
+	},
+	"cut off for minutes": func(t *testing.T, c *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+		b := &branch{memoryBus: c.bus}
+		n := start(b)
+		n.ready(t)
+		time.Sleep(time.Minute)
+		b.set(true)
+		time.Sleep(2 * time.Minute)
+		return n
+	},
+}
+
+// A node that alone has no bus hears what waits in the shards of the others, and is given their work, however few slots it has.
+func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
+	for name, off := range offBus {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, true)
+				here, there := newJob(engine.Policy{}), newJob(engine.Policy{})
+				for _, name := range []string{"a", "b"} {
+					c.start(name, 0, func(cfg *cfg) { cfg.Slots = -1 }, here).ready(t)
+				}
+				off(t, c, func(bus engine.Bus) *modelledNode {
+					return c.start("c", 0, func(cfg *cfg) { cfg.Slots, cfg.Bus = 1, bus; noShards(cfg) }, there)
+				}).ready(t)
+				time.Sleep(20 * time.Second)
+				for i := range modelledShards {
+					began := time.Now()
+					f := here.submit(t, c.nodes[0], events.TaskID(idIn(i, modelledShards)))
+					there.next(t).succeed("1")
+					want(t, f, "1")
+					if took := time.Since(began); took > time.Second {
+						t.Errorf("a task of shard %d took %s", i, took)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The clock of a node that alone has no bus is found to be wrong, and stays so for as long as it is.
+func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
+	for name, off := range offBus {
+		for _, step := range []time.Duration{time.Hour, -time.Hour} {
+			t.Run(fmt.Sprint(name, ", by ", step), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newModelled(t, true)
+					for _, name := range []string{"a", "b"} {
+						c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+					}
+					wrong := off(t, c, func(bus engine.Bus) *modelledNode {
+						return c.start("c", 0, func(cfg *cfg) { cfg.Bus = bus }, newJob(engine.Policy{}))
+					})
+					c.spread(3)
+					time.Sleep(5 * time.Minute)
+					if alarms, _ := c.totals(); alarms != 0 {
+						t.Errorf("%d alarms while all clocks are right", alarms)
+					}
+					wrong.ahead.Store(int64(step))
+					for range 10 { // minutes
+						time.Sleep(time.Minute)
+						if shares := c.shares(); shares["c"] != 0 || shares["a"]+shares["b"] != modelledShards {
+							t.Errorf("while the clock of c is wrong the shards are spread as %v", shares)
+						}
+					}
+					if alarms, _ := c.totals(); alarms != 1 || wrong.alarms.Load() != 1 {
+						t.Errorf("%d alarms, %d of them of the node whose clock is wrong", alarms, wrong.alarms.Load())
+					}
+					wrong.ahead.Store(0)
+					c.spread(3)
+				})
+			})
+		}
+	}
+}
