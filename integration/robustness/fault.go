@@ -240,11 +240,6 @@ func (p plan) has(so func(*fault) bool) bool {
 	return slices.ContainsFunc(p, func(round []*fault) bool { return slices.ContainsFunc(round, so) })
 }
 
-// stepsClock reports whether a node's clock is set wrong.
-func (p plan) stepsClock() bool {
-	return slices.ContainsFunc(p.kinds(), func(kind string) bool { return kind == stepKind || kind == unseenKind })
-}
-
 func (p plan) nats() natsMode {
 	switch {
 	case p.needs(needAbsent):

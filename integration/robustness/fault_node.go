@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 )
 
@@ -184,6 +185,9 @@ func jumpUnseen(ctx context.Context, r *run, d disturbance) (target, proof strin
 	}
 	return target, proof, errors.Join(err, r.submitting(context.WithoutCancel(ctx), true))
 }
+
+// stepsClock reports whether a fault sets a node's clock wrong.
+func stepsClock(f history.Fault) bool { return f.Kind == stepKind || f.Kind == unseenKind }
 
 // submitting has clients, nodes and those who type stop asking, or go on.
 func (r *run) submitting(ctx context.Context, on bool) error {

@@ -50,7 +50,9 @@ func (r *run) works(ctx context.Context, n *node) (worked bool, err error) {
 		for shard := range shards {
 			asked := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("joined", shard), Again: true,
 				Params: traffic.Params{Millis: 1}})
-			err = errors.Join(err, unlessReplaced(asked))
+			if ctx.Err() == nil { // or it was cut off: there is no more time
+				err = errors.Join(err, unlessReplaced(asked))
+			}
 		}
 		sleep(ctx, worksEvery)
 		return err != nil || r.oracle.madeBy(n.sessionID()) > 0

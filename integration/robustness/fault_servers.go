@@ -147,9 +147,6 @@ func moveServers(ctx context.Context, r *run, d disturbance) (target, proof stri
 	if err != nil {
 		return target, "", err
 	}
-	if err := h.overNATS(ctx, servesWithin); err != nil { // or it would prove nothing later
-		return target, "", fmt.Errorf("the node that joins is not to be reached over NATS: %w", err)
-	}
 	d.begins()
 	_ = first.Process.Kill()
 	_ = first.Wait() // it was killed
@@ -206,6 +203,9 @@ func (h *household) settle(ctx context.Context) (first, waiting *exec.Cmd, err e
 	}
 	if _, ok := until(ctx, servesWithin, works); !ok {
 		return nil, nil, fmt.Errorf("the node that joins runs nothing: %w: %s", err, said)
+	}
+	if err := h.overNATS(ctx, servesWithin); err != nil { // or it would prove nothing later
+		return nil, nil, fmt.Errorf("the node that joins is not to be reached over NATS: %w", err)
 	}
 	if waiting, err = h.begin("waiting", "submit", "sleep", `{"duration":"5s"}`, "--id", "held", "--wait", "--data", servedFrom, "--timeout", "1m"); err != nil {
 		return nil, nil, err

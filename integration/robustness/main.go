@@ -214,7 +214,7 @@ type made struct {
 }
 
 // historyWithin is how much longer than it is disturbed a history can take; then something hangs for ever.
-const historyWithin = 12 * time.Minute
+const historyWithin = planWithin + 10*time.Minute
 
 func makeOne(ctx context.Context, s settings) made {
 	watchdog := time.AfterFunc(s.duration+historyWithin, func() {

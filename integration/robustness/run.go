@@ -325,7 +325,7 @@ func idIn(prefix string, shard int) string {
 func (r *run) settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.bound())
 	defer cancel()
-	stepped := slices.ContainsFunc(r.faults, func(f history.Fault) bool { return f.Kind == stepKind || f.Kind == unseenKind })
+	stepped := slices.ContainsFunc(r.faults, stepsClock)
 	waiting := r.done.tasks()
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string

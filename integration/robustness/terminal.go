@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,7 +53,9 @@ type terminal struct {
 	program string
 	calls   *calls
 	begun   int64 // of the run
-	stepped bool  // clocks of owners are set wrong meanwhile
+
+	refusing sync.Mutex
+	untimely []untimely // commands that were refused for their clock
 
 	hushed         atomic.Bool // nobody types for now
 	made, answered atomic.Int64
@@ -69,7 +72,7 @@ func (r *run) startTerminal() error {
 	if err != nil {
 		return err
 	}
-	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin, stepped: r.plan.stepsClock()}
+	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin}
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	for i := range terminals {
@@ -102,7 +105,25 @@ func (r *run) endTerminal() (answered int) {
 	}
 	t.stop()
 	t.typing.Wait()
+	r.judgeUntimely()
 	return int(t.answered.Load())
+}
+
+// untimely is a command that was refused for its caller's clock, and when it ran.
+type untimely struct {
+	from, until int64
+	said        string
+}
+
+// judgeUntimely holds that commands were refused for their caller's clock, which is right, only while that of a node was wrong.
+func (r *run) judgeUntimely() {
+	for _, u := range r.terminal.untimely {
+		if !slices.ContainsFunc(r.faults, func(f history.Fault) bool { return stepsClock(f) && f.From < u.until && u.from < f.Until }) {
+			r.broken(check.Clean, "a command was refused for its clock, from %s to %s of the run, when no clock was wrong: %s",
+				time.Duration(u.from), time.Duration(u.until), u.said)
+		}
+	}
+	r.terminal.untimely = nil
 }
 
 // enter types one command and records it. It returns what the program did that it must not do: to crash, to end with a code that
@@ -277,8 +298,11 @@ const refusedByClock = ": clock: asked at "
 // settle records what a command has told when it has ended.
 func (c *typed) settle(code int) (broken string) {
 	answer, known := answers[code]
-	if c.stepped && code == codeInvalid && strings.Contains(c.said.String(), refusedByClock) {
+	if c.open != nil && code == codeInvalid && strings.Contains(c.said.String(), refusedByClock) {
 		answer, known = history.Refused, true
+		c.refusing.Lock()
+		c.untimely = append(c.untimely, untimely{c.open.Call, clock.Now() - c.begun, c.said.String()})
+		c.refusing.Unlock()
 	}
 	switch {
 	case c.open == nil: // a submit, which was acknowledged

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/traffic"
@@ -89,25 +91,34 @@ func TestTerminal_RecordsWhatACommandTells(t *testing.T) {
 	}
 }
 
-// An owner whose clock is set wrong refuses what is asked by a right one. Where no clock is, that is the program's fault, as is any
-// other invalid request.
-func TestTerminal_ARefusalByTheClockIsOneOnlyWhereAClockIsWrong(t *testing.T) {
-	const clock = "taskledger: clock: asked at 2026-11-22T20:06:07Z by the caller's clock, which is another"
+// An owner whose clock is set wrong refuses what is asked by a right one. While no clock is wrong, that is the program's fault, as is
+// any other invalid request.
+func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
+	const refusal = "taskledger: clock: asked at 2026-11-22T20:06:07Z by the caller's clock, which is another"
 	for _, c := range []struct {
-		name    string
-		stepped bool
-		says    string
-		want    history.Answer
-		broken  bool
+		name   string
+		fault  string
+		ago    time.Duration // since its end
+		says   string
+		want   history.Answer
+		broken bool
 	}{
-		{"wrong clock", true, clock, history.Refused, false},
-		{"right clocks", false, clock, history.Unknown, true},
-		{"another field", true, "taskledger: id: too long", history.Unknown, true},
+		{"wrong clock", stepKind, 0, refusal, history.Refused, false},
+		{"wrong clock while nobody asks", unseenKind, 0, refusal, history.Refused, false},
+		{"clock that is right again", stepKind, time.Minute, refusal, history.Refused, true},
+		{"clock that is wrong only later", stepKind, -2 * time.Hour, refusal, history.Refused, true},
+		{"right clocks", history.KillKind, 0, refusal, history.Refused, true},
+		{"another field", stepKind, 0, "taskledger: id: too long", history.Unknown, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ops, broken := typeAt(t, &terminal{stepped: c.stepped}, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
-			if len(ops) != 1 || ops[0].Answer != c.want || (broken != "") != c.broken {
-				t.Errorf("recorded %+v, broken %q; want %s, %t", ops, broken, c.want, c.broken)
+			r := &run{cluster: &cluster{begin: clock.Now()}, terminal: &terminal{}}
+			r.terminal.begun = r.begin
+			ops, broken := typeAt(t, r.terminal, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
+			until := now(r.begin) - int64(c.ago)
+			r.faults = []history.Fault{{Kind: c.fault, From: until - int64(time.Hour), Until: until}}
+			r.judgeUntimely()
+			if damaged := broken != "" || len(r.damage) > 0; len(ops) != 1 || ops[0].Answer != c.want || damaged != c.broken {
+				t.Errorf("recorded %+v, broken %q, damage %v; want %s, %t", ops, broken, r.damage, c.want, c.broken)
 			}
 		})
 	}
