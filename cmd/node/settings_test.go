@@ -85,3 +85,28 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 		t.Errorf("a missing file: code %d, %q", r.code, r.err)
 	}
 }
+
+// A cluster that a setting names, or says how to get into, is meant: none of another name is asked instead.
+func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
+	t.Parallel()
+	file := settingsFile(t, "etcd: 127.0.0.1:1\n")
+	for _, c := range []struct {
+		env, args []string
+		want      string
+	}{
+		{nil, []string{"--etcd-user", "u"}, "--etcd-user needs --etcd"},
+		{[]string{"TASKLEDGER_ETCD_USER=u"}, nil, "--etcd-user needs --etcd"},
+		{nil, []string{"--config", settingsFile(t, "nats-creds: f\n")}, "--nats-creds needs --nats"},
+		{[]string{"TASKLEDGER_ETCD="}, nil, "TASKLEDGER_ETCD is empty"},
+		{[]string{"TASKLEDGER_ETCD="}, []string{"--config", file}, "TASKLEDGER_ETCD is empty"},
+		{[]string{"TASKLEDGER_CONFIG="}, nil, "TASKLEDGER_CONFIG is empty"},
+	} {
+		r := runWith(t, c.env, append([]string{"get", "x"}, c.args...)...)
+		if r.code != 2 || r.out != "" || !strings.Contains(r.err, c.want) {
+			t.Errorf("%q %q: code %d, %q", c.env, c.args, r.code, r.err)
+		}
+	}
+	if got := dataMeant(t, []string{"TASKLEDGER_DATA="}, "--data", "from-flag"); got != "from-flag" {
+		t.Errorf("beside a flag: %q", got)
+	}
+}

@@ -94,9 +94,6 @@ func (c *access) given(dir string) (args []string) {
 // open links to the cluster that is meant; existing refuses to create it.
 func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cluster.Link, error) {
 	if len(c.addresses.Etcd) == 0 {
-		if len(c.addresses.NATS) > 0 {
-			return nil, &usageError{"--nats needs --etcd"}
-		}
 		return cluster.In(ctx, c.dir, cluster.Addresses{Cluster: c.addresses.Cluster, Existing: existing, Log: log})
 	}
 	at := c.addresses

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
@@ -33,22 +34,38 @@ func notEmpty(flags *pflag.FlagSet) (err error) {
 // clusterName is what etcdstore and natsbus take.
 var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
-// check refuses what no cluster can be reached with.
+// check refuses what no cluster can be reached with, and what would be left out without a word.
 func (c *access) check() error {
 	switch {
 	case c.timeout < 0:
 		return &usageError{fmt.Sprintf("--timeout %s: want more than 0", c.timeout)}
 	case c.addresses.Cluster != "" && !clusterName.MatchString(c.addresses.Cluster):
 		return &usageError{fmt.Sprintf("--cluster %q: want 1 to 64 of [a-z0-9-]", c.addresses.Cluster)}
+	case len(c.addresses.Etcd) == 0 && len(c.addresses.NATS) > 0:
+		return &usageError{"--nats needs --etcd"}
 	}
-	return nil
+	return errors.Join(c.needs("etcd", c.addresses.Etcd), c.needs("nats", c.addresses.NATS))
+}
+
+// needs refuses flags that say how to get into servers when these are not named.
+func (c *access) needs(servers string, named []string) (err error) {
+	c.flags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && f.Changed && len(named) == 0 && strings.HasPrefix(f.Name, servers+"-") {
+			err = &usageError{fmt.Sprintf("--%s needs --%s", f.Name, servers)}
+		}
+	})
+	return err
 }
 
 // check refuses what no node can be started with.
-func (o *serveOptions) check(at cluster.Addresses) error {
-	nats := len(at.NATS) > 0
+func (o *serveOptions) check(c *access) error {
+	nats := len(c.addresses.NATS) > 0
 	wrong := func(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 	switch {
+	case o.join != "" && len(c.addresses.Etcd) > 0:
+		return wrong("--join and --etcd name two clusters: want one")
+	case o.join != "" && c.flags().Changed("data"):
+		return wrong("--data is what a node serves by itself, and with --join it serves what another one has: want one of the two")
 	case !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, o.archive):
 		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
 	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:
@@ -72,13 +89,8 @@ func (o *serveOptions) check(at cluster.Addresses) error {
 	case len(o.name) > events.MaxNameBytes:
 		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
 	}
-	for port, given := range map[string]bool{"--etcd-port": o.etcdPort != 0, "--nats-port": o.natsPort != 0} {
-		switch {
-		case given && o.join != "":
-			return wrong("%s is of servers inside, and with --join this node has none: want one of the two", port)
-		case given && len(at.Etcd) > 0:
-			return wrong("%s is of servers inside, and with --etcd this node has none: want one of the two", port)
-		}
+	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
+		return err
 	}
 	for _, program := range o.execAllow {
 		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
@@ -92,6 +104,25 @@ func (o *serveOptions) check(at cluster.Addresses) error {
 		return wrong("--checksum-root: %v", err)
 	} else if !info.IsDir() {
 		return wrong("--checksum-root %s: want a directory", o.checksumRoot)
+	}
+	return nil
+}
+
+// checkPorts refuses what are no ports, and ports of servers that a node does not have.
+func (o *serveOptions) checkPorts(elsewhere bool) error {
+	for _, port := range []struct {
+		flag   string
+		number int
+	}{{"--etcd-port", o.etcdPort}, {"--nats-port", o.natsPort}} {
+		const inside = "%s is of servers inside, and with %s this node has none: want one of the two"
+		switch {
+		case port.number < 0 || port.number > math.MaxUint16:
+			return &usageError{fmt.Sprintf("%s %d: want 0 to %d", port.flag, port.number, math.MaxUint16)}
+		case port.number != 0 && o.join != "":
+			return &usageError{fmt.Sprintf(inside, port.flag, "--join")}
+		case port.number != 0 && elsewhere:
+			return &usageError{fmt.Sprintf(inside, port.flag, "--etcd")}
+		}
 	}
 	return nil
 }

@@ -1,27 +1,84 @@
 package cli
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
+
+// checked returns what is wrong with the arguments of serve.
+func checked(t *testing.T, args ...string) error {
+	t.Helper()
+	a := &app{}
+	flags := a.serve.flags()
+	flags.AddFlagSet(a.access.flags())
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.access.check(); err != nil {
+		return err
+	}
+	return a.serve.check(&a.access)
+}
+
+// wantUsage wants an error of usage that holds all words.
+func wantUsage(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if codeOf(err) != exitUsage {
+		t.Errorf("%q: %v", words, err)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("no %q in %v", word, err)
+		}
+	}
+}
 
 // A node that has no servers inside would leave the port out without a word.
 func TestServe_RefusesPortsOfServersThatItDoesNotHave(t *testing.T) {
 	t.Parallel()
 	for _, port := range []string{"--etcd-port", "--nats-port"} {
 		for _, elsewhere := range [][]string{{"--join", "d"}, {"--etcd", "unix:d/socket/etcd"}} {
-			a := &app{}
-			flags := a.serve.flags()
-			flags.AddFlagSet(a.access.flags())
-			if err := flags.Parse(append([]string{port, "4222"}, elsewhere...)); err != nil {
-				t.Fatal(err)
-			}
-			err := a.serve.check(a.access.addresses)
-			_, usage := errors.AsType[*usageError](err)
-			if !usage || !strings.Contains(err.Error(), port) || !strings.Contains(err.Error(), elsewhere[0]) {
-				t.Errorf("%s %s: %v", port, elsewhere, err)
-			}
+			wantUsage(t, checked(t, append([]string{port, "4222"}, elsewhere...)...), port, elsewhere[0])
 		}
 	}
+}
+
+func TestServe_NamesTheSamePortEachTime(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		wantUsage(t, checked(t, "--nats-port", "4222", "--etcd-port", "2379", "--join", "d"), "--etcd-port")
+	}
+}
+
+func TestServe_RefusesWhatIsNoPort(t *testing.T) {
+	t.Parallel()
+	for _, port := range []string{"--etcd-port", "--nats-port"} {
+		for _, number := range []string{"-1", "65536", "70000"} {
+			wantUsage(t, checked(t, port, number), port+" "+number, "0 to 65535")
+		}
+		if err := checked(t, port, "65535"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whoever says how to get into a cluster and forgets which one would be given another one.
+func TestServe_RefusesWhatItWouldLeaveOut(t *testing.T) {
+	t.Parallel()
+	etcd := []string{"--etcd", "127.0.0.1:1"}
+	for _, flag := range []string{"ca", "cert", "key", "user", "password-file"} {
+		wantUsage(t, checked(t, "--etcd-"+flag, "x"), "--etcd-"+flag+" ", "needs --etcd")
+		wantUsage(t, checked(t, "--join", "d", "--etcd-"+flag, "x"), "--etcd-"+flag+" ", "needs --etcd")
+	}
+	for _, flag := range []string{"ca", "cert", "key", "creds", "nkey", "user", "password-file"} {
+		wantUsage(t, checked(t, "--join", "d", "--nats-"+flag, "x"), "--nats-"+flag+" ", "needs --nats")
+		wantUsage(t, checked(t, append(etcd, "--nats-"+flag, "x")...), "--nats-"+flag+" ", "needs --nats")
+		if err := checked(t, append(etcd, "--nats", "nats://127.0.0.1:1", "--nats-"+flag, "x")...); err != nil {
+			t.Error(err)
+		}
+	}
+	wantUsage(t, checked(t, "--nats", "nats://127.0.0.1:1"), "--nats needs --etcd")
+	wantUsage(t, checked(t, "--join", "d", "--data", "x"), "--data", "--join")
+	wantUsage(t, checked(t, append(etcd, "--join", "d")...), "--etcd", "--join")
 }

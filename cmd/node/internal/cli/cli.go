@@ -99,7 +99,7 @@ from another terminal, ask that node, or the cluster that --etcd and --nats name
 
 Every flag of serve, and those that say where the cluster is, can also be given as a variable (TASKLEDGER_DATA for --data,
 TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
-over the file.
+over the file. An empty variable is wrong usage.
 
 Exit codes: 0 done; 1 the task failed, or something was found wrong; 2 wrong usage; 3 no such task; 4 the cluster is
 unavailable or did not answer in time, an outcome did not come in time, or a node cannot start or go on, as its port,

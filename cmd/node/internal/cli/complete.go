@@ -49,7 +49,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, words cobra.Completi
 func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) []string) (found []string, _ cobra.ShellCompDirective) {
 	ctx, stop := context.WithTimeout(cmd.Context(), completeWithin)
 	defer stop()
-	if a.settings.apply(cmd.Flags()) != nil {
+	if a.settings.apply(cmd.Flags()) != nil || a.access.check() != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	quiet := *a

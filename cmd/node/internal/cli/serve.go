@@ -110,7 +110,7 @@ below --checksum-root, and exec for the programs that --exec-allow names.`,
 
 // runNode serves until ctx ends and the node has drained.
 func (a *app) runNode(ctx context.Context) (err error) {
-	if err := a.serve.check(a.access.addresses); err != nil {
+	if err := a.serve.check(&a.access); err != nil {
 		return err
 	}
 	defer func() {
@@ -182,11 +182,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 // attach links to the cluster to serve in; servers is nil unless they run in this process.
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
 	a.access.addresses.Private = len(a.serve.execAllow) > 0
-	remote := len(a.access.addresses.Etcd) > 0 || len(a.access.addresses.NATS) > 0
-	if remote && a.serve.join != "" {
-		return nil, nil, &usageError{"--join and --etcd name two clusters: want one"}
-	}
-	if remote {
+	if len(a.access.addresses.Etcd) > 0 {
 		if a.serve.archiving.Settled == 0 {
 			a.serve.archiving.Settled = -1 // in natsbus 0 is the default
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,9 +18,12 @@ type settings struct {
 	viper *viper.Viper
 }
 
+// variables is what the names of all variables begin with.
+const variables = "TASKLEDGER"
+
 func newSettings() *settings {
 	v := viper.New()
-	v.SetEnvPrefix("TASKLEDGER")
+	v.SetEnvPrefix(variables)
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
 	v.AutomaticEnv()
 	return &settings{known: map[string]*pflag.Flag{}, viper: v}
@@ -31,13 +35,21 @@ func (s *settings) take(set *pflag.FlagSet) {
 }
 
 // apply sets the flags of a command that the command line left alone. A flag of another command that happens to have the
-// same name is no setting.
+// same name is no setting. An empty variable is refused as an empty flag is: viper takes it for none.
 func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 	if err := s.read(); err != nil {
 		return err
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
-		if err != nil || f.Changed || s.known[f.Name] != f || !s.viper.IsSet(f.Name) {
+		if err != nil || f.Changed || s.known[f.Name] != f {
+			return
+		}
+		variable := variables + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value, is := os.LookupEnv(variable); is && value == "" {
+			err = fmt.Errorf("%s is empty: unset it for the default", variable)
+			return
+		}
+		if !s.viper.IsSet(f.Name) {
 			return
 		}
 		if bad := flags.Set(f.Name, text(s.viper.Get(f.Name))); bad != nil {
