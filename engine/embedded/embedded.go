@@ -71,12 +71,15 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	if n.Node, err = n.cluster.NewNode(cfg.Node); err != nil {
 		return err
 	}
+	if err := n.Advertise(); err != nil { // before the node serves, which may take longer than the sessions of those who joined last
+		return err
+	}
 	run, stop := context.WithCancel(context.Background())
 	n.stop, n.ended = stop, make(chan error, 1)
 	go func() { n.ended <- n.Run(run) }()
 	select {
 	case <-n.Ready():
-		return n.Advertise()
+		return nil
 	case err := <-n.ended:
 		n.ended <- err
 		return errors.Join(errors.New("the node ended"), err)

@@ -144,6 +144,11 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
+		if err := servers.Advertise(); err != nil {
+			return err
+		}
+	}
 	return a.runUntil(ctx, node, link, servers)
 }
 
@@ -161,13 +166,6 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 		case <-node.Ready():
 		case <-running.Done():
 			return nil
-		}
-		if servers != nil {
-			if err := servers.Advertise(); err != nil {
-				stop()
-				node.Kill()
-				return err
-			}
 		}
 		a.greet(link, servers)
 		<-running.Done()

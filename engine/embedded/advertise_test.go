@@ -1,0 +1,46 @@
+package embedded_test
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+
+	"taskledger/cluster"
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+)
+
+// onServed is told when a node begins to serve a shard, before it is ready.
+type onServed struct{ tell func() }
+
+func (h onServed) Enabled(context.Context, slog.Level) bool { return true }
+func (h onServed) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h onServed) WithGroup(string) slog.Handler            { return h }
+
+func (h onServed) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "shard is served" {
+		h.tell()
+	}
+	return nil
+}
+
+// Who joined has to find the servers again while the node still reads its shards, which may take longer than a session lives.
+func TestStart_ServersAreFoundBeforeTheShardsAreServed(t *testing.T) {
+	dir := t.TempDir()
+	var served, found atomic.Int64
+	log := slog.New(onServed{func() {
+		served.Add(1)
+		if _, err := cluster.ReadAdvertised(dir); err == nil {
+			found.Add(1)
+		}
+	}})
+	n, err := embedded.StartWith(t.Context(), embedded.Config{Dir: dir, Node: engine.NodeConfig{Log: log}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if served.Load() == 0 || found.Load() != served.Load() {
+		t.Errorf("the servers were found at %d of %d shards that began to be served", found.Load(), served.Load())
+	}
+}
