@@ -155,6 +155,7 @@ var list = []planted{
 	own("clocks as old as the node keys that hold them", "3, 14, 8",
 		known("load heard anew whenever its node key is read"), known("clock that an idle node without a bus keeps to itself")),
 	own("plan asked of one owner, whose silence is passed on", "7", planOfOneOwner...),
+	like("bus that is taken to reach everybody", "3, 14"),
 	like("session given up over a file", "no end"),
 	like("future of an earlier run resolved by the end of the life", "linear, 9"),
 	like("future of a forgotten task that asks its owner alone", "linear, 9"),

@@ -125,10 +125,10 @@ func (c *checker) disturbed() (all []span) {
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
 		edges := []span{{f.From, f.Until}}
-		switch f.Kind {
-		case history.BusAwayKind: // everything works without it, once nobody waits for its answers any more
+		switch {
+		case history.UsedTo(f.Kind): // everything works without it, once nobody waits for its answers any more
 			edges = []span{{f.From, f.From}, {f.Until, f.Until}}
-		case history.QuietKind:
+		case f.Kind == history.QuietKind:
 			edges = nil
 		}
 		for _, e := range edges {

@@ -77,6 +77,13 @@ var idleness = []planted{
 		b.waiting("a", 3*time.Second)
 		b.pass(time.Minute)
 	}, wallEnds},
+	{"a task waits while one node has been without a bus for long", "14 idle", func(b *builder) {
+		b.settled(1)
+		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.BusAwayFromOneKind, From: b.tick(), Until: b.clock + int64(time.Minute), Proof: "lost"})
+		b.pass(10 * time.Second)
+		b.waiting("a", 3*time.Second)
+		b.pass(time.Minute)
+	}, wallEnds},
 	{"a task waits while nobody asks for anything", "14 idle", func(b *builder) {
 		b.settled(1)
 		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.QuietKind, From: b.tick(), Until: b.clock + int64(time.Minute), Proof: "nobody"})

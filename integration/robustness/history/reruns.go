@@ -6,8 +6,14 @@ import "strings"
 const KillKind = "node-kill"
 
 // BusAwayKind is that there is no bus for minutes, to which all get used: while it lasts the promises hold that do not speak of the
-// bus. It disturbs only when it begins and when it ends.
+// bus.
 const BusAwayKind = "bus-away-for-minutes"
+
+// BusAwayFromOneKind is that one node alone has no bus for minutes, to which all get used just so.
+const BusAwayFromOneKind = "bus-away-from-one-for-minutes"
+
+// UsedTo reports whether all get used to a kind of fault: it disturbs only when it begins and when it ends.
+func UsedTo(kind string) bool { return kind == BusAwayKind || kind == BusAwayFromOneKind }
 
 // QuietKind is that nobody asks for anything for minutes. It disturbs nothing: every promise holds meanwhile.
 const QuietKind = "quiet-for-minutes"
@@ -47,7 +53,7 @@ func (r *Run) Alone(f *Fault, from, until int64) bool {
 		other := &r.Faults[i]
 		switch {
 		case *other == *f || other.From >= until || other.Until <= from:
-		case other.Kind == BusAwayKind && other.From < from && other.Until > until:
+		case UsedTo(other.Kind) && other.From < from && other.Until > until:
 		default:
 			return false
 		}

@@ -98,6 +98,16 @@ func (p *port) hush(silent bool) {
 	}
 }
 
+// gone reports whether the connection is broken and everybody knows, so that what comes here is missed.
+func (p *port) gone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down > 0 {
+		p.hits.add(muffled)
+	}
+	return p.down > 0
+}
+
 // passes reports whether a message gets through here.
 func (p *port) passes() bool {
 	p.mu.Lock()
@@ -219,6 +229,7 @@ func (b *bus) receivers(subject string) (to []*subscription) {
 	for _, s := range b.subscriptions[tokens[0]] {
 		switch {
 		case !s.matches(tokens):
+		case s.port.gone(): // where it was connected nobody listens for it any more
 		case s.queue == "":
 			to = append(to, s)
 		default:

@@ -94,6 +94,10 @@ func TestBus_TellsWhenItIsAway(t *testing.T) {
 		if err := p.Subscribe(t.Context(), "load", "", got.hear); err != nil {
 			t.Fatal(err)
 		}
+		var answers heard
+		if err := other.Subscribe(t.Context(), "node.other.*.*.*", "", answers.hear); err != nil {
+			t.Fatal(err)
+		}
 		p.hush(true)
 		if err := other.Publish("load", "", nil); err != nil {
 			t.Fatal(err)
@@ -104,12 +108,19 @@ func TestBus_TellsWhenItIsAway(t *testing.T) {
 		if err := p.Publish("load", "", nil); err == nil {
 			t.Error("published without a connection")
 		}
+		if err := other.Publish("load", "node.other.1.2.3", nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
 		p.disconnect(false)
+		if heard, want := answers.take(), []string{"node.other.1.2.3 nobody"}; !slices.Equal(heard, want) {
+			t.Errorf("who asked one without a connection heard %q, want %q", heard, want)
+		}
 		if want := []bool{true, true, false, true}; !slices.Equal(told, want) {
 			t.Errorf("told %v, want %v", told, want)
 		}
-		if heard := got.take(); heard != nil || p.hits.count(muffled) != 2 {
-			t.Errorf("heard %q and lost %d, want nothing and 2", heard, p.hits.count(muffled))
+		if heard := got.take(); heard != nil || p.hits.count(muffled) != 3 {
+			t.Errorf("heard %q and lost %d, want nothing and 3", heard, p.hits.count(muffled))
 		}
 	})
 }

@@ -216,6 +216,16 @@ func (w *world) killNode(target string) (proof string) {
 // workOf says what a node has to lose: the attempts that run on it, the shards that it owns; "" = neither.
 func (w *world) workOf(p *process) string {
 	session := p.node.SessionID()
+	owned := w.shardsOf(session)
+	attempts := w.record.running(session)
+	if session == "" || attempts+len(owned) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d attempts and %d shards of session %s", attempts, len(owned), session)
+}
+
+// shardsOf returns the shards that a session owns.
+func (w *world) shardsOf(session string) map[int]bool {
 	owned := map[int]bool{}
 	for _, c := range w.etcd.History(1) {
 		key, err := history.KeyOf(path(&c))
@@ -224,11 +234,7 @@ func (w *world) workOf(p *process) string {
 		}
 	}
 	maps.DeleteFunc(owned, func(_ int, own bool) bool { return !own })
-	attempts := w.record.running(session)
-	if session == "" || attempts+len(owned) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d attempts and %d shards of session %s", attempts, len(owned), session)
+	return owned
 }
 
 func (w *world) restartNode(target string) (proof string) {

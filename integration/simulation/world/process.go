@@ -49,7 +49,7 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	p.way = newWay(w.dice, &w.late, p.killed)
 	p.port = w.bus.port(p.killed)
 	w.mu.Lock()
-	if w.busless {
+	if w.busless == everyone(w) || w.busless == name {
 		p.port.disconnect(true)
 	}
 	w.mu.Unlock()
@@ -181,6 +181,7 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 	})
 	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, engine.ErrTrimmed.Error())
 	if r.Message == clockAlarm && a.process.world.clockWasWrong() {
+		a.process.hits.add(alarmed)
 		return nil
 	}
 	if r.Message == damageAlarm && a.process.world.damaged.Load() {

@@ -33,7 +33,7 @@ const (
 // scenes are what happens while it is quiet, each as often as it is likely.
 var scenes = []func(*world){
 	(*world).still, (*world).departure, (*world).departure, (*world).minutesWithoutBus, (*world).unseenStep, (*world).pauseAndRestart,
-	(*world).pauseAndRestart, (*world).tamper, (*world).alien, (*world).almostFull,
+	(*world).pauseAndRestart, (*world).tamper, (*world).alien, (*world).almostFull, (*world).minutesAloneWithoutBus, (*world).minutesAloneWithoutBus,
 }
 
 // The kinds of faults that only scenes have.
@@ -52,7 +52,7 @@ const (
 
 // quietKinds are these, and that of the bus.
 var quietKinds = []string{leaveKind, dieKind, vanishKind, comeKind, jumpKind, allKind, leasesKind, ownerKind, strayKind, alienKind,
-	history.AlmostFullKind, history.BusAwayKind}
+	history.AlmostFullKind, history.BusAwayKind, history.BusAwayFromOneKind}
 
 // quiet goes through some scenes, one after another.
 func (w *world) quiet() {
@@ -166,9 +166,7 @@ func (w *world) minutesWithoutBus() {
 		tallies = append(tallies, p.port.hits)
 		p.port.disconnect(true)
 	}
-	w.mu.Lock()
-	w.busless = true
-	w.mu.Unlock()
+	w.beBusless(everyone(w))
 	hits := since(muffled, tallies...)
 	from := w.record.now()
 	time.Sleep(calm)
@@ -180,9 +178,7 @@ func (w *world) minutesWithoutBus() {
 		w.suffer(aloneKind)
 	}
 	w.trickle(calm)
-	w.mu.Lock()
-	w.busless = false
-	w.mu.Unlock()
+	w.beBusless("")
 	for _, p := range w.everybody() {
 		p.port.disconnect(false)
 	}

@@ -23,6 +23,7 @@ const (
 	doubled     hit = "messages doubled"
 	delayed     hit = "messages late"
 	misread     hit = "looks at a wrong clock"
+	alarmed     hit = "alarms for a wrong clock"
 )
 
 // tally counts hits. Its methods may be called concurrently.

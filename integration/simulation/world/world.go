@@ -61,7 +61,7 @@ type world struct {
 	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
 	busy    map[string]bool  // what a fault holds
 	strange map[int64]bool   // revisions at which nobody of the cluster wrote
-	busless bool             // there is no bus for minutes, not even for who comes
+	busless string           // who has no bus for minutes, not even if it begins only then; "" = nobody
 	wrong   time.Time        // when a clock was last far off
 }
 
