@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"slices"
-	"strings"
 
 	"taskledger/engine"
 	"taskledger/etcdstore"
@@ -44,9 +42,11 @@ type Config struct {
 	// whenever they do not answer, so that they may come back elsewhere.
 	Dir string
 
-	// Private refuses an etcd that others can write: endpoints without TLS when there is no EtcdUser, and the servers of Dir
-	// while they open a port of etcd. It is for nodes that run what others must not start. Open then wraps ErrNotPrivate; an
-	// open cluster on such a Dir does without etcd and NATS until the servers come back without the port.
+	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. Of Etcd it wants one
+	// of three: EtcdTLS with a client certificate, and takes your word that etcd asks for the certificate; EtcdUser, where Open
+	// finds that authentication is on; or a socket, unix:PATH, in a directory of this user that is closed to others. The
+	// servers of Dir must open no port of etcd. Open then wraps ErrNotPrivate. An open cluster does without etcd while others
+	// may enter the directory of its socket, and without etcd and NATS of a Dir while these servers open the port.
 	Private bool
 
 	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the
@@ -56,9 +56,6 @@ type Config struct {
 	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
 	Log     *slog.Logger          // default: nothing is logged
 }
-
-// ErrNotPrivate reports an etcd that others can write, where Config.Private refuses that.
-var ErrNotPrivate = errors.New("others can write etcd")
 
 // Cluster is one open cluster. What it holds may be used concurrently until Close.
 type Cluster struct {
@@ -85,6 +82,11 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if over.URLs, err = withUser(cfg.NATS, cfg.NATSUser, cfg.NATSPassword); err != nil {
 		return nil, err
 	}
+	if cfg.Private && len(cfg.Etcd) > 0 {
+		if err := cfg.keepPrivate(&at); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Dir != "" {
 		if err := inDir(ctx, cfg.Dir, cfg.Private, &at, &over); err != nil {
 			return nil, err
@@ -93,7 +95,11 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	}
 	var store *etcdstore.Store
 	if cfg.Key == nil {
-		if store, err = etcdstore.Open(ctx, at); err != nil {
+		store, err = etcdstore.Open(ctx, at)
+		if errors.Is(err, etcdstore.ErrAuthOff) {
+			err = fmt.Errorf("%w: %w: switch it on, or show a client certificate", ErrNotPrivate, err)
+		}
+		if err != nil {
 			return nil, err
 		}
 		over.Key = store.Cluster().Key
@@ -133,15 +139,8 @@ func (c Config) check() error {
 		return &engine.InvalidError{Field: "key", Problem: "want NATS and the cluster's Shards beside it"}
 	case c.NATSUser != "" && c.NATSPassword == "":
 		return &engine.InvalidError{Field: "nats-user", Problem: "want a password, too"}
-	case c.Private && c.EtcdUser == "" && c.EtcdTLS == nil && slices.ContainsFunc(c.Etcd, plain):
-		return fmt.Errorf("%w, which is reached without TLS and without a user: want TLS, a user of etcd, or a socket (unix:PATH)", ErrNotPrivate)
 	}
 	return nil
-}
-
-// plain reports whether an endpoint by itself asks for no TLS where others could dial it.
-func plain(endpoint string) bool {
-	return !strings.HasPrefix(endpoint, "https://") && !strings.HasPrefix(endpoint, "unix:")
 }
 
 // Of makes a cluster of a store and a bus that are open already, one of which may be nil; Close closes both, as does an error.

@@ -164,19 +164,22 @@ func TestOpen_PrivateRefusesAnEtcdThatAsksForNothing(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end() // nobody is to be asked
-	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	ca := testcluster.NewAuthority(t)
+	shown := ca.Issue("node").Pair
+	asked := &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }}
 	for name, is := range map[string]struct {
 		cfg     cluster.Config
 		refused bool
 	}{
-		"host and port":    {cluster.Config{Etcd: []string{"127.0.0.1:1"}}, true},
-		"http":             {cluster.Config{Etcd: []string{"http://etcd.test:1"}}, true},
-		"a password in it": {cluster.Config{Etcd: []string{"http://u:secret@etcd.test:1"}}, true},
-		"one of two":       {cluster.Config{Etcd: []string{"https://etcd.test:1", "http://etcd.test:2"}}, true},
-		"https":            {cluster.Config{Etcd: []string{"https://etcd.test:1"}}, false},
-		"TLS":              {cluster.Config{Etcd: []string{"etcd.test:1"}, EtcdTLS: secure}, false},
-		"a user":           {cluster.Config{Etcd: []string{"127.0.0.1:1"}, EtcdUser: "u", EtcdPassword: "secret"}, false},
-		"the socket":       {cluster.Config{Etcd: []string{"unix:/nowhere"}}, false},
+		"host and port":              {cluster.Config{Etcd: []string{"127.0.0.1:1"}}, true},
+		"http":                       {cluster.Config{Etcd: []string{"http://etcd.test:1"}}, true},
+		"a password in it":           {cluster.Config{Etcd: []string{"http://u:secret@etcd.test:1"}}, true},
+		"one of two":                 {cluster.Config{Etcd: []string{"unix:/nowhere", "http://etcd.test:2"}}, true},
+		"https":                      {cluster.Config{Etcd: []string{"https://etcd.test:1"}}, true},
+		"TLS":                        {cluster.Config{Etcd: []string{"etcd.test:1"}, EtcdTLS: ca.Client()}, true},
+		"a client certificate":       {cluster.Config{Etcd: []string{"etcd.test:1"}, EtcdTLS: ca.Client(ca.Issue("node"))}, false},
+		"one that is got when asked": {cluster.Config{Etcd: []string{"https://etcd.test:1"}, EtcdTLS: asked}, false},
+		"a user":                     {cluster.Config{Etcd: []string{"127.0.0.1:1"}, EtcdUser: "u", EtcdPassword: "secret"}, false},
 	} {
 		is.cfg.Private = true
 		_, err := cluster.Open(ended, is.cfg)
@@ -184,6 +187,29 @@ func TestOpen_PrivateRefusesAnEtcdThatAsksForNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// The client of etcd goes without its user to one that asks for none.
+func TestOpen_PrivateWantsTheUserToCount(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	off := cluster.Config{Etcd: []string{endpoint}, EtcdUser: "node", EtcdPassword: "hunter2"}
+	c, err := cluster.Open(t.Context(), cluster.Config{Etcd: off.Etcd, EtcdUser: off.EtcdUser, EtcdPassword: off.EtcdPassword, Private: true})
+	if err == nil {
+		c.Close()
+	}
+	if !errors.Is(err, cluster.ErrNotPrivate) || !errors.Is(err, etcdstore.ErrAuthOff) || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("opened where any user does: %v", err)
+	}
+	off.Existing = true
+	if _, err := cluster.Open(t.Context(), off); !errors.Is(err, etcdstore.ErrNoCluster) {
+		t.Errorf("who was refused has written: %v", err)
+	}
+
+	on := testcluster.StartSecureEtcd(t, testcluster.Security{RootPassword: "hunter2-root"})
+	on.AddUser("node", "hunter2")
+	on.Permit("node", "taskledger")
+	open(t, cluster.Config{Etcd: []string{on.Endpoint}, EtcdUser: "node", EtcdPassword: "hunter2", Private: true})
 }
 
 func TestOpen_WithoutNATSHasNoBusAndNoArchive(t *testing.T) {

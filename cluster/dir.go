@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"taskledger/engine"
@@ -54,8 +52,6 @@ func ReadAdvertised(dir string) (Advertised, error) {
 type directory struct {
 	path, data string
 	private    bool // refuse servers that open a port of etcd
-	refused    *atomic.Bool
-	log        *slog.Logger
 }
 
 // probeWithin bounds the look whether anybody listens where a directory says.
@@ -67,10 +63,7 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 	if err != nil {
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	}
-	d := directory{dir, found.Data, private, new(atomic.Bool), store.Log}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
-	}
+	d := directory{dir, found.Data, private}
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	conn, err := d.dialEtcd(probing)
@@ -81,7 +74,7 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 	}
 	conn.Close()
-	store.Dial = d.dialForStore
+	store.Dial = logRefused(store.Log, d.dialEtcd)
 	if found.NATS != "" {
 		bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS
 	}
@@ -95,20 +88,10 @@ func (d directory) now() (Advertised, error) {
 	if err == nil && a.Data != d.data {
 		err = fmt.Errorf("%s holds the data of another cluster by now", d.path)
 	}
-	if at := slices.IndexFunc(a.Etcd, plain); err == nil && d.private && at >= 0 {
+	if at := slices.IndexFunc(a.Etcd, port); err == nil && d.private && at >= 0 {
 		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)", ErrNotPrivate, a.Etcd[at], d.path)
 	}
 	return a, err
-}
-
-// dialForStore logs servers that are refused: the client of etcd keeps why a dial failed to itself.
-func (d directory) dialForStore(ctx context.Context) (net.Conn, error) {
-	conn, err := d.dialEtcd(ctx)
-	refused := errors.Is(err, ErrNotPrivate)
-	if before := d.refused.Swap(refused); refused && !before {
-		d.log.ErrorContext(ctx, "servers refused", "err", err)
-	}
-	return conn, err
 }
 
 // dialEtcd looks again once it is connected: what was advertised before may be of servers that ended meanwhile, and the next
@@ -141,6 +124,12 @@ func (d directory) dialSocket(ctx context.Context, a Advertised) (net.Conn, erro
 	return nil, fmt.Errorf("%s names no socket of etcd", AdvertisedIn(d.path))
 }
 
+// port reports whether the endpoint is no socket.
+func port(endpoint string) bool {
+	_, socket := socketPath(endpoint)
+	return !socket
+}
+
 // trusted refuses the directory of a socket that another user may have made: one that is gone may have been below the
 // directory for temporary files.
 func trusted(advert, dir string) error {
@@ -148,6 +137,11 @@ func trusted(advert, dir string) error {
 	if err != nil {
 		return err
 	}
+	return closedToOthers(dir, owner(told), "the owner of "+advert)
+}
+
+// closedToOthers wants a directory of the user, whom the words name, that nobody else may enter.
+func closedToOthers(dir string, user int64, whom string) error {
 	around, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("no socket of etcd: %w", err)
@@ -155,8 +149,8 @@ func trusted(advert, dir string) error {
 	if err != nil {
 		return err
 	}
-	if !around.IsDir() || around.Mode().Perm()&0o077 != 0 || owner(around) != owner(told) {
-		return fmt.Errorf("%s: want a directory that is closed to others, of the owner of %s", dir, advert)
+	if !around.IsDir() || around.Mode().Perm()&0o077 != 0 || owner(around) != user {
+		return fmt.Errorf("%s: want a directory that is closed to others, of %s", dir, whom)
 	}
 	return nil
 }

@@ -3,14 +3,20 @@
 package cluster_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"taskledger/cluster"
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
 )
 
 // A dial may begin by what servers advertised that end, and connect to the next ones.
@@ -64,5 +70,49 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("nobody reads what was advertised")
+	}
+}
+
+// Where others may enter the directory of a socket they can connect to it, or put their own in its place.
+func TestOpen_PrivateWantsASocketThatOthersDoNotReach(t *testing.T) {
+	t.Parallel()
+	s := startServers(t, t.TempDir())
+	at := []string{s.EtcdEndpoint()}
+	socketDir := filepath.Dir(strings.TrimPrefix(at[0], "unix:"))
+	mode := func(mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(socketDir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mode(0o710)
+	if _, err := cluster.Open(t.Context(), cluster.Config{Etcd: at, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+		!strings.Contains(err.Error(), socketDir) {
+		t.Errorf("opened by a socket that others may enter: %v", err)
+	}
+	open(t, cluster.Config{Etcd: at, Shards: 1})
+	mode(0o700)
+	var log logLines
+	open(t, cluster.Config{Etcd: at, Private: true})
+	c := open(t, cluster.Config{Etcd: []string{"unix://" + strings.TrimPrefix(at[0], "unix:")}, Private: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(socketDir, 0o755); err != nil { // by whoever
+		t.Fatal(err)
+	}
+	testcluster.Await(t, "it says why it does not connect", func() bool { return log.count("servers refused") == 1 && log.count(socketDir) > 0 })
+	if _, err := c.Store.ReadMembers(within(t, time.Second)); err == nil {
+		t.Error("it reads what others can write")
+	}
+}
+
+func TestOpen_PrivateWaitsForADirectoryOfTheSocket(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end() // nobody is to be asked
+	none := "unix:" + filepath.Join(t.TempDir(), "none", "etcd")
+	if _, err := cluster.Open(ended, cluster.Config{Etcd: []string{none}, Private: true}); !errors.Is(err, engine.ErrUnavailable) {
+		t.Errorf("without a directory: %v", err)
 	}
 }

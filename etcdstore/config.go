@@ -28,6 +28,9 @@ var ErrNoCluster = errors.New("no such cluster")
 // ErrShards reports that the cluster was created with another number of shards than asked for.
 var ErrShards = errors.New("the number of shards never changes")
 
+// ErrAuthOff reports an etcd whose authentication is off.
+var ErrAuthOff = errors.New("authentication of etcd is off")
+
 // Config says which etcd, and which cluster in it.
 type Config struct {
 	// Cluster is the prefix of all keys: 1 to 64 of [a-z0-9-]. Default "taskledger".
@@ -50,7 +53,11 @@ type Config struct {
 	// and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd must do it by
 	// itself otherwise. Default none.
 	Username, Password string
-	// Client is used instead of Endpoints, Dial, TLS, Username and Password. The caller closes it, after the Store.
+	// Authenticated refuses an etcd whose authentication is off: that takes any Username and lets everybody do everything.
+	// Open then wraps ErrAuthOff. What is switched off later is not seen. Asking takes no right.
+	Authenticated bool
+	// Client is used instead of Endpoints, Dial, TLS, Username, Password and Authenticated. The caller closes it, after the
+	// Store.
 	Client *clientv3.Client
 	// RequestTimeout bounds one request, after which it is sent again, to the next member. Default 2s, at least 100ms.
 	RequestTimeout time.Duration

@@ -63,6 +63,11 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	if err := s.checkServers(ctx); err != nil {
 		return err
 	}
+	if cfg.Authenticated && s.owned {
+		if err := s.checkAuth(ctx); err != nil {
+			return err
+		}
+	}
 	return s.loadMeta(ctx, cfg.Shards, cfg.Existing)
 }
 

@@ -82,19 +82,24 @@ func (s *Store) bounded(ctx context.Context, send func(context.Context) error) e
 
 // get reads linearizably. A member that does not answer in time costs one of a few attempts.
 func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) (resp *clientv3.GetResponse, err error) {
+	err = s.ask(ctx, func(ctx context.Context) (err error) {
+		resp, err = s.client.Get(ctx, key, opts...)
+		return err
+	})
+	return resp, err
+}
+
+// ask calls send, which changes nothing, a few times until there is an answer.
+func (s *Store) ask(ctx context.Context, send func(context.Context) error) (err error) {
 	for range readAttempts {
-		err = s.bounded(ctx, func(ctx context.Context) (err error) {
-			resp, err = s.client.Get(ctx, key, opts...)
-			return err
-		})
-		if err == nil || refused(err) {
+		if err = s.bounded(ctx, send); err == nil || refused(err) {
 			break
 		}
 		if ended := s.wait(ctx, minPause); ended != nil {
-			return nil, ended
+			return ended
 		}
 	}
-	return resp, err
+	return err
 }
 
 // wait pauses for about d. It fails when ctx or the client has ended.

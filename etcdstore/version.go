@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // floor returns the lowest patch of a 3.x minor line that reads linearizably after a pause, keeps leases honest and
@@ -63,6 +65,22 @@ func (s *Store) checkServers(ctx context.Context) error {
 	}
 	for _, err := range silent {
 		s.log.WarnContext(ctx, "etcd member does not answer", "err", err)
+	}
+	return nil
+}
+
+// checkAuth refuses an etcd that lets everybody do everything: to such a one the client goes without its user.
+func (s *Store) checkAuth(ctx context.Context) error {
+	var status *clientv3.AuthStatusResponse
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
+		status, err = s.client.AuthStatus(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ask whether authentication is on: %w", err)
+	}
+	if !status.Enabled {
+		return ErrAuthOff
 	}
 	return nil
 }

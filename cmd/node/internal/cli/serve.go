@@ -69,7 +69,7 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
 	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
-		"write etcd, so that --etcd takes TLS or a user besides (default: none)")
+		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
 	f.StringSliceVar(&o.execEnv, "exec-env", nil, "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
