@@ -34,8 +34,8 @@ const (
 	answerOverload      // text, and milliseconds in number
 	answerTryAgain      // did not fit into the answer
 	answerNotKept       // it is no longer known
-	answerUnserved      // the shard is quarantined: text
-	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload
+	answerUnserved      // the shard is quarantined, or waits for room in the store: text
+	answerHeld          // instead of answers: the batch waits for room in the store; text and number as of answerOverload. To a question for an outcome: ask again
 	answerClock         // made too long ago, or too far ahead: text
 	answerCodeCount int = iota
 )

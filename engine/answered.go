@@ -39,7 +39,7 @@ func (r *router) takeLocked(l *lane, f *flight, answers []answer, recorded bool)
 	case answers == nil:
 		f.patient = true
 		return nil
-	case holdsUp(answers):
+	case f.batch.lane == laneSubmit && holdsUp(answers):
 		behind, why := l.heldLocked(f, answers[0])
 		return func() { behind.fail(why) }
 	case f.batch.lane == laneSubmit && len(answers) > 0 && answers[0].code == answerUnserved:

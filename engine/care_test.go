@@ -218,6 +218,11 @@ func TestStore_FullLosesNothing(t *testing.T) {
 		var overload *engine.OverloadError
 		return errors.As(err, &overload) && strings.Contains(overload.Cause, "defragment and disarm the alarm")
 	})
+	for what, question := range reads(client.Client, "x") {
+		if err := question(within(t)); !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "defragment and disarm the alarm") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 	stuck, cancel := context.WithTimeout(t.Context(), 5*c.TTL()/2)
 	defer cancel()
 	if got, err := f.Wait(stuck); stuck.Err() == nil {

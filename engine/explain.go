@@ -34,7 +34,8 @@ type Explanation struct {
 	Text  string        `json:"text"`
 }
 
-// Explain says why a task does not run, and since when. A shard without owner is an explanation, not an error.
+// Explain says why a task does not run, and since when. A shard without owner is an explanation, not an error;
+// one that waits for room in the store is ErrUnavailable, with the remedy.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
 	if err := id.Validate(); err != nil {
 		return e, &InvalidError{Field: "id", Problem: err.Error()}

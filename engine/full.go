@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,35 +14,40 @@ import (
 // append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
 // no space: what runs can be completed once there is some.
 func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
-	revision, err := o.tryAppend(ctx, data)
 	refused := map[projection.SenderLane]uint64{}
+	revision, err := o.tryAppend(ctx, data, refused)
 	for errors.Is(err, ErrFull) && ctx.Err() == nil {
 		o.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
-		tried := make(chan struct{})
-		go func() {
-			defer close(tried)
-			revision, err = o.tryAppend(ctx, data)
-		}()
-		o.refuseUntil(tried, refused)
+		revision, err = o.tryAppend(ctx, data, refused)
 	}
 	o.full = false
 	return revision, err
 }
 
-func (o *owner) tryAppend(ctx context.Context, data []byte) (int64, error) {
+// tryAppend tells meanwhile who is known to wait in vain: the append itself says only at the end of its time that the store is full,
+// which the looks at the store do within a second.
+func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projection.SenderLane]uint64) (revision int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
 	defer cancel()
-	return o.m.store.Append(ctx, o.ownership, o.head, data)
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		revision, err = o.m.store.Append(ctx, o.ownership, o.head, data)
+	}()
+	o.refuseUntil(tried, refused)
+	return revision, err
 }
 
-// refuseUntil answers new submits, until done is closed, before their senders try other ways: of a batch that was sent twice
-// a refusal counts only when it can be recorded.
+// refuseUntil answers new submits and questions while the store is full, until done is closed, before their senders try other ways:
+// of a batch that was sent twice a refusal counts only when it can be recorded.
 func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderLane]uint64) {
 	ticker := time.NewTicker(busPatience / 4)
 	defer ticker.Stop()
 	for {
-		o.refuseNew(refused)
+		if o.full || o.m.usage.Load().Full {
+			o.refuseNew(refused)
+		}
 		select {
 		case <-done:
 			return
@@ -81,10 +87,8 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 	o.replyOnceProven(refusals)
 	in.lanes[laneSubmit] = rest
-	for _, d := range in.lanes[laneQuery] {
-		o.tellOfItself(d)
-	}
-	in.lanes[laneQuery] = nil
+	o.turnOf.asked = o.tellWaiting(o.turnOf.asked)
+	in.lanes[laneQuery] = o.tellWaiting(in.lanes[laneQuery])
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])
 	}
@@ -93,19 +97,34 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	}
 }
 
-// tellOfItself answers questions for how the shard is, as it was before the entry under way. A batch that holds others is to be
-// asked again, lest what comes behind it waits as well.
-func (o *owner) tellOfItself(d delivery) {
-	answers, all := make([]answer, len(d.commands)), true
-	for i, c := range d.commands {
-		info, ok := c.(*infoCommand)
-		if !ok || info.Digest {
-			answers[i].code, all = answerTryAgain, false
+// tellWaiting answers questions by why they have no answer, and returns the letters, whose answers need room themselves. The state in
+// memory holds the entry under way, which may never be committed: only how the shard is, as it was before, can be told.
+func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
+	why := fmt.Sprintf("shard %d waits for room: %s", o.ownership.Shard, fullStore)
+	for _, d := range asked {
+		if d.letter {
+			letters = append(letters, d)
 			continue
 		}
-		answers[i] = o.info(info)
+		answers := make([]answer, len(d.commands))
+		for i, c := range d.commands {
+			switch c := c.(type) {
+			case *infoCommand:
+				if answers[i] = o.info(&infoCommand{}); c.Digest {
+					s := ShardInfo{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why}
+					answers[i].data = s.encode()
+				}
+			case *awaitCommand:
+				answers[i].code = answerHeld
+			case *handOverCommand:
+				answers[i] = refused(answerState, "%s", why)
+			default:
+				answers[i] = answer{code: answerUnserved, text: why}
+			}
+		}
+		d.reply(d.batch, answers, false)
 	}
-	o.m.reply(d, answers, all)
+	return letters
 }
 
 // onlyCreates reports whether every command submits a task that does not exist.
@@ -119,7 +138,7 @@ func (o *owner) onlyCreates(b *batch) bool {
 	return true
 }
 
-// holdsUp reports whether answers only say that the batch waits for room in the store.
+// holdsUp reports whether answers only say that the batch of submits waits for room in the store.
 func holdsUp(answers []answer) bool { return len(answers) == 1 && answers[0].code == answerHeld }
 
 // heldLocked notes that a flight waits for room in the store, and takes the new tasks out of what waits behind it, to fail.

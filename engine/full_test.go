@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"taskledger/events"
 	"taskledger/projection"
 )
 
@@ -51,6 +54,74 @@ func TestFull_TellsNothingToASenderOfLetters(t *testing.T) {
 	b.m.tasks.Wait()
 	if len(l.got) != 0 || b.own.inbox.size() != 1 {
 		t.Errorf("told %+v, %d batches wait; want none and one", l.got, b.own.inbox.size())
+	}
+}
+
+// What is in memory holds the entry under way, which may never be committed. Nobody is told of it, and nobody waits in silence: not
+// even who asked before it was known that there is no room.
+func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
+	b := newBench(t, -1)
+	l := b.next("sender", laneQuery, &getCommand{Task: "x"}, &getCommand{Task: "x", Linear: true}, &listCommand{}, &explainCommand{"x"},
+		&awaitCommand{Task: "x"}, &handOverCommand{"b"}, &infoCommand{}, &infoCommand{Digest: true})
+	for _, taken := range []bool{true, false} {
+		l.got = nil
+		b.deliver(l)
+		if taken {
+			in := b.own.inbox.take(&mail{})
+			b.own.turnOf.asked = in.lanes[laneQuery]
+		}
+		b.own.refuseNew(map[projection.SenderLane]uint64{})
+		if len(l.got) != 1 || len(l.got[0]) != len(l.batch.commands) || len(b.own.turnOf.asked) != 0 {
+			t.Fatalf("taken %v: told %+v", taken, l.got)
+		}
+		for i, want := range []answerCode{answerUnserved, answerUnserved, answerUnserved, answerUnserved, answerHeld, answerState, answerOK, answerOK} {
+			a := l.got[0][i]
+			if a.code != want || want != answerHeld && want != answerOK && !strings.Contains(a.text, fullStore) {
+				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.commands[i], a, want)
+			}
+		}
+		if s, err := decodeInfo(l.got[0][7].data); err != nil || !strings.Contains(s.Problem, fullStore) {
+			t.Errorf("taken %v: who wants to compare the state is told %+v, %v", taken, s, err)
+		}
+	}
+	b.post(l)
+	b.own.refuseNew(map[projection.SenderLane]uint64{})
+	if len(l.got) != 1 || b.own.inbox.size() != 1 {
+		t.Errorf("a letter: told %+v, %d batches wait; want nothing and one", l.got, b.own.inbox.size())
+	}
+}
+
+// A full store heals, so an outcome is waited for: it is asked for once a second.
+func TestFull_WaitGoesOn(t *testing.T) {
+	for _, run := range []uint32{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWaiters(t)
+			f := w.future(lifeOne*events.Ref(run), run)
+			got := make(chan error, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			swept := make(chan error, 1)
+			go func() { swept <- w.sweep(ctx) }()
+			go func() {
+				_, err := f.Wait(t.Context())
+				got <- err
+			}()
+			synctest.Wait()
+			w.wantAsked("at first", 1, answer{code: answerHeld})
+			for range 70 {
+				time.Sleep(2 * sweepEvery)
+				if len(w.questions(answer{code: answerHeld})) == 0 {
+					t.Fatal("nobody asks again")
+				}
+			}
+			time.Sleep(2 * sweepEvery)
+			w.wantAsked("when there is room", 1, outcomeAnswer(outcome{task: "a", life: lifeOne, run: 1, status: projection.Success}))
+			if err := <-got; err != nil {
+				t.Errorf("run %d: %v", run, err)
+			}
+			cancel()
+			<-swept
+		})
 	}
 }
 

@@ -337,6 +337,11 @@ func (fs *futures) hear(f *Future, a answer) {
 	case a.code == answerNotFound:
 		fs.remove(f)
 		f.resolve(nil, fmt.Errorf("task %s: %w", f.id, ErrNotFound))
+	case a.code == answerHeld: // a full store heals
+		s := &fs.shards[f.shard]
+		s.mu.Lock()
+		f.asks = askState{fs.sweeps.Load() + 1, 1}
+		s.mu.Unlock()
 	case a.code == answerUnserved && fs.promised(f): // once the shard is served again it ends as ever
 	case a.code != answerOK:
 		fs.remove(f)

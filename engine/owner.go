@@ -88,7 +88,8 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []outcome
 	cancels  []nodeAttempt
-	settings bool // cluster/settings has changed
+	settings bool       // cluster/settings has changed
+	asked    []delivery // questions that came with what it decides
 }
 
 type pendingReply struct {
@@ -182,6 +183,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
+	o.turnOf.asked = in.lanes[laneQuery]
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
@@ -205,13 +207,13 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	if d.err != nil {
 		o.abandon()
-		o.putBack(in)
+		o.putBack()
 		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.err)
 	}
 	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
 		if err := o.commit(ctx); err != nil {
 			o.abandon()
-			o.putBack(in)
+			o.putBack()
 			return err
 		}
 		o.clock.hold(now, began)
@@ -219,7 +221,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.perform()
 	o.spare = in
 	o.publishView()
-	for _, q := range in.lanes[laneQuery] {
+	for _, q := range o.turnOf.asked {
 		o.query(q)
 	}
 	return nil
@@ -257,11 +259,11 @@ func (o *owner) abandon() {
 }
 
 // putBack returns what the turn was to answer, for whoever answers instead.
-func (o *owner) putBack(in mail) {
+func (o *owner) putBack() {
 	for i := range o.turnOf.replies {
 		o.inbox.put(o.turnOf.replies[i].delivery)
 	}
-	o.inbox.putBack(laneQuery, in.lanes[laneQuery])
+	o.inbox.putBack(laneQuery, o.turnOf.asked)
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
@@ -320,7 +322,7 @@ func (t *turn) reset() {
 	clear(t.given)
 	clear(t.outcomes)
 	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
-	t.settings = false
+	t.settings, t.asked = false, nil
 }
 
 // decideLane decides batches until the entry is full; the rest waits for the next one.

@@ -161,19 +161,6 @@ func tryLater(ctx context.Context) answer {
 	return answer{code: answerTryAgain}
 }
 
-// reply answers questions. Unless all have their answer it lets the others be asked again, after a pause.
-func (m *member) reply(d delivery, answers []answer, all bool) {
-	if all {
-		d.reply(d.batch, answers, false)
-		return
-	}
-	d.reply(d.batch, nil, false)
-	m.spawn(func(ctx context.Context) {
-		tryLater(ctx)
-		d.reply(d.batch, answers, false)
-	})
-}
-
 // recall fills in what a finished task has left to the journal, as far as that is kept.
 func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err error) {
 	if t.ParamsElided && t.Params == nil {
