@@ -221,3 +221,32 @@ func TestOptions_AllFaultsLeavesNoneOut(t *testing.T) {
 		}
 	}
 }
+
+// Whoever joins must keep a limit and use it, as those who were there must: neither alone is enough.
+func TestMeetLimits_AsksOfWhoJoinsWhatItAsksOfAll(t *testing.T) {
+	limits, _ := faultNamed("limits-and-restart")
+	for _, c := range []struct {
+		name             string
+		was, joins       int // attempts at once
+		met, overstepped bool
+	}{
+		{"all work", 2, 1, true, false},
+		{"only who joins meets the limit", 1, 2, true, false},
+		{"nobody meets it", 1, 1, false, false},
+		{"who joins does nothing", 2, 0, false, false},
+		{"who was there oversteps it", 3, 1, true, true},
+		{"only who joins oversteps it", 2, 3, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &run{cluster: &cluster{}, oracle: newOracle(), plan: plan{{limits}}, nodes: []*node{{session: "was"}, {session: "joins"}}}
+			for session, attempts := range map[string]int{"was": c.was, "joins": c.joins} {
+				for i := range attempts {
+					r.oracle.hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})
+				}
+			}
+			if met := r.meetLimits(r.nodes[1]); met != c.met || (len(r.damage) > 0) != c.overstepped {
+				t.Errorf("met %t, damage %v; want %t, %t", met, r.damage, c.met, c.overstepped)
+			}
+		})
+	}
+}
