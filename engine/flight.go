@@ -23,6 +23,7 @@ type flight struct {
 	patient bool      // acknowledged, or posted: wait longer before the next try
 
 	posting atomic.Bool // it waits for its postman, or is being posted
+	handed  time.Time   // when the postman was given it last
 }
 
 func newFlight(shard int, b *batch, calls []call) *flight {

@@ -10,6 +10,7 @@ func (r *router) post(f *flight) {
 	if r.store == nil || !f.posting.CompareAndSwap(false, true) {
 		return
 	}
+	f.handed = time.Now()
 	r.detoured[f.shard].Store(true)
 	select {
 	case r.posts[f.shard%postmen] <- f:

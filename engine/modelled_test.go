@@ -148,6 +148,16 @@ func (n *modelledNode) ready(t *testing.T) time.Duration {
 // shares counts the shards that each node serves.
 func (c *modelled) shares() map[string]int {
 	c.Helper()
+	shares := map[string]int{}
+	for _, name := range c.owners() {
+		shares[name]++
+	}
+	return shares
+}
+
+// owners returns the name of the node that serves each shard.
+func (c *modelled) owners() map[int]string {
+	c.Helper()
 	members, err := c.nodes[0].Nodes(within(c.T))
 	if err != nil {
 		c.Fatal(err)
@@ -156,15 +166,15 @@ func (c *modelled) shares() map[string]int {
 	if err != nil {
 		c.Fatal(err)
 	}
-	shares := map[string]int{}
+	owners := map[int]string{}
 	for _, s := range shards {
 		for _, n := range members {
 			if n.ID == s.Owner && s.Problem == "" {
-				shares[n.Name]++
+				owners[s.Shard] = n.Name
 			}
 		}
 	}
-	return shares
+	return owners
 }
 
 // spread waits until each of n nodes serves its share of the shards.

@@ -18,7 +18,8 @@ const (
 	repostEvery = 10 * time.Second
 	// abandonAfter is how long nobody answers the offer that closes another before both are given up.
 	abandonAfter = 500 * time.Millisecond
-	// usualMost bounds what counts as a usual answer time: an offer may have waited for the end of a fault.
+	// usualMost bounds what counts as a usual answer time: an offer may have waited for the end of a fault. For three
+	// times as long an offer of which nothing is heard may be on its way.
 	usualMost = time.Second
 )
 
@@ -41,7 +42,7 @@ type offers struct {
 	closed bool
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
-	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter is written
+	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter was written, or could not be
 	short atomic.Bool   // there is more ready work than free slots: a freed one matters
 }
 
@@ -59,17 +60,24 @@ type openOffer struct {
 	*flight
 	slots  int
 	detail []offeredBehavior
-	stands time.Time // since when its owner can have it; zero: its letter is being written
-	closed time.Time // when a later one was first answered or acknowledged; zero: not yet
-	heard  bool      // it was acknowledged, or its letter was written
+	stands time.Time     // since when its owner can have it; zero: neither was it acknowledged nor its letter written, or could not be
+	letter time.Duration // how long that took, usualMost at most; zero: there was none
+	closed time.Time     // when a later one was first answered or acknowledged; zero: not yet
 }
 
-// stood is how long its owner can have had the offer.
+// stood is how long its owner can have had the offer. Of one that nothing is heard of it cannot be told: the owner may be off
+// the bus, and the letter wait for others.
 func (o *openOffer) stood(now time.Time) time.Duration {
 	if o.stands.IsZero() {
-		return 0
+		return max(0, now.Sub(o.began)-3*usualMost)
 	}
 	return now.Sub(o.stands)
+}
+
+// enough is how long an offer has to stand unanswered, at least so long, until its owner is not waited for any more: three
+// usual answer times. An owner that only the store reaches is not judged by how fast others answer.
+func (of *offers) enough(o *openOffer, least time.Duration) time.Duration {
+	return max(least, 3*of.usual, 3*o.letter)
 }
 
 func newOffers(n *Node) *offers {
@@ -167,7 +175,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 		return
 	}
 	offer := s.open[at]
-	of.heardLocked(&s.open[at])
+	of.heardLocked(&s.open[at], offer.began, time.Since(offer.began))
 	if answers == nil { // and the earlier ones are closed, if their answers have got lost
 		s.waits(at)
 		of.mu.Unlock()
@@ -194,13 +202,15 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	of.ring()
 }
 
-// posted lets an offer wait whose letter was written, or could not be. Its owner has not answered by that.
+// posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
 func (of *offers) posted(f *flight) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	s := &of.shards[f.shard]
 	if at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.flight == f }); at >= 0 {
-		of.heardLocked(&s.open[at])
+		o := &s.open[at]
+		o.letter = min(time.Since(f.handed), usualMost)
+		of.heardLocked(o, time.Now(), o.letter)
 		s.waits(at)
 	}
 }
@@ -211,16 +221,12 @@ func (s *shardOffers) waits(at int) {
 	s.close(at)
 }
 
-// heardLocked counts how long the first answer or acknowledgement took, or the letter.
-func (of *offers) heardLocked(o *openOffer) {
-	if o.heard {
-		return
-	}
-	o.heard = true
+// heardLocked lets an offer of which something is heard for the first time stand since then, and counts how long that took.
+func (of *offers) heardLocked(o *openOffer, since time.Time, took time.Duration) {
 	if o.stands.IsZero() {
-		o.stands = time.Now()
+		o.stands = since
+		of.usual += (min(took, usualMost) - of.usual) / 8
 	}
-	of.usual += (min(time.Since(o.began), usualMost) - of.usual) / 8
 }
 
 func (of *offers) accept(shard int, answers []answer) []assignment {
@@ -322,7 +328,7 @@ func (of *offers) reset() {
 // the one that closes them.
 func (of *offers) forget(s *shardOffers, owner string, now time.Time) {
 	last := s.last()
-	abandoned := last != nil && last.slots == 0 && last.stood(now) > max(abandonAfter, 3*of.usual)
+	abandoned := last != nil && last.slots == 0 && last.stood(now) > of.enough(last, abandonAfter)
 	if abandoned {
 		of.mute[owner] = now
 	}
@@ -377,10 +383,6 @@ func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
 	r := of.n.router
 	f := newFlight(shard, r.batch(laneOffer, s.number, []command{c}), nil)
+	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
 	r.dispatch(f)
-	o := openOffer{flight: f, slots: slots, detail: detail}
-	if !f.posting.Load() {
-		o.stands = f.began
-	}
-	s.open = append(s.open, o)
 }

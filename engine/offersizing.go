@@ -144,7 +144,7 @@ func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now tim
 		if last.slots == 0 {
 			continue
 		}
-		if wait := max(idleAfter, 3*of.usual) - last.stood(now); wait > 0 {
+		if wait := of.enough(last, idleAfter) - last.stood(now); wait > 0 {
 			again = min(again, wait)
 			continue
 		}

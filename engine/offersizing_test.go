@@ -13,8 +13,12 @@ func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
 	view.Owners[0] = Owner{farID, 1}
 	b.m.view.Store(&view)
 	b.sees(&view)
+	b.m.router.owners.Delete(0)
 	return b, func() time.Duration { return b.m.offers.adjust(b.m, time.Now()) }
 }
+
+// posted lets the letter of the offer that stands be written.
+func (b *bench) posted() { b.m.offers.posted(b.m.offers.shards[0].last().flight) }
 
 // needsSlots lets a shard that the node serves have ready tasks.
 func (b *bench) needsSlots(n int) {
@@ -35,9 +39,11 @@ func TestOffers_AnOwnerThatDoesNotAnswerIsOfferedNothingUntilItSpeaksAgain(t *te
 		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
 		wantFree("with work there", 0)
 		b.needsSlots(1)
+		b.posted()
 		wantFree("the offer has just been made", 0)
 		time.Sleep(idleAfter + time.Millisecond)
 		wantFree("the offer is being closed", 0)
+		b.posted()
 		time.Sleep(abandonAfter + time.Millisecond)
 		wantFree("nobody has answered", 2)
 		wantFree("what was told before counts no more", 2)
@@ -52,6 +58,7 @@ func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 		b, adjust := sizing(t)
 		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
 		adjust()
+		b.posted()
 		b.needsSlots(1)
 		if again := adjust(); again != idleAfter {
 			t.Errorf("looked at again after %s, want %s", again, idleAfter)
@@ -63,10 +70,11 @@ func TestOffers_AreLookedAtAgainWhenTheyAreOldEnoughToBeClosed(t *testing.T) {
 func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, adjust := sizing(t)
-		b.m.router.owners.Delete(0)
 		of := b.m.offers
+		const took = 300 * time.Millisecond
 		wantLast := func(when string, number uint64, free int) {
 			t.Helper()
+			adjust()
 			if got := of.shards[0].number; got != number {
 				t.Errorf("%s: the last offer is the %dth, want %d", when, got, number)
 			}
@@ -77,25 +85,42 @@ func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
 		adjust()
 		b.needsSlots(1)
-		time.Sleep(time.Second)
-		adjust()
+		time.Sleep(took)
 		wantLast("its letter is being written", 1, 0)
-		of.posted(of.shards[0].last().flight)
-		adjust()
-		wantLast("it has just been", 1, 0)
+		b.posted()
 		if of.usual == 0 {
 			t.Error("the time that a letter takes is not counted as a usual answer time")
 		}
-		time.Sleep(3 * of.usual)
-		adjust()
+		of.usual = time.Millisecond // others answer fast
+		time.Sleep(3*took - time.Millisecond)
+		wantLast("it stands for less than three times as long as its letter took", 1, 0)
+		time.Sleep(time.Millisecond)
 		wantLast("it stands for long", 2, 0)
-		time.Sleep(time.Second)
-		adjust()
+		time.Sleep(took)
 		wantLast("the letter that closes it is being written", 2, 0)
-		of.posted(of.shards[0].last().flight)
+		b.posted()
 		time.Sleep(closedOffer + time.Millisecond)
-		adjust()
 		wantLast("that has replaced it, and what it held is offered again but for what is missing here", 3, 1)
+	})
+}
+
+// A letter may wait behind others that a hanging etcd does not take.
+func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, adjust := sizing(t)
+		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
+		adjust()
+		b.needsSlots(1)
+		for _, wait := range []time.Duration{3*usualMost + idleAfter, 3*usualMost + abandonAfter + time.Millisecond} {
+			if adjust(); b.m.exec.unreserved() != 0 {
+				t.Fatalf("%d slots are free", b.m.exec.unreserved())
+			}
+			time.Sleep(wait)
+			adjust()
+		}
+		if free := b.m.exec.unreserved(); free != 2 {
+			t.Errorf("%d slots are free, want 2", free)
+		}
 	})
 }
 
