@@ -54,5 +54,8 @@ func (x *executor) endLoanLocked(a *attempt) {
 		a.lent = false
 		x.lent--
 		x.used++
+		if x.offered > 0 && x.used+x.offered > x.slots {
+			a.m.offers.ring() // an offer would bring what must not start
+		}
 	}
 }

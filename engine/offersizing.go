@@ -48,7 +48,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 		}
 	}
 	scarce := m.exec.usedUpByOffers(here)
-	missing := needed - m.exec.unreserved()
+	missing := needed - m.exec.unreserved() // or offered, and taken since by attempts that had lent them
 	fair := m.exec.unused() / max(1, len(foreign))
 	of.serve(m, hungry, own, fair, now)
 	of.short.Store(missing > 0 || len(scarce) > 0 || room.limited)

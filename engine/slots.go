@@ -97,14 +97,15 @@ func (x *executor) unused() int {
 	return max(0, x.slots-x.used)
 }
 
-// unreserved is the number of slots in which nothing runs and which are not offered.
+// unreserved is the number of slots in which nothing runs and which are not offered. It is below zero when attempts that had
+// lent their slots go on: so many must not be filled.
 func (x *executor) unreserved() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.draining {
 		return 0
 	}
-	return max(0, x.slots-x.used-x.offered)
+	return x.slots - x.used - x.offered
 }
 
 // reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring. A behavior with a limit
