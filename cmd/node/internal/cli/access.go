@@ -19,6 +19,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/etcdstore"
+	"taskledger/events"
 )
 
 const (
@@ -146,9 +147,20 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 			ctx, stop = context.WithTimeoutCause(ctx, limit, over)
 			defer stop()
 		}
-		return a.withClient(ctx, func(c Client) error { return run(ctx, c, args) })
+		return a.withRemedy(a.withClient(ctx, func(c Client) error { return run(ctx, c, args) }))
 	}
 	return c
+}
+
+// withRemedy adds to damage that a command has met itself what to do about it. Who is told of it by the owner of the shard is told that,
+// too.
+func (a *app) withRemedy(err error) error {
+	if !errors.Is(err, events.ErrDamaged) {
+		return err
+	}
+	given := a.access.given("data")
+	return fmt.Errorf("%w; remedy: %s tells it of a shard that is quarantined; else restore from a backup what %s names", err,
+		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
 }
 
 func never() bool  { return false }
