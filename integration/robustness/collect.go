@@ -334,12 +334,13 @@ func (r *run) leftInEtcd(h *history.Run) error {
 type dead struct {
 	senders map[string]bool
 	unknown bool   // there is one more
+	asking  bool   // one of them may have asked for a plan, as a sender that made no task
 	typed   string // principal of commands: they end while faults are in force, and then leave their mail
 }
 
 // senders finds out, by the tasks that they made, who the processes were that could not clean up.
 func (r *run) senders(h *history.Run) dead {
-	d := dead{senders: map[string]bool{}}
+	d := dead{senders: map[string]bool{}, asking: len(r.killed) > 0}
 	if r.terminal != nil {
 		d.typed = typedBy()
 		d.addTyped(h)
@@ -404,11 +405,13 @@ func senderOf(h *history.Run, source string) string {
 
 // remain reports whether a key is of those that outlive processes.
 func (d dead) remain(key history.Key, value []byte) bool {
-	switch key.Kind {
-	case "mailbox":
+	switch {
+	case d.asking && key.Shard == shards && (key.Kind == "mailbox" || key.Kind == "answer"):
+		return true
+	case key.Kind == "mailbox":
 		typed := d.typed != "" && bytes.Contains(value, []byte(d.typed))
 		return d.unknown || typed || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
-	case "answer":
+	case key.Kind == "answer":
 		return d.unknown || d.senders[key.Sender]
 	}
 	return key.Outlives()

@@ -49,6 +49,9 @@ func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
 		{[]string{"node1-123"}, "mailbox/1/sender-1/0", true},
 		{[]string{"node1-123"}, "answer/sender-1/1/0", true},
 		{[]string{"node1-123"}, "node/n-1", false},
+		{[]string{"node1-123"}, "answer/asks-for-a-plan/8/2", true},
+		{[]string{"node1-123"}, "mailbox/8/asks-for-a-plan/2", true},
+		{nil, "answer/asks-for-a-plan/8/2", false},
 		{[]string{"node1-123"}, "mailbox/1/sender-2/0", false},
 		{[]string{"node1-123"}, "answer/sender-2/1/0", false},
 		{[]string{"node1-12"}, "mailbox/1/sender-2/0", true}, // it never submitted: nobody knows who it was
