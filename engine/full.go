@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/projection"
@@ -31,11 +32,18 @@ func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projecti
 	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
 	defer cancel()
 	tried := make(chan struct{})
-	go func() {
-		defer close(tried)
-		revision, err = o.m.store.Append(ctx, o.ownership, o.head, data)
-	}()
-	o.refuseUntil(tried, refused)
+	var answering sync.WaitGroup
+	answering.Add(1)
+	late := time.AfterFunc(busPatience/4, func() { // of the owner's state nothing changes while it waits here
+		defer answering.Done()
+		o.refuseUntil(tried, refused)
+	})
+	revision, err = o.m.store.Append(ctx, o.ownership, o.head, data)
+	close(tried)
+	if late.Stop() {
+		answering.Done()
+	}
+	answering.Wait()
 	return revision, err
 }
 
