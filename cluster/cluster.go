@@ -42,9 +42,9 @@ type Config struct {
 	// whenever they do not answer, so that they may come back elsewhere.
 	Dir string
 
-	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. Of Etcd it wants one
-	// of three: EtcdTLS with a client certificate, and takes your word that etcd asks for the certificate; EtcdUser, where Open
-	// finds that authentication is on; or a socket, unix:PATH, in a directory of this user that is closed to others. The
+	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. With Etcd, set one of
+	// three. EtcdTLS must hold a client certificate; Open cannot check that etcd asks for it. EtcdUser is enough where Open
+	// finds that authentication is on. A socket, unix:PATH, must lie in a directory of this user that is closed to others. The
 	// servers of Dir must open no port of etcd. Open then wraps ErrNotPrivate. An open cluster does without etcd while others
 	// may enter the directory of its socket, and without etcd and NATS of a Dir while these servers open the port.
 	Private bool

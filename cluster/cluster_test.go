@@ -163,7 +163,7 @@ func TestOpen_NamesWhatIsMissingOrGivenTwice(t *testing.T) {
 func TestOpen_PrivateRefusesAnEtcdThatAsksForNothing(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
-	end() // nobody is to be asked
+	end() // the refusal must come before any request
 	ca := testcluster.NewAuthority(t)
 	shown := ca.Issue("node").Pair
 	asked := &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }}

@@ -140,7 +140,7 @@ func trusted(advert, dir string) error {
 	return closedToOthers(dir, owner(told), "the owner of "+advert)
 }
 
-// closedToOthers wants a directory of the user, whom the words name, that nobody else may enter.
+// closedToOthers returns an error unless the user owns the directory and nobody else may enter it. The error calls the user whom.
 func closedToOthers(dir string, user int64, whom string) error {
 	around, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

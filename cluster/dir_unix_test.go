@@ -50,7 +50,7 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 	told := make(chan error, 1)
 	go func() {
 		var err error
-		for _, next := range []func(string) error{pipe, file} { // what is read to open, and what that dial begins by
+		for _, next := range []func(string) error{pipe, file} { // Open reads the first advert, and its dial the second
 			f, failed := os.OpenFile(advert, os.O_WRONLY, 0) // when somebody reads it
 			if failed == nil {
 				_, failed = f.Write(earlier)
@@ -98,7 +98,7 @@ func TestOpen_PrivateWantsASocketThatOthersDoNotReach(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(socketDir, 0o755); err != nil { // by whoever
+	if err := os.Mkdir(socketDir, 0o755); err != nil { // another user may enter it
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "it says why it does not connect", func() bool { return log.count("servers refused") == 1 && log.count(socketDir) > 0 })
@@ -110,7 +110,7 @@ func TestOpen_PrivateWantsASocketThatOthersDoNotReach(t *testing.T) {
 func TestOpen_PrivateWaitsForADirectoryOfTheSocket(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
-	end() // nobody is to be asked
+	end() // the refusal must come before any request
 	none := "unix:" + filepath.Join(t.TempDir(), "none", "etcd")
 	if _, err := cluster.Open(ended, cluster.Config{Etcd: []string{none}, Private: true}); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("without a directory: %v", err)

@@ -18,7 +18,7 @@ import (
 // ErrNotPrivate reports an etcd that others can write, where Config.Private refuses that.
 var ErrNotPrivate = errors.New("others can write etcd")
 
-// keepPrivate lets the store use an etcd only where nobody else can write it, as far as can be told from here.
+// keepPrivate returns ErrNotPrivate where others can write etcd, as far as this process can tell, and has the store go on checking.
 func (c Config) keepPrivate(store *etcdstore.Config) error {
 	if shows(c.EtcdTLS) {
 		return nil

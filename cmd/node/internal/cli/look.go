@@ -142,7 +142,7 @@ func (a *app) showShards(ctx context.Context, client Observer) error {
 	return p.flush()
 }
 
-// silentAfter is how long shards waits for an answer until it tells that there is none: 3 s, or half of what --timeout leaves.
+// silentAfter is how long the command shards waits for an answer: 3 s, or half of what --timeout leaves.
 func silentAfter(ctx context.Context, now time.Time) time.Duration {
 	const usual = 3 * time.Second
 	if end, limited := ctx.Deadline(); limited {

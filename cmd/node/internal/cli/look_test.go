@@ -38,7 +38,7 @@ func TestShards_AreShownWithoutTheNamesOfNodes(t *testing.T) {
 	}
 }
 
-// silentShard is a cluster with two shards, of which one has nobody who answers: its store is well.
+// silentShard is a cluster with two shards. Nobody answers for the second one; the store works.
 type silentShard struct{ Observer }
 
 func (silentShard) Nodes(ctx context.Context) ([]engine.NodeInfo, error) {

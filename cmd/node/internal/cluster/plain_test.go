@@ -15,7 +15,7 @@ func TestAt_WarnsOfConnectionsToOtherMachinesWithoutTLS(t *testing.T) {
 	t.Parallel()
 	ca := cluster.TLS{CA: testcluster.NewAuthority(t).File}
 	ended, end := context.WithCancel(t.Context())
-	end() // nobody is to be asked
+	end() // the refusal must come before any request
 	for name, c := range map[string]struct {
 		at   cluster.Addresses
 		want []string
