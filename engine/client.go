@@ -50,6 +50,7 @@ type Client struct {
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
 
 	forgotten chan struct{} // taken by each Get that looks for what is no longer in memory
+	mailLeft  mailLeft
 
 	archives bool // the node archives what it trims; a plain client does not know
 }

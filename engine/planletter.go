@@ -34,41 +34,39 @@ func (v *Membership) planners(behavior string) []string {
 
 // postPlan asks the planners by letters to the box that every node reads, whether it owns shards or not: a few at first, then
 // all. The first answer counts. It is a sender of its own, so that questions do not wait for each other.
+//
+// Its mail is removed in the end, also when it was answered: a letter whose outcome was unknown may have been posted twice, and
+// both are answered.
 func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []string) (answer, error) {
 	asker := randomID()
+	defer c.removePlanMail(ctx, asker)
 	got := make(chan answer, 1)
 	listen, stop := context.WithCancel(ctx)
 	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer stop()
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
-	removeMail := func() {
-		clean, done := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
-		defer done()
-		if err := c.cfg.Store.RemoveMail(clean, asker); err != nil {
-			c.cfg.Log.WarnContext(ctx, "the mail of a plan is left to be swept", "err", err)
+	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, encodePlanLetter(ask, cmd)); err != nil {
+			return answer{}, err
+		}
+		select {
+		case a := <-got:
+			return a, nil
+		case <-ctx.Done():
+			return answer{}, context.Cause(ctx)
+		case <-time.After(2 * readAgain): // a plan that hangs is answered sooner
 		}
 	}
-	again := false
-	for ask := planners[:min(len(planners), firstPlanners)]; ; ask, again = planners, true {
-		err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, encodePlanLetter(ask, cmd))
-		if err == nil {
-			select {
-			case a := <-got:
-				listening.Wait() // it removes the answer; the letter went with it
-				stop()
-				if again { // the answer may be that to the letter before: this one, or the answer to it, would be left
-					removeMail()
-				}
-				return a, nil
-			case <-ctx.Done():
-				err = context.Cause(ctx)
-			case <-time.After(2 * readAgain): // a plan that hangs is answered sooner
-				continue
-			}
-		}
-		stop()
-		listening.Wait()
-		removeMail()
-		return answer{}, err
+}
+
+// removePlanMail removes the mail of a plan. What cannot be removed now is removed when the client ends, or swept.
+func (c *Client) removePlanMail(ctx context.Context, asker string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
+	defer cancel()
+	if err := c.cfg.Store.RemoveMail(ctx, asker); err != nil {
+		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
+		c.mailLeft.add(asker)
 	}
 }
 

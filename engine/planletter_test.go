@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -13,10 +14,13 @@ type planMail struct {
 	Store
 	left     int // letters that are not answered
 	answered chan struct{}
+	full     bool // nothing can be removed
+	asker    string
 	removed  []string
 }
 
-func (s *planMail) Post(context.Context, int, string, uint8, []byte) error {
+func (s *planMail) Post(_ context.Context, _ int, asker string, _ uint8, _ []byte) error {
+	s.asker = asker
 	if s.left--; s.left == 0 {
 		close(s.answered)
 	}
@@ -34,20 +38,36 @@ func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer
 }
 
 func (s *planMail) RemoveMail(_ context.Context, sender string) error {
+	if s.full {
+		return ErrFull
+	}
 	s.removed = append(s.removed, sender)
 	return nil
 }
 
-// Of two letters one may be answered and the other one not yet: it would lie there until mail is swept.
+// Of two letters one may be answered and the other one not yet; and one whose outcome was unknown may have been posted twice. What
+// is left would lie there until mail is swept.
 func TestPlan_LeavesNoMailBehind(t *testing.T) {
-	for name, c := range map[string]struct{ letters, removals int }{"asked once": {1, 0}, "asked again": {2, 1}} {
+	for name, c := range map[string]struct {
+		letters int
+		full    bool
+	}{"asked once": {letters: 1}, "asked again": {letters: 2}, "removed when the client ends": {1, true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &planMail{left: c.letters, answered: make(chan struct{})}
-				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}}
+				s := &planMail{left: c.letters, answered: make(chan struct{}), full: c.full}
+				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}, router: &router{sender: "client"}, killed: t.Context()}
 				a, err := client.postPlan(t.Context(), &planCommand{Behavior: "work"}, []string{"a", "b"})
-				if err != nil || a.text != "planned" || len(s.removed) != c.removals {
-					t.Errorf("answer %+v, %v; mail was removed %d times, want %d", a, err, len(s.removed), c.removals)
+				if err != nil || a.text != "planned" {
+					t.Errorf("answer %+v, %v", a, err)
+				}
+				want := []string{s.asker}
+				if c.full {
+					s.full = false
+					client.removeMail(t.Context())
+					want = append(want, "client")
+				}
+				if !slices.Equal(s.removed, want) {
+					t.Errorf("mail of %q was removed, want of %q", s.removed, want)
 				}
 			})
 		})
