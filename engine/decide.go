@@ -20,13 +20,14 @@ const leastRepeat = 50 * time.Millisecond
 // decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
 // pure: the same state, commands and time lead to the same events. It runs no user code.
 type decider struct {
-	state  *projection.Shard
-	entry  *events.Builder
-	now    events.Millis
-	wall   events.Millis // of the owner's clock; entry time may be ahead of it
-	origin int           // of the batch being decided; 0 = the owner itself
-	brake  string        // why no submit adds anything; "" = submits do
-	drop   bool          // what the journal alone holds may be dropped any time, and the parameters of a final task with it
+	state     *projection.Shard
+	entry     *events.Builder
+	now       events.Millis
+	wall      events.Millis // of the owner's clock; entry time may be ahead of it
+	origin    int           // of the batch being decided; 0 = the owner itself
+	brake     string        // why no submit adds anything; "" = submits do
+	storeFull bool          // the store is known to be full: nothing can be recorded
+	drop      bool          // what the journal alone holds may be dropped any time, and the parameters of a final task with it
 
 	liveLimit int64                                      // bytes of live tasks; 0 = any
 	note      func(t *projection.Task, ev *events.Event) // told of every event and the task after it
@@ -58,6 +59,12 @@ func (d *decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 
 // decide answers one command of laneSubmit or laneWork.
 func (d *decider) decide(c command) answer {
+	switch c.(type) {
+	case *operateCommand, *pauseCommand, *mergeCommand:
+		if d.storeFull { // or they wait for room, in silence, and all behind them
+			return overload("%s", d.brake)
+		}
+	}
 	switch c := c.(type) {
 	case *submitCommand:
 		return d.submit(c)

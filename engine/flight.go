@@ -19,7 +19,7 @@ type flight struct {
 	direct  bool      // a copy went another way than as a letter; guarded by the lane
 	in      *inbox    // of an owner in this process that has one
 	told    []answer  // of a flight that settles another: what was answered to that one
-	held    *answer   // what new tasks are told until this flight is answered; nil = they wait
+	held    *answer   // what those are told that come until this flight is answered; nil = they wait
 	patient bool      // acknowledged, or posted: wait longer before the next try
 
 	posting atomic.Bool // it waits for its postman, or is being posted

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,9 +63,9 @@ func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 	}
 }
 
-// refuseNew answers, while the store is full and no turn ends, the batches that would only create tasks. Those that it
-// refused before it refuses again: their senders have not heard it. What is in the entry, or does more, has to wait, and
-// everything behind it in its lane: the sender is told, once a copy, so that it refuses new tasks itself.
+// refuseNew refuses, while the store is full and no turn ends, what users and operators ask. What it refused before it refuses
+// again: the sender has not heard it. A batch in the entry has to wait, as has one that settles another: the sender is told, once a
+// copy, so that it refuses itself what would wait behind it.
 func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	if !o.m.mayRead() {
 		return // the session may be over: another owner may decide them
@@ -77,11 +76,16 @@ func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
 	refusal := overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
 	for _, d := range in.lanes[laneSubmit] {
 		lane := projection.SenderLane{Sender: d.sender, Lane: d.lane}
-		if _, done := o.decided(d.batch); done && refused[lane] != d.number || !o.onlyCreates(d.batch) {
-			if !d.letter && !d.held { // the answer to a letter needs room
-				d.held = true
-				d.reply(d.batch, []answer{{code: answerHeld, text: refusal.text, number: refusal.number}}, false)
-			}
+		_, done := o.decided(d.batch)
+		switch waits := done && refused[lane] != d.number || d.batch.settles() != nil; {
+		case d.letter: // whose answer needs room; its sender has learned that there is none when it posts again
+			rest = append(rest, d)
+			continue
+		case waits && !d.held:
+			d.held = true
+			d.reply(d.batch, []answer{{code: answerHeld, text: refusal.text, number: refusal.number}}, false)
+			fallthrough
+		case waits:
 			rest = append(rest, d)
 			continue
 		}
@@ -114,52 +118,43 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 			letters = append(letters, d)
 			continue
 		}
-		answers := make([]answer, len(d.commands))
-		for i, c := range d.commands {
-			switch c := c.(type) {
-			case *infoCommand:
-				if answers[i] = o.info(&infoCommand{}); c.Digest {
-					s := ShardInfo{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why}
-					answers[i].data = s.encode()
-				}
-			case *awaitCommand:
-				answers[i].code = answerHeld
-			case *handOverCommand:
-				answers[i] = refused(answerState, "%s", why)
-			default:
-				answers[i] = answer{code: answerUnserved, text: why}
+		d.reply(d.batch, answersWithoutRoom(d.commands, why, func(c *infoCommand) answer {
+			if !c.Digest {
+				return o.info(c)
 			}
-		}
-		d.reply(d.batch, answers, false)
+			s := ShardInfo{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why}
+			return answer{data: s.encode()}
+		}), false)
 	}
 	return letters
 }
 
-// onlyCreates reports whether every command submits a task that does not exist.
-func (o *owner) onlyCreates(b *batch) bool {
-	for _, c := range b.commands {
-		submit, ok := c.(*submitCommand)
-		if !ok || o.state.Task(submit.Task) != nil {
-			return false
+// answersWithoutRoom answers questions by why they have no answer.
+func answersWithoutRoom(questions []command, why string, info func(*infoCommand) answer) []answer {
+	answers := make([]answer, len(questions))
+	for i, c := range questions {
+		switch c := c.(type) {
+		case *infoCommand:
+			answers[i] = info(c)
+		case *awaitCommand:
+			answers[i].code = answerHeld
+		case *handOverCommand:
+			answers[i] = refused(answerState, "%s", why)
+		default:
+			answers[i] = answer{code: answerUnserved, text: why}
 		}
 	}
-	return true
+	return answers
 }
 
 // holdsUp reports whether answers only say that the batch of submits waits for room in the store.
 func holdsUp(answers []answer) bool { return len(answers) == 1 && answers[0].code == answerHeld }
 
-// heldLocked notes that a flight waits for room in the store, and takes the new tasks out of what waits behind it, to fail.
+// heldLocked notes that a flight waits for room in the store, and takes out what waits behind it, to fail.
 func (l *lane) heldLocked(f *flight, told answer) (behind *flight, why error) {
 	told.code = answerOverload
 	f.held, f.patient = &told, true
-	behind = &flight{}
-	l.waiting = slices.DeleteFunc(l.waiting, func(c call) bool {
-		_, creates := c.command.(*submitCommand)
-		if creates {
-			behind.calls = append(behind.calls, c)
-		}
-		return creates
-	})
+	behind = &flight{calls: l.waiting}
+	l.waiting = nil
 	return behind, told.err("")
 }

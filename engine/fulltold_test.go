@@ -35,7 +35,7 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 }
 
 // An append that waits for room makes its shard say so at every question, the ones that came just before included, while who waits
-// for an outcome gets it once there is room. Without NATS questions from elsewhere are writes.
+// for an outcome gets it once there is room. Without NATS questions from elsewhere are writes, which the store refuses.
 func TestStore_FullIsToldWithinASecond(t *testing.T) {
 	const shard = 3
 	for _, withBus := range []bool{true, false} {
@@ -48,10 +48,6 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 				}
 				c.spread(2)
 				id := idIn(shard, modelledShards)
-				infos, err := c.nodes[0].Shards(within(t))
-				if err != nil {
-					t.Fatal(err)
-				}
 				var outcomes []*engine.Future
 				var asking sync.WaitGroup
 				f := job.submit(t, c.nodes[0].Node, id)
@@ -60,9 +56,6 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 				known := time.Now().Add(time.Second)
 				run.succeed("1")
 				for _, n := range c.nodes {
-					if !withBus && n.SessionID() != infos[shard].Owner {
-						continue
-					}
 					outcomes = append(outcomes, n.Attach(id))
 					for what, question := range reads(n.Client, id) {
 						asking.Go(func() {
@@ -85,6 +78,22 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 						})
 					}
 				}
+				for i, n := range c.nodes {
+					another := id + "/another"
+					asking.Go(func() {
+						time.Sleep(time.Until(known))
+						began := time.Now()
+						_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: another})
+						var refusal *engine.OverloadError
+						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
+							t.Errorf("a submit from node %d: %v after %s", i, err, took)
+						}
+						infos, err := n.Shards(within(t))
+						if err != nil || !strings.Contains(infos[shard].Problem+infos[shard].Degraded, "compact, defragment") {
+							t.Errorf("node %d was told of the shard %+v, %v", i, infos[shard], err)
+						}
+					})
+				}
 				for _, f := range append(outcomes, f) {
 					asking.Go(func() {
 						ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -98,6 +107,49 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 				c.etcd.SetFull(false)
 				for _, f := range append(outcomes, f) {
 					want(t, f, "1")
+				}
+			})
+		})
+	}
+}
+
+// Operators are told, too, instead of waiting for room behind the entry that would record what they want.
+func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
+	for _, withBus := range []bool{true, false} {
+		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, withBus)
+				job := newJob(engine.Policy{})
+				for _, name := range []string{"a", "b"} {
+					c.start(name, 0, nil, job).ready(t)
+				}
+				c.spread(2)
+				later, err := c.nodes[0].Submit(within(t), job, nil, engine.SubmitOptions{ID: "x", NotBefore: time.Now().Add(time.Hour)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.etcd.SetFull(true)
+				time.Sleep(2 * time.Second)
+				for _, n := range c.nodes {
+					for what, do := range map[string]func() error{
+						"cancel": func() error { return n.Cancel(within(t), "x", "") },
+						"pause":  func() error { return n.Pause(within(t), job.ID()) },
+					} {
+						began := time.Now()
+						err := do()
+						var refusal *engine.OverloadError
+						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
+							t.Errorf("%s by %s: %v after %s", what, n.name, err, took)
+						}
+					}
+				}
+				c.etcd.SetFull(false)
+				time.Sleep(2 * time.Second)
+				if err := c.nodes[1].Cancel(within(t), "x", ""); err != nil {
+					t.Errorf("when there is room: %v", err)
+				}
+				if _, err := later.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
+					t.Errorf("the outcome is %v", err)
 				}
 			})
 		})

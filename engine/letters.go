@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 )
 
@@ -36,6 +38,9 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			if err != nil && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			}
+			if errors.Is(err, ErrFull) {
+				r.noRoom(f, errors.Is(err, ErrRefused))
+			}
 			r.posted(f)
 			f.posting.Store(false)
 		}
@@ -53,6 +58,38 @@ func (r *router) posted(f *flight) {
 	l.mu.Lock()
 	f.sent = time.Now()
 	l.mu.Unlock()
+}
+
+// noRoom tells who waits for a flight that the store has no room for its letter. Outcomes wait. unsent tells that nothing of this
+// copy was sent.
+func (r *router) noRoom(f *flight, unsent bool) {
+	switch f.batch.lane {
+	case laneQuery:
+		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, fullStore)
+		nothing := ShardInfo{Problem: why}
+		info := func(*infoCommand) answer { return answer{data: nothing.encode()} }
+		r.answered(f.shard, laneQuery, f.batch.number, answersWithoutRoom(f.batch.commands, why, info), false)
+	case laneSubmit:
+		full := overload("%s", fullStore)
+		if !unsent || !r.refuse(f, full) {
+			r.answered(f.shard, laneSubmit, f.batch.number, []answer{{code: answerHeld, text: full.text, number: full.number}}, false)
+		}
+	}
+}
+
+// refuse ends a flight of which no copy but one letter, that was never written, was on its way; false when there was another.
+func (r *router) refuse(f *flight, why answer) bool {
+	l := &r.lanes[f.shard][f.batch.lane]
+	l.mu.Lock()
+	if l.flight != f || f.told != nil || f.direct || f.copies != letterReaders {
+		l.mu.Unlock()
+		return false
+	}
+	next := r.afterLocked(l, f)
+	l.mu.Unlock()
+	r.dispatch(next)
+	f.fail(why.err(""))
+	return true
 }
 
 // readAnswers takes answers that come through the store until ctx ends. Without them a process gets none while the bus is away, so

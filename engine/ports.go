@@ -184,7 +184,8 @@ type LetterAnswer struct {
 type Mailbox interface {
 	// Post puts the batch under the one key of its shard, sender and lane, replacing what is there. A letter that is
 	// there already is yielded again: its answer may have been lost on another way. The number after the last shard is a
-	// box that every node reads. It wraps ErrRefused for any other that is no shard.
+	// box that every node reads. It wraps ErrRefused for any other that is no shard. It wraps ErrFull while the store is full,
+	// without waiting for room, and ErrRefused, too, when nothing of the batch was sent.
 	Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error
 	// Letters yields the waiting letters of a shard and every later one until ctx ends. It survives lost connections.
 	Letters(ctx context.Context, shard int) iter.Seq2[Letter, error]

@@ -86,16 +86,15 @@ func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.left > l.waiting[0].left {
 		return overloaded(shard)
 	}
-	if f := l.flight; f != nil && f.told != nil && f.told[0].code == answerOverload { // as those before, which nothing can settle yet
+	switch f := l.flight; {
+	case f == nil:
+	case f.told != nil && f.told[0].code == answerOverload: // as those before, which nothing can settle yet
 		return f.told[0].err("")
+	case f.held != nil:
+		return f.held.err("")
 	}
-	if _, creates := c.(*submitCommand); creates {
-		switch f := l.flight; {
-		case f != nil && f.held != nil:
-			return f.held.err("")
-		case now < l.refusing:
-			return l.refusal.err("")
-		}
+	if _, creates := c.(*submitCommand); creates && now < l.refusing {
+		return l.refusal.err("")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
@@ -33,6 +35,7 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 		return fmt.Errorf("%w: malformed sender or empty batch", engine.ErrRefused)
 	}
 	key, letter := s.keys.letter(shard, sender, lane), encodeMail(batch)
+	sent := false // the letter was, perhaps
 	for tried := false; ; tried = true {
 		resp, err := s.get(ctx, key)
 		if err != nil {
@@ -44,21 +47,42 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 			if tried && bytes.Equal(resp.Kvs[0].Value, letter) {
 				return nil
 			}
-			seen, value = resp.Kvs[0].ModRevision, letter
+			seen, value, sent = resp.Kvs[0].ModRevision, letter, true
 		}
-		posted, err := s.transact(ctx,
-			[]clientv3.Cmp{
-				clientv3.Compare(clientv3.ModRevision(key), "=", seen),
-			},
-			[]clientv3.Op{put(key, value)}, nil)
+		posted, err := s.putMail(ctx, key, seen, value)
+		if err != nil && !sent && errors.Is(err, engine.ErrFull) {
+			err = fmt.Errorf("%w: %w", engine.ErrRefused, err)
+		}
 		if err != nil {
 			return err
 		}
-		if posted.Succeeded && seen != 0 {
+		if posted && seen != 0 {
 			return nil
 		}
 		// The slot is there now, an earlier copy was applied, or another changed the key: the next read tells.
 	}
+}
+
+// putMail puts the value unless the key was written since. Unlike transact it does not wait for room: who posts tries again.
+func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byte) (done bool, err error) {
+	op := clientv3.OpTxn(
+		[]clientv3.Cmp{
+			clientv3.Compare(clientv3.ModRevision(key), "=", seen),
+		},
+		[]clientv3.Op{put(key, value)}, nil)
+	var full error
+	err = s.resend(ctx, func(ctx context.Context) error {
+		resp, err := s.client.Do(ctx, op)
+		switch {
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			full = fmt.Errorf("%w: %w", engine.ErrFull, err)
+			return nil
+		case err == nil:
+			done = resp.Txn().Succeeded
+		}
+		return err
+	})
+	return done, cmp.Or(err, full)
 }
 
 // Letters is described in engine.Mailbox. A letter may be yielded again until it has been answered. What is no letter
