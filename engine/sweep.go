@@ -84,8 +84,7 @@ func (c *Client) removeMail(ctx context.Context) {
 	defer cancel()
 	for _, sender := range append(c.mailLeft.take(), c.router.sender) {
 		if err := c.cfg.Store.RemoveMail(ctx, sender); err != nil {
-			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "err", err)
-			return
+			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}
 	}
 }

@@ -72,7 +72,7 @@ var otherWrites = []Bug{
 		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),`, `fences,`},
 	}, store, contract + "Answer/ToAReplacedLetterDoesNothing"},
 	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []Edit{
-		{`				clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
+		{`			clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
 	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},
 	{"mail swept without the revision that was old", "etcdstore/mailbox.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),` + "\n", ""},

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"sync"
@@ -333,17 +330,17 @@ func (r *run) leftInEtcd(h *history.Run) error {
 // dead are the senders whose mail may remain: they were killed, and a sweep comes later than runs last.
 type dead struct {
 	senders map[string]bool
-	unknown bool   // there is one more
-	asking  bool   // one of them may have asked for a plan, as a sender that made no task
-	typed   string // principal of commands: they end while faults are in force, and then leave their mail
+	unknown bool // there is one more
+	asking  bool // one of them may have asked for a plan, as a sender that made no task
 }
 
-// senders finds out, by the tasks that they made, who the processes were that could not clean up.
+// senders finds out who could not clean up: killed processes, by the tasks that they made, and commands, which say so.
 func (r *run) senders(h *history.Run) dead {
 	d := dead{senders: map[string]bool{}, asking: len(r.killed) > 0}
 	if r.terminal != nil {
-		d.typed = typedBy()
-		d.addTyped(h)
+		for _, sender := range r.terminal.left {
+			d.senders[sender] = true
+		}
 	}
 	for _, source := range r.killed {
 		if sender := senderOf(h, source); sender != "" {
@@ -353,35 +350,6 @@ func (r *run) senders(h *history.Run) dead {
 		}
 	}
 	return d
-}
-
-// addTyped adds the senders that were commands.
-func (d dead) addTyped(h *history.Run) {
-	for _, shard := range h.Members[0].Entries {
-		for i := range shard {
-			e, err := events.Decode(shard[i].Data)
-			if err != nil {
-				continue // the checkers tell
-			}
-			for _, o := range e.Origins {
-				if o.Principal == d.typed {
-					d.senders[o.Sender] = true
-				}
-			}
-		}
-	}
-}
-
-// typedBy is the principal of commands.
-func typedBy() string {
-	name := "cli"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if host, err := os.Hostname(); err == nil {
-		name += "@" + host
-	}
-	return name
 }
 
 // senderOf returns who sent the submits of a source; "" when none was committed.
@@ -409,8 +377,7 @@ func (d dead) remain(key history.Key, value []byte) bool {
 	case d.asking && key.Shard == shards && (key.Kind == "mailbox" || key.Kind == "answer"):
 		return true
 	case key.Kind == "mailbox":
-		typed := d.typed != "" && bytes.Contains(value, []byte(d.typed))
-		return d.unknown || typed || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
+		return d.unknown || d.senders[key.Sender] || history.IsSlot(value) // a late copy of what made it
 	case key.Kind == "answer":
 		return d.unknown || d.senders[key.Sender]
 	}

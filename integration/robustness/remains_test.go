@@ -37,26 +37,30 @@ func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
 	letter := []byte{0x92, 1, 0xc4, 1, 'x'}
 	for _, row := range []struct {
 		killed []string
+		left   []string // senders of which commands have said so
 		path   string
 		want   bool
 	}{
-		{nil, "meta", true},
-		{nil, "owner/1", true},
-		{nil, "node/n-1", false},
-		{nil, "mailbox/1/sender-1/0", false},
-		{nil, "answer/sender-1/1/0", false},
-		{nil, "stray", false},
-		{[]string{"node1-123"}, "mailbox/1/sender-1/0", true},
-		{[]string{"node1-123"}, "answer/sender-1/1/0", true},
-		{[]string{"node1-123"}, "node/n-1", false},
-		{[]string{"node1-123"}, "answer/asks-for-a-plan/8/2", true},
-		{[]string{"node1-123"}, "mailbox/8/asks-for-a-plan/2", true},
-		{nil, "answer/asks-for-a-plan/8/2", false},
-		{[]string{"node1-123"}, "mailbox/1/sender-2/0", false},
-		{[]string{"node1-123"}, "answer/sender-2/1/0", false},
-		{[]string{"node1-12"}, "mailbox/1/sender-2/0", true}, // it never submitted: nobody knows who it was
+		{nil, nil, "meta", true},
+		{nil, nil, "owner/1", true},
+		{nil, nil, "node/n-1", false},
+		{nil, nil, "mailbox/1/sender-1/0", false},
+		{nil, nil, "answer/sender-1/1/0", false},
+		{nil, nil, "stray", false},
+		{[]string{"node1-123"}, nil, "mailbox/1/sender-1/0", true},
+		{[]string{"node1-123"}, nil, "answer/sender-1/1/0", true},
+		{[]string{"node1-123"}, nil, "node/n-1", false},
+		{[]string{"node1-123"}, nil, "answer/asks-for-a-plan/8/2", true},
+		{[]string{"node1-123"}, nil, "mailbox/8/asks-for-a-plan/2", true},
+		{nil, nil, "answer/asks-for-a-plan/8/2", false},
+		{[]string{"node1-123"}, nil, "mailbox/1/sender-2/0", false},
+		{[]string{"node1-123"}, nil, "answer/sender-2/1/0", false},
+		{[]string{"node1-12"}, nil, "mailbox/1/sender-2/0", true}, // it never submitted: nobody knows who it was
+		{nil, []string{"sender-2"}, "answer/sender-2/0/2", true},
+		{nil, []string{"sender-2"}, "mailbox/8/sender-2/2", true},
+		{nil, []string{"sender-2"}, "answer/sender-1/0/2", false},
 	} {
-		r := &run{killed: row.killed}
+		r := &run{killed: row.killed, terminal: &terminal{left: row.left}}
 		key, err := history.KeyOf(row.path)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -54,8 +55,9 @@ type terminal struct {
 	calls   *calls
 	begun   int64 // of the run
 
-	refusing sync.Mutex
+	mu       sync.Mutex
 	untimely []untimely // commands that were refused for their clock
+	left     []string   // senders whose mail commands could not remove
 
 	hushed         atomic.Bool // nobody types for now
 	made, answered atomic.Int64
@@ -132,6 +134,7 @@ func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broke
 	c := &typed{terminal: t, request: q}
 	c.begin(q.Operation(who, t.begun))
 	ended := c.start(ctx)
+	c.noteLeft(c.said.String())
 	code := codeDone
 	if exit, is := errors.AsType[*exec.ExitError](ended); is {
 		code = exit.ExitCode()
@@ -217,7 +220,7 @@ func (c *typed) args() []string {
 
 // with adds to a command what all have.
 func (t *terminal) with(timeout time.Duration, args ...string) []string {
-	return append(args, "-o", "json", "--timeout", timeout.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
+	return append(args, "-o", "json", "--log-level", "warn", "--timeout", timeout.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
 }
 
 // operate types a command that is no part of the traffic. The error holds what it said.
@@ -228,11 +231,27 @@ func (t *terminal) operate(ctx context.Context, args ...string) error {
 
 // output is operate for a command whose output is of interest.
 func (t *terminal) output(ctx context.Context, args ...string) (string, error) {
-	said, err := exec.CommandContext(ctx, t.program, t.with(operateWithin, args...)...).CombinedOutput()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, t.program, t.with(operateWithin, args...)...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	t.noteLeft(said.String())
 	if err != nil {
-		err = fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said)
+		err = fmt.Errorf("taskledger %s: %w: %s", strings.Join(args, " "), err, said.String())
 	}
-	return string(said), err
+	return string(out), err
+}
+
+// mailStays is what a command logs that could not remove the mail of a sender.
+var mailStays = regexp.MustCompile(`"mail stays until it is swept" sender=(\S+)`)
+
+// noteLeft takes what a command has logged.
+func (t *terminal) noteLeft(said string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range mailStays.FindAllStringSubmatch(said, -1) {
+		t.left = append(t.left, m[1])
+	}
 }
 
 // start runs the program until it ends, and hears what it prints.
@@ -300,9 +319,9 @@ func (c *typed) settle(code int) (broken string) {
 	answer, known := answers[code]
 	if c.open != nil && code == codeInvalid && strings.Contains(c.said.String(), refusedByClock) {
 		answer, known = history.Refused, true
-		c.refusing.Lock()
+		c.mu.Lock()
 		c.untimely = append(c.untimely, untimely{c.open.Call, clock.Now() - c.begun, c.said.String()})
-		c.refusing.Unlock()
+		c.mu.Unlock()
 	}
 	switch {
 	case c.open == nil: // a submit, which was acknowledged

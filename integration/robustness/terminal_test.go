@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,5 +124,18 @@ func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
 				t.Errorf("recorded %+v, broken %q, damage %v; want %s, %t", ops, broken, r.damage, c.want, c.broken)
 			}
 		})
+	}
+}
+
+func TestTerminal_NotesWhoseMailACommandCouldNotRemove(t *testing.T) {
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	log.Warn("mail stays until it is swept", "sender", "sender-1", "err", "deadline exceeded")
+	log.Warn("answers through the store are delayed", "sender", "sender-2")
+	log.Warn("mail stays until it is swept", "sender", "sender-3", "err", "deadline exceeded")
+	c := &terminal{}
+	c.noteLeft(said.String())
+	if want := []string{"sender-1", "sender-3"}; !slices.Equal(c.left, want) {
+		t.Errorf("noted %q, want %q", c.left, want)
 	}
 }

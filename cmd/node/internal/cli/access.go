@@ -35,6 +35,7 @@ type access struct {
 	dir     string
 	timeout time.Duration
 
+	logLevel         slog.Level // of commands that ask
 	addresses        cluster.Addresses
 	etcdPasswordFile string
 	natsPasswordFile string
@@ -136,6 +137,7 @@ func secret(variable, file string) (string, error) {
 // clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
 func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c Client, args []string) error) *cobra.Command {
 	c.Flags().AddFlagSet(a.access.flags())
+	c.Flags().TextVar(&a.access.logLevel, "log-level", slog.LevelError, "least `level` to log on standard error: debug, info, warn or error")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, errNoOutcome
 		if !waits() {
@@ -188,7 +190,7 @@ func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error)
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(),
-		Log: discard})
+		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))})
 	if err != nil {
 		return err
 	}
