@@ -174,6 +174,35 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 	})
 }
 
+// A clock that is told by key when a full store has room again is read then, and not when the store first refused it: nobody
+// is taken for wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
+func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, false)
+		const slow = modeletcd.Slow(500 * time.Millisecond)
+		c.ways = map[string]modeletcd.Transport{"a": slow, "b": slow, "c": slow}
+		for _, name := range []string{"a", "b", "c"} {
+			c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
+		}
+		c.spread(3)
+		_, serving := c.totals()
+		for range 5 {
+			c.etcd.SetFull(true)
+			time.Sleep(3 * time.Minute)
+			c.etcd.SetFull(false)
+			time.Sleep(30 * time.Second)
+		}
+		for _, n := range c.nodes {
+			if changes := n.doubts.Load(); changes != 0 {
+				t.Errorf("%s has changed its mind on its clock %d times", n.name, changes)
+			}
+		}
+		if _, s := c.totals(); s != serving {
+			t.Errorf("%d shards are served anew", s-serving)
+		}
+	})
+}
+
 // slowMember is a store that takes long to join, and to tell others.
 type slowMember struct {
 	engine.Store

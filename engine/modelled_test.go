@@ -64,6 +64,7 @@ type modelledNode struct {
 	began   time.Time
 	ahead   atomic.Int64              // of its clock, nanoseconds
 	alarms  atomic.Int64              // errors that it has logged
+	doubts  atomic.Int64              // those of them that say whether its clock is right
 	serving atomic.Int64              // shards that it has begun to serve, ever
 	broke   atomic.Pointer[time.Time] // when it logged first that a shard is quarantined; nil: not yet
 	stop    context.CancelFunc
@@ -214,6 +215,9 @@ func (n *modelledNode) Enabled(_ context.Context, level slog.Level) bool {
 func (n *modelledNode) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelError {
 		n.alarms.Add(1)
+	}
+	if strings.HasPrefix(r.Message, "whether the clock is right has changed") {
+		n.doubts.Add(1)
 	}
 	if r.Message == "shard is served" {
 		n.serving.Add(1)

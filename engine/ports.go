@@ -116,8 +116,9 @@ type Sessions interface {
 	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.
 	Renew(ctx context.Context, s Session) error
 	// Update replaces the value of the node key. It calls info for the value after it has read the key, and again whenever
-	// the key has changed meanwhile: the last of concurrent updates saw what all of them are about. It wraps ErrSessionEnded
-	// when the key is gone.
+	// the key has changed meanwhile: the last of concurrent updates saw what all of them are about. It also calls info for
+	// every copy of a request that it sends again, so that no value is written much later than it was asked for. It wraps
+	// ErrSessionEnded when the key is gone.
 	Update(ctx context.Context, s Session, info func() NodeInfo) error
 	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
 	Leave(ctx context.Context, s Session) error

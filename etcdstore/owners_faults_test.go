@@ -137,6 +137,24 @@ func TestUpdate_LateCopyDoesNotUndoALaterOne(t *testing.T) {
 	}
 }
 
+// The value tells the time, so a copy that is sent again must not say what was the case when the first one was.
+func TestUpdate_EveryCopySaysWhatIsTheCaseWhenItIsSent(t *testing.T) {
+	f := newFixture(t)
+	session := f.join(f.faulty)
+	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+		name := "early"
+		fate.Then = func() { name = "later" }
+		f.faults.Next(fate)
+		f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: name} }))
+		f.release()
+		m, err := f.sound.ReadMembers(f.ctx)
+		f.must(err)
+		if got := m.Nodes[session.ID]; got.Name != "later" {
+			t.Errorf("node is %+v: its last copy was made before the first had failed", got)
+		}
+	}
+}
+
 func TestUpdate_LateCopyAfterLeaveMakesNoNode(t *testing.T) {
 	f := newFixture(t)
 	session := f.join(f.faulty)

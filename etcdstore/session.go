@@ -75,29 +75,26 @@ func (s *Store) Update(ctx context.Context, session engine.Session, info func() 
 	}
 }
 
-// update replaces the value of the node key by compare, so that a late copy cannot undo a later update. It reports
-// false when the key has changed since it was read.
+// update replaces the value of the node key by compare, so that a late copy cannot undo a later update. Each copy says what is
+// the case when it is sent: a full etcd may refuse for long, and the value tells the time. It reports false when the key has
+// changed since it was read, be it by an earlier copy.
 func (s *Store) update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) (bool, error) {
 	key := s.keys.node(session.ID)
-	resp, err := s.get(ctx, key)
+	read, err := s.get(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != session.Revision {
+	if len(read.Kvs) == 0 || read.Kvs[0].CreateRevision != session.Revision {
 		return false, engine.ErrSessionEnded
 	}
-	value := encodeNode(info())
-	txn, err := s.transact(ctx,
-		[]clientv3.Cmp{
-			clientv3.Compare(clientv3.ModRevision(key), "=", resp.Kvs[0].ModRevision),
-		},
-		[]clientv3.Op{put(key, value, clientv3.WithLease(clientv3.LeaseID(session.Lease)))},
-		[]clientv3.Op{clientv3.OpGet(key)})
-	if err != nil || txn.Succeeded {
-		return err == nil, err
-	}
-	now := found(txn, 0)
-	return now != nil && string(now.Value) == string(value), nil // an earlier copy was applied
+	unchanged := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", read.Kvs[0].ModRevision)}
+	var resp clientv3.OpResponse
+	err = s.resend(ctx, func(ctx context.Context) (err error) {
+		write := put(key, encodeNode(info()), clientv3.WithLease(clientv3.LeaseID(session.Lease)))
+		resp, err = s.client.Do(ctx, clientv3.OpTxn(unchanged, []clientv3.Op{write}, nil))
+		return err
+	})
+	return err == nil && resp.Txn().Succeeded, err
 }
 
 // Leave is described in engine.Sessions.
