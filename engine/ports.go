@@ -355,8 +355,8 @@ type Bus interface {
 	// nothing.
 	Publish(subject, reply string, data []byte) error
 	// Subscribe calls h for every message on subject, one at a time, until ctx ends; of the subscribers that share a
-	// queue name, one gets each message. It returns when the subscription is made; without a connection it is made
-	// as soon as there is one.
+	// queue name, one gets each message. It returns when the subscription is made; it does not wait for
+	// a connection: without one it is made as soon as there is one, and Notify tells true after that.
 	Subscribe(ctx context.Context, subject, queue string, h func(Message)) error
 	// Notify calls h with whether the bus is connected: at once, at each change, and with true again whenever messages
 	// may have been missed. Calls are made one at a time, until ctx ends.

@@ -383,6 +383,62 @@ func TestOpen_SilentServerHoldsUpNobody(t *testing.T) {
 	far.Close()
 }
 
+// The client holds its lock until an attempt to connect has ended.
+func TestSubscribe_SilentServerHoldsUpNobody(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	near, far := net.Pipe()
+	t.Cleanup(func() { far.Close() })
+	dialed, speaks := make(chan struct{}), make(chan struct{})
+	bus := open(t, natsbus.Config{URLs: []string{s.URL}, Dial: func(ctx context.Context) (net.Conn, error) {
+		if near != nil {
+			silent := near
+			near = nil
+			close(dialed)
+			return silent, nil
+		}
+		select {
+		case <-speaks:
+			return net.Dial("tcp", s.Server().Addr().String())
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}})
+	told := states(t, bus)
+	receive(t, dialed)
+	ending, end := context.WithCancel(t.Context())
+	came, ended := make(chan bool, 100), make(chan bool, 100)
+	began := time.Now()
+	for ctx, to := range map[context.Context]chan bool{t.Context(): came, ending: ended} {
+		if err := bus.Subscribe(ctx, "load", "", func(engine.Message) { to <- true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("subscribed after %s", took)
+	}
+	end()
+	close(speaks)
+	far.Close()
+	other, deadline := openUp(t, s), time.After(patience)
+	for heard := false; !heard; { // whenever messages may have been missed that is told
+		select {
+		case up := <-told:
+			if up {
+				settle(t, bus) // the server knows all subscriptions that were made before
+				publish(t, other, "load", "", nil)
+			}
+		case <-came:
+			heard = true
+		case <-deadline:
+			t.Fatal("nothing is received")
+		}
+	}
+	testcluster.Await(t, "one subscription", func() bool { return s.Server().NumSubscriptions() == 1 })
+	if len(ended) != 0 {
+		t.Errorf("%d messages after the end of a context", len(ended))
+	}
+}
+
 func TestNotify_EndsWithItsContext(t *testing.T) {
 	s := testcluster.StartNATS(t)
 	bus := openUp(t, s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -15,13 +16,16 @@ const (
 	// pendingMessages and pendingBytes bound what waits for a handler; beyond, messages are dropped and Notify tells.
 	pendingMessages = 64 << 10
 	pendingBytes    = 64 << 20
+	// subscribePatience is how long Subscribe waits for the client, which holds its lock while it connects.
+	subscribePatience = 50 * time.Millisecond
 )
 
 // Subscribe implements engine.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one that
 // the message was sent on. Of several subscriptions of this bus that match a reply subject, all get answers but one alone
 // is told that nobody listens. A handler that falls 65,536 messages or 64 MiB behind loses messages; Notify then tells
-// true when it begins and again when the handler has caught up. While a connection is being made, Subscribe may wait for
-// the attempt, 2 s at most. Errors: a bad subject, or one that wraps nats.ErrConnectionClosed.
+// true when it begins and again when the handler has caught up. While a connection is being made, Subscribe returns within
+// 50 ms, and the subscription is made when the attempt ends, after 2 s at most; if there is a connection by then, Notify tells
+// true once more. Errors: a bad subject, or one that wraps nats.ErrConnectionClosed.
 func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
 	if err := checkPattern(subject); err != nil {
 		return fmt.Errorf("subscribe: %w", err)
@@ -29,6 +33,32 @@ func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(engin
 	if err := b.enter(); err != nil {
 		return fmt.Errorf("subscribe to %s: %w", subject, err)
 	}
+	made, abandoned := make(chan error), make(chan struct{})
+	go func() {
+		err := b.subscribe(ctx, subject, queue, h)
+		select {
+		case made <- err:
+		case <-abandoned:
+			if err == nil {
+				b.link.missed() // what was published until now
+			} else if b.ctx.Err() == nil {
+				b.log.Error("bus error", "err", err)
+			}
+		}
+	}()
+	timer := time.NewTimer(subscribePatience)
+	defer timer.Stop()
+	select {
+	case err := <-made:
+		return err
+	case <-timer.C:
+		close(abandoned)
+		return nil
+	}
+}
+
+// subscribe waits for the client. It has been counted.
+func (b *Bus) subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
 	s := &subscription{bus: b, ctx: ctx, handle: h}
 	sub, err := b.conn.QueueSubscribe(b.prefix+subject, queue, s.receive)
 	if err != nil {
