@@ -343,8 +343,12 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 // see takes who is there, and the loads that node keys carry.
 func (l *load) see() {
 	for id, n := range l.m.view.Load().Nodes {
-		if m, err := decodeLoad(n.Load); err == nil && m.node == id && id != l.m.session.ID {
-			l.take(m, n.Modified > l.m.session.Revision, false)
+		m, err := decodeLoad(n.Load)
+		if err != nil || m.node != id || id == l.m.session.ID {
+			continue
+		}
+		if l.take(m, n.Modified > l.m.session.Revision, false) && l.m.bus != nil {
+			l.greet() // when it joined, this node may have told its load over the bus alone
 		}
 	}
 	l.mu.Lock()

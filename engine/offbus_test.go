@@ -139,3 +139,26 @@ func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 		})
 	}
 }
+
+// A process that alone has no bus is told the clocks of the others as soon as they see that, also where etcd is slow: with a
+// wrong clock it takes no shard, and finds that out.
+func TestClock_WrongAtTheStartTakesNoShardWithoutABusOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, true)
+		slow := func(cfg *cfg) { cfg.Store = slowMember{cfg.Store, 0, 500 * time.Millisecond} }
+		for _, name := range []string{"x", "y"} {
+			c.start(name, 0, func(cfg *cfg) { slow(cfg); noShards(cfg) }).ready(t)
+		}
+		for i := range 5 {
+			time.Sleep(time.Minute + time.Duration(i)*500*time.Millisecond)
+			wrong := c.start("wrong", -time.Hour, func(cfg *cfg) { slow(cfg); cfg.Bus = nil })
+			time.Sleep(30 * time.Second)
+			if n, doubts := wrong.serving.Load(), wrong.doubts.Load(); n != 0 || doubts != 1 {
+				t.Errorf("start %d: it has served %d shards, and taken its clock for wrong %d times", i, n, doubts)
+			}
+			wrong.stop()
+			wrong.end()
+			c.nodes = c.nodes[:2]
+		}
+	})
+}
