@@ -37,11 +37,14 @@ type Rules[P, R any] struct {
 	// Merge combines the parameters of a task that waits with those of a second submit. nil: the stored ones stay.
 	Merge func(stored, requested P) P
 	// AfterSuccess returns when the task runs again. nil, or the zero time: never. A past time means at
-	// once, which is 50 ms after the start of the attempt at the earliest.
+	// once, which is 50 ms after the start of the attempt at the earliest. now.Add(d) is a wait of d, whatever time the clocks
+	// of the nodes show. What has lost the monotonic reading of package time, as from time.Date, Truncate, In and UTC, is a time of day:
+	// the task is due neither before the owner's clock shows it nor before as long has passed as this node's clock was short of
+	// it when the attempt ended, so that a clock that is wrong then makes it late, not early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final.
 	// nil: f.Backoff. It is not asked about errors made final by Cancel, undecodable parameters, panics and losses: the
-	// first two are final, the others follow Policy. A past time means at once, as for AfterSuccess.
+	// first two are final, the others follow Policy. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
 }
 

@@ -112,17 +112,17 @@ func (b *Bound[P, R]) succeeded(p P, a engine.Attempt, r R) engine.Outcome {
 	raw, err := encode("result", r)
 	if err != nil {
 		// The same result would come again, so Policy does not; the rule may, to keep a repetition going.
-		return b.afterFailure(p, a, rejection(err), time.Time{}, b.now())
+		return b.afterFailure(p, a, rejection(err), 0, b.now())
 	}
 	if b.rules.AfterSuccess == nil {
 		return engine.Outcome{Result: raw}
 	}
 	now := b.now()
-	next, err := nextRun("after success", b.rules.AfterSuccess(p, r, now), now)
+	out, err := followed(engine.Outcome{Result: raw}, "after success", b.rules.AfterSuccess(p, r, now), now)
 	if err != nil {
 		return engine.Outcome{Err: rejection(err)}
 	}
-	return engine.Outcome{Result: raw, Next: next}
+	return out
 }
 
 func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err error) engine.Outcome {
@@ -136,51 +136,59 @@ func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err err
 	case v.snooze > 0:
 		return engine.Outcome{Snooze: v.snooze}
 	}
-	now := b.now()
-	return b.afterFailure(p, a, v.failure(), b.backoff(a, v, now), now)
+	return b.afterFailure(p, a, v.failure(), b.backoff(a, v), b.now())
 }
 
-// backoff returns when the policy, or the verdict in its place, runs the task again; zero when the attempts are used up.
-func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict, now time.Time) time.Time {
+// backoff returns after which wait the policy, or the verdict in its place, runs the task again; 0 when the attempts are used up.
+func (b *Bound[P, R]) backoff(a engine.Attempt, v verdict) time.Duration {
 	failures := a.Failures + 1
 	switch {
 	case failures >= a.Policy.MaxAttempts:
-		return time.Time{}
+		return 0
 	case v.retry:
-		return now.Add(v.retryAfter)
+		return max(v.retryAfter, leastWait)
 	}
-	return now.Add(a.Policy.Backoff.Delay(failures, b.random()))
+	return max(a.Policy.Backoff.Delay(failures, b.random()), leastWait)
 }
 
-func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backoff, now time.Time) engine.Outcome {
+func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backoff time.Duration, now time.Time) engine.Outcome {
 	rule := b.rules.AfterFailure
 	if rule == nil {
-		return engine.Outcome{Err: e, Next: backoff}
+		return engine.Outcome{Err: e, Wait: backoff}
 	}
-	next, err := nextRun("after failure", rule(p, Failure{
+	var next time.Time
+	if backoff > 0 {
+		next = now.Add(backoff)
+	}
+	out, err := followed(engine.Outcome{Err: e}, "after failure", rule(p, Failure{
 		Err: &engine.TaskError{Task: a.Task, Attempt: a.Number, Code: e.Code, Message: e.Message,
 			Retryable: e.Retryable, Properties: e.Properties},
 		Attempt: a.Number,
 		Lost:    a.Lost,
-		Backoff: backoff,
+		Backoff: next,
 	}, now), now)
 	if err != nil {
 		return engine.Outcome{Err: rejection(fmt.Errorf("%w; the attempt failed with %s: %s", err, e.Code, e.Message))}
 	}
-	return engine.Outcome{Err: e, Next: next}
+	return out
 }
 
-// nextRun checks the answer of a rule. A time before now is now: the stored time 0 would mean never.
-func nextRun(rule string, next, now time.Time) (time.Time, error) {
-	switch {
+// leastWait is the unit of stored times; a wait of 0 would be none.
+const leastWait = time.Millisecond
+
+// followed adds to an outcome the run that a rule answered with. A time with a monotonic reading was made of now, and is the
+// wait between the two: a wrong wall clock, here or at the owner, must not change it. Any other is a time of day.
+func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outcome, error) {
+	switch wait := next.Sub(now); {
 	case next.IsZero():
-		return next, nil
-	case next.Before(now):
-		return now, nil
-	case next.Sub(now) > maxDelay:
-		return time.Time{}, checkDelay(rule, next.Sub(now))
+	case wait > maxDelay:
+		return engine.Outcome{}, checkDelay(rule, wait)
+	case next == next.Round(0): // which strips the monotonic reading
+		out.Next = next
+	default:
+		out.Wait = max(wait, leastWait)
 	}
-	return next, nil
+	return out, nil
 }
 
 func checkDelay(field string, d time.Duration) error {

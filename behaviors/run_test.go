@@ -25,7 +25,7 @@ func failing(err error, rules *behaviors.Rules[int, int]) engine.Behavior {
 
 func TestRun_ASuccessIsItsResult(t *testing.T) {
 	double := behaviors.Define[int, int]("double", nil).Bind(func(_ context.Context, n int) (int, error) { return 2 * n, nil })
-	if o := double.Run(t.Context(), attempt(t, 21)); string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() {
+	if o := double.Run(t.Context(), attempt(t, 21)); string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() || o.Wait != 0 {
 		t.Errorf("outcome %+v", o)
 	}
 	void := behaviors.Define[behaviors.None, behaviors.None]("void", nil).Bind(
@@ -46,7 +46,7 @@ func TestRun_AfterSuccessDecidesTheNextRun(t *testing.T) {
 	}{
 		{"never", time.Time{}, time.Time{}, false},
 		{"in an hour", epoch.Add(time.Hour), epoch.Add(time.Hour), false},
-		{"in the past", time.Unix(0, 0), epoch, false},
+		{"in the past", time.Unix(0, 0), time.Unix(0, 0), false},
 		{"absurdly late", epoch.AddDate(500, 0, 0), time.Time{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRun_AfterSuccessDecidesTheNextRun(t *testing.T) {
 }
 
 func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
-	half := epoch.Add(500 * time.Millisecond) // half of the first back-off of 1s
+	half := 500 * time.Millisecond // half of the first back-off of 1s
 	properties := map[string]string{"table": "a"}
 	wrap := func(err error) error { return fmt.Errorf("purge: %w", err) }
 	for _, c := range []struct {
@@ -74,22 +74,22 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 		err  error
 		want engine.Outcome
 	}{
-		{"plain", errWork, engine.Outcome{Next: half, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+		{"plain", errWork, engine.Outcome{Wait: half, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
 		{"cancel", behaviors.Cancel(errWork), engine.Outcome{Err: &events.Error{Code: "failed", Message: "disk is full"}}},
 		{"cancel of nothing", behaviors.Cancel(nil), engine.Outcome{Err: &events.Error{Code: "failed", Message: "no reason given"}}},
 		{"snooze", behaviors.Snooze(time.Minute), engine.Outcome{Snooze: time.Minute}},
 		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), engine.Outcome{Snooze: time.Minute}},
 		{"snooze for no time", behaviors.Snooze(0), engine.Outcome{Snooze: time.Millisecond}},
 		{"retry after", behaviors.RetryAfter(time.Hour, errWork),
-			engine.Outcome{Next: epoch.Add(time.Hour), Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+			engine.Outcome{Wait: time.Hour, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
 		{"retry at once", behaviors.RetryAfter(0, errWork),
-			engine.Outcome{Next: epoch, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
+			engine.Outcome{Wait: time.Millisecond, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
 		{"code", wrap(behaviors.Code("full", errWork, properties)),
-			engine.Outcome{Next: half, Err: &events.Error{Code: "full", Message: "purge: disk is full", Retryable: true, Properties: properties}}},
+			engine.Outcome{Wait: half, Err: &events.Error{Code: "full", Message: "purge: disk is full", Retryable: true, Properties: properties}}},
 		{"code without error", behaviors.Code("full", nil, nil),
-			engine.Outcome{Next: half, Err: &events.Error{Code: "full", Message: "no reason given", Retryable: true}}},
+			engine.Outcome{Wait: half, Err: &events.Error{Code: "full", Message: "no reason given", Retryable: true}}},
 		{"outermost code", behaviors.Code("outer", behaviors.Code("inner", errWork, properties), nil),
-			engine.Outcome{Next: half, Err: &events.Error{Code: "outer", Message: "disk is full", Retryable: true}}},
+			engine.Outcome{Wait: half, Err: &events.Error{Code: "outer", Message: "disk is full", Retryable: true}}},
 		{"code in cancel", behaviors.Cancel(wrap(behaviors.Code("full", errWork, properties))),
 			engine.Outcome{Err: &events.Error{Code: "full", Message: "purge: disk is full", Properties: properties}}},
 		{"cancel in code in retry", behaviors.RetryAfter(time.Hour, behaviors.Code("full", behaviors.Cancel(errWork), nil)),
@@ -97,8 +97,8 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 		{"cancel of snooze", behaviors.Cancel(behaviors.Snooze(time.Minute)),
 			engine.Outcome{Err: &events.Error{Code: "failed", Message: "snooze for 1m0s"}}},
 		{"retry in joined errors", errors.Join(errors.New("other"), behaviors.RetryAfter(time.Hour, errWork)),
-			engine.Outcome{Next: epoch.Add(time.Hour), Err: &events.Error{Code: "failed", Message: "other\ndisk is full", Retryable: true}}},
-		{"broken text", errors.New("\xff"), engine.Outcome{Next: half, Err: &events.Error{Code: "failed", Message: "?", Retryable: true}}},
+			engine.Outcome{Wait: time.Hour, Err: &events.Error{Code: "failed", Message: "other\ndisk is full", Retryable: true}}},
+		{"broken text", errors.New("\xff"), engine.Outcome{Wait: half, Err: &events.Error{Code: "failed", Message: "?", Retryable: true}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := failing(c.err, nil).Run(t.Context(), attempt(t, 1))
@@ -144,8 +144,8 @@ func TestRun_BackoffGrowsUntilTheAttemptsAreUsedUp(t *testing.T) {
 	a.Policy.MaxAttempts = 4
 	for failures, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
 		a.Failures = failures
-		if o := failing(errWork, nil).Run(t.Context(), a); !o.Next.Equal(epoch.Add(want)) {
-			t.Errorf("after failure %d next %s, want %s", failures+1, o.Next, epoch.Add(want))
+		if o := failing(errWork, nil).Run(t.Context(), a); o.Wait != want {
+			t.Errorf("after failure %d next in %s, want %s", failures+1, o.Wait, want)
 		}
 	}
 	a.Failures = 3
@@ -208,6 +208,43 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What was made of now is a wait, though the clock of the node is wrong; what was not is a time of day.
+func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
+	for _, skew := range []time.Duration{-30 * time.Second, 0, time.Hour} {
+		run := func(err error, next func(now time.Time) time.Time) engine.Outcome {
+			rules := &behaviors.Rules[int, int]{AfterSuccess: func(_, _ int, now time.Time) time.Time { return next(now) }}
+			if next != nil {
+				rules.AfterFailure = func(_ int, f behaviors.Failure, now time.Time) time.Time { return next(now) }
+			}
+			b := behaviors.Define("work", rules)
+			b.SetClock(func() time.Time { return time.Now().Add(skew) }, func() float64 { return 0.5 })
+			return b.Bind(func(context.Context, int) (int, error) { return 0, err }).Run(t.Context(), attempt(t, 1))
+		}
+		after := func(d time.Duration) func(time.Time) time.Time {
+			return func(now time.Time) time.Time { return now.Add(d) }
+		}
+		atDay := func(time.Time) time.Time { return epoch }
+		for name, c := range map[string]struct {
+			got  engine.Outcome
+			wait time.Duration
+			next time.Time
+		}{
+			"back-off":                   {run(errWork, nil), 500 * time.Millisecond, time.Time{}},
+			"retry after":                {run(behaviors.RetryAfter(time.Minute, errWork), nil), time.Minute, time.Time{}},
+			"rule after failure":         {run(errWork, after(time.Minute)), time.Minute, time.Time{}},
+			"rule after success":         {run(nil, after(time.Minute)), time.Minute, time.Time{}},
+			"rule in the past":           {run(nil, after(-time.Minute)), time.Millisecond, time.Time{}},
+			"time of day after failure":  {run(errWork, atDay), 0, epoch},
+			"time of day after success":  {run(nil, atDay), 0, epoch},
+			"time of day, though of now": {run(nil, func(now time.Time) time.Time { return now.Add(time.Hour).Truncate(365 * 24 * time.Hour) }), 0, time.Now().Add(skew + time.Hour).Truncate(365 * 24 * time.Hour)},
+		} {
+			if c.got.Wait != c.wait || !c.got.Next.Equal(c.next) {
+				t.Errorf("%s, clock %s off: in %s, at %s; want in %s, at %s", name, skew, c.got.Wait, c.got.Next, c.wait, c.next)
+			}
+		}
 	}
 }
 

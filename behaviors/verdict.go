@@ -19,7 +19,7 @@ func Snooze(d time.Duration) error {
 	if err := checkDelay("snooze", d); err != nil {
 		return err
 	}
-	return &snoozeError{max(d, time.Millisecond)} // the unit of stored times; 0 would be a success
+	return &snoozeError{max(d, leastWait)}
 }
 
 // RetryAfter fails the attempt and runs the task again after d, at most ten years, in place of the policy's back-off;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
@@ -195,7 +196,8 @@ func (c *completeCommand) succeed(out Outcome) {
 			Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
 		return
 	}
-	c.How, c.Result, c.Next = succeeded, events.JSON(out.Result), events.MillisOf(out.Next)
+	c.How, c.Result = succeeded, events.JSON(out.Result)
+	c.follow(out)
 }
 
 func (c *completeCommand) fail(out Outcome, timedOut bool) {
@@ -205,8 +207,23 @@ func (c *completeCommand) fail(out Outcome, timedOut bool) {
 	}
 	c.How, c.Error = failed, &e
 	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
-		c.Next = events.MillisOf(out.Next)
+		c.follow(out)
 	}
+}
+
+// follow tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time of day alone would
+// then be past, again and again.
+func (c *completeCommand) follow(out Outcome) {
+	wait := out.Wait
+	switch {
+	case !out.Next.IsZero():
+		wait = max(wait, time.Until(out.Next))
+		c.Next = max(events.MillisOf(out.Next), anyTime)
+	case wait > 0:
+		c.Next = anyTime
+	}
+	wait = min(max(wait, 0), math.MaxInt64-time.Millisecond)
+	c.Wait = (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // attemptLog adds to each record which attempt it is of; only then, since most attempts log nothing.

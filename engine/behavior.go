@@ -78,10 +78,16 @@ type Attempt struct {
 	Lend func() (takeBack func())
 }
 
-// Outcome is what an attempt came to. The zero value is a success without result.
+// Outcome is what an attempt came to. The zero value is a success without result. It is final unless it has a Wait, a Next or a
+// Snooze.
 type Outcome struct {
 	Result []byte        // JSON text; of a success
 	Err    *events.Error // nil: success
-	Next   time.Time     // of a repetition or retry; zero = none: the outcome is final
+	// Wait is the time from the end of the attempt to a repetition or retry, in milliseconds rounded up. It does not depend on
+	// wall clocks. 0 or less = none.
+	Wait time.Duration
+	// Next is a time of day for a repetition or retry: it is due neither before the owner's clock shows it nor before as long has
+	// passed as the clock of the attempt's node was short of it. Beside Wait the later one counts. Zero = none.
+	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after it; the other fields are ignored
 }

@@ -48,11 +48,14 @@ type completeCommand struct {
 	How      completion
 	Result   events.Payload
 	Error    *events.Error // of failed
-	Next     events.Millis // of succeeded and failed: 0 = none
+	Next     events.Millis // of succeeded and failed: not before it, nor before Wait has passed; 0 = never
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
-	Wait     time.Duration // of snoozed
+	Wait     time.Duration // of snoozed, and of succeeded and failed with a Next
 }
+
+// anyTime is a Next that is past: Wait alone counts.
+const anyTime events.Millis = 1
 
 type completion uint8
 

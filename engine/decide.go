@@ -252,7 +252,7 @@ func (d *decider) complete(c *completeCommand) answer {
 	case failed:
 		d.fail(t, *c.Error, d.nextTry(t, c))
 	case snoozed:
-		d.giveBack(t, &events.Snoozed{Until: max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))})
+		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
 	case released:
 		d.giveBack(t, &events.Released{Until: d.now})
 	}
@@ -265,7 +265,7 @@ func (d *decider) succeed(t *projection.Task, c *completeCommand) {
 			Got: int64(len(c.Result)) - 1}).Error()}, 0)
 		return
 	}
-	next := d.chosen(t, c.Next)
+	next := d.chosen(t, c)
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled {
 		next = 0
@@ -295,12 +295,17 @@ func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	}
 }
 
-// chosen is when a task starts again at a time that its behavior chose; 0 = never.
-func (d *decider) chosen(t *projection.Task, at events.Millis) events.Millis {
-	if at == 0 {
+// chosen is when a task starts again as its behavior chose; 0 = never.
+func (d *decider) chosen(t *projection.Task, c *completeCommand) events.Millis {
+	if c.Next == 0 {
 		return 0
 	}
-	return max(at, d.now, t.StartedAt.Add(leastRepeat))
+	return max(c.Next, d.waited(t, c))
+}
+
+// waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be wrong.
+func (d *decider) waited(t *projection.Task, c *completeCommand) events.Millis {
+	return max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
 }
 
 // nextTry is when a failed attempt is tried again; 0 = never.
@@ -310,7 +315,7 @@ func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis 
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
 		return 0
 	case !c.ByPolicy:
-		return d.chosen(t, c.Next)
+		return d.chosen(t, c)
 	}
 	return d.now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
 }

@@ -261,7 +261,7 @@ func (m *matrix) complete(c *completeCommand) answer {
 	soonest := max(m.now, p.startedAt+50)
 	next := c.Next
 	if next != 0 {
-		next = max(next, soonest)
+		next = max(next, soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds()))
 	}
 	switch c.How {
 	case succeeded:

@@ -469,6 +469,27 @@ func TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart(t 
 	}
 }
 
+// A wait counts from the owner's time, whatever the worker's clock shows.
+func TestComplete_NextRunIsDueWhenItsWaitAndItsTimeHaveCome(t *testing.T) {
+	for _, how := range []completion{succeeded, failed} {
+		l := ledgerAt(t, atRunning)
+		for next, due := range map[events.Millis]events.Millis{
+			0:                0,
+			anyTime:          l.now + 1000,
+			l.now - 3600_000: l.now + 1000,
+			l.now + 999:      l.now + 1000,
+			l.now + 5000:     l.now + 5000,
+		} {
+			l := ledgerAt(t, atRunning)
+			c := l.done(how)
+			c.Next, c.Wait = next, time.Second
+			if a, _ := l.decide(c); a.code != answerOK || l.task().Due != due {
+				t.Errorf("completion %d with next run %d: answer %+v, due at %d, want %d", how, next, a, l.task().Due, due)
+			}
+		}
+	}
+}
+
 func TestFail_ByPolicyUntilTheAttemptsAreUsedUp(t *testing.T) {
 	l := newLedger(t)
 	l.decide(l.ask(events.Policy{MaxAttempts: 3, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second}}))

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -476,6 +477,39 @@ func TestOutcome_ResultBeyondTheLimitFails(t *testing.T) {
 		synctest.Wait()
 		if c := p.outcome(); c.How != failed || c.Error.Code != events.CodeRejected || c.Result != nil || c.ByPolicy || c.Next != 0 {
 			t.Errorf("%+v, %+v", c, c.Error)
+		}
+	})
+}
+
+func TestOutcome_TellsTheOwnerOfTheNextRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			out  Outcome
+			next events.Millis
+			wait time.Duration
+		}{
+			{Outcome{}, 0, 0},
+			{Outcome{Wait: -1}, 0, 0},
+			{Outcome{Wait: 1}, anyTime, time.Millisecond},
+			{Outcome{Wait: time.Second}, anyTime, time.Second},
+			{Outcome{Wait: math.MaxInt64}, anyTime, time.Duration(math.MaxInt64).Truncate(time.Millisecond)},
+			{Outcome{Next: time.Unix(0, 0)}, anyTime, 0},
+			{Outcome{Next: time.Now().Add(time.Minute)}, events.MillisOf(time.Now()).Add(time.Minute), time.Minute},
+			{Outcome{Next: time.Now().Add(-time.Minute)}, events.MillisOf(time.Now()).Add(-time.Minute), 0},
+			{Outcome{Next: time.Now().Add(time.Minute), Wait: time.Hour}, events.MillisOf(time.Now()).Add(time.Minute), time.Hour},
+		} {
+			for _, err := range []*events.Error{nil, {Code: "x"}} {
+				c.out.Err = err
+				var got completeCommand
+				if err == nil {
+					got.succeed(c.out)
+				} else {
+					got.fail(c.out, false)
+				}
+				if got.Next != c.next || got.Wait != c.wait {
+					t.Errorf("%+v: next run at %d, in %s; want %d, %s", c.out, got.Next, got.Wait, c.next, c.wait)
+				}
+			}
 		}
 	})
 }

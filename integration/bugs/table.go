@@ -181,7 +181,7 @@ var decisions = []Bug{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
 	}, engine, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},
 	{"repetition without a pause", "engine/decide.go", []Edit{
-		{"	return max(at, d.now, t.StartedAt.Add(leastRepeat))\n", "	return max(at, d.now)\n"},
+		{"	return max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))\n", "	return d.now.Add(max(c.Wait, 0))\n"},
 	}, engine, "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart"},
 	{"answers larger than a message", "engine/query.go", []Edit{
 		{"	if size > 0 && size+n > maxReadBytes {", "	if size > maxReadBytes {"},
@@ -309,6 +309,9 @@ var times = []Bug{
 	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
 	{"time of a shard that stands still after a jump", "engine/shardclock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
+	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
+	{"wait that is a time of the worker's clock", "engine/attempt.go", []Edit{
+		{"	case wait > 0:\n		c.Next = anyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
 		{"	if m.count <= p.count {\n", "	if m.count < p.count {\n"},
