@@ -21,6 +21,32 @@ func (c *checker) stepped() bool {
 	return false
 }
 
+// checkWait holds that the next attempt or run waits for as long as the call asked, whose outcome the step records. Both times
+// are of one entry, and compare whatever the clocks show.
+func (c *checker) checkWait(t *task, s *step, x *history.Execution) {
+	next := s.next()
+	if x.Wait == 0 || next == 0 {
+		return
+	}
+	switch wait, asked := time.Duration(next-s.ev.At)*time.Millisecond, time.Duration(x.Wait); {
+	case wait < asked:
+		c.accuse(once, t, s.entry, "attempt %d is followed after %s, and asked for a wait of %s", x.Attempt, wait, asked)
+	case wait > asked+delaySlack:
+		c.accuse(ended, t, s.entry, "attempt %d is followed after %s, and asked for a wait of %s", x.Attempt, wait, asked)
+	}
+}
+
+// next is when the outcome of a step is followed by another attempt or run; 0 = never.
+func (s *step) next() events.Millis {
+	switch b := s.ev.Body.(type) {
+	case *events.Succeeded:
+		return b.Next
+	case *events.Failed:
+		return b.Next
+	}
+	return 0
+}
+
 // checkDelays holds that a submitted task waits as long as its submit asked for, and a failed one at most as long as its
 // policy says.
 func (c *checker) checkDelays() {

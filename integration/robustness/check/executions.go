@@ -95,6 +95,9 @@ func (t *task) gaveUp(x *history.Execution) bool {
 // checkOutcome holds the outcome of an attempt against what its call reported.
 func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[events.Ref]*history.Execution) {
 	x := byToken[before.started]
+	if x != nil && x.Outcome == s.state.outcome {
+		c.checkWait(t, s, x)
+	}
 	switch b := s.ev.Body.(type) {
 	case *events.Succeeded:
 		if x == nil || x.Outcome != s.state.outcome {

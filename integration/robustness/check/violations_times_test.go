@@ -37,6 +37,19 @@ func committed(r *history.Run) {
 	})
 }
 
+// followed ends an attempt that asks for a wait, and is followed by another one after the wait that it is given.
+func followed(asked, given time.Duration, end func(b *builder, id string, next events.Millis)) func(b *builder) {
+	return func(b *builder) {
+		b.submit("a")
+		b.start("a", "n-1").Wait = int64(asked)
+		next := (b.now + 2).Add(given) // returning and recording take a millisecond each
+		end(b, "a", next)
+		b.now = next
+		b.start("a", "n-1")
+		b.succeed("a")
+	}
+}
+
 // killed makes n-1 run task a until it is killed, and n-2 again after a while; 0 = never.
 func killed(after time.Duration) func(b *builder) {
 	return func(b *builder) {
@@ -70,6 +83,10 @@ var times = []planted{
 		b.start("a", "n-1")
 		b.succeed("a")
 	}, nil},
+	{"a retry comes before its wait is over", "11 once", followed(time.Second, 999*time.Millisecond, (*builder).fail), nil},
+	{"a retry comes long after its wait", "8 ended", followed(time.Second, 3*time.Second, (*builder).fail), nil},
+	{"a repetition comes before its wait is over", "11 once", followed(time.Second, 50*time.Millisecond, (*builder).succeedNext), nil},
+	{"a repetition comes long after its wait", "8 ended", followed(time.Second, time.Hour, (*builder).succeedNext), nil},
 	{"the wait after a loss is too long", "2 legal", func(b *builder) {
 		b.submit("a")
 		b.start("a", "n-2")
@@ -130,6 +147,8 @@ func TestAll_AllowsWhatHasAReason(t *testing.T) {
 			b.command(history.Suspend, "a", &events.Suspended{})
 			b.op(history.Operation{Verb: history.Wait, Task: "a", Answer: history.Untold}, nil)
 		},
+		"a retry that waits as it asked to":      followed(time.Second, time.Second, (*builder).fail),
+		"a repetition that waits as it asked to": followed(time.Second, time.Second, (*builder).succeedNext),
 		"a clock was wrong": func(b *builder) {
 			b.delayed(time.Second, time.Hour)
 			b.run.Faults = append(b.run.Faults, history.Fault{Kind: "clock-step", Proof: "read"})

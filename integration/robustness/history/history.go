@@ -109,6 +109,7 @@ type Execution struct {
 	End     int64  // 0 = it never returned: its process died
 	Outcome string // as in Operation; "" = it was told to stop, or never returned
 	Final   bool   // a failed outcome that asks for no further attempt
+	Wait    int64  // until the next attempt or run that the outcome asks for; 0 = none, or it does not say
 }
 
 // Fault is one disturbance.

@@ -106,7 +106,7 @@ func TestWork_ReportsWhatTheEngineIsTold(t *testing.T) {
 			if r.Node != "s1" || r.Task != "t" || r.Begin == 0 || r.End < r.Begin || r.Outcome != c.outcome || r.Final != c.final || r.Last != c.last {
 				t.Errorf("report %+v", r)
 			}
-			if last := out.Next.IsZero() && c.outcome != ""; last != c.last {
+			if last := out.Wait == 0 && c.outcome != ""; last != c.last {
 				t.Errorf("outcome %+v, want the last: %t", out, c.last)
 			}
 		})

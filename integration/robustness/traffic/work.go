@@ -82,9 +82,9 @@ func (w *Work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	out, told := attempt(ctx, a)
 	x.End = clock.Now() - w.Begin
 	if !told {
-		x.Outcome, x.Final = outcomeText(out), out.Err != nil && out.Next.IsZero()
+		x.Outcome, x.Final, x.Wait = outcomeText(out), out.Err != nil && out.Wait == 0, int64(out.Wait)
 	}
-	w.Report(Report{Execution: x, Behavior: w.ID_, Last: !told && out.Next.IsZero()})
+	w.Report(Report{Execution: x, Behavior: w.ID_, Last: !told && out.Wait == 0})
 	return out
 }
 
@@ -104,13 +104,13 @@ func attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, told bo
 	if a.Failures < p.Fails {
 		out.Err = &events.Error{Code: events.CodeFailed, Message: fmt.Sprint("failure ", a.Failures+1), Retryable: true}
 		if a.Failures+1 < a.Policy.MaxAttempts {
-			out.Next = time.Now().Add(a.Policy.Backoff.Delay(a.Failures+1, 1))
+			out.Wait = a.Policy.Backoff.Delay(a.Failures+1, 1)
 		}
 		return out, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
 	if a.Number <= p.Repeats {
-		out.Next = time.Now().Add(repeatEvery)
+		out.Wait = repeatEvery
 	}
 	return out, false
 }

@@ -50,7 +50,7 @@ func (r *record) end(at int, how history.Execution) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := &r.run.Executions[at]
-	e.End, e.Outcome, e.Final = now, how.Outcome, how.Final
+	e.End, e.Outcome, e.Final, e.Wait = now, how.Outcome, how.Final, how.Wait
 }
 
 // The invariants that the world itself sees broken, as package check names them.

@@ -93,12 +93,16 @@ func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	if b.process.killed.Err() != nil {
 		return out // its process died with it
 	}
-	e := history.Execution{Final: out.Err != nil && out.Next.IsZero()}
+	e := history.Execution{Final: out.Err != nil && out.Wait == 0, Wait: int64(out.Wait)}
 	if !stopped {
 		e.Outcome = outcomeOf(out)
 	}
+	panics := out.Err != nil && !stopped && !e.Final && out.Err.Code == events.CodePanic
+	if panics {
+		e.Wait = 0 // who panics asks for nothing
+	}
 	record.end(at, e)
-	if out.Err != nil && !stopped && !e.Final && out.Err.Code == events.CodePanic {
+	if panics {
 		panic("as planned")
 	}
 	return out
@@ -123,7 +127,7 @@ func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcom
 	a.Progress(0, 1, "")
 	select {
 	case <-ctx.Done():
-		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Next: b.later(a)}, true
+		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Wait: b.later(a)}, true
 	case <-time.After(time.Duration(j.Work) * time.Millisecond):
 	}
 	switch {
@@ -133,23 +137,22 @@ func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcom
 		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
 	case a.Failures < j.Fails:
 		code := "unlucky"
-		if next := b.later(a); j.Panics && !next.IsZero() {
+		if b.later(a) > 0 && j.Panics {
 			code = events.CodePanic
 		}
-		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Next: b.later(a)}, false
+		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
 	if a.Number < j.Runs {
-		out.Next = time.Now().Add(300 * time.Millisecond)
+		out.Wait = 300 * time.Millisecond
 	}
 	return out, false
 }
 
-// later is when the next attempt of a run is due; zero when its attempts are used up. It is not the process' clock that says
-// it: a time that a clock names which is 20 minutes ahead is a time in 20 minutes.
-func (b *work) later(a engine.Attempt) time.Time {
+// later is the wait for the next attempt of a run; 0 when its attempts are used up.
+func (b *work) later(a engine.Attempt) time.Duration {
 	if a.Failures+1 >= a.Policy.MaxAttempts {
-		return time.Time{}
+		return 0
 	}
-	return time.Now().Add(a.Policy.Backoff.Base)
+	return a.Policy.Backoff.Base
 }
