@@ -47,25 +47,30 @@ result follows, and the exit code tells whether the task succeeded.`,
 	f.Int64Var(&o.priority, "priority", 0, "higher starts first within a shard, 0 to 9223371 (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
-	return a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client Client, args []string) error {
-		return a.submit(ctx, client, o, args)
+	var params []byte
+	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client Client, args []string) error {
+		return a.submit(ctx, client, o, args[0], params)
 	})
+	submit := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if len(args) > 1 { // first: a person may type them, for longer than a cluster may take to answer
+			if params, err = a.params(cmd.Context(), args[1]); err != nil {
+				return err
+			}
+		}
+		return submit(cmd, args)
+	}
+	return c
 }
 
-func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, args []string) error {
+func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, behavior string, params []byte) error {
 	options, err := o.options(time.Now())
 	if err != nil {
 		return err
 	}
-	var params []byte
-	if len(args) > 1 {
-		if params, err = a.params(args[1]); err != nil {
-			return err
-		}
-	}
 	asked, stop := context.WithTimeoutCause(ctx, answerWithin, errTimeout)
 	defer stop()
-	handle, err := client.SubmitRaw(asked, args[0], params, options)
+	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {
 		if errors.Is(err, engine.ErrUnknown) && handle.ID() != "" {
 			err = fmt.Errorf("%w; to be sure, submit again with --id %s", err, handle.ID())
@@ -102,23 +107,54 @@ func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
 }
 
 // params reads what the second argument stands for.
-func (a *app) params(arg string) (text []byte, err error) {
-	// One byte more than fits, so that the engine refuses what is too large.
+func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
+	if limit := a.access.timeout; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeout)
+		defer stop()
+	}
 	switch file, isFile := strings.CutPrefix(arg, "@"); {
 	case arg == "-":
-		text, err = io.ReadAll(io.LimitReader(a.In, events.MaxPayloadBytes+1))
+		text, err = readParams(ctx, a.In)
 	case isFile:
-		text, err = os.ReadFile(file)
+		var f *os.File
+		if f, err = os.Open(file); err == nil {
+			defer f.Close()
+			text, err = readParams(ctx, f)
+		}
 	default:
 		text = []byte(arg)
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("read parameters: %w", err)
+	case err != nil:
 		return nil, &usageError{fmt.Sprintf("read parameters: %v", err)}
 	}
 	if len(text) <= events.MaxPayloadBytes && !json.Valid(text) {
 		return nil, &usageError{fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
 	}
 	return text, nil
+}
+
+// readParams reads one byte more than fits, so that the engine refuses what is too large. Nothing ends a read of a terminal or a pipe, so
+// it is left behind when ctx ends: the program is about to end, too.
+func readParams(ctx context.Context, from io.Reader) ([]byte, error) {
+	type read struct {
+		text []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(from, events.MaxPayloadBytes+1))
+		done <- read{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (a *app) waitCommand() *cobra.Command {

@@ -49,6 +49,9 @@ With a FILE that export wrote it checks that file, and needs no cluster.`,
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
+			if len(f.trust) > 0 && len(f.checkpoints) == 0 {
+				return &usageError{"--trust: no checkpoint is given whose signature it could check; name one with --checkpoint"}
+			}
 			return cluster(cmd, args)
 		}
 		if f.archive {
