@@ -90,7 +90,7 @@ func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(sha
 	if err != nil {
 		return target, "", err
 	}
-	r.alien = true
+	r.aliens[shard] = true
 	defer func() { // whatever else went wrong: the history goes on
 		_, gone := r.members[0].client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", strange)).Then(clientv3.OpDelete(key)).Commit()
 		err = errors.Join(err, gone)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,5 +96,40 @@ func TestDamage_IsAViolation(t *testing.T) {
 	h := &history.Run{Info: history.Info{Kind: "real", Problems: []string{"etcd takes no writes"}}, Damage: r.damage}
 	if j := check.Judge(h); j.Verdict() != check.Violated || j.Violations[0].Text != "task a has not ended" {
 		t.Errorf("%+v", j)
+	}
+}
+
+// A process whose name nobody knows has the mail of one sender.
+func TestRemain_OneUnknownProcessExcusesOneSender(t *testing.T) {
+	r := &run{killed: []string{"node1-12"}}
+	may := r.senders(journalOf(t, role.Source("node1", 123)+"-1", "sender-1"))
+	for _, row := range []struct {
+		path string
+		want bool
+	}{{"answer/sender-2/1/0", true}, {"mailbox/1/sender-3/0", false}, {"mailbox/4/sender-2/0", true}} {
+		key, err := history.KeyOf(row.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := may.remain(key, []byte{0x92, 1, 0xc4, 1, 'x'}); got != row.want {
+			t.Errorf("%s may remain: %t, want %t", row.path, got, row.want)
+		}
+	}
+}
+
+// A history in which an entry of one shard was damaged on purpose says nothing of the others.
+func TestReadLogs_ExcusesTheQuarantineOfADamagedShardAlone(t *testing.T) {
+	for shard, want := range map[int]int{3: 0, 33: 1, 4: 1} {
+		r := &run{cluster: &cluster{dir: t.TempDir()}, aliens: map[int]bool{3: true}}
+		line := fmt.Sprintf("level=ERROR msg=%q node=a shard=%d err=x\n", quarantined, shard)
+		if err := os.WriteFile(filepath.Join(r.dir, "node1.log"), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.readLogs(); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.damage) != want {
+			t.Errorf("shard %d: %d violations, want %d", shard, len(r.damage), want)
+		}
 	}
 }

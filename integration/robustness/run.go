@@ -85,7 +85,7 @@ type run struct {
 	problems []string
 	damage   []history.Finding
 	killed   []string        // sources of the processes of nodes and clients that could not clean up
-	alien    bool            // an alien entry was written
+	aliens   map[int]bool    // shards where an alien entry was written
 	later    map[string]bool // tasks that a wrong clock has scheduled for much later
 }
 
@@ -115,7 +115,7 @@ func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, e
 const dataDir = "data"
 
 func newRun(s settings) (*run, error) {
-	r := &run{settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), done: newOperations(), oracle: newOracle(),
+	r := &run{settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), done: newOperations(), oracle: newOracle(), aliens: map[int]bool{},
 		recorder: &recorder{}, later: map[string]bool{}}
 	var err error
 	if r.plan, err = newPlan(r.random, s); err != nil {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -102,8 +102,12 @@ func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 	}
 }
 
-// countInLogs counts how often a text is in the logs of a directory whose names match a pattern.
-func countInLogs(dir, pattern, text string) (n int, err error) {
+// countInLogs counts how often a text is in the logs of a directory whose names match a pattern. The text is a regular expression.
+func countInLogs(dir, pattern, said string) (n int, err error) {
+	expr, err := regexp.Compile(said)
+	if err != nil {
+		return 0, err
+	}
 	logs, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return 0, err
@@ -113,7 +117,7 @@ func countInLogs(dir, pattern, text string) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		n += bytes.Count(data, []byte(text))
+		n += len(expr.FindAllIndex(data, -1))
 	}
 	return n, nil
 }

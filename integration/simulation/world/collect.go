@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,8 +202,8 @@ func (w *world) mayStay(c *modeletcd.Change) bool {
 		return true
 	case key.Kind != "mailbox" && key.Kind != "answer" || key.Sender == "":
 		return false
-	case key.Shard == w.shards: // the box for plans: who asks there is gone with the question, and a second answer may come
-		return true
+	case key.Shard == w.shards: // the box for plans, where who asks is a sender of its own: of a process that could not remove its mail
+		return slices.Contains(slices.Collect(maps.Values(w.swept)), 0)
 	}
 	after, gone := w.swept[key.Sender]
 	return gone && c.ModRevision > after

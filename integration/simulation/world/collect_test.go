@@ -47,6 +47,10 @@ func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
 			t.Errorf("%s: may stay is %v", name, got)
 		}
 	}
+	w.swept = map[string]int64{"gone": 10}
+	if w.mayStay(&modeletcd.Change{Key: cluster + "/answer/asker/4/2", Value: []byte{1}, ModRevision: 11}) {
+		t.Error("a plan may stay although everybody could remove his mail")
+	}
 }
 
 // What a reader finds is the archive, and then what the journal still holds: a gap or a repetition shows.
