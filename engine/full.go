@@ -46,6 +46,28 @@ func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projecti
 	return revision, err
 }
 
+// giveAway hands the shard over, within a TTL. It gives up once the store is known to be full: the owner keeps the shard, and
+// answers what can be answered without room.
+func (o *owner) giveAway(ctx context.Context, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	defer cancel()
+	looking.Go(func() {
+		ticker := time.NewTicker(busPatience / 4)
+		defer ticker.Stop()
+		for !o.m.usage.Load().Full {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+		cancel()
+	})
+	return o.m.store.HandOver(ctx, o.ownership, target)
+}
+
 // refuseUntil answers new submits and questions while the store is full, until done is closed, before their senders try other ways:
 // of a batch that was sent twice a refusal counts only when it can be recorded.
 func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderLane]uint64) {

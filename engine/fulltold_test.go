@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,6 +152,72 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				if _, err := later.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
 					t.Errorf("the outcome is %v", err)
 				}
+			})
+		})
+	}
+}
+
+// fillingStore makes etcd full when the first shard is to be handed over.
+type fillingStore struct {
+	engine.Store
+	fill func()
+}
+
+func (s *fillingStore) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+	s.fill()
+	return s.Store.HandOver(ctx, o, target)
+}
+
+// Owners that are asked for their shards by who should have them now cannot hand them over.
+func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		t.Run(fmt.Sprint("full before a node dies: ", early), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, true)
+				var armed, filled atomic.Bool
+				fill := func() {
+					if armed.Load() && filled.CompareAndSwap(false, true) {
+						c.etcd.SetFull(true)
+					}
+				}
+				for _, name := range []string{"a", "b", "c", "d"} {
+					c.start(name, 0, func(c *cfg) { c.Store = &fillingStore{c.Store, fill} }).ready(t)
+				}
+				c.spread(4)
+				infos, err := c.nodes[0].Shards(within(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				gone := c.nodes[3].SessionID()
+				armed.Store(true)
+				if early {
+					fill()
+					time.Sleep(2 * time.Second)
+				}
+				c.nodes[3].crash()
+				c.nodes = c.nodes[:3]
+				for began := time.Now(); !filled.Load(); time.Sleep(10 * time.Millisecond) {
+					if time.Since(began) > time.Minute {
+						t.Fatal("nobody hands a shard over")
+					}
+				}
+				for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(time.Second) {
+					for shard, info := range infos {
+						if info.Owner == gone {
+							continue
+						}
+						for _, n := range c.nodes {
+							asked := time.Now()
+							_, err := n.GetLinear(within(t), idIn(shard, modelledShards))
+							told := errors.Is(err, engine.ErrNotFound) || asked.Sub(began) < 2*time.Second && err != nil && strings.Contains(err.Error(), "compact, defragment")
+							if took := time.Since(asked); !told || took > time.Second {
+								t.Errorf("shard %d answers %s after the first try, to %s: %v, after %s", shard, time.Since(began), n.name, err, took)
+							}
+						}
+					}
+				}
+				c.etcd.SetFull(false)
+				c.spread(3)
 			})
 		})
 	}

@@ -136,7 +136,7 @@ func (o *owner) run(ctx context.Context) error {
 			timer.Stop()
 		}
 		if req := o.asked.Swap(nil); req != nil {
-			err := o.m.store.HandOver(ctx, o.ownership, req.target)
+			err := o.giveAway(ctx, req.target)
 			req.done(err)
 			if err == nil {
 				return errHandedOver

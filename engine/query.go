@@ -315,6 +315,9 @@ func (o *owner) giveTo(ctx context.Context, target string) answer {
 	if !o.m.wantsToGive(o.ownership.Shard, target) {
 		return refused(answerState, "the shard stays where it is")
 	}
+	if o.m.usage.Load().Full {
+		return refused(answerState, "the shard stays where it is: %s", fullStore)
+	}
 	result := make(chan error, 1)
 	request := &handOverRequest{target, func(err error) { result <- err }}
 	if !o.asked.CompareAndSwap(nil, request) {
