@@ -162,6 +162,7 @@ var list = []planted{
 	own("submits that pass the brake with what is there", "16",
 		known("merges that pass the brake"), known("further runs that pass the brake")),
 	own("alien entry that is taken for another owner's", "8, no end, 7, 14", alienIsFenced),
+	like("wait that is a time of the worker's clock", "11"),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
