@@ -53,8 +53,9 @@ type way struct {
 
 // peer is another session, as far as known.
 type peer struct {
-	present bool   // the membership has shown it
-	count   uint64 // of the last message
+	present bool      // the membership has shown it
+	since   time.Time // when it did first
+	count   uint64    // of the last message
 	at      time.Time
 	onBus   time.Time              // when it was last heard over the bus; zero: never
 	clock   events.Millis          // its clock at that time, when the message was first heard; 0 = not known
@@ -192,7 +193,7 @@ func (l *load) busReachesAll() bool {
 	defer l.mu.Unlock()
 	for _, p := range l.peers {
 		byKeyOnly := p.onBus.IsZero() && p.clock != 0
-		silent := !p.onBus.IsZero() && time.Since(p.onBus) > loadAge && time.Since(l.up) > loadAge
+		silent := time.Since(p.onBus) > loadAge && time.Since(p.since) > loadAge && time.Since(l.up) > loadAge
 		if p.present && (byKeyOnly || silent) {
 			return false
 		}
@@ -369,6 +370,7 @@ func (l *load) see() {
 			l.peers[id] = p
 		}
 		if !p.present {
+			p.since = time.Now()
 			p.present = true
 			l.greet()
 		}

@@ -61,7 +61,26 @@ func (b *branch) set(cut bool) {
 	}
 }
 
-// offBus are the ways in which one node has no bus while the others have one.
+// withoutLoads is a bus on which a node may neither tell nor hear loads.
+type withoutLoads struct{ *memoryBus }
+
+// Publish implements engine.Bus.
+func (b withoutLoads) Publish(subject, reply string, data []byte) error {
+	if subject == "load" {
+		return nil
+	}
+	return b.memoryBus.Publish(subject, reply, data)
+}
+
+// Subscribe implements engine.Bus.
+func (b withoutLoads) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+	if subject == "load" {
+		return nil
+	}
+	return b.memoryBus.Subscribe(ctx, subject, queue, h)
+}
+
+// offBus are the ways in which one node has no bus that reaches the others, while they have one.
 var offBus = map[string]func(t *testing.T, c *modelled, start func(bus engine.Bus) *modelledNode) *modelledNode{
 	"begun without": func(_ *testing.T, _ *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
 		return start(nil)
@@ -75,9 +94,15 @@ var offBus = map[string]func(t *testing.T, c *modelled, start func(bus engine.Bu
 		time.Sleep(15 * time.Second)
 		return n
 	},
+	"split off from the start": func(_ *testing.T, _ *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+		return start(&memoryBus{})
+	},
+	"not allowed to tell or hear loads": func(_ *testing.T, c *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+		return start(withoutLoads{c.bus})
+	},
 }
 
-// A node that alone has no bus hears what waits in the shards of the others, and is given their work, however few slots it has.
+// A node that alone has no bus, or one that reaches nobody, hears what waits in the shards of the others, and is given their work, however few slots it has.
 func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 	for name, off := range offBus {
 		t.Run(name, func(t *testing.T) {
@@ -105,9 +130,10 @@ func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 	}
 }
 
-// The clock of a node that alone has no bus is found to be wrong, and stays so for as long as it is.
+// The clock of a node that alone has no bus, or one that reaches nobody, is found to be wrong, and stays so for as long as it is.
 func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
-	steps := map[string]time.Duration{"begun without": time.Hour, "cut off later": -time.Hour}
+	steps := map[string]time.Duration{"begun without": time.Hour, "cut off later": -time.Hour,
+		"split off from the start": -time.Hour, "not allowed to tell or hear loads": time.Hour}
 	for name, off := range offBus {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
