@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"taskledger/engine"
@@ -60,7 +61,10 @@ const probeWithin = time.Second
 // inDir directs both configurations to the servers of the directory, wherever they will be.
 func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Config, bus *natsbus.Config) error {
 	found, err := ReadAdvertised(dir)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
+		return &engine.InvalidError{Field: "dir", Problem: err.Error()}
+	case err != nil:
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	}
 	d := directory{dir, found.Data, private}

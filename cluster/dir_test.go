@@ -272,3 +272,15 @@ func TestOpen_PrivateDoesWithoutServersThatOpenAPortOfEtcd(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// To start a node there would help nobody.
+func TestOpen_NoDirectoryIsNoNodeThatIsMissing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := cluster.Open(t.Context(), cluster.Config{Dir: file})
+	if invalid, is := errors.AsType[*engine.InvalidError](err); !is || invalid.Field != "dir" || errors.Is(err, cluster.ErrNoNode) {
+		t.Errorf("got %v", err)
+	}
+}

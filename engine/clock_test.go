@@ -407,3 +407,26 @@ func TestDrain_IsNotTakenBackByALoad(t *testing.T) {
 		r.succeed("1")
 	})
 }
+
+// A node key is written again and again: with the load, and where the bus does not tell it, with the clock.
+func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, false)
+		c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)
+		c.start("b", 0, nil, newJob(engine.Policy{})).ready(t)
+		var first []engine.NodeInfo
+		for range 2 {
+			nodes, err := c.nodes[0].Nodes(within(t))
+			if err != nil || len(nodes) != 2 {
+				t.Fatalf("%d nodes, %v", len(nodes), err)
+			}
+			for i, n := range first {
+				if n.Joined != nodes[i].Joined {
+					t.Errorf("%s joined at %d, and a minute later at %d", n.Name, n.Joined, nodes[i].Joined)
+				}
+			}
+			first = nodes
+			time.Sleep(time.Minute)
+		}
+	})
+}

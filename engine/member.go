@@ -32,6 +32,7 @@ type member struct {
 
 	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
 	began    time.Time
+	joinedAt int64 // by the wall clock, in milliseconds
 	view     atomic.Pointer[Membership]
 	usage    atomic.Pointer[Usage]  // of the store
 	brake    atomic.Pointer[string] // why no task is accepted; "" = tasks are
@@ -129,7 +130,7 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 // key is what the node key says now.
 func (m *member) key() NodeInfo {
 	info := m.info()
-	info.Draining = m.draining.Load()
+	info.Draining, info.Joined = m.draining.Load(), m.joinedAt
 	info.Load = m.load.forKey()
 	return info
 }
@@ -141,12 +142,12 @@ func (m *member) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
 	defer cancel()
 	defer context.AfterFunc(m.killed, cancel)()
-	sent := time.Now()
-	s, err := m.store.Join(ctx, m.info(), m.ttl)
+	sent, info := time.Now(), m.info()
+	s, err := m.store.Join(ctx, info, m.ttl)
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
-	m.session, m.began = s, time.Now()
+	m.session, m.began, m.joinedAt = s, time.Now(), info.Joined
 	if m.joined.IsZero() {
 		m.joined = m.began
 	}
