@@ -36,7 +36,7 @@ text to keep is the field note.`,
 		}
 		text := p.String()
 		if key != "" {
-			if text, err = signing.Sign(key, text); err != nil {
+			if text, err = signer(key)(text); err != nil {
 				return err
 			}
 		}

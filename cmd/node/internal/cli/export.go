@@ -51,7 +51,13 @@ func signer(key string) engine.Signer {
 	if key == "" {
 		return nil
 	}
-	return func(text string) (string, error) { return signing.Sign(key, text) }
+	return func(text string) (string, error) {
+		signed, err := signing.Sign(key, text)
+		if err != nil {
+			return "", &usageError{"--key: " + err.Error()}
+		}
+		return signed, nil
+	}
 }
 
 // writeTo writes to a new file, which it removes again after an error, or to the output.
