@@ -50,8 +50,8 @@ func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
 		})
 		a.signal(syscall.SIGKILL)
 		a.wait(t)
-		a = serve(t, dir, first...)
 		back := time.Now()
+		a = serve(t, dir, first...)
 		for n := range 3 {
 			must(t, dir, "submit", "noop", "--id", fmt.Sprint("again-", round, "-", n), "--wait")
 		}
