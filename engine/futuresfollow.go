@@ -2,9 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"taskledger/events"
 )
+
+// followAgain is how long after a journal could not be followed that is tried again.
+const followAgain = 2 * time.Second
 
 // withoutBus reports whether news of a shard cannot be expected over the bus.
 func (fs *futures) withoutBus(shard int) bool {
@@ -21,17 +26,50 @@ func (fs *futures) followJournal(shard int, from uint64) {
 	}
 	ctx, cancel := context.WithCancel(fs.ctx)
 	s.follow = cancel
-	fs.followers.Go(func() {
-		for rec, err := range fs.store.Follow(ctx, shard, from) {
-			if err != nil {
+	fs.followers.Go(func() { fs.follow(ctx, shard, from) })
+}
+
+// follow reads a journal from an entry on until ctx ends. Where it is refused it goes on later: who waits asks less and less
+// often. Of what was trimmed before it was read only the owner can tell, so then all ask, and an answer begins anew.
+func (fs *futures) follow(ctx context.Context, shard int, next uint64) {
+	var failing complaint
+	for ctx.Err() == nil {
+		trimmed := false
+		for rec, err := range fs.store.Follow(ctx, shard, next) {
+			if failing.begins(err) {
 				fs.log.WarnContext(ctx, "journal cannot be followed, futures will ask", "shard", shard, "err", err)
+			}
+			if err != nil {
+				trimmed = errors.Is(err, ErrTrimmed)
 				continue
 			}
+			next = rec.Number + 1
 			if e, err := events.Decode(rec.Data); err == nil {
 				fs.tellEntry(shard, e)
 			}
 		}
-	})
+		select {
+		case <-ctx.Done():
+		case <-time.After(followAgain):
+		}
+		if trimmed && fs.forgetFollow(ctx, shard) {
+			fs.askAll(shard)
+			return
+		}
+	}
+}
+
+// forgetFollow lets a journal be followed anew. It reports false when the follower whose context is ctx was ended meanwhile.
+func (fs *futures) forgetFollow(ctx context.Context, shard int) bool {
+	s := &fs.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return false
+	}
+	s.follow()
+	s.follow = nil
+	return true
 }
 
 // tellEntry lets the futures of the tasks that ended in an entry ask.

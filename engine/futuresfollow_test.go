@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/engine"
+)
+
+// refusing is a store that does not let journals be followed while it is told why.
+type refusing struct {
+	engine.Store
+	why atomic.Pointer[error] // nil: it does
+}
+
+// Follow implements engine.Store.
+func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	why := s.why.Load()
+	if why == nil {
+		return s.Store.Follow(ctx, shard, from)
+	}
+	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, *why) }
+}
+
+// Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be followed
+// for a while.
+func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
+	for _, why := range []error{errors.New("permission denied"), fmt.Errorf("at entry 1: %w", engine.ErrTrimmed)} {
+		t.Run(why.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newModelled(t, false)
+				job := newJob(engine.Policy{})
+				c.start("a", 0, nil, job).ready(t)
+				store := &refusing{}
+				b := c.start("b", 0, func(cfg *cfg) {
+					store.Store, cfg.Store = cfg.Store, store
+					noShards(cfg)
+				})
+				b.ready(t)
+				store.why.Store(&why)
+				f := job.submit(t, b, "x")
+				f.Done() // begins to wait
+				r := job.next(t)
+				time.Sleep(80 * time.Second)
+				store.why.Store(nil)
+				time.Sleep(5 * time.Second)
+				began := time.Now()
+				r.succeed("1")
+				want(t, f, "1")
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("the outcome was known %s after the function had ended", took)
+				}
+			})
+		})
+	}
+}
