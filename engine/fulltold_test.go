@@ -157,14 +157,17 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 	}
 }
 
-// fillingStore makes etcd full when the first shard is to be handed over.
+// fillingStore makes etcd full when a shard is to be handed over.
 type fillingStore struct {
 	engine.Store
-	fill func()
+	shard int // -1: any
+	fill  func()
 }
 
 func (s *fillingStore) HandOver(ctx context.Context, o engine.Ownership, target string) error {
-	s.fill()
+	if s.shard == -1 || s.shard == o.Shard {
+		s.fill()
+	}
 	return s.Store.HandOver(ctx, o, target)
 }
 
@@ -181,7 +184,7 @@ func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
 					}
 				}
 				for _, name := range []string{"a", "b", "c", "d"} {
-					c.start(name, 0, func(c *cfg) { c.Store = &fillingStore{c.Store, fill} }).ready(t)
+					c.start(name, 0, func(c *cfg) { c.Store = &fillingStore{c.Store, -1, fill} }).ready(t)
 				}
 				c.spread(4)
 				infos, err := c.nodes[0].Shards(within(t))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +55,9 @@ type quarantine struct {
 	shard int
 	since events.Millis
 	inbox *inbox
+	taken Ownership         // that the damage was met under
 	knows func(*batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
+	tried func(*batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
 	why   atomic.Pointer[string]
 	owned atomic.Pointer[Ownership] // begun for the quarantine; nil = not yet
 
@@ -69,12 +72,16 @@ type quarantine struct {
 // quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
 // until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
 func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left *owner) (Ownership, *loaded, error) {
-	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox()}
+	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
 	if left != nil { // its senders have sent no other copy
 		q.inbox = left.inbox
 		q.knows = func(b *batch) bool {
 			row := left.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
 			return row != nil && b.number <= row.Number
+		}
+		q.tried = func(b *batch) bool {
+			_, done := left.decided(b)
+			return done
 		}
 	}
 	var at *damageError
@@ -146,6 +153,8 @@ func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (
 	defer timer.Stop()
 	timer.Stop()
 	var submits []delivery // before it had begun
+	full := time.NewTicker(busPatience)
+	defer full.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -154,8 +163,7 @@ func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (
 			if err != nil {
 				return o, nil, err
 			}
-			q.turnDown(ctx, submits)
-			submits = nil
+			submits = q.refuse(ctx, submits)
 			timer.Reset(wait)
 		case <-q.inbox.wake:
 			in := q.inbox.take(&mail{})
@@ -164,11 +172,17 @@ func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (
 			}
 			for _, d := range in.lanes[laneSubmit] {
 				d.reply(d.batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
+				submits = latest(submits, d)
 			}
-			if submits = append(submits, in.lanes[laneSubmit]...); q.owned.Load() != nil {
-				q.turnDown(ctx, submits)
-				submits = nil
+			submits = q.refuse(ctx, submits)
+			for _, d := range in.lanes[laneWork] { // it waits for an owner, with its sender
+				d.reply(d.batch, nil, false)
 			}
+			for _, d := range in.lanes[laneOffer] {
+				q.takeOffer(d)
+			}
+		case <-full.C:
+			submits = q.refuse(ctx, submits)
 		case <-timer.C:
 			q.p.m.spawn(func(context.Context) { looked <- q.look(ctx) })
 		case l := <-looked:
@@ -266,13 +280,56 @@ func (q *quarantine) changed(ctx context.Context) bool {
 	return q.revision != before
 }
 
+// latest adds a delivery in the place of an earlier one of its sender that came the same way: of a lane one batch is under way.
+func latest(all []delivery, d delivery) []delivery {
+	at := slices.IndexFunc(all, func(other delivery) bool { return other.sender == d.sender && other.letter == d.letter })
+	switch {
+	case at < 0:
+		return append(all, d)
+	case all[at].number <= d.number:
+		all[at] = d
+	}
+	return all
+}
+
+// takeOffer acknowledges an offer, or answers the one that closes another: nothing is given here. What an earlier owner gave is
+// found by the roll call.
+func (q *quarantine) takeOffer(d delivery) {
+	if c, ok := d.commands[0].(*offerCommand); ok && c.Slots == 0 {
+		d.reply(d.batch, []answer{{}}, false)
+		return
+	}
+	d.reply(d.batch, nil, false)
+}
+
+// refuse turns submits down, and returns those that have to wait until the quarantine has begun. While the store is full it cannot
+// begin. Then what no write can hold is turned down, but for letters, whose answers need room.
+func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []delivery) {
+	if o := q.owned.Load(); o != nil {
+		q.turnDown(ctx, *o, submits)
+		return nil
+	}
+	if !q.p.m.usage.Load().Full {
+		return submits
+	}
+	var certain []delivery
+	for _, d := range submits {
+		if d.letter || q.tried != nil && q.tried(d.batch) {
+			rest = append(rest, d)
+		} else {
+			certain = append(certain, d)
+		}
+	}
+	q.turnDown(ctx, q.taken, certain)
+	return rest
+}
+
 // turnDown refuses what was to be decided, once a read has shown that nobody else may decide it. What is reported of attempts
 // waits for an owner.
-func (q *quarantine) turnDown(ctx context.Context, submits []delivery) {
+func (q *quarantine) turnDown(ctx context.Context, o Ownership, submits []delivery) {
 	if len(submits) == 0 {
 		return
 	}
-	o := q.owned.Load()
 	q.p.m.spawn(func(context.Context) {
 		v, err := q.p.m.look(ctx)
 		if err != nil || v.Owners[q.shard].Revision != o.Revision {

@@ -16,7 +16,8 @@ const (
 	busPatience = 250 * time.Millisecond
 	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
 	resendEvery = 2 * time.Second
-	// giveUp is how long a batch is resent. Owners remember numbers longer, so that a number is never decided twice.
+	// giveUp is how long a batch is resent. Owners remember numbers longer, so that a number is never decided twice. What attempts
+	// report is resent for as long as the process lives: it names its attempt, and an outcome that is given up is another run.
 	giveUp = 30 * time.Minute
 	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
 	maxWaiting = 50_000
@@ -318,7 +319,7 @@ func (r *router) resend(now time.Time) {
 				l.mu.Unlock()
 				continue
 			}
-			if now.Sub(f.began) > giveUp {
+			if laneID != int(laneWork) && now.Sub(f.began) > giveUp {
 				l.flight = nil
 				next := r.nextFlight(l, shard, uint8(laneID))
 				l.mu.Unlock()

@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/engine"
+)
+
+// The quarantine cannot begin an ownership of its own, which is a write.
+func TestQuarantine_WhileEtcdIsFullSubmitsAreTurnedDown(t *testing.T) {
+	const shard = 3
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, true)
+		job := newJob(engine.Policy{})
+		c.start("a", 0, nil, job).ready(t)
+		id := idIn(shard, modelledShards)
+		f := job.submit(t, c.nodes[0].Node, id)
+		job.next(t).succeed("1")
+		want(t, f, "1")
+		c.nodes[0].crash()
+		c.write(fmt.Sprintf("taskledger/journal/%d/%016x", shard, 1), "garbage")
+		for _, name := range []string{"b", "c"} {
+			c.start(name, 0, func(cfg *cfg) {
+				cfg.Store = &fillingStore{cfg.Store, shard, func() { c.etcd.SetFull(true) }}
+			}, job)
+		}
+		nodes := c.nodes[1:]
+		broken := func() bool { return nodes[0].broke.Load() != nil || nodes[1].broke.Load() != nil }
+		for began := time.Now(); !broken(); time.Sleep(10 * time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatal("no owner has met the damage")
+			}
+		}
+		for range 5 {
+			time.Sleep(2 * time.Second)
+			for _, n := range nodes {
+				began := time.Now()
+				_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: id + "/another"})
+				if took := time.Since(began); !errors.Is(err, engine.ErrUnavailable) || !tellsUnserved(submits, err, "remedy: ") || took > time.Second {
+					t.Errorf("a submit to %s ends after %s with %v", n.name, took, err)
+				}
+			}
+		}
+		c.etcd.SetFull(false)
+	})
+}
+
+// countingStore counts the letters of reports and offers.
+type countingStore struct {
+	engine.Store
+	letters atomic.Int64
+}
+
+func (s *countingStore) Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
+	if lane == 1 || lane == 3 {
+		s.letters.Add(1)
+	}
+	return s.Store.Post(ctx, shard, sender, lane, batch)
+}
+
+// An attempt ends while the shard of its task cannot be served, for longer than submits are sent again.
+func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
+	const shard = 3
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, true)
+		job := newJob(engine.Policy{})
+		c.start("a", 0, nil).ready(t) // owns the shard, and runs nothing
+		runner := &countingStore{}
+		c.start("b", 0, func(cfg *cfg) {
+			no := false
+			runner.Store, cfg.Store, cfg.Owner = cfg.Store, runner, &no
+		}, job).ready(t)
+		a, b := c.nodes[0], c.nodes[1]
+		id := idIn(shard, modelledShards)
+		f := job.submit(t, b.Node, id)
+		attempt := job.next(t)
+		infos, err := a.Shards(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := fmt.Sprintf("taskledger/journal/%d/%016x", shard, infos[shard].Entries+1)
+		c.write(next, "garbage")
+		attempt.succeed("1")
+		for began := time.Now(); a.broke.Load() == nil; time.Sleep(10 * time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatal("the owner has not met the damage")
+			}
+		}
+		time.Sleep(10 * time.Second)
+		before := runner.letters.Load()
+		time.Sleep(31 * time.Minute)
+		if n := runner.letters.Load() - before; n > 0 {
+			t.Errorf("%d letters in half an hour to an owner that the bus reaches", n)
+		}
+		c.write(next, "")
+		want(t, f, "1")
+		job.nothing(t)
+		if n := job.count.Load(); n != 1 {
+			t.Errorf("%d attempts, want 1", n)
+		}
+	})
+}
