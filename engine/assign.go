@@ -132,6 +132,8 @@ func (o *owner) park(b delivery) {
 	if answers, done := o.decided(b.batch); done {
 		if answers != nil {
 			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.number)})
+		} else {
+			o.removeLetter(b)
 		}
 		return
 	}
@@ -139,6 +141,7 @@ func (o *owner) park(b delivery) {
 	if at >= 0 {
 		switch p := o.offers[at]; {
 		case p.number > b.number:
+			o.removeLetter(b)
 			return
 		case p.number < b.number:
 			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []answer{{}}})
@@ -156,6 +159,13 @@ func (o *owner) park(b delivery) {
 	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
 	o.offers = append(o.offers, &parkedOffer{delivery: b, offerCommand: &offer})
 	b.reply(b.batch, nil, false)
+}
+
+// removeLetter answers an offer that a later one has closed. Nobody waits for that, but a letter is removed with its answer.
+func (o *owner) removeLetter(b delivery) {
+	if b.letter {
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, []answer{}})
+	}
 }
 
 // dropGone drops the offers of nodes that have gone since they were seen.

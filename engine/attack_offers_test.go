@@ -130,6 +130,33 @@ func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
 }
 
 // No answer ever reached the node. It closed the offer with a later one, and does not know the attempt.
+func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
+	for name, close := range map[string]func(*bench){
+		"by a later one": func(b *bench) { b.deliver(b.offer()) },
+		"by a roll call": func(b *bench) {
+			b.deliver(b.next("far sender", laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision, Answered: 1}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, -1)
+			late := b.offer()
+			close(b)
+			b.turn()
+			b.post(late)
+			b.turn()
+			if len(late.got) != 1 || late.got[0] == nil {
+				t.Errorf("answers to the letter are %+v, want one that removes it", late.got)
+			}
+			before := len(late.got)
+			b.deliver(late)
+			b.turn()
+			if len(late.got) != before {
+				t.Errorf("answers to what came over the bus are %+v, want none", late.got[before:])
+			}
+		})
+	}
+}
+
 func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
