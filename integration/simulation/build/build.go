@@ -28,6 +28,15 @@ var library = []change{
 	{"runtime/rand.go", `globalRand.state.Init(*seed)`, `*seed = [32]byte{}; copy(seed[:], gostringnocopy(argv_index(argv, 1))); globalRand.state.Init(*seed)`},
 	// All threads draw from the one state: which of them goes on after a wait does not matter.
 	{"runtime/rand.go", `mp := getg().m`, `mp := &m0`},
+	// The thread that came to rest last would go on after a jump, and which one that is depends on real time.
+	{"runtime/proc.go", `mp := mget()
+			if mp == nil {
+				// There should always be a free M since`, `mp := mgetSpecific(&m0)
+			if mp == nil {
+				mp = mget()
+			}
+			if mp == nil {
+				// There should always be a free M since`},
 	// Before each jump it would look at every goroutine, to find out whether any is left. The world's always are.
 	{"runtime/proc.go", `grunning := 0
 	forEachG(func(gp *g) {
