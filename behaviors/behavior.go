@@ -40,7 +40,7 @@ type Rules[P, R any] struct {
 	// once, which is 50 ms after the start of the attempt at the earliest. now.Add(d) is a wait of d, whatever time the clocks
 	// of the nodes show. What has lost the monotonic reading of package time, as from time.Date, Truncate, In and UTC, is a time of day:
 	// the task is due neither before the owner's clock shows it nor before as long has passed as this node's clock was short of
-	// it when the attempt ended, so that a clock that is wrong then makes it late, not early.
+	// it when the attempt ended, so that one clock that is wrong, the owner's or this node's, makes it late, not early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final.
 	// nil: f.Backoff. It is not asked about errors made final by Cancel, undecodable parameters, panics and losses: the

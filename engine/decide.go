@@ -61,8 +61,8 @@ func (d *decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 func (d *decider) decide(c command) answer {
 	switch c.(type) {
 	case *operateCommand, *pauseCommand, *mergeCommand:
-		if d.storeFull { // or they wait for room, in silence, and all behind them
-			return overload("%s", d.brake)
+		if d.storeFull { // what needs an entry would wait for room, and hold up all behind it
+			return d.noSpace()
 		}
 	}
 	switch c := c.(type) {
@@ -149,6 +149,9 @@ func (d *decider) rerun(t *projection.Task, c *submitCommand, operator bool) ans
 	return joined(t)
 }
 
+// noSpace refuses what cannot be recorded.
+func (d *decider) noSpace() answer { return overload("%s", cmp.Or(d.brake, fullStore)) }
+
 // overload refuses a submit for now.
 func overload(format string, args ...any) answer {
 	a := refused(answerOverload, format, args...)
@@ -161,6 +164,8 @@ func (d *decider) join(t *projection.Task, c *submitCommand) answer {
 	at := max(c.NotBefore, d.now)
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
 	switch {
+	case (t.Final() || sooner) && d.storeFull:
+		return d.noSpace()
 	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at})
 	}

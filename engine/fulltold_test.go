@@ -129,18 +129,32 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				infos, err := c.nodes[0].Shards(within(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				owner := infos[events.TaskID("x").Shard(modelledShards)].Owner
 				c.etcd.SetFull(true)
 				time.Sleep(2 * time.Second)
 				for _, n := range c.nodes {
 					for what, do := range map[string]func() error{
 						"cancel": func() error { return n.Cancel(within(t), "x", "") },
 						"pause":  func() error { return n.Pause(within(t), job.ID()) },
+						"submit of what is there": func() error {
+							_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: "x"})
+							return err
+						},
 					} {
 						began := time.Now()
 						err := do()
 						var refusal *engine.OverloadError
 						if took := time.Since(began); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "compact, defragment") || took > time.Second {
 							t.Errorf("%s by %s: %v after %s", what, n.name, err, took)
+						}
+						if n.SessionID() == owner {
+							if _, err := n.GetLinear(within(t), "x"); err != nil {
+								t.Errorf("a question after %s: %v", what, err)
+							}
 						}
 					}
 				}

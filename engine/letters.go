@@ -24,6 +24,7 @@ func (r *router) post(f *flight) {
 // postLetters writes the flights of one postman's shards to the store until ctx ends. One that was answered meanwhile is
 // left out: it would replace the letter of a later one.
 func (r *router) postLetters(ctx context.Context, postman int) error {
+	var full complaint
 	for {
 		select {
 		case <-ctx.Done():
@@ -35,11 +36,17 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
-			if err != nil && ctx.Err() == nil {
-				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
-			}
-			if errors.Is(err, ErrFull) {
+			switch noRoom := errors.Is(err, ErrFull); {
+			case ctx.Err() != nil:
+			case noRoom:
+				if full.begins(err) {
+					r.log.WarnContext(ctx, "the store has no room for batches", "err", err)
+				}
 				r.noRoom(f, errors.Is(err, ErrRefused))
+			case err != nil:
+				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
+			default:
+				full.begins(nil)
 			}
 			r.posted(f)
 			f.posting.Store(false)

@@ -129,7 +129,7 @@ func (l *load) keepTelling(ctx context.Context, w *way) {
 		case <-ctx.Done():
 			return
 		case <-w.wake:
-		case <-w.greets: // what it says is heard: the subscription was made before
+		case <-w.greets: // what it says is heard: its subscription was made before, or Notify tells true again
 			greet = true
 		case <-regular.C:
 			force = true

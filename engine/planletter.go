@@ -64,7 +64,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 func (c *Client) removePlanMail(ctx context.Context, asker string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
-	if err := c.cfg.Store.RemoveMail(ctx, asker); err != nil {
+	if err := c.cfg.Store.RemoveMail(ctx, asker, c.cfg.Shards); err != nil {
 		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
 		c.mailLeft.add(asker)
 	}

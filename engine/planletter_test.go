@@ -37,7 +37,7 @@ func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer
 	}
 }
 
-func (s *planMail) RemoveMail(_ context.Context, sender string) error {
+func (s *planMail) RemoveMail(_ context.Context, sender string, _ ...int) error {
 	if s.full {
 		return ErrFull
 	}
@@ -64,7 +64,7 @@ func TestPlan_LeavesNoMailBehind(t *testing.T) {
 				if c.full {
 					s.full = false
 					client.removeMail(t.Context())
-					want = append(want, "client")
+					want = []string{"client", s.asker}
 				}
 				if !slices.Equal(s.removed, want) {
 					t.Errorf("mail of %q was removed, want of %q", s.removed, want)

@@ -205,9 +205,9 @@ type Sweeper interface {
 	// page, and returns how many, and the store's revision when it began. What is written again meanwhile stays; 0 removes
 	// nothing.
 	SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error)
-	// RemoveMail removes the letters of a sender and the answers to it. The sender must have ended for good. An error means
-	// that some mail may be left.
-	RemoveMail(ctx context.Context, sender string) error
+	// RemoveMail removes the letters of a sender and the answers to it. The sender must have ended for good, and have posted to
+	// no other boxes than are named; none = to any. An error means that some mail may be left.
+	RemoveMail(ctx context.Context, sender string, boxes ...int) error
 }
 
 // Snapshot names a stored state of a shard: the fold of its journal up to Entry, taken by the owner of Epoch.

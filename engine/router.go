@@ -16,8 +16,8 @@ const (
 	busPatience = 250 * time.Millisecond
 	// resendEvery is how long an acknowledged or posted batch may go unanswered before it is sent again.
 	resendEvery = 2 * time.Second
-	// giveUp is how long a batch is resent. Owners remember numbers longer, so that a number is never decided twice. What attempts
-	// report is resent for as long as the process lives: it names its attempt, and an outcome that is given up is another run.
+	// giveUp is how long a batch is resent. Owners remember numbers longer, so that a number is never decided twice. Reports of
+	// attempts are never given up: they name their attempt, and one that is given up means another run.
 	giveUp = 30 * time.Minute
 	// maxWaiting bounds the commands that wait for a lane; submits beyond it are refused.
 	maxWaiting = 50_000

@@ -26,7 +26,7 @@ func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer
 	return func(func(LetterAnswer, error) bool) { <-ctx.Done() }
 }
 
-func (s *unjoined) RemoveMail(context.Context, string) error { return nil }
+func (s *unjoined) RemoveMail(context.Context, string, ...int) error { return nil }
 
 func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -82,7 +82,7 @@ func (c *Client) removeMail(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
-	for _, sender := range append(c.mailLeft.take(), c.router.sender) {
+	for _, sender := range append([]string{c.router.sender}, c.mailLeft.take()...) {
 		if err := c.cfg.Store.RemoveMail(ctx, sender); err != nil {
 			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}

@@ -41,13 +41,18 @@ func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revisio
 }
 
 // RemoveMail is described in engine.Sweeper. The letters go first: without its letter an answer cannot be put any more.
-func (s *Store) RemoveMail(ctx context.Context, sender string) error {
+func (s *Store) RemoveMail(ctx context.Context, sender string, boxes ...int) error {
 	if !validSender(sender) {
 		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, engine.ErrRefused)
 	}
+	if len(boxes) == 0 {
+		for shard := range s.meta.shards + 1 { // and the box that every node reads
+			boxes = append(boxes, shard)
+		}
+	}
 	var ranges []string
-	for shard := range s.meta.shards + 1 { // and the box that every node reads
-		ranges = append(ranges, s.keys.lanes(shard, sender))
+	for _, box := range boxes {
+		ranges = append(ranges, s.keys.lanes(box, sender))
 	}
 	ranges = append(ranges, s.keys.answers(sender))
 	for len(ranges) > 0 {

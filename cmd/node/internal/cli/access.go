@@ -176,7 +176,7 @@ var errNoOutcome = errors.New("no outcome within --timeout")
 
 // withClient runs fn with a client that leaves nothing behind.
 func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
-	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: min(a.access.logLevel, slog.LevelWarn)}))
 	link, err := a.access.open(ctx, log, true)
 	if errors.Is(err, library.ErrNoNode) {
 		dir := "data"

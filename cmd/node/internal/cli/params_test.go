@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +31,19 @@ func TestParams_ReadingEndsWithTheCommand(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 	a.access.timeout = time.Millisecond
-	if _, err := a.params(t.Context(), "-"); !errors.Is(err, errTimeout) {
-		t.Errorf("after --timeout: %v", err)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, arg := range []string{"-", "@" + fifo} {
+		if _, err := a.params(t.Context(), arg); !errors.Is(err, errTimeout) {
+			t.Errorf("%s after --timeout: %v", arg, err)
+		}
+	}
+	if writes, err := os.OpenFile(fifo, os.O_WRONLY, 0); err == nil { // lets the read go
+		writes.Close()
+	}
+	if text, err := a.params(interrupted, "1"); string(text) != "1" || err != nil {
+		t.Errorf("what needs no reading: %s, %v", text, err)
 	}
 }

@@ -115,18 +115,14 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	}
 	switch file, isFile := strings.CutPrefix(arg, "@"); {
 	case arg == "-":
-		text, err = readParams(ctx, a.In)
+		text, err = readParams(ctx, func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil })
 	case isFile:
-		var f *os.File
-		if f, err = os.Open(file); err == nil {
-			defer f.Close()
-			text, err = readParams(ctx, f)
-		}
+		text, err = readParams(ctx, func() (io.ReadCloser, error) { return os.Open(file) })
 	default:
 		text = []byte(arg)
 	}
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("read parameters: %w", err)
 	case err != nil:
 		return nil, &usageError{fmt.Sprintf("read parameters: %v", err)}
@@ -137,15 +133,21 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	return text, nil
 }
 
-// readParams reads one byte more than fits, so that the engine refuses what is too large. Nothing ends a read of a terminal or a pipe, so
-// it is left behind when ctx ends: the program is about to end, too.
-func readParams(ctx context.Context, from io.Reader) ([]byte, error) {
+// readParams reads one byte more than fits, so that the engine refuses what is too large. Nothing ends a read of a terminal or a pipe, or
+// the wait for somebody to write into one, so it is left behind when ctx ends: the program is about to end, too.
+func readParams(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, error) {
 	type read struct {
 		text []byte
 		err  error
 	}
 	done := make(chan read, 1)
 	go func() {
+		from, err := open()
+		if err != nil {
+			done <- read{nil, err}
+			return
+		}
+		defer from.Close()
 		text, err := io.ReadAll(io.LimitReader(from, events.MaxPayloadBytes+1))
 		done <- read{text, err}
 	}()
