@@ -382,6 +382,29 @@ func TestProgress_IsSentOnceASecondAndTheLastOneArrives(t *testing.T) {
 	})
 }
 
+// A shard that cannot be served for long gets the first report and the latest one.
+func TestProgress_OneReportWaitsUntilItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, a Attempt) Outcome {
+			for i := range int64(1000) {
+				a.Progress(i, 1000, "")
+				time.Sleep(100 * time.Millisecond)
+			}
+			<-ctx.Done()
+			return Outcome{}
+		}})
+		p.launch("b", Policy{})
+		time.Sleep(2 * time.Minute)
+		var sent []int64
+		for _, c := range p.reported() {
+			sent = append(sent, c.(*progressCommand).Progress.Done)
+		}
+		if !slices.Equal(sent, []int64{0, 999}) {
+			t.Errorf("reports %v were sent, want the first and the latest", sent)
+		}
+	})
+}
+
 func TestProgress_NothingFollowsTheOutcome(t *testing.T) {
 	for reports := range int64(3) {
 		synctest.Test(t, func(t *testing.T) {

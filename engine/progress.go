@@ -7,12 +7,14 @@ import (
 	"taskledger/events"
 )
 
-// progressReporter sends the first report of an attempt at once and then the latest one every progressEvery.
+// progressReporter sends the first report of an attempt at once and then the latest one every progressEvery, once the one before is
+// answered: while nobody owns the shard they would pile up.
 type progressReporter struct {
 	mu      sync.Mutex
 	last    time.Time
 	pending *events.Progressed
 	timer   *time.Timer
+	asking  bool
 	stopped bool
 }
 
@@ -31,27 +33,32 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 		return
 	}
 	report := &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
-	wait := progressEvery - time.Since(p.last)
-	if wait <= 0 {
-		p.pending, p.last = nil, time.Now()
-		a.sendProgress(report)
-		return
-	}
-	if p.pending = report; p.timer == nil {
-		p.timer = time.AfterFunc(wait, func() { a.flushProgress() })
-	}
+	p.pending = report
+	a.nextProgress(p)
 }
 
-func (a *attempt) flushProgress() {
-	p := a.progress.Load()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timer = nil
-	if p.pending == nil || p.stopped {
+// nextProgress sends the latest report as soon as it may leave. The caller holds the lock.
+func (a *attempt) nextProgress(p *progressReporter) {
+	if p.stopped || p.pending == nil || p.asking || p.timer != nil {
 		return
 	}
-	a.sendProgress(p.pending)
-	p.pending, p.last = nil, time.Now()
+	if wait := progressEvery - time.Since(p.last); wait > 0 {
+		p.timer = time.AfterFunc(wait, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.timer = nil
+			a.nextProgress(p)
+		})
+		return
+	}
+	c := &progressCommand{a.Task, a.Started, a.m.session.ID, *p.pending}
+	p.pending, p.last, p.asking = nil, time.Now(), true
+	a.m.router.send(a.shard, laneWork, c, callback(func(answer, error) { // what became of it concerns nobody
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.asking = false
+		a.nextProgress(p)
+	}))
 }
 
 // stopProgress lets no report follow the outcome.
@@ -66,9 +73,4 @@ func (a *attempt) stopProgress() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-}
-
-// sendProgress asks the owner to record a report. What becomes of it concerns nobody: a later one, or the outcome, comes.
-func (a *attempt) sendProgress(report *events.Progressed) {
-	a.m.router.send(a.shard, laneWork, &progressCommand{a.Task, a.Started, a.m.session.ID, *report}, nil)
 }
