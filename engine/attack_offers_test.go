@@ -129,7 +129,6 @@ func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
 	}
 }
 
-// No answer ever reached the node. It closed the offer with a later one, and does not know the attempt.
 func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
 	for name, close := range map[string]func(*bench){
 		"by a later one": func(b *bench) { b.deliver(b.offer()) },
@@ -157,6 +156,7 @@ func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
 	}
 }
 
+// No answer ever reached the node. It closed the offer with a later one, and does not know the attempt.
 func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})

@@ -86,8 +86,8 @@ type Outcome struct {
 	// Wait is the time from the end of the attempt to a repetition or retry, in milliseconds rounded up. It does not depend on
 	// wall clocks. 0 or less = none.
 	Wait time.Duration
-	// Next is a time of day for a repetition or retry: it is due neither before the owner's clock shows it nor before as long has
-	// passed as the clock of the attempt's node was short of it. Beside Wait the later one counts. Zero = none.
+	// Next is a time of day for a repetition or retry. It is due when the owner's clock shows Next, and no sooner after the end of
+	// the attempt than Next was ahead of the clock of the attempt's node. Beside Wait the later one counts. Zero = none.
 	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after it; the other fields are ignored
 }

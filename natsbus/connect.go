@@ -16,7 +16,7 @@ const (
 	// pingEvery and pingsMissed find a half-open connection within 30 s.
 	pingEvery   = 10 * time.Second
 	pingsMissed = 2
-	// dialTimeout bounds one attempt to connect to one server, greeting included.
+	// dialTimeout bounds the dial of one server; its greeting may take as long again.
 	dialTimeout = 2 * time.Second
 	// writeTimeout bounds how long a publisher can wait for a network that takes nothing more.
 	writeTimeout = time.Second
