@@ -144,7 +144,7 @@ func trusted(advert, dir string) error {
 	return closedToOthers(dir, owner(told), "the owner of "+advert)
 }
 
-// closedToOthers returns an error unless the user owns the directory and nobody else may enter it. The error calls the user whom.
+// closedToOthers returns an error unless the user owns the directory and nobody else may enter it. whom is what the error calls that user.
 func closedToOthers(dir string, user int64, whom string) error {
 	around, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -273,7 +273,7 @@ func TestOpen_PrivateDoesWithoutServersThatOpenAPortOfEtcd(t *testing.T) {
 	}
 }
 
-// To start a node there would help nobody.
+// The error must not propose to start a node there: that would fail as well.
 func TestOpen_NoDirectoryIsNoNodeThatIsMissing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

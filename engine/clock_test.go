@@ -174,8 +174,8 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 	})
 }
 
-// A clock that is told by key when a full store has room again is read then, and not when the store first refused it: nobody
-// is taken for wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
+// A node reads its clock anew for every copy of an update. So a full store that has room again never takes an old reading: no clock
+// counts as wrong, and no shard moves. The store is slow, so that what is told first is not replaced soon.
 func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)

@@ -35,7 +35,7 @@ type access struct {
 	dir     string
 	timeout time.Duration
 
-	logLevel         slog.Level // of commands that ask
+	logLevel         slog.Level // --log-level of the commands that ask a cluster
 	addresses        cluster.Addresses
 	etcdPasswordFile string
 	natsPasswordFile string
