@@ -141,6 +141,8 @@ func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broke
 		if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signal() == syscall.SIGINT { // it was interrupted before it heard signals
 			code = codeInterrupted
 		}
+	} else if errors.Is(ended, context.Canceled) { // typing ended before it began
+		code = codeInterrupted
 	} else if ended != nil { // it never began, or did not end when it was interrupted
 		code, broken = codeUnavailable, ended.Error()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -37,6 +38,18 @@ func typeAt(t *testing.T, at *terminal, q traffic.Request, prints, says string, 
 		t.Error("a call is still under way")
 	}
 	return done.all, broken
+}
+
+// A command that was about to be typed when typing ended does not begin. That is nobody's fault.
+func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	done := newOperations()
+	at := &terminal{links: links{nats: &link.Link{}}, program: "/bin/true", calls: newCalls(done)}
+	broken := at.enter(ended, 1, traffic.Request{Verb: history.Cancel, Task: "a"})
+	if broken != "" || at.calls.underWay() > 0 || len(done.all) != 1 || done.all[0].Answer != history.Unknown {
+		t.Errorf("recorded %+v, %d under way, broken %q", done.all, at.calls.underWay(), broken)
+	}
 }
 
 // What a command tells is recorded by its exit code and its output, and what does not go together is the program's fault.
