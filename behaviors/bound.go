@@ -183,7 +183,7 @@ func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outc
 	case next.IsZero():
 	case wait > maxDelay:
 		return engine.Outcome{}, checkDelay(rule, wait)
-	case next == next.Round(0): // which strips the monotonic reading
+	case next == next.Round(0): // it has no monotonic reading, which Round strips
 		out.Next = next
 	default:
 		out.Wait = max(wait, leastWait)

@@ -48,13 +48,13 @@ type completeCommand struct {
 	How      completion
 	Result   events.Payload
 	Error    *events.Error // of failed
-	Next     events.Millis // of succeeded and failed: not before it, nor before Wait has passed; 0 = never
+	Next     events.Millis // of succeeded and failed: when the task runs again at the earliest; anyTime = once Wait has passed, 0 = never
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
-	Wait     time.Duration // of snoozed, and of succeeded and failed with a Next
+	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
 }
 
-// anyTime is a Next that is past: Wait alone counts.
+// anyTime is a Next in the past.
 const anyTime events.Millis = 1
 
 type completion uint8

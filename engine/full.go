@@ -75,7 +75,7 @@ func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 	defer ticker.Stop()
 	for {
 		if o.full || o.m.usage.Load().Full {
-			o.refuseNew(refused)
+			o.refuseGathered(refused)
 		}
 		select {
 		case <-done:
@@ -85,10 +85,10 @@ func (o *owner) refuseUntil(done <-chan struct{}, refused map[projection.SenderL
 	}
 }
 
-// refuseNew refuses, while the store is full and no turn ends, what users and operators ask. What it refused before it refuses
-// again: the sender has not heard it. A batch in the entry has to wait, as has one that settles another: the sender is told, once a
+// refuseGathered refuses, while the store is full and no turn ends, what users and operators have asked since it began. What it refused
+// before it refuses again: the sender has not heard it. A batch in the entry has to wait, as has one that settles another: the sender is told, once a
 // copy, so that it refuses itself what would wait behind it.
-func (o *owner) refuseNew(refused map[projection.SenderLane]uint64) {
+func (o *owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 	if !o.m.mayRead() {
 		return // the session may be over: another owner may decide them
 	}

@@ -19,7 +19,7 @@ func TestFull_RefusesAgainWhatItRefused(t *testing.T) {
 	l := b.next("sender", laneSubmit, submitOf(Policy{}), &operateCommand{Task: "x", Do: doCancel})
 	for range 2 {
 		b.deliver(l)
-		b.own.refuseNew(refused)
+		b.own.refuseGathered(refused)
 		b.m.tasks.Wait()
 	}
 	if len(l.got) != 2 || l.got[0][0].code != answerOverload || l.got[1][0].code != answerOverload {
@@ -36,7 +36,7 @@ func TestFull_LeavesWhatIsDecidedToItsEntry(t *testing.T) {
 	for copies := 1; copies <= 2; copies++ {
 		b.deliver(l)
 		for range 2 {
-			b.own.refuseNew(map[projection.SenderLane]uint64{})
+			b.own.refuseGathered(map[projection.SenderLane]uint64{})
 			b.m.tasks.Wait()
 		}
 		if len(l.got) != copies || !holdsUp(l.got[copies-1]) || b.own.inbox.size() != 1 {
@@ -50,7 +50,7 @@ func TestFull_TellsNothingToASenderOfLetters(t *testing.T) {
 	b := newBench(t, -1)
 	l := b.next("sender", laneSubmit, submitOf(Policy{}))
 	b.post(l)
-	b.own.refuseNew(map[projection.SenderLane]uint64{})
+	b.own.refuseGathered(map[projection.SenderLane]uint64{})
 	b.m.tasks.Wait()
 	if len(l.got) != 0 || b.own.inbox.size() != 1 {
 		t.Errorf("told %+v, %d batches wait; want none and one", l.got, b.own.inbox.size())
@@ -70,7 +70,7 @@ func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 			in := b.own.inbox.take(&mail{})
 			b.own.turnOf.asked = in.lanes[laneQuery]
 		}
-		b.own.refuseNew(map[projection.SenderLane]uint64{})
+		b.own.refuseGathered(map[projection.SenderLane]uint64{})
 		if len(l.got) != 1 || len(l.got[0]) != len(l.batch.commands) || len(b.own.turnOf.asked) != 0 {
 			t.Fatalf("taken %v: told %+v", taken, l.got)
 		}
@@ -85,7 +85,7 @@ func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 		}
 	}
 	b.post(l)
-	b.own.refuseNew(map[projection.SenderLane]uint64{})
+	b.own.refuseGathered(map[projection.SenderLane]uint64{})
 	if len(l.got) != 1 || b.own.inbox.size() != 1 {
 		t.Errorf("a letter: told %+v, %d batches wait; want nothing and one", l.got, b.own.inbox.size())
 	}

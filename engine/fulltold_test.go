@@ -42,12 +42,7 @@ func TestStore_FullIsToldWithinASecond(t *testing.T) {
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newModelled(t, withBus)
-				job := newJob(engine.Policy{})
-				for _, name := range []string{"a", "b"} {
-					c.start(name, 0, nil, job).ready(t)
-				}
-				c.spread(2)
+				c, job := newPair(t, withBus)
 				id := idIn(shard, modelledShards)
 				var outcomes []*engine.Future
 				var asking sync.WaitGroup
@@ -119,12 +114,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newModelled(t, withBus)
-				job := newJob(engine.Policy{})
-				for _, name := range []string{"a", "b"} {
-					c.start(name, 0, nil, job).ready(t)
-				}
-				c.spread(2)
+				c, job := newPair(t, withBus)
 				later, err := c.nodes[0].Submit(within(t), job, nil, engine.SubmitOptions{ID: "x", NotBefore: time.Now().Add(time.Hour)})
 				if err != nil {
 					t.Fatal(err)

@@ -60,3 +60,48 @@ func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 		})
 	}
 }
+
+// trimming is a store whose journals have been trimmed, since they were asked for first, as far as that goes.
+type trimming struct {
+	engine.Store
+	first atomic.Uint64 // 0: not asked for yet
+}
+
+// Follow implements engine.Store.
+func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+	s.first.CompareAndSwap(0, from)
+	if from > s.first.Load() {
+		return s.Store.Follow(ctx, shard, from)
+	}
+	return func(yield func(engine.Record, error) bool) {
+		yield(engine.Record{}, fmt.Errorf("at entry %d: %w", from, engine.ErrTrimmed))
+	}
+}
+
+// Of what was trimmed before it was read the owner tells who waits, and from there on the journal is followed.
+func TestFuture_FollowsTheJournalBeyondWhatWasTrimmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newModelled(t, false)
+		job := newJob(engine.Policy{})
+		c.start("a", 0, nil, job).ready(t)
+		b := c.start("b", 0, func(cfg *cfg) {
+			cfg.Store = &trimming{Store: cfg.Store}
+			noShards(cfg)
+		})
+		b.ready(t)
+		f := job.submit(t, b, "x/1")
+		f.Done() // begins to wait
+		r := job.next(t)
+		time.Sleep(time.Second)
+		other := job.submit(t, c.nodes[0].Node, "x/2")
+		job.next(t).succeed("2")
+		want(t, other, "2")
+		time.Sleep(80 * time.Second)
+		began := time.Now()
+		r.succeed("1")
+		want(t, f, "1")
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the outcome was known %s after the function had ended", took)
+		}
+	})
+}

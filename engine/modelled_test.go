@@ -113,6 +113,17 @@ func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg),
 	return n
 }
 
+// newPair is a cluster of two nodes that share the shards and run the same behavior.
+func newPair(t *testing.T, bus bool) (*modelled, *job) {
+	t.Helper()
+	c, job := newModelled(t, bus), newJob(engine.Policy{})
+	for _, name := range []string{"a", "b"} {
+		c.start(name, 0, nil, job).ready(t)
+	}
+	c.spread(2)
+	return c, job
+}
+
 // write puts a value beside the nodes, or removes a key where that is empty.
 func (c *modelled) write(key, value string) {
 	c.Helper()

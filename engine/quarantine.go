@@ -72,18 +72,7 @@ type quarantine struct {
 // quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
 // until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
 func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left *owner) (Ownership, *loaded, error) {
-	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
-	if left != nil { // its senders have sent no other copy
-		q.inbox = left.inbox
-		q.knows = func(b *batch) bool {
-			row := left.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
-			return row != nil && b.number <= row.Number
-		}
-		q.tried = func(b *batch) bool {
-			_, done := left.decided(b)
-			return done
-		}
-	}
+	q := newQuarantine(p, o, left)
 	var at *damageError
 	if errors.As(why, &at) {
 		q.entry = at.entry
@@ -110,6 +99,22 @@ func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left
 		p.m.router.resendShard(o.Shard)
 	}()
 	return q.run(ctx, o, first)
+}
+
+func newQuarantine(p *placement, o Ownership, left *owner) *quarantine {
+	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
+	if left != nil { // its senders have sent no other copy
+		q.inbox = left.inbox
+		q.knows = func(b *batch) bool {
+			row := left.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
+			return row != nil && b.number <= row.Number
+		}
+		q.tried = func(b *batch) bool {
+			_, done := left.decided(b)
+			return done
+		}
+	}
+	return q
 }
 
 // relapsesLocked returns how long to wait before the first look at a shard of which no entry is known to be damaged: nothing,

@@ -203,12 +203,7 @@ func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
 	for _, withBus := range []bool{true, false} {
 		t.Run(fmt.Sprint("NATS: ", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newModelled(t, withBus)
-				job := newJob(engine.Policy{})
-				for _, name := range []string{"a", "b"} {
-					c.start(name, 0, nil, job).ready(t)
-				}
-				c.spread(2)
+				c, job := newPair(t, withBus)
 				id := idIn(shard, modelledShards)
 				job.submit(t, c.nodes[0].Node, id)
 				job.next(t)

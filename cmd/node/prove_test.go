@@ -173,12 +173,21 @@ func checkpointIsVerified(t *testing.T, dir string) {
 }
 
 func proveExitCodes(t *testing.T, dir string) {
+	own := t.TempDir()
+	noKey, kept := filepath.Join(own, "no-key"), filepath.Join(own, "kept")
+	for file, text := range map[string]string{noKey: "no key\n", kept: must(t, dir, "checkpoint")} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for code, all := range map[int][][]string{
 		2: {
 			{"state", "told/1"}, {"state", "told/1", "--at", "noon"}, {"state", "told/1", "--at", "2020-01-01T00:00:00Z", "--seq", "1"},
 			{"replay", "--from", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
 			{"export"}, {"export", "--task", "x", "--shard", "1"}, {"export", "--shard", "16"}, {"export", "--task", "no blanks"},
 			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"},
+			{"verify", "--trust", "a-key"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
+			{"checkpoint", "--key", noKey}, {"checkpoint", "--key", "no-such-file"}, {"export", "--task", "told/1", "--key", noKey},
 		},
 		3: {{"state", "nobody", "--seq", "1"}, {"state", "told/1", "--seq", "9"}, {"export", "--task", "nobody"}},
 	} {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -76,6 +77,9 @@ auditors can trust the new public key before the old one goes.`,
 // openCheckpoint reads a checkpoint and says in words how far it can be trusted. An error means that it cannot at all.
 func openCheckpoint(signed string, trust []string) (p engine.Checkpoint, words string, err error) {
 	text, by, err := signing.Open(signed, trust)
+	if err != nil && !errors.Is(err, signing.ErrUntrusted) {
+		err = &usageError{"--trust: " + err.Error()}
+	}
 	if err != nil {
 		return p, "", err
 	}
