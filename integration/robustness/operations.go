@@ -187,7 +187,7 @@ func (c *calls) wait(op *history.Operation, more int) {
 	}
 }
 
-// nameTasks looks in the journals for the ids of tasks whose clients did not live to tell them.
+// nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell them.
 func (r *run) nameTasks(ctx context.Context) error {
 	if !r.done.anyUnnamed() {
 		return nil
@@ -198,11 +198,11 @@ func (r *run) nameTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	members, err := r.journals(ctx, revision)
+	all, err := r.recorder.all(ctx, revision)
 	if err != nil {
 		return err
 	}
-	r.done.name(createdBy(members[0]))
+	r.done.name(createdBy(all.written))
 	return nil
 }
 

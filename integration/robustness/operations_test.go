@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
+	"taskledger/internal/testcluster"
 )
 
 // told is a word about a call; an empty answer says that it begins.
@@ -89,6 +91,27 @@ func TestOperations_NameWhatWasCreated(t *testing.T) {
 	}
 	if tasks := o.tasks(); strings.Join(tasks, " ") != "drawn named" || !o.anyUnnamed() {
 		t.Errorf("tasks are %v", tasks)
+	}
+}
+
+// The entry that created a task may have been trimmed since.
+func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
+	_, etcd := testcluster.StartEtcd(t)
+	r := &run{cluster: &cluster{members: []*member{{client: etcd}}}, recorder: &recorder{}, done: newOperations()}
+	ctx, stop := context.WithCancel(t.Context())
+	defer r.recorder.watching.Wait()
+	defer stop()
+	r.recorder.start(ctx, r.members)
+	const key = prefix + "journal/0/0000000000000001"
+	if _, err := etcd.Put(ctx, key, string(journalOf(t, "drawn", "sender").Members[0].Entries[0][0].Data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := etcd.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	r.done.add(history.Operation{Verb: history.Submit, Request: "request", Answer: history.Unknown})
+	if err := r.nameTasks(ctx); err != nil || r.done.all[0].Task != "drawn" {
+		t.Errorf("%+v, %v", r.done.all[0], err)
 	}
 }
 
