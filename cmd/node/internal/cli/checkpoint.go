@@ -31,13 +31,17 @@ text to keep is the field note.`,
 	c.Flags().StringVar(&key, "key", "", "`file` of the private keys to sign with")
 	c.AddCommand(a.newKeyCommand())
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+		sign, err := signer(key)
+		if err != nil {
+			return err
+		}
 		p, err := client.Checkpoint(ctx)
 		if err != nil {
 			return err
 		}
 		text := p.String()
-		if key != "" {
-			if text, err = signer(key)(text); err != nil {
+		if sign != nil {
+			if text, err = sign(text); err != nil {
 				return err
 			}
 		}

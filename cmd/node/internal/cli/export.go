@@ -37,27 +37,29 @@ checkpoint of its last entry.`,
 	c.MarkFlagsOneRequired("task", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
 	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error {
+		sign, err := signer(key)
+		if err != nil {
+			return err
+		}
 		return a.writeTo(out, func(w io.Writer) error {
 			if task != "" {
-				return client.ExportTask(ctx, events.TaskID(task), w, signer(key))
+				return client.ExportTask(ctx, events.TaskID(task), w, sign)
 			}
-			return client.ExportShard(ctx, shard, w, signer(key))
+			return client.ExportShard(ctx, shard, w, sign)
 		})
 	})
 }
 
-// signer returns nil without a key.
-func signer(key string) engine.Signer {
-	if key == "" {
-		return nil
+// signer reads the keys in a file. It returns nil without a file.
+func signer(file string) (engine.Signer, error) {
+	if file == "" {
+		return nil, nil
 	}
-	return func(text string) (string, error) {
-		signed, err := signing.Sign(key, text)
-		if err != nil {
-			return "", &usageError{"--key: " + err.Error()}
-		}
-		return signed, nil
+	sign, err := signing.Signer(file)
+	if err != nil {
+		return nil, &usageError{"--key: " + err.Error()}
 	}
+	return sign, nil
 }
 
 // writeTo writes to a new file, which it removes again after an error, or to the output.

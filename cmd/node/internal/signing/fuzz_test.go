@@ -14,7 +14,11 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	signed, err := signing.Sign(file, text)
+	sign, err := signing.Signer(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	signed, err := sign(text)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -33,12 +33,12 @@ func NewKey(file, name string) (public string, err error) {
 	return public, nil
 }
 
-// Sign returns a note with the text, which must end in a newline, signed with every private key in the file, one a line. Two
-// keys are for a change from one to the other.
-func Sign(file, text string) (string, error) {
+// Signer reads the private keys in a file, one a line, and returns what signs a text with all of them. The text must end in a
+// newline; what is returned is a note. Two keys are for a change from one to the other.
+func Signer(file string) (sign func(text string) (string, error), err error) {
 	lines, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("read key: %w", err)
+		return nil, fmt.Errorf("read key: %w", err)
 	}
 	var signers []note.Signer
 	for line := range strings.Lines(string(lines)) {
@@ -47,15 +47,17 @@ func Sign(file, text string) (string, error) {
 		}
 		s, err := note.NewSigner(line)
 		if err != nil {
-			return "", fmt.Errorf("key in %s: %w", file, err)
+			return nil, fmt.Errorf("key in %s: %w", file, err)
 		}
 		signers = append(signers, s)
 	}
 	if len(signers) == 0 {
-		return "", fmt.Errorf("%s holds no key", file)
+		return nil, fmt.Errorf("%s holds no key", file)
 	}
-	signed, err := note.Sign(&note.Note{Text: text}, signers...)
-	return string(signed), err
+	return func(text string) (string, error) {
+		signed, err := note.Sign(&note.Note{Text: text}, signers...)
+		return string(signed), err
+	}, nil
 }
 
 // ErrUntrusted reports a note without a valid signature of a trusted key.

@@ -26,7 +26,11 @@ func TestOpen_WantsASignatureOfATrustedKey(t *testing.T) {
 	t.Parallel()
 	file, public := newKey(t, "a")
 	_, namesake := newKey(t, "a")
-	signed, err := signing.Sign(file, text)
+	sign, err := signing.Signer(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := sign(text)
 	if err != nil {
 		t.Fatal(err)
 	}
