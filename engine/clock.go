@@ -23,7 +23,7 @@ const (
 // compared is what the other nodes' clocks say of the one here.
 type compared struct {
 	ahead time.Duration // of the median of all clocks; with one other node, of that
-	off   bool          // too far from most: of two nodes nobody can tell which one is wrong
+	off   bool          // too far from most, or, once it was, still too far from who is left
 	all   bool          // every node that is present was heard
 }
 
@@ -52,12 +52,25 @@ func (l *load) compare() (c compared) {
 	}
 	slices.Sort(drifts)
 	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
-	if other.Abs() < middle.Abs() { // of two middles the nearer one: no majority says that this clock is wrong
+	// Of two middles the nearer one counts: no majority says that this clock is wrong. If one has said so, the farther one does.
+	found := l.m.clockWrong.Load() && l.othersOwn()
+	if (other.Abs() < middle.Abs()) != found {
 		middle = other
 	}
 	c.ahead = -middle
-	c.off = len(drifts) > 2 && c.ahead.Abs() > clockLimit
+	c.off = (len(drifts) > 2 || found) && c.ahead.Abs() > clockLimit // of two nodes nobody can tell anew which one is wrong
 	return c
+}
+
+// othersOwn reports whether another node may own shards. Where nobody else may, nodes that were all found wrong would wait for each
+// other.
+func (l *load) othersOwn() bool {
+	for id, n := range l.m.view.Load().Nodes {
+		if id != l.m.session.ID && n.Owner && !n.Draining {
+			return true
+		}
+	}
+	return false
 }
 
 // mayTake reports that nothing is known against the clock here. A process takes no shard before it has heard the clocks of
