@@ -262,7 +262,7 @@ func (m *member) see(v *Membership) error {
 			return nil
 		}
 		if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
-			return fmt.Errorf("%w: the node key is gone", ErrSessionEnded)
+			return fmt.Errorf("%w: the node key is gone or has lost its lease", ErrSessionEnded)
 		}
 		if m.view.CompareAndSwap(old, v) {
 			break

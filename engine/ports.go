@@ -118,7 +118,7 @@ type Sessions interface {
 	// Update replaces the value of the node key. It calls info for the value after it has read the key, and again whenever
 	// the key has changed meanwhile: the last of concurrent updates saw what all of them are about. It also calls info for
 	// every copy of a request that it sends again, so that no value is written much later than it was asked for. It wraps
-	// ErrSessionEnded when the key is gone.
+	// ErrSessionEnded when the key is gone or has lost its lease.
 	Update(ctx context.Context, s Session, info func() NodeInfo) error
 	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
 	Leave(ctx context.Context, s Session) error
@@ -127,7 +127,7 @@ type Sessions interface {
 // Membership is who is present and who owns which shard, at one revision.
 type Membership struct {
 	Revision int64
-	Nodes    map[string]NodeInfo // by id
+	Nodes    map[string]NodeInfo // by id; a node key without a lease is no session's
 	Owners   map[int]Owner       // by shard of the cluster; shards never owned are missing
 }
 
@@ -158,10 +158,10 @@ type Ownership struct {
 type Owners interface {
 	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). One that cannot be
 	// read is replaced by its revision alone: whoever it named before is fenced by it. It wraps
-	// ErrFenced when the owner key has changed, the old owner's node key exists, or the session has ended.
+	// ErrFenced when the owner key has changed, the old owner's node key is there and has a lease, or the session has ended.
 	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
 	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced when the shard is not o's any
-	// more or the target has left; in the latter case the shard stays o's.
+	// more or the target has no node key with a lease; in the latter case the shard stays o's.
 	HandOver(ctx context.Context, o Ownership, target string) error
 }
 
@@ -270,6 +270,8 @@ type Repairer interface {
 	Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[StoredKey, error]
 	// Foreign yields a key, and no data, of each shard that keys are of and the cluster does not have.
 	Foreign(ctx context.Context) iter.Seq2[StoredKey, error]
+	// Leaseless yields the node keys without a lease, which are no session's.
+	Leaseless(ctx context.Context) iter.Seq2[StoredKey, error]
 	// Remove removes the key unless it was written since; that it is gone is no error.
 	Remove(ctx context.Context, k StoredKey) error
 }

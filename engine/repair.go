@@ -27,15 +27,25 @@ const mostStrays = 10
 // repairTries is how often the journal of a shard is read again because it was trimmed meanwhile.
 const repairTries = 5
 
-// Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, and keys
-// of shards that the cluster does not have. With remove it removes those that are no entry for certain: what cannot be
-// read, is of another place, or does not follow the entry before, while nothing shows that an entry was there. Each is
-// removed only as it was judged. A shard that was quarantined for them is served again within seconds. Repair reads the journals
+// Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, node keys
+// without a lease, and keys of shards that the cluster does not have. With remove it removes those node keys, and those of a
+// journal that are no entry for certain: what cannot be read, is of another place, or does not follow the entry before, while
+// nothing shows that an entry was there. Each is removed only as it was judged. A shard that was quarantined for them is served again within seconds. Repair reads the journals
 // from the first entry that is held on, and can be called while nodes run. It needs a Store.
 func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
 	r, err := c.records()
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
+	}
+	settle := func(s Stray) error {
+		if remove && s.Keep == "" {
+			if err := r.store.Remove(ctx, StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
+				return err
+			}
+			s.Removed = true
+		}
+		all = append(all, s)
+		return nil
 	}
 	for shard := range c.cfg.Shards {
 		strays, err := r.strays(ctx, shard)
@@ -43,13 +53,17 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 			return all, fmt.Errorf("repair shard %d: %w", shard, err)
 		}
 		for _, s := range strays {
-			if remove && s.Keep == "" {
-				if err := r.store.Remove(ctx, StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
-					return all, fmt.Errorf("repair shard %d: %w", shard, err)
-				}
-				s.Removed = true
+			if err := settle(s); err != nil {
+				return all, fmt.Errorf("repair shard %d: %w", shard, err)
 			}
-			all = append(all, s)
+		}
+	}
+	for k, err := range r.store.Leaseless(ctx) {
+		if err == nil {
+			err = settle(Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Bytes: len(k.Data), Problem: "it has no lease, so it is no node's"})
+		}
+		if err != nil {
+			return all, fmt.Errorf("repair: %w", err)
 		}
 	}
 	for k, err := range r.store.Foreign(ctx) {

@@ -23,7 +23,8 @@
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are 16 random characters of [a-z2-7], drawn anew for
-//     every session and never used again, so an absent node is absent for ever.
+//     every session and never used again, so an absent node is absent for ever. One
+//     without a lease is no session's, and counts as absent: etcd would never remove it.
 //   - owner/<s> is replaced by compare and never deleted. Its mod revision is the epoch of the ownership. One that cannot be
 //     read is replaced like that of an owner that is gone: who wrote it has fenced whoever it named before.
 //   - The entries of a shard are numbered 1, 2, 3 ... without gaps; each is written once. A trim deletes from the front and

@@ -14,8 +14,8 @@ import (
 )
 
 // ReadMembers is described in engine.Members. A node key that this release cannot read counts as present, with nothing
-// but its id; an owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
-// owner/ of no shard of the cluster is left out. Either is logged once.
+// but its id. A node key without a lease is no session's, and nothing would ever remove it: it is left out. An owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
+// owner/ of no shard of the cluster is left out, too. Each of these is logged once.
 func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
 	resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithRange(end(s.keys.owners())))
 	if err != nil {
@@ -39,6 +39,9 @@ func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 	if id, ok := strings.CutPrefix(key, s.keys.nodes()); ok {
 		if id == "" {
 			return errors.New("it names no node")
+		}
+		if kv.Lease == 0 {
+			return errors.New("it has no lease, so it is no session's")
 		}
 		n, err := decodeNode(kv.Value)
 		if err != nil {

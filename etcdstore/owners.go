@@ -36,7 +36,7 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	}
 	if seen.Node != "" { // a key that names nobody has fenced whoever it named before
 		compare = append(compare,
-			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),
+			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key
 		)
 	}
 	resp, err := s.transact(ctx, compare,
@@ -80,7 +80,7 @@ func (s *Store) handOver(ctx context.Context, o engine.Ownership, target string)
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
-			clientv3.Compare(clientv3.CreateRevision(s.keys.node(target)), ">", 0),
+			clientv3.Compare(clientv3.LeaseValue(s.keys.node(target)), "!=", 0), // that of an absent key is 0
 		},
 		[]clientv3.Op{put(owner, encodeOwner(target))},
 		[]clientv3.Op{clientv3.OpGet(owner)})

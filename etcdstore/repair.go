@@ -72,6 +72,22 @@ func (s *Store) Foreign(ctx context.Context) iter.Seq2[engine.StoredKey, error] 
 	}
 }
 
+// Leaseless is described in engine.Repairer.
+func (s *Store) Leaseless(ctx context.Context) iter.Seq2[engine.StoredKey, error] {
+	return func(yield func(engine.StoredKey, error) bool) {
+		resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithPrefix())
+		if err != nil {
+			yield(engine.StoredKey{}, fmt.Errorf("look for node keys without a lease: %w", err))
+			return
+		}
+		for _, kv := range resp.Kvs {
+			if kv.Lease == 0 && !yield(engine.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision, Data: kv.Value}, nil) {
+				return
+			}
+		}
+	}
+}
+
 var errWritten = errors.New("it was written since")
 
 // Remove is described in engine.Repairer. It holds the revision of the key, which is gone with its own success.

@@ -84,8 +84,8 @@ func (s *Store) update(ctx context.Context, session engine.Session, info func() 
 	if err != nil {
 		return false, err
 	}
-	if len(read.Kvs) == 0 || read.Kvs[0].CreateRevision != session.Revision {
-		return false, engine.ErrSessionEnded
+	if len(read.Kvs) == 0 || read.Kvs[0].CreateRevision != session.Revision || read.Kvs[0].Lease == 0 {
+		return false, engine.ErrSessionEnded // for ever: others may have taken a key without a lease for the end already
 	}
 	unchanged := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", read.Kvs[0].ModRevision)}
 	var resp clientv3.OpResponse

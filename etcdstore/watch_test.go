@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
@@ -86,7 +88,11 @@ func (f *fixture) membersNow() engine.Membership {
 
 func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
 	f := newFixture(t)
-	for _, key := range []string{f.keys.Node("later"), f.keys.Owner(3), f.keys.Owner(99), f.keys.Owner(-1), f.keys.Owner(0) + "4", f.keys.Owner(0) + "x", f.keys.Node("")} {
+	lease, err := f.raw.Grant(f.ctx, 60)
+	f.must(err)
+	_, err = f.raw.Put(f.ctx, f.keys.Node("later"), "\x92\x02\xc0", clientv3.WithLease(lease.ID))
+	f.must(err)
+	for _, key := range []string{f.keys.Node("leaseless"), f.keys.Owner(3), f.keys.Owner(99), f.keys.Owner(-1), f.keys.Owner(0) + "4", f.keys.Owner(0) + "x", f.keys.Node("")} {
 		_, err := f.raw.Put(f.ctx, key, "\x92\x02\xc0")
 		f.must(err)
 	}

@@ -66,7 +66,7 @@ var otherWrites = []Bug{
 		{`		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),` + "\n", ""},
 	}, store, contract + "Take/ByAnEndedSessionIsFenced"},
 	{"take from a living owner", "etcdstore/owners.go", []Edit{
-		{`			clientv3.Compare(clientv3.CreateRevision(s.keys.node(seen.Node)), "=", 0),` + "\n", ""},
+		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
 	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []Edit{
 		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),`, `fences,`},

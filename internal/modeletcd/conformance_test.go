@@ -276,6 +276,9 @@ func (p *pair) compare() func(s *side) clientv3.Cmp {
 	}
 	target := rapid.SampledFrom([]string{"mod", "mod", "create", "create", "version", "value", "lease"}).Draw(p.T, "target")
 	version, value, lease := rapid.Int64Range(0, 3).Draw(p.T, "version"), rapid.SampledFrom([]string{"", "v", "w"}).Draw(p.T, "value"), p.lease()
+	if p.flag("no lease") {
+		lease = 0
+	}
 	return func(s *side) clientv3.Cmp {
 		switch target {
 		case "mod":

@@ -19,7 +19,8 @@ shard from being served; with --yes it is removed, and the shard is served again
 REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise verify
 names shard, entry and kind.
 
-Keys of shards that the cluster does not have are ignored by every node, and shown here.
+Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown here; with --yes the
+latter are removed.
 
 Exit code 1 means that something is left to do.`,
 		Args:    cobra.NoArgs,
