@@ -13,8 +13,9 @@ import (
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
 const maxLiveTasks = 1_000_000
 
-// leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a retry
-// or a snooze: a behavior that asks for it at once, again and again, shall not fill the journal.
+// leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a snooze
+// or a retry after a wait or at a time: a behavior that asks for it at once, again and again, shall not fill the journal. A retry
+// by policy is not held to it: its back-off has full jitter, and its attempts are counted.
 const leastRepeat = 50 * time.Millisecond
 
 // decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is

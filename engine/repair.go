@@ -29,9 +29,11 @@ const repairTries = 5
 
 // Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, node keys
 // without a lease, and keys of shards that the cluster does not have. With remove it removes those node keys, and those of a
-// journal that are no entry for certain: what cannot be read, is of another place, or does not follow the entry before, while
-// nothing shows that an entry was there. Each is removed only as it was judged. A shard that was quarantined for them is served again within seconds. Repair reads the journals
-// from the first entry that is held on, and can be called while nodes run. It needs a Store.
+// journal that are no entry: what cannot be read, is of another place, or does not follow the entry before, while nothing shows
+// that an entry was there. A committed last entry whose stored bytes have rotted since looks the same where no snapshot covers
+// it: it is removed as well, and what it recorded is lost. Each is removed only as it was judged. A shard that was quarantined
+// for them is served again within seconds. Repair reads the journals from the first entry that is held on, and can be called
+// while nodes run. It needs a Store.
 func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
 	r, err := c.records()
 	if err != nil {

@@ -14,10 +14,11 @@ func (a *app) repairCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "repair",
 		Short: "Show what is stored where an entry belongs and is none, and remove it",
-		Long: `Repair looks behind the last sound entry of every shard. What is there, and is no entry of the shard for certain, keeps the
-shard from being served; with --yes it is removed, and the shard is served again within seconds. Without --yes it is shown alone.
-REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise verify
-names shard, entry and kind.
+		Long: `Repair looks behind the last sound entry of every shard. What is there, and is no entry of the shard, keeps the shard from
+being served; with --yes it is removed, and the shard is served again within seconds. Without --yes it is shown alone. A committed
+last entry whose stored bytes have rotted since looks the same where no snapshot covers it: --yes removes it, too, and what it
+recorded is lost. REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise
+verify names shard, entry and kind.
 
 Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown here; with --yes the
 latter are removed.
