@@ -37,9 +37,10 @@ type Rules[P, R any] struct {
 	// Merge combines the parameters of a task that waits with those of a second submit. nil: the stored ones stay.
 	Merge func(stored, requested P) P
 	// AfterSuccess returns when the task runs again. nil, or the zero time: never. A past time means at
-	// once, which is 50 ms after the start of the attempt at the earliest. now.Add(d) is a wait of d, whatever time the clocks
-	// of the nodes show. A time without a monotonic reading, which time.Date, AddDate, Truncate, Round, In and UTC return,
-	// is a time of day: see engine.Outcome.Next, by which one clock that is wrong, the owner's or this node's, makes the task late, not early.
+	// once, which is 50 ms after the start of the attempt at the earliest. now.Add(d) is a wait of d, whatever time the clock
+	// of this node shows: see engine.Outcome.Wait. A time without a monotonic reading, which time.Date, AddDate, Truncate, Round, In
+	// and UTC return, is a time of day: see engine.Outcome.Next, by which one clock that is wrong when the attempt ends, the owner's or
+	// this node's, makes the task late, not early. An owner's that is ahead only later makes it early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final.
 	// nil: f.Backoff. It is not asked about errors made final by Cancel, undecodable parameters, panics and losses: the

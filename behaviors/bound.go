@@ -177,7 +177,7 @@ func (b *Bound[P, R]) afterFailure(p P, a engine.Attempt, e *events.Error, backo
 const leastWait = time.Millisecond
 
 // followed adds to an outcome the run that a rule answered with. A time with a monotonic reading was made of now, and is the
-// wait between the two: a wrong wall clock, here or at the owner, must not change it. Any other is a time of day.
+// wait between the two: a wrong wall clock here must not change it. Any other is a time of day.
 func followed(out engine.Outcome, rule string, next, now time.Time) (engine.Outcome, error) {
 	switch wait := next.Sub(now); {
 	case next.IsZero():

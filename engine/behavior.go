@@ -83,11 +83,13 @@ type Attempt struct {
 type Outcome struct {
 	Result []byte        // JSON text; of a success
 	Err    *events.Error // nil: success
-	// Wait is the time from the end of the attempt to a repetition or retry, in milliseconds rounded up. It does not depend on
-	// wall clocks. 0 or less = none.
+	// Wait is the time from the end of the attempt to a repetition or retry, in milliseconds rounded up. The clock of the
+	// attempt's node does not change it. That of the shard's owner does: the wait is shorter by what it steps ahead meanwhile, or
+	// by what a new owner's is ahead of it, and longer in the reverse cases. 0 or less = none.
 	Wait time.Duration
 	// Next is a time of day for a repetition or retry. It is due when the owner's clock shows Next, and no sooner after the end of
-	// the attempt than Next was ahead of the clock of the attempt's node. Beside Wait the later one counts. Zero = none.
+	// the attempt than Next was ahead of the clock of the attempt's node, which is a wait like Wait. Beside Wait the later one
+	// counts. Zero = none.
 	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after it; the other fields are ignored
 }

@@ -10,7 +10,8 @@ import (
 // time of that decision and what has passed since on the monotonic clock, at half speed. So entry time never falls, the wall
 // clock catches up with a shard that is ahead of it, and what waits for a while comes all the same.
 //
-// A new owner counts from when it has folded the journal: a change of owners may lengthen a wait and never shortens it.
+// A new owner counts from when it has folded the journal, which may lengthen a wait. A wall clock that steps ahead, or that of a
+// new owner which is ahead, shortens waits by as much: what is due after a while is due at a time of the shard.
 type shardClock struct {
 	held  events.Millis // the latest time by which something was decided
 	since time.Duration // when that was, on the monotonic clock
