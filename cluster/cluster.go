@@ -45,8 +45,9 @@ type Config struct {
 	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. With Etcd, set one of
 	// three. EtcdTLS must hold a client certificate; Open cannot check that etcd asks for it. EtcdUser is enough where Open
 	// finds that authentication is on. A socket, unix:PATH, must lie in a directory of this user that is closed to others. The
-	// servers of Dir must open no port of etcd. Open then wraps ErrNotPrivate. An open cluster does without etcd while others
-	// may enter the directory of its socket, and without etcd and NATS of a Dir while these servers open the port.
+	// servers of Dir must be of the user of this process, and open no port of etcd. Open then wraps ErrNotPrivate. An open cluster
+	// does without etcd while others may enter the directory of its socket, and without etcd and NATS of a Dir while these
+	// servers open the port or are of another user.
 	Private bool
 
 	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the

@@ -52,7 +52,8 @@ func ReadAdvertised(dir string) (Advertised, error) {
 // directory finds the servers inside the node that runs on a directory, at each dial anew.
 type directory struct {
 	path, data string
-	private    bool // refuse servers that open a port of etcd
+	private    bool  // refuse servers that open a port of etcd, or are of another user
+	user       int64 // of this process
 }
 
 // probeWithin bounds the look whether anybody listens where a directory says.
@@ -67,7 +68,7 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 	case err != nil:
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	}
-	d := directory{dir, found.Data, private}
+	d := directory{dir, found.Data, private, me()}
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	conn, err := d.dialEtcd(probing)
@@ -119,7 +120,7 @@ func (d directory) dialEtcd(ctx context.Context) (net.Conn, error) {
 func (d directory) dialSocket(ctx context.Context, a Advertised) (net.Conn, error) {
 	for _, endpoint := range a.Etcd {
 		if path, found := strings.CutPrefix(endpoint, "unix:"); found {
-			if err := trusted(AdvertisedIn(d.path), filepath.Dir(path)); err != nil {
+			if err := d.trusted(filepath.Dir(path)); err != nil {
 				return nil, err
 			}
 			return new(net.Dialer).DialContext(ctx, "unix", path)
@@ -135,13 +136,18 @@ func port(endpoint string) bool {
 }
 
 // trusted refuses the directory of a socket that another user may have made: one that is gone may have been below the
-// directory for temporary files.
-func trusted(advert, dir string) error {
+// directory for temporary files. What is private must be of the user of this process, also where that is root and may read what others own.
+func (d directory) trusted(dir string) error {
+	advert := AdvertisedIn(d.path)
 	told, err := os.Stat(advert)
 	if err != nil {
 		return err
 	}
-	return closedToOthers(dir, owner(told), "the owner of "+advert)
+	by := owner(told)
+	if d.private && by != d.user {
+		return fmt.Errorf("%w: the node on %s is of user %d, and this process of user %d", ErrNotPrivate, d.path, by, d.user)
+	}
+	return closedToOthers(dir, by, "the owner of "+advert)
 }
 
 // closedToOthers returns an error unless the user owns the directory and nobody else may enter it. whom is what the error calls that user.

@@ -107,6 +107,28 @@ func TestOpen_PrivateWantsASocketThatOthersDoNotReach(t *testing.T) {
 	}
 }
 
+// Root can open what another user serves, who could then run programs as root.
+func TestOpen_PrivateWantsADirectoryOfThisUser(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := startServers(t, dir)
+	open(t, cluster.Config{Dir: dir, Shards: 1, Private: true})
+	if os.Geteuid() != 0 {
+		return // nobody else can give files away: TestDial_PrivateRefusesServersOfAnotherUser shows the refusal
+	}
+	const other = 65534
+	for _, path := range []string{cluster.AdvertisedIn(dir), filepath.Dir(strings.TrimPrefix(s.EtcdEndpoint(), "unix:"))} {
+		if err := os.Chown(path, other, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cluster.Open(t.Context(), cluster.Config{Dir: dir, Private: true}); !errors.Is(err, cluster.ErrNotPrivate) ||
+		!strings.Contains(err.Error(), dir+" is of user 65534") {
+		t.Errorf("opened the servers of another user: %v", err)
+	}
+	open(t, cluster.Config{Dir: dir})
+}
+
 func TestOpen_PrivateWaitsForADirectoryOfTheSocket(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
