@@ -63,7 +63,7 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 		o.blocked = true
 		local, offer = false, o.offerFor(best.Kind.Behavior)
 		if offer == nil {
-			return nil, false, nil
+			return o.nextStart() // another behavior may have a slot
 		}
 	}
 	return best, local, offer

@@ -43,10 +43,12 @@ func (fs *futures) follow(ctx context.Context, shard int, next uint64) {
 				trimmed = errors.Is(err, ErrTrimmed)
 				continue
 			}
-			next = rec.Number + 1
-			if e, err := events.Decode(rec.Data); err == nil {
-				fs.tellEntry(shard, e)
+			e, err := events.Decode(rec.Data)
+			if err != nil || e.Number != rec.Number || int(e.Shard) != shard {
+				break // it is removed, perhaps, and the entry of that number comes in its place
 			}
+			next = rec.Number + 1
+			fs.tellEntry(shard, e)
 		}
 		select {
 		case <-ctx.Done():

@@ -240,7 +240,7 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
-		if ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive) {
+		if left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)) {
 			return err
 		}
 		if ownership, have, err = p.quarantine(ctx, ownership, err, left); err != nil {

@@ -217,3 +217,48 @@ func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
 		})
 	}
 }
+
+// What is stored behind the last entry, and not in the place of the next one, is named by the remedy. When it is removed nobody waits for
+// the next read of a whole shard.
+func TestShard_IsServedSoonAfterWhatLiesFurtherBehindIsRemoved(t *testing.T) {
+	const shard = 3
+	for _, row := range []struct {
+		key  string
+		used bool // the shard holds entries
+	}{{"taskledger/journal/3/0000000000000005", true}, {"taskledger/journal/3/stray", false}} {
+		t.Run(row.key, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, job := newModelled(t, true), newJob(engine.Policy{})
+				a := c.start("a", 0, nil, job)
+				a.ready(t)
+				id := idIn(shard, modelledShards)
+				if row.used {
+					job.submit(t, a.Node, id)
+					job.next(t)
+				}
+				a.crash()
+				c.write(row.key, "garbage")
+				b := c.start("b", 0, nil, job)
+				c.nodes = c.nodes[1:]
+				for began := time.Now(); b.broke.Load() == nil; time.Sleep(10 * time.Millisecond) {
+					if time.Since(began) > time.Minute {
+						t.Fatal("no owner has met the damage")
+					}
+				}
+				time.Sleep(10 * time.Second)
+				wantUnserved(t, b.Client, id, "remedy: taskledger repair --yes removes "+row.key+", since it is no entry;")
+				c.write(row.key, "")
+				removed := time.Now()
+				for {
+					if _, err := b.GetLinear(within(t), id); !errors.Is(err, engine.ErrUnavailable) {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				if took := time.Since(removed); took > 3*time.Second {
+					t.Errorf("the shard is served again after %s", took)
+				}
+			})
+		})
+	}
+}

@@ -106,3 +106,34 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 		}
 	})
 }
+
+// Without NATS who waits reads the journal, in which something is that is no entry. It is removed, and the outcome comes in its place.
+func TestQuarantine_OutcomeInThePlaceOfWhatWasNoEntryIsHeardWithoutNATS(t *testing.T) {
+	const shard = 3
+	synctest.Test(t, func(t *testing.T) {
+		c, job := newModelled(t, false), newJob(engine.Policy{})
+		a := c.start("a", 0, nil, job)
+		a.ready(t)
+		b := c.start("b", 0, noShards)
+		b.ready(t)
+		id := idIn(shard, modelledShards)
+		f := job.submit(t, b.Node, id)
+		f.Done() // begins to wait
+		attempt := job.next(t)
+		time.Sleep(time.Second)
+		infos, err := a.Shards(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := fmt.Sprintf("taskledger/journal/%d/%016x", shard, infos[shard].Entries+1)
+		c.write(next, "garbage")
+		attempt.succeed("1")
+		time.Sleep(90 * time.Second)
+		c.write(next, "")
+		removed := time.Now()
+		want(t, f, "1")
+		if took := time.Since(removed); took > 6*time.Second {
+			t.Errorf("the outcome was known %s after what stood in its place was removed", took)
+		}
+	})
+}

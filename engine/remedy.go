@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"taskledger/events"
@@ -59,6 +60,10 @@ func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why erro
 		case s.Keep == keepReplaced:
 			return fmt.Sprintf("restore entry %d from a backup of etcd, or remove its key if the backup has none", entry), nil
 		}
+	}
+	kept := func(s Stray) bool { return s.Keep != "" }
+	if err == nil && len(strays) > 0 && !slices.ContainsFunc(strays, kept) { // without what is behind it nothing is missing
+		return fmt.Sprintf("taskledger repair --yes removes %s, since it is no entry", strays[0].Key), nil
 	}
 	return fmt.Sprintf("restore entry %d from a backup of etcd", entry), err
 }

@@ -127,9 +127,7 @@ func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavio
 		if most <= 0 || l.max < x.slots && backlog[behavior] == 0 {
 			continue
 		}
-		if l.max < x.slots {
-			l.offered += most
-		}
+		l.offered += most
 		detail = append(detail, offeredBehavior{behavior, most})
 	}
 	if len(detail) == 0 {
@@ -212,9 +210,7 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 	x.mu.Lock()
 	x.offered -= n
 	for _, b := range detail {
-		if l := x.limits[b.Behavior]; l.max < x.slots {
-			l.offered -= b.Slots
-		}
+		x.limits[b.Behavior].offered -= b.Slots
 	}
 	for i := range given {
 		x.used++
