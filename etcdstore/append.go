@@ -32,14 +32,14 @@ func (s *Store) append(ctx context.Context, o engine.Ownership, after engine.Hea
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),
-			clientv3.Compare(clientv3.CreateRevision(node), "=", o.Session.Revision),
+			clientv3.Compare(clientv3.LeaseValue(node), "=", o.Session.Lease),
 			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),
 			clientv3.Compare(clientv3.ModRevision(next), "=", 0),
 		},
 		[]clientv3.Op{put(next, entry)},
 		[]clientv3.Op{
 			clientv3.OpGet(owner, clientv3.WithKeysOnly()),
-			clientv3.OpGet(node, clientv3.WithKeysOnly()),
+			clientv3.OpGet(node),
 			clientv3.OpGet(next),
 			clientv3.OpGet(pointer),
 		})

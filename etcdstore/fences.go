@@ -10,8 +10,8 @@ import (
 )
 
 func checkOwnership(o engine.Ownership) error {
-	if o.Revision <= 0 || o.Session.Revision <= 0 {
-		return fmt.Errorf("%w: not an ownership", engine.ErrFenced) // revision 0 would compare equal to absence
+	if o.Revision <= 0 || o.Session.Lease == 0 {
+		return fmt.Errorf("%w: not an ownership", engine.ErrFenced) // 0 would compare equal to absence
 	}
 	return nil
 }
@@ -20,15 +20,15 @@ func checkOwnership(o engine.Ownership) error {
 func (s *Store) fences(o engine.Ownership) []clientv3.Cmp {
 	return []clientv3.Cmp{
 		clientv3.Compare(clientv3.ModRevision(s.keys.owner(o.Shard)), "=", o.Revision),
-		clientv3.Compare(clientv3.CreateRevision(s.keys.node(o.Session.ID)), "=", o.Session.Revision),
+		clientv3.Compare(clientv3.LeaseValue(s.keys.node(o.Session.ID)), "=", o.Session.Lease),
 	}
 }
 
-// readFences reads, as operations 0 and 1, what fenced looks at.
+// readFences reads, as operations 0 and 1, what fenced looks at. The node key is read whole: with the keys alone etcd tells no leases.
 func (s *Store) readFences(o engine.Ownership) []clientv3.Op {
 	return []clientv3.Op{
 		clientv3.OpGet(s.keys.owner(o.Shard), clientv3.WithKeysOnly()),
-		clientv3.OpGet(s.keys.node(o.Session.ID), clientv3.WithKeysOnly()),
+		clientv3.OpGet(s.keys.node(o.Session.ID)),
 	}
 }
 
@@ -37,7 +37,7 @@ func fenced(o engine.Ownership, owner, node *mvccpb.KeyValue) error {
 	switch {
 	case owner == nil || owner.ModRevision != o.Revision:
 		return fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
-	case node == nil || node.CreateRevision != o.Session.Revision:
+	case node == nil || node.Lease != o.Session.Lease:
 		return fmt.Errorf("%w: session %s is gone", engine.ErrFenced, o.Session.ID)
 	}
 	return nil

@@ -54,17 +54,20 @@ func TestLeaselessNodeKey_IsNotUpdated(t *testing.T) {
 	}
 }
 
-// The key outlives its session, and never keeps the shards of that.
+// Its session is over at once, and others take its shards although the key is there.
 func TestLeaselessNodeKey_OwnsNothing(t *testing.T) {
 	f := newFixture(t)
 	o, next := f.own(), f.join(f.sound)
 	f.overwrite(o.Session, o.Session.ID)
-	f.must(f.sound.Leave(f.ctx, o.Session))
+	_, appended := f.faulty.Append(f.ctx, o, engine.Head{}, []byte("late"))
+	_, taken := f.faulty.Take(f.ctx, o.Session, 1, engine.Owner{})
+	for what, err := range map[string]error{"append": appended, "take": taken, "part of a snapshot": f.faulty.PutPart(f.ctx, o, 1, 0, nil)} {
+		if !errors.Is(err, engine.ErrFenced) {
+			t.Errorf("%s of a session that is over: %v, want %v", what, err, engine.ErrFenced)
+		}
+	}
 	theirs, err := f.sound.Take(f.ctx, next, 0, f.owner())
 	f.must(err)
-	if _, err := f.faulty.Append(f.ctx, o, engine.Head{}, []byte("late")); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("append of the session that is over: %v, want %v", err, engine.ErrFenced)
-	}
 	f.append(theirs, engine.Head{}, "one")
 }
 

@@ -23,8 +23,8 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	if err := s.checkShard(shard); err != nil {
 		return 0, err
 	}
-	if session.Revision <= 0 {
-		return 0, fmt.Errorf("%w: not a session", engine.ErrFenced) // revision 0 would compare equal to absence
+	if session.Lease == 0 {
+		return 0, fmt.Errorf("%w: not a session", engine.ErrFenced) // lease 0 would compare equal to absence
 	}
 	if seen.Node != "" && seen.Revision == 0 {
 		return 0, fmt.Errorf("%w: owner %q cannot have revision 0", engine.ErrRefused, seen.Node)
@@ -32,7 +32,7 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	owner, me := s.keys.owner(shard), s.keys.node(session.ID)
 	compare := []clientv3.Cmp{
 		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),
-		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),
+		clientv3.Compare(clientv3.LeaseValue(me), "=", session.Lease),
 	}
 	if seen.Node != "" { // a key that names nobody has fenced whoever it named before
 		compare = append(compare,
@@ -43,7 +43,7 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 		[]clientv3.Op{put(owner, encodeOwner(session.ID))},
 		[]clientv3.Op{
 			clientv3.OpGet(owner),
-			clientv3.OpGet(me, clientv3.WithKeysOnly()),
+			clientv3.OpGet(me),
 		})
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	}
 	now, alive := found(resp, 0), found(resp, 1)
 	switch {
-	case alive == nil || alive.CreateRevision != session.Revision:
+	case alive == nil || alive.Lease != session.Lease:
 		return 0, fmt.Errorf("%w: session %s is gone", engine.ErrFenced, session.ID)
 	case names(now, session.ID, seen.Revision):
 		return now.ModRevision, nil // an earlier copy was applied

@@ -39,7 +39,7 @@ var ownerships = map[string]func(*world){
 		session := w.join(w.A)
 		w.leave(w.A, session)
 		w.wantNotTaken(session, engine.Owner{}, "an ended session owns nothing")
-		w.wantNotTaken(engine.Session{ID: "absent"}, engine.Owner{}, "revision 0 is no session")
+		w.wantNotTaken(engine.Session{ID: "absent"}, engine.Owner{}, "lease 0 is no session")
 	},
 	"Take/AgainIsTheSameOwnership": func(w *world) {
 		o := w.own(w.A)

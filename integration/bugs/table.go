@@ -25,7 +25,7 @@ var commits = []Bug{
 		{`			clientv3.Compare(clientv3.ModRevision(owner), "=", o.Revision),` + "\n", ""},
 	}, store, contract + "Append/AfterHandOverIsFenced"},
 	{"commit without the session fence", "etcdstore/append.go", []Edit{
-		{`			clientv3.Compare(clientv3.CreateRevision(node), "=", o.Session.Revision),` + "\n", ""},
+		{`			clientv3.Compare(clientv3.LeaseValue(node), "=", o.Session.Lease),` + "\n", ""},
 	}, store, contract + "Append/AfterEndOfSessionIsFenced"},
 	{"commit without the predecessor", "etcdstore/append.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(s.predecessor(o.Shard, after.Number)), "=", after.Revision),` + "\n", ""},
@@ -63,7 +63,7 @@ var otherWrites = []Bug{
 		{`		clientv3.Compare(clientv3.ModRevision(owner), "=", seen.Revision),` + "\n", ""},
 	}, store, contract + "Take/OnAnOldViewIsFenced"},
 	{"take by an ended session", "etcdstore/owners.go", []Edit{
-		{`		clientv3.Compare(clientv3.CreateRevision(me), "=", session.Revision),` + "\n", ""},
+		{`		clientv3.Compare(clientv3.LeaseValue(me), "=", session.Lease),` + "\n", ""},
 	}, store, contract + "Take/ByAnEndedSessionIsFenced"},
 	{"take from a living owner", "etcdstore/owners.go", []Edit{
 		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key` + "\n", ""},
