@@ -17,7 +17,7 @@ type tally struct {
 	lost  int            // attempts
 }
 
-// tally counts from the journal, which knows who ran what.
+// tally counts from the history, which knows who ran what: of large trees the journals have been trimmed.
 func (r *run) tally(ctx context.Context) (t tally, err error) {
 	names := map[string]string{} // by session
 	node := map[events.TaskID]string{}
@@ -25,27 +25,17 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 	for _, m := range r.team.members {
 		names[m.session] = m.name
 	}
-	store := r.team.members[0].link.Store
-	for shard := range store.Cluster().Shards {
-		for rec, err := range store.Read(ctx, shard, 1) {
-			if err != nil {
-				return t, fmt.Errorf("count the events of shard %d: %w", shard, err)
-			}
-			entry, err := events.Decode(rec.Data)
-			if err != nil {
-				return t, fmt.Errorf("count the events of shard %d: %w", shard, err)
-			}
-			for i := range entry.Events {
-				ev := &entry.Events[i]
-				switch b := ev.Body.(type) {
-				case *events.Started:
-					node[ev.Task] = b.Node
-				case *events.Lost:
-					t.lost++
-				case *events.Succeeded:
-					t.share[names[node[ev.Task]]]++
-				}
-			}
+	for ev, err := range r.team.members[0].Replay(ctx, engine.ReplayOptions{}) {
+		if err != nil {
+			return t, fmt.Errorf("count the events: %w", err)
+		}
+		switch b := ev.Body.(type) {
+		case *events.Started:
+			node[ev.Task] = b.Node
+		case *events.Lost:
+			t.lost++
+		case *events.Succeeded:
+			t.share[names[node[ev.Task]]]++
 		}
 	}
 	return t, nil
