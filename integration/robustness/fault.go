@@ -113,6 +113,7 @@ var faults = []fault{
 	{"alien-entry", everything, 0, time.Second, 2 * time.Second, alienEntry},
 	{"meta-removed", everything, 0, time.Second, 2 * time.Second, removeMeta},
 	{"owner-key-damaged", everything, 0, time.Second, 2 * time.Second, damageOwner},
+	{"node-key-damaged", everything, 0, time.Second, 2 * time.Second, damageNode},
 	{"owner-key-of-no-shard", everything, 0, time.Second, 2 * time.Second, strayOwner},
 	{"client-pause", oneClient, needProc, time.Second, ttl + time.Second, pauseClient},
 }

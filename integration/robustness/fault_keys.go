@@ -149,6 +149,30 @@ func damageOwner(ctx context.Context, r *run, d disturbance) (target, proof stri
 	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.ownedSince(shard, put.Header.Revision), round(took)), nil
 }
 
+// damageNode puts the key of a session without a lease: the session is over, its node begins another, and a command removes the key.
+func damageNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+	n := r.nodes[d.random.IntN(len(r.nodes))]
+	session := n.sessionID()
+	target = n.Name + " " + session
+	key := prefix + "node/" + session
+	put, err := r.members[0].client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, strange)).Commit()
+	if err != nil || !put.Succeeded { // the session had ended already
+		return target, "", err
+	}
+	took, ok := until(ctx, saidWithin, func(context.Context) bool { return n.sessionID() != session })
+	if !ok && ctx.Err() == nil {
+		r.broken(check.Served, "%s has no other session %s after the key of %s lost its lease", n.Name, took, session)
+	}
+	sleep(ctx, d.duration)
+	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
+		r.broken(check.Served, "%s without a lease is not removed: %v", key, err)
+	}
+	if ok {
+		proof = fmt.Sprintf("damaged at revision %d; its node had another session after %s", put.Header.Revision, round(took))
+	}
+	return target, proof, nil
+}
+
 // strayOwner writes an owner key of a shard that there is not: it is shown, and ignored.
 func strayOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	const key = prefix + "owner/99"

@@ -101,6 +101,9 @@ func (r *recorder) noteKey(path string, e *clientv3.Event) error {
 		if key.Kind == "owner" && key.Shard < shards && !deleted { // it ends whoever owned the shard
 			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: now(r.begin), Shard: key.Shard})
 		}
+		if key.Kind == "node" && !deleted { // it is without a lease, which ends the session
+			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: now(r.begin), Node: key.Sender, Deleted: true})
+		}
 		return nil
 	}
 	switch {

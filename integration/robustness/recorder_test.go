@@ -79,6 +79,20 @@ func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 	}
 }
 
+// Somebody puts the key of a session without a lease; what becomes of the key later is no other end.
+func TestRecorder_ASessionEndsWithItsLease(t *testing.T) {
+	r := &recorder{}
+	r.note(clientv3.WatchResponse{Events: []*clientv3.Event{
+		event(clientv3.EventTypePut, "taskledger/node/a", 2, nodeValue(2)),
+		event(clientv3.EventTypePut, "taskledger/node/a", 3, []byte(strange)),
+		event(clientv3.EventTypeDelete, "taskledger/node/a", 4, nil),
+	}})
+	got, err := r.all(t.Context(), 4)
+	if err != nil || len(got.keys) != 2 || got.keys[1].Revision != 3 || !got.keys[1].Deleted || !r.gone("a") {
+		t.Errorf("%+v, %v, want the end at revision 3", got.keys, err)
+	}
+}
+
 // A trim takes nothing from what was written.
 func TestRecorder_KeepsTrimmedEntries(t *testing.T) {
 	all := []*clientv3.Event{
