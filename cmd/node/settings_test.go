@@ -110,3 +110,26 @@ func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
 		t.Errorf("beside a flag: %q", got)
 	}
 }
+
+// A list that a variable of the shell leaves empty would check nothing, allow nothing, or ask another cluster.
+func TestLists_WithoutAValueAreWrongUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"verify", "--checkpoint", ""},
+		{"verify", "--trust", ""},
+		{"verify", "--checkpoint", "kept", "--checkpoint", ""},
+		{"verify", "--checkpoint", "kept", "--trust", "a,"},
+		{"verify", "export.json", "--trust="},
+		{"serve", "--exec-allow", ""},
+		{"serve", "--exec-env", ""},
+		{"serve", "--exec-env", "HOME,"},
+		{"serve", "--limit", ""},
+		{"list", "--etcd", ""},
+		{"list", "--etcd", "127.0.0.1:1", "--nats", ""},
+		{"list", "--config", settingsFile(t, "etcd: []\n")},
+	} {
+		if r := run(t, t.TempDir(), args...); r.code != 2 || r.out != "" || !strings.Contains(r.err, "empty") && args[1] != "--limit" {
+			t.Errorf("%q: code %d, %q", args, r.code, r.err)
+		}
+	}
+}

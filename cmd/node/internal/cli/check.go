@@ -20,15 +20,38 @@ import (
 )
 
 // notEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
-// default is not what its user means.
+// default is not what its user means. Lists refuse that themselves.
 func notEmpty(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		addresses := f.Name == "etcd" || f.Name == "nats"
-		if err == nil && f.Changed && (f.Value.String() == "" || addresses && f.Value.String() == "[]") {
+		if err == nil && f.Changed && f.Value.String() == "" {
 			err = &usageError{fmt.Sprintf("--%s is empty: leave it out for the default", f.Name)}
 		}
 	})
 	return err
+}
+
+// list is a flag that may be given again and again, each time with items that are not empty.
+type list struct {
+	pflag.Value
+	pflag.SliceValue
+}
+
+func listVar(f *pflag.FlagSet, to *[]string, name, usage string) {
+	f.StringSliceVar(to, name, nil, usage)
+	flag := f.Lookup(name)
+	flag.DefValue = "" // the help would show brackets
+	flag.Value = list{flag.Value, flag.Value.(pflag.SliceValue)}
+}
+
+func (l list) Set(text string) error {
+	before := len(l.GetSlice())
+	if err := l.Value.Set(text); err != nil {
+		return err
+	}
+	if added := l.GetSlice()[before:]; len(added) == 0 || slices.Contains(added, "") {
+		return errors.New("it is empty, or an item of it is: leave it out for the default")
+	}
+	return nil
 }
 
 // clusterName is what etcdstore and natsbus take.

@@ -68,9 +68,9 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
-	f.StringSliceVar(&o.execAllow, "exec-allow", nil, "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
+	listVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
 		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
-	f.StringSliceVar(&o.execEnv, "exec-env", nil, "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
+	listVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;

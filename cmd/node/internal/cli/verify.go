@@ -43,8 +43,8 @@ With a FILE that export wrote it checks that file, and needs no cluster.`,
 			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
 	}
 	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
-	c.Flags().StringSliceVar(&f.checkpoints, "checkpoint", nil, "`files` of checkpoints that were kept")
-	c.Flags().StringSliceVar(&f.trust, "trust", nil, "public `keys`, one of which must have signed each checkpoint")
+	listVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
+	listVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint")
 	a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error { return a.verify(ctx, client, f) })
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
