@@ -52,10 +52,15 @@ Exit code 1 means that something is left to do.`,
 		switch {
 		case err != nil:
 		case removable > 0:
-			err = fmt.Errorf("%d keys can be removed: %s", removable, a.command("repair", "--yes"))
+			err = a.canBeRemoved(removable)
 		case left > 0:
 			err = fmt.Errorf("%d keys cannot be removed without loss", left)
 		}
 		return errors.Join(err, p.flush())
 	})
+}
+
+// canBeRemoved names the command that removes the keys from the same cluster.
+func (a *app) canBeRemoved(keys int) error {
+	return fmt.Errorf("%d keys can be removed: %s", keys, a.command(append([]string{"repair", "--yes"}, a.access.given("data")...)...))
 }
