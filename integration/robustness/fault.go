@@ -295,6 +295,7 @@ func (r *run) round(ctx context.Context, number int, round []*fault) {
 			vain.Kind, vain.Proof = vain.Kind+inVain, "it was made again, alone"
 			r.noteFault(vain)
 			d.alone = true
+			r.warmUp(ctx)
 			made[i] = r.inflict(ctx, f, d)
 		}
 	}

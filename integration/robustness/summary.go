@@ -35,6 +35,7 @@ type summary struct {
 	Broken     map[string]int         `json:"violated"`  // violations, by invariant
 	Rerun      reruns                 `json:"rerun_after_kill"`
 	RerunSlow  reruns                 `json:"rerun_after_kill_and_etcd_leader_change"`
+	RerunNear  reruns                 `json:"rerun_after_kill_near_other_faults"`
 	Refused    int                    `json:"late_outcomes_refused"`
 }
 
@@ -46,7 +47,7 @@ type reruns struct {
 
 func newSummary() *summary {
 	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
-		Rerun: reruns{Promise: ttl + check.RerunPromise}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}}
+		Rerun: reruns{Promise: ttl + check.RerunPromise}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}, RerunNear: reruns{Promise: ttl + check.RerunPromise}}
 }
 
 // add counts one history.
@@ -94,6 +95,8 @@ func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 		return strings.HasPrefix(f.Kind, "etcd-") && f.From < kill.Until+int64(ttl) && f.Until > kill.From-int64(ttl)
 	}) {
 		to = &s.RerunSlow
+	} else if !h.Alone(kill, kill.From-int64(ttl), kill.From+int64(ttl+check.RerunPromise)) {
+		to = &s.RerunNear
 	}
 	for _, again := range h.Reruns(kill) {
 		if again.Next != 0 {
@@ -195,6 +198,7 @@ func (s *summary) write(w io.Writer) error {
 	}
 	row("run again after a kill", "%s", s.Rerun)
 	row("  and an etcd leader change", "%s", s.RerunSlow)
+	row("  and another fault near", "%s", s.RerunNear)
 	row("late outcomes refused", "%d", s.Refused)
 	row("duplicates", "%d", s.broken("5", "11"))
 	row("lost, or never asked for", "%d", s.broken("7", "8"))

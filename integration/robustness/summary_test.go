@@ -39,16 +39,20 @@ func TestSummary_TimesRerunsAfterAKill(t *testing.T) {
 	if len(s.Rerun.Times) != 1 || s.Rerun.Times[0] != 3*time.Second || len(s.RerunSlow.Times) != 0 {
 		t.Errorf("reruns %v and %v, want one of 3s", s.Rerun.Times, s.RerunSlow.Times)
 	}
-	h.Faults = append(h.Faults, history.Fault{Kind: "etcd-leader-kill", From: at - int64(time.Second), Until: at})
+	h.Faults = append(h.Faults, history.Fault{Kind: "bus-forged", From: at + int64(time.Second), Until: at + int64(2*time.Second)})
+	if err := s.add(h, new(check.Judgement), dir); err != nil || len(s.RerunNear.Times) != 1 || len(s.Rerun.Times) != 1 {
+		t.Errorf("near another fault: %v, %v", s.RerunNear.Times, err)
+	}
+	h.Faults = append(h.Faults[:1], history.Fault{Kind: "etcd-leader-kill", From: at - int64(time.Second), Until: at})
 	if err := s.add(h, new(check.Judgement), dir); err != nil || len(s.RerunSlow.Times) != 1 {
 		t.Errorf("beside a change of etcd's leader: %v, %v", s.RerunSlow.Times, err)
 	}
-	if s.green() || s.Refused != 4 || s.broken("5", "11") != 1 || s.broken("7", "8") != 1 || s.Fired[history.KillKind] != 2 {
+	if s.green() || s.Refused != 6 || s.broken("5", "11") != 1 || s.broken("7", "8") != 1 || s.Fired[history.KillKind] != 3 {
 		t.Errorf("green %t, %+v", s.green(), s)
 	}
 	var text strings.Builder
 	if err := s.write(&text); err != nil || !strings.Contains(text.String(), "max 3s of 1 tasks") || !strings.Contains(text.String(), "0, planned for 1 histories") ||
-		!strings.Contains(text.String(), "0, of which 14 trimmed, 18 archived") {
+		!strings.Contains(text.String(), "0, of which 21 trimmed, 27 archived") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	if _, err := json.Marshal(s); err != nil {
