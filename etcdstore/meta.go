@@ -20,6 +20,13 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 	}
 	kvs := resp.Kvs
 	if len(kvs) == 0 && existing {
+		resp, err := s.get(ctx, string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		if err != nil {
+			return fmt.Errorf("read meta: %w", err)
+		}
+		if len(resp.Kvs) > 0 {
+			return s.metaIsLost(resp.Kvs[0].Key)
+		}
 		return ErrNoCluster
 	}
 	if len(kvs) == 0 {
@@ -44,8 +51,7 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 		}
 		kvs = resp.Responses[0].GetResponseRange().Kvs
 		if other := found(resp, 1); len(kvs) == 0 && other != nil {
-			return fmt.Errorf("there is no key %s, but there are others under %s, %s for one: restore it from a backup, since another one would begin "+
-				"another cluster over them; or remove them all, or choose another name", s.keys.meta(), prefix, other.Key)
+			return s.metaIsLost(other.Key)
 		}
 	}
 	if s.meta, err = decodeMeta(kvs[0].Value); err != nil {
@@ -55,6 +61,11 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", shards, s.meta.shards, ErrShards)
 	}
 	return nil
+}
+
+func (s *Store) metaIsLost(other []byte) error {
+	return fmt.Errorf("there is no key %s, but there are others under %s, %s for one: restore it from a backup, since another one would begin "+
+		"another cluster over them; or remove them all, or choose another name", s.keys.meta(), string(s.keys), other)
 }
 
 func newMeta(shards int) meta {

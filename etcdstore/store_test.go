@@ -3,6 +3,7 @@ package etcdstore_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -76,6 +77,11 @@ func TestOpen_CreatesNoClusterOverTheKeysOfAnother(t *testing.T) {
 	}
 	_, err = etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: "lost", Shards: 4})
 	wantError(t, err, "there is no key lost/meta, but there are others under lost/, lost/journal/3/0000000000000001 for one")
+	_, err = etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: "lost", Existing: true})
+	wantError(t, err, "there is no key lost/meta, but there are others under lost/")
+	if errors.Is(err, etcdstore.ErrNoCluster) {
+		t.Errorf("a cluster that has lost its key is none: %v", err)
+	}
 	if _, err := client.Put(t.Context(), keys.Meta(), string(meta.Kvs[0].Value)); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,7 @@ func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
 		{nil, []string{"--etcd-user", "u"}, "--etcd-user needs --etcd"},
 		{[]string{"TASKLEDGER_ETCD_USER=u"}, nil, "--etcd-user needs --etcd"},
 		{nil, []string{"--config", settingsFile(t, "nats-creds: f\n")}, "--nats-creds needs --nats"},
+		{[]string{"TASKLEDGER_ETCD=127.0.0.1:1"}, []string{"--data", "here"}, "--data: a variable or the file of settings names etcd"},
 		{[]string{"TASKLEDGER_ETCD="}, nil, "TASKLEDGER_ETCD is empty"},
 		{[]string{"TASKLEDGER_ETCD="}, []string{"--config", file}, "TASKLEDGER_ETCD is empty"},
 		{[]string{"TASKLEDGER_CONFIG="}, nil, "TASKLEDGER_CONFIG is empty"},

@@ -126,8 +126,12 @@ func (a *app) root() *cobra.Command {
 			if err := cmd.ValidateFlagGroups(); err != nil {
 				return err
 			}
+			data := cmd.Flags().Changed("data") && !cmd.Flags().Changed("etcd")
 			if err := a.settings.apply(cmd.Flags()); err != nil {
 				return err
+			}
+			if data && len(a.access.addresses.Etcd) > 0 {
+				return &usageError{"--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
 			}
 			if err := errors.Join(notEmpty(cmd.Flags()), a.access.check()); err != nil {
 				return err
