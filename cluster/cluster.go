@@ -22,7 +22,7 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's.
 	Shards int
-	// Existing refuses to create the cluster: Open then wraps etcdstore.ErrNoCluster. For who only looks.
+	// Existing refuses to create the cluster: see etcdstore.Config. For who only looks.
 	Existing bool
 
 	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.

@@ -38,7 +38,8 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's, else Open wraps ErrShards.
 	Shards int
-	// Existing refuses to create the cluster: Open then wraps ErrNoCluster. For who only looks.
+	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or engine.ErrUnavailable of one that has lost its meta
+	// key. For who only looks.
 	Existing bool
 	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all of
 	// them are reached by TLS, or none. Or unix:PATH alone, the socket of a member on this machine: the path is taken as it
