@@ -323,7 +323,7 @@ var times = []Bug{
 		{"changed || time.Since(l.keyed) >= clockEvery", "changed"},
 	}, engine, "TestClock_AnHourOffIsFound"},
 	{"bus that is taken to reach everybody", "engine/load.go", []Edit{
-		{"p.present && (byKeyOnly || silent)", "p.present && byKeyOnly && silent"},
+		{"p.present && (byKeyOnly || silent)", "p.present && byKeyOnly && !silent"},
 	}, engine, "TestLoad_ReachesWhoAloneHasNoBus/begun_without"},
 	{"clock that stands still since it was heard", "engine/clock.go", []Edit{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},

@@ -196,7 +196,7 @@ func (b builds) test(ctx context.Context, pkg string, names []string, mutation s
 		slices.Sort(any)
 		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
 	}
-	c := exec.CommandContext(ctx, b[pkg], "-test.v", "-test.timeout=60s", "-test.run="+strings.Join(patterns, "/"))
+	c := exec.CommandContext(ctx, b[pkg], "-test.v", "-test.timeout=120s", "-test.run="+strings.Join(patterns, "/"))
 	c.Dir, c.Env = pkg, append(os.Environ(), variable+"="+mutation)
 	out, err := c.CombinedOutput()
 	return string(out), err
