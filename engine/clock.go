@@ -52,18 +52,19 @@ func (l *load) compare() (c compared) {
 	}
 	slices.Sort(drifts)
 	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
-	// Of two middles the nearer one counts: no majority says that this clock is wrong. If one has said so, the farther one does.
+	// An even number of clocks has two middles. The nearer one counts, since no majority says that this clock is wrong; once a
+	// majority has said so, the farther one counts.
 	found := l.m.clockWrong.Load() && l.othersOwn()
 	if (other.Abs() < middle.Abs()) != found {
 		middle = other
 	}
 	c.ahead = -middle
-	c.off = (len(drifts) > 2 || found) && c.ahead.Abs() > clockLimit // of two nodes nobody can tell anew which one is wrong
+	c.off = (len(drifts) > 2 || found) && c.ahead.Abs() > clockLimit // two clocks alone do not show which one is wrong
 	return c
 }
 
-// othersOwn reports whether another node may own shards. Where nobody else may, nodes that were all found wrong would wait for each
-// other.
+// othersOwn reports whether another node may own shards. If none may, this node owns them although its clock was found wrong: else
+// nobody would.
 func (l *load) othersOwn() bool {
 	for id, n := range l.m.view.Load().Nodes {
 		if id != l.m.session.ID && n.Owner && !n.Draining {

@@ -48,7 +48,7 @@ type completeCommand struct {
 	How      completion
 	Result   events.Payload
 	Error    *events.Error // of failed
-	Next     events.Millis // of succeeded and failed: when the task runs again at the earliest; anyTime = once Wait has passed, 0 = never
+	Next     events.Millis // earliest time of the next attempt, of succeeded and failed; anyTime = Wait alone counts, 0 = there is no next attempt
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next

@@ -61,7 +61,7 @@ func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 	}
 }
 
-// trimming is a store whose journals have been trimmed, since they were asked for first, as far as that goes.
+// trimming is a store whose journal has been trimmed up to the entry that was the first to be asked for.
 type trimming struct {
 	engine.Store
 	first atomic.Uint64 // 0: not asked for yet
@@ -78,7 +78,7 @@ func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 	}
 }
 
-// Of what was trimmed before it was read the owner tells who waits, and from there on the journal is followed.
+// When the journal was trimmed past the place that a future follows, the future asks the owner and follows from there on.
 func TestFuture_FollowsTheJournalBeyondWhatWasTrimmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)

@@ -10,7 +10,7 @@ import (
 	"taskledger/internal/modeletcd"
 )
 
-// leaseless are the orders in which a node ends and somebody else puts its key without a lease, which etcd then never removes.
+// leaseless are the two orders of events: a node ends, and somebody else puts its key without a lease. Etcd never removes such a key.
 var leaseless = map[string]func(c *modelled, n *modelledNode){
 	"before its end": func(c *modelled, n *modelledNode) {
 		c.write(nodeKey(n.SessionID()), "junk")

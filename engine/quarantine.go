@@ -250,7 +250,7 @@ func (q *quarantine) look(ctx context.Context) look {
 		return look{have: have}
 	}
 	pause := reloadShare * time.Since(now)
-	if q.revision != 0 { // a change is seen; else it may be one of what is stored behind the entry
+	if q.revision != 0 { // look sees when the entry changes; of a missing one the cause lies behind it, where look sees nothing
 		pause = max(pause, reloadEvery)
 	}
 	if errors.Is(err, errArchiveAway) {

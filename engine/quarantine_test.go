@@ -218,8 +218,8 @@ func TestShard_ThatCannotBeServedAnyMoreSaysSoWithinASecond(t *testing.T) {
 	}
 }
 
-// What is stored behind the last entry, and not in the place of the next one, is named by the remedy. When it is removed nobody waits for
-// the next read of a whole shard.
+// A key behind the last entry that is not the next entry's is named by the remedy. Once it is removed the shard is served within
+// seconds.
 func TestShard_IsServedSoonAfterWhatLiesFurtherBehindIsRemoved(t *testing.T) {
 	const shard = 3
 	for _, row := range []struct {

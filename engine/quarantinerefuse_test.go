@@ -30,7 +30,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 	}
 }
 
-// Until a quarantine begins it keeps one copy of what a sender asks each way, the latest.
+// Until it begins, a quarantine keeps the latest batch of each sender and way.
 func TestLatest_KeepsOneForEachSenderAndWay(t *testing.T) {
 	of := func(sender string, number uint64, letter bool) delivery {
 		return delivery{batch: &batch{sender: sender, number: number}, letter: letter}

@@ -107,7 +107,7 @@ func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 	})
 }
 
-// Without NATS who waits reads the journal, in which something is that is no entry. It is removed, and the outcome comes in its place.
+// Without NATS a future follows the journal. Something that is no entry is removed from it, and the entry with the outcome takes its place.
 func TestQuarantine_OutcomeInThePlaceOfWhatWasNoEntryIsHeardWithoutNATS(t *testing.T) {
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {
