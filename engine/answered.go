@@ -93,7 +93,7 @@ func (r *router) afterLocked(l *lane, ended *flight) *flight {
 		return r.nextFlight(l, ended.shard, ended.batch.lane)
 	}
 	if len(l.waiting) > 0 {
-		in.ring()
+		in.wake.notify()
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (o *owner) assign(d *decider) {
 		}
 	}
 	if o.entry.Size() >= events.SealEntryBytes {
-		o.inbox.ring() // what did not fit starts with the next entry
+		o.inbox.wake.notify() // what did not fit starts with the next entry
 	}
 	o.answerGiven(d)
 	if o.blocked {

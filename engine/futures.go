@@ -37,9 +37,9 @@ type futures struct {
 	ctx       context.Context // ends with the client's Run
 	stop      context.CancelFunc
 	shards    []futureShard
-	resync    chan struct{} // news may have been missed: everybody asks
-	sweeps    atomic.Int64  // so far
-	idle      sync.Pool     // waiters, to be used again; not of the process: a bubble of time must not share them
+	resync    signal       // news may have been missed: everybody asks
+	sweeps    atomic.Int64 // so far
+	idle      sync.Pool    // waiters, to be used again; not of the process: a bubble of time must not share them
 	callbacks sync.WaitGroup
 	followers sync.WaitGroup
 }
@@ -62,7 +62,7 @@ type futureShard struct {
 type askState struct{ next, wait int64 }
 
 func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
-	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: make(chan struct{}, 1), idle: sync.Pool{New: newWaiter}}
+	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: newWaiter}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID]*Future{}
@@ -268,10 +268,7 @@ func (fs *futures) serveAway(shard int) {
 
 // missed makes every future ask soon. It never blocks.
 func (fs *futures) missed() {
-	select {
-	case fs.resync <- struct{}{}:
-	default:
-	}
+	fs.resync.notify()
 }
 
 // askAll lets every future of a shard ask now: news may have been missed.

@@ -20,7 +20,7 @@ type delivery struct {
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
 type inbox struct {
 	mu    sync.Mutex
-	wake  chan struct{}
+	wake  signal     // makes the owner take a turn
 	here  *lanesHere // of the router in this process; nil before it knows the owner
 	lanes [laneCount][]delivery
 	lost  []string // nodes seen to be gone
@@ -28,7 +28,7 @@ type inbox struct {
 	fence atomic.Pointer[Ownership] // that letters are answered under; nil = under none
 }
 
-func newInbox() *inbox { return &inbox{wake: make(chan struct{}, 1)} }
+func newInbox() *inbox { return &inbox{wake: newSignal()} }
 
 // mail is what an owner takes out of its inbox at once.
 type mail struct {
@@ -46,7 +46,7 @@ func (i *inbox) put(d delivery) {
 		i.lanes[d.lane] = append(i.lanes[d.lane], d)
 	}
 	i.mu.Unlock()
-	i.ring()
+	i.wake.notify()
 }
 
 func (d delivery) repeats(other delivery) bool {
@@ -60,15 +60,7 @@ func (i *inbox) lose(node string) {
 		i.lost = append(i.lost, node)
 	}
 	i.mu.Unlock()
-	i.ring()
-}
-
-// ring makes the owner take a turn.
-func (i *inbox) ring() {
-	select {
-	case i.wake <- struct{}{}:
-	default:
-	}
+	i.wake.notify()
 }
 
 // from makes the owner take what waits in lanes of this process as well.
@@ -134,7 +126,7 @@ func (i *inbox) putBack(lane uint8, rest []delivery) {
 	i.mu.Lock()
 	i.lanes[lane] = append(append([]delivery(nil), rest...), i.lanes[lane]...)
 	i.mu.Unlock()
-	i.ring()
+	i.wake.notify()
 }
 
 // lanesHere are the lanes of a shard whose owner is in this process. It takes what waits in them when its turn begins, so

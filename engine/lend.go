@@ -29,7 +29,7 @@ func (a *attempt) lend() (takeBack func()) {
 	x.mu.Unlock()
 	if lends {
 		for i := range woken {
-			i.ring()
+			i.wake.notify()
 		}
 		x.freed()
 	}
@@ -55,7 +55,7 @@ func (x *executor) endLoanLocked(a *attempt) {
 		x.lent--
 		x.used++
 		if x.offered > 0 && x.used+x.offered > x.slots {
-			a.m.offers.ring() // an offer would bring what must not start
+			a.m.offers.wake.notify() // an offer would bring what must not start
 		}
 	}
 }

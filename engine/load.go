@@ -48,7 +48,7 @@ type load struct {
 type way struct {
 	// tell sends a message, unless nobody needs it, and returns how long to keep silent. Without a change a few seconds have passed.
 	tell         func(ctx context.Context, changed bool) (pause time.Duration)
-	wake, greets chan struct{}
+	wake, greets signal
 }
 
 // peer is another session, as far as known.
@@ -64,21 +64,21 @@ type peer struct {
 
 func newLoad(m *member) *load {
 	l := &load{m: m, peers: map[string]*peer{}}
-	l.overBus = &way{l.tellOverBus, make(chan struct{}, 1), make(chan struct{}, 1)}
-	l.byKey = &way{l.tellByKey, make(chan struct{}, 1), make(chan struct{}, 1)}
+	l.overBus = &way{l.tellOverBus, newSignal(), newSignal()}
+	l.byKey = &way{l.tellByKey, newSignal(), newSignal()}
 	return l
 }
 
-// ring lets a change be told.
-func (l *load) ring() {
-	ringOnce(l.overBus.wake)
-	ringOnce(l.byKey.wake)
+// changed lets a change be told.
+func (l *load) changed() {
+	l.overBus.wake.notify()
+	l.byKey.wake.notify()
 }
 
 // greet lets the load be told at once, whether it has changed or not: somebody is there who has not heard it.
 func (l *load) greet() {
-	ringOnce(l.overBus.greets)
-	ringOnce(l.byKey.greets)
+	l.overBus.greets.notify()
+	l.byKey.greets.notify()
 }
 
 // busConnected greets who has not heard this node, for want of a bus.
@@ -87,13 +87,6 @@ func (l *load) busConnected() {
 	l.up = time.Now()
 	l.mu.Unlock()
 	l.greet()
-}
-
-func ringOnce(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // run tells of every change, the first at once, and every few seconds in any case.
@@ -157,7 +150,7 @@ func (w *way) rest(ctx context.Context, pause time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(pause - least):
 	case <-w.greets:
-		ringOnce(w.greets)
+		w.greets.notify()
 	}
 }
 
@@ -335,9 +328,9 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	}
 	l.mu.Unlock()
 	if first {
-		l.m.place.ring() // which may have waited for it
+		l.m.place.wake.notify() // which may have waited for it
 	}
-	l.m.offers.ring()
+	l.m.offers.wake.notify()
 	return first
 }
 

@@ -276,8 +276,8 @@ func (m *member) see(v *Membership) error {
 		}
 	}
 	m.load.see()
-	m.place.ring()
-	m.offers.ring()
+	m.place.wake.notify()
+	m.offers.wake.notify()
 	for id := range v.Nodes {
 		if _, known := old.Nodes[id]; !known {
 			m.place.ringOwners() // its offers may have come before it was seen
@@ -345,4 +345,4 @@ func (m *member) announce(shard int, outcomes []outcome) {
 
 func (m *member) source() string { return "taskledger/" + m.store.Cluster().ID }
 
-func (m *member) backlogChanged() { m.load.ring() }
+func (m *member) backlogChanged() { m.load.changed() }

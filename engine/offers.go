@@ -32,8 +32,8 @@ const (
 // An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
 type offers struct {
 	n     *Node
-	wake  chan struct{}
-	calls chan struct{} // wakes who calls the roll
+	wake  signal
+	calls signal // wakes who calls the roll
 
 	mu     sync.Mutex
 	shards []shardOffers
@@ -81,14 +81,7 @@ func (of *offers) enough(o *openOffer, least time.Duration) time.Duration {
 }
 
 func newOffers(n *Node) *offers {
-	return &offers{n: n, wake: make(chan struct{}, 1), calls: make(chan struct{}, 1), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
-}
-
-func (of *offers) ring() {
-	select {
-	case of.wake <- struct{}{}:
-	default:
-	}
+	return &offers{n: n, wake: newSignal(), calls: newSignal(), shards: make([]shardOffers, n.Client.cfg.Shards), mute: map[string]time.Time{}}
 }
 
 // hasten sends what stands again at once, through the store: the bus has been lost, and answers with it.
@@ -100,13 +93,13 @@ func (of *offers) hasten() {
 		}
 	}
 	of.mu.Unlock()
-	of.ring()
+	of.wake.notify()
 }
 
 // slotFreed lets a freed slot be offered, if it is wanted.
 func (of *offers) slotFreed() {
 	if of.short.Load() {
-		of.ring()
+		of.wake.notify()
 	}
 }
 
@@ -152,7 +145,7 @@ func (of *offers) ownerChanged(shard int) {
 	}
 	of.mu.Unlock()
 	of.n.router.dispatch(stands)
-	of.ring()
+	of.wake.notify()
 }
 
 // flightOf returns the offer of that number while it stands.
@@ -199,7 +192,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	}
 	of.tellNone()
 	of.mu.Unlock()
-	of.ring()
+	of.wake.notify()
 }
 
 // posted lets an offer wait whose letter was written, or could not be. A written letter is no answer of the owner.
@@ -346,7 +339,7 @@ func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 		slots += o.slots
 		of.n.exec.unreserve(o.slots, o.detail, nil)
 		s.rollCall = true
-		of.ringCalls()
+		of.calls.notify()
 		return true
 	})
 	return slots

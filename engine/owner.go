@@ -128,7 +128,7 @@ func (o *owner) run(ctx context.Context) error {
 			return err
 		}
 		if o.takeSnapshot() {
-			o.inbox.ring()
+			o.inbox.wake.notify()
 		}
 		if wait, ok := o.untilDue(); ok {
 			timer.Reset(wait)
@@ -459,6 +459,6 @@ func (o *owner) publishView() {
 		o.m.backlogChanged()
 	}
 	if o.blocked {
-		o.m.offers.ring()
+		o.m.offers.wake.notify()
 	}
 }

@@ -23,7 +23,7 @@ const (
 // that are its own, and serves whatever the owner keys say is its.
 type placement struct {
 	m       *member
-	wake    chan struct{}
+	wake    signal
 	serving sync.WaitGroup
 
 	mu       sync.Mutex
@@ -43,15 +43,8 @@ type placement struct {
 }
 
 func newPlacement(m *member) *placement {
-	return &placement{m: m, wake: make(chan struct{}, 1), owners: map[int]*owner{}, busy: map[int]bool{},
+	return &placement{m: m, wake: newSignal(), owners: map[int]*owner{}, busy: map[int]bool{},
 		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
-}
-
-func (p *placement) ring() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }
 
 // run acts on every change of the membership, and a few times a second on the passing of time.
@@ -220,7 +213,7 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errHandedOver) {
 			p.fail(ctx, shard, err)
 		}
-		p.ring()
+		p.wake.notify()
 	})
 }
 
@@ -481,7 +474,7 @@ func (p *placement) served() []*owner {
 // ringOwners makes every owner in this process take a turn.
 func (p *placement) ringOwners() {
 	for _, o := range p.served() {
-		o.inbox.ring()
+		o.inbox.wake.notify()
 	}
 }
 

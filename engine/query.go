@@ -323,7 +323,7 @@ func (o *owner) giveTo(ctx context.Context, target string) answer {
 	if !o.asked.CompareAndSwap(nil, request) {
 		return tryLater(ctx)
 	}
-	o.inbox.ring()
+	o.inbox.wake.notify()
 	select {
 	case err := <-result:
 		if err != nil {

@@ -64,16 +64,9 @@ func (of *offers) rollCalled(shard int, stale bool) {
 	defer of.mu.Unlock()
 	s := &of.shards[shard]
 	if s.calling--; s.calling == 0 && s.rollCall {
-		of.ringCalls()
+		of.calls.notify()
 	}
 	s.rollCall = s.rollCall || stale
-}
-
-func (of *offers) ringCalls() {
-	select {
-	case of.calls <- struct{}{}:
-	default:
-	}
 }
 
 // callRolls calls the roll of some shards. The offers answered were read before the attempts are: what an offer brought up

@@ -137,7 +137,7 @@ func (r *router) later(shard int, c *completeCommand, by caller) {
 // flush lets what waits in a lane leave, unless a batch is under way.
 func (r *router) flush(shard int, laneID uint8) {
 	if in := r.ownerHere(shard, laneID); in != nil {
-		in.ring()
+		in.wake.notify()
 		return
 	}
 	l := &r.lanes[shard][laneID]

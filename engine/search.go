@@ -27,7 +27,7 @@ type searches struct {
 
 type search struct {
 	found  chan struct{} // closed when there is an answer
-	told   chan struct{} // signalled when nobody is left who was told to ask again
+	told   signal        // signalled when nobody is left who was told to ask again
 	ended  bool
 	answer answer
 	owed   int // were told to ask again, and have not yet
@@ -99,10 +99,7 @@ func (all *searches) end(s *search, a answer) {
 
 func (s *search) tellLocked() {
 	if s.ended && s.owed == 0 {
-		select {
-		case s.told <- struct{}{}:
-		default:
-		}
+		s.told.notify()
 	}
 }
 
@@ -115,7 +112,7 @@ func (o *owner) begin(key any, look func(context.Context) answer) *search {
 		<-all.slots
 		return s
 	}
-	s := &search{found: make(chan struct{}), told: make(chan struct{}, 1)}
+	s := &search{found: make(chan struct{}), told: newSignal()}
 	all.under[key] = s
 	o.m.spawn(func(ctx context.Context) {
 		ctx, cancel := o.untilStopped(ctx)

@@ -131,14 +131,9 @@ func (o *owner) learnSettings() {
 
 // followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
 func (m *member) followSettings(ctx context.Context) error {
-	changed := make(chan struct{}, 1)
+	changed := newSignal()
 	if m.bus != nil {
-		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) {
-			select {
-			case changed <- struct{}{}:
-			default:
-			}
-		})
+		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) { changed.notify() })
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("subscribe to settings: %w", err)
 		}

@@ -64,7 +64,7 @@ func (x *executor) release(behavior string) {
 	freed := x.freed
 	x.mu.Unlock()
 	for i := range woken {
-		i.ring()
+		i.wake.notify()
 	}
 	freed()
 }
@@ -81,7 +81,7 @@ func (x *executor) awaitSlot(i *inbox, since uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.freeings != since {
-		i.ring()
+		i.wake.notify()
 		return
 	}
 	x.waiting[i] = struct{}{}
@@ -200,7 +200,7 @@ func (x *executor) promise(n int) {
 	}
 	x.mu.Unlock()
 	for i := range woken {
-		i.ring()
+		i.wake.notify()
 	}
 }
 
@@ -220,7 +220,7 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 	woken := x.wakeLocked()
 	x.mu.Unlock()
 	for i := range woken {
-		i.ring()
+		i.wake.notify()
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 // hands parts over and never waits for it.
 type snapshots struct {
 	o    *owner
-	wake chan struct{}
+	wake signal
 
 	doubt bool // of run alone: whether the last one was published is not known
 
@@ -47,7 +47,7 @@ type snapshots struct {
 }
 
 func newSnapshots(o *owner, have *loaded) *snapshots {
-	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: make(chan struct{}, 1)}
+	return &snapshots{o: o, pointer: have.pointer, damaged: have.damaged, wake: newSignal()}
 }
 
 // leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
@@ -107,10 +107,7 @@ func (s *snapshots) add(parts [][]byte, whole bool) {
 	s.mu.Lock()
 	s.waiting, s.whole = append(s.waiting, parts...), whole
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.notify()
 }
 
 // next takes out the parts that wait.
@@ -159,9 +156,9 @@ func (s *snapshots) run(ctx context.Context) {
 		if err != nil {
 			s.giveUp(err)
 		} else if whole {
-			s.o.trims.ring()
+			s.o.trims.wake.notify()
 		}
-		s.o.inbox.ring() // there is room for more, or nothing more to do
+		s.o.inbox.wake.notify() // there is room for more, or nothing more to do
 	}
 }
 
@@ -216,7 +213,7 @@ func (s *snapshots) look(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt, s.pointer = false, pointer.without(s.damaged)
-	s.o.trims.ring()
+	s.o.trims.wake.notify()
 	return nil
 }
 

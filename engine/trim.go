@@ -26,7 +26,7 @@ const (
 // back, and then removed. When it cannot, the journal grows and the problem is shown.
 type trims struct {
 	o        *owner
-	wake     chan struct{}
+	wake     signal
 	problem  atomic.Pointer[string] // nil: none
 	first    atomic.Uint64          // entry that the journal begins with; 0 = not known yet
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
@@ -47,14 +47,7 @@ type settling struct {
 	at      time.Time
 }
 
-func newTrims(o *owner) *trims { return &trims{o: o, wake: make(chan struct{}, 1)} }
-
-func (t *trims) ring() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
-}
+func newTrims(o *owner) *trims { return &trims{o: o, wake: newSignal()} }
 
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
@@ -62,7 +55,7 @@ func (t *trims) run(ctx context.Context) {
 	if !cfg.archives() && !cfg.Drop {
 		return
 	}
-	t.ring()
+	t.wake.notify()
 	for {
 		pause := trimEvery
 		if err := t.step(ctx); err != nil && ctx.Err() == nil {
@@ -122,7 +115,7 @@ func (t *trims) step(ctx context.Context) error {
 		t.first.Store(0) // some of it may have been trimmed
 	}
 	if errors.Is(err, ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
-		t.ring() // a newer snapshot came between
+		t.wake.notify() // a newer snapshot came between
 		return nil
 	}
 	if err != nil {
@@ -148,7 +141,7 @@ func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
 		case err == nil:
 			continue
 		case t.o.snapshots.kept().Revision != pointer.Revision:
-			t.ring() // a newer snapshot came between
+			t.wake.notify() // a newer snapshot came between
 			return errReplaced
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
 			t.o.snapshots.leaveOut(s)
@@ -261,7 +254,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 				return err
 			}
 			if segments++; segments == segmentsAtOnce {
-				t.ring()
+				t.wake.notify()
 				return nil
 			}
 		}
