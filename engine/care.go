@@ -36,12 +36,12 @@ const fullStore = "the store is full: compact, defragment and disarm the alarm"
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
-	k := &keeping{store: m.store, compacted: time.Now()}
+	k := &keeping{store: m.housekeeping, compacted: time.Now()}
 	for weighed := false; ; {
-		u, err := m.store.Usage(ctx)
-		if least := leastQuota(m.cfgShards()); err == nil && !weighed && u.Quota < least {
+		u, err := m.housekeeping.Usage(ctx)
+		if least := leastQuota(m.shards); err == nil && !weighed && u.Quota < least {
 			m.log.WarnContext(ctx, "the store's quota is too small for so many shards: new tasks may be refused for good",
-				"quota", u.Quota, "shards", m.cfgShards(), "least", least)
+				"quota", u.Quota, "shards", m.shards, "least", least)
 		}
 		if err == nil {
 			weighed = true
@@ -69,7 +69,7 @@ func (m *member) makeRoom(ctx context.Context, k *keeping) {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
 	for {
-		u, err := m.store.Usage(ctx)
+		u, err := m.housekeeping.Usage(ctx)
 		if err == nil && !u.Full {
 			return
 		}
@@ -122,7 +122,7 @@ const (
 
 // keeping is what a node remembers of the store.
 type keeping struct {
-	store        Store
+	store        Housekeeping
 	seen         []seenRevision
 	compacted    time.Time
 	low          int64 // least bytes in use since the last compaction
@@ -179,4 +179,4 @@ func (k *keeping) compact(ctx context.Context, now time.Time) error {
 }
 
 // liveLimit is how many bytes the live tasks of a shard may take.
-func (m *member) liveLimit() int64 { return m.usage.Load().Quota / int64(liveShare*m.cfgShards()) }
+func (m *member) liveLimit() int64 { return m.usage.Load().Quota / int64(liveShare*m.shards) }

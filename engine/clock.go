@@ -77,11 +77,11 @@ func (l *load) othersOwn() bool {
 // mayTake reports that nothing is known against the clock here. A process takes no shard before it has heard the clocks of
 // those who are there, or has been there for long enough.
 func (l *load) mayTake() bool {
-	if l.m.clockWrong.Load() {
+	if l.m.node.clockWrong.Load() {
 		return false
 	}
 	c := l.compare()
-	return !c.off && (c.all || time.Since(l.m.joined) >= hearClocksFor)
+	return !c.off && (c.all || time.Since(l.m.node.joined) >= hearClocksFor)
 }
 
 // checkClock lets other nodes ask for the shards served here while this node's clock is off, and keeps it from taking any.
@@ -99,11 +99,11 @@ func (l *load) checkClock(ctx context.Context) {
 	}
 	ahead := l.ahead
 	l.mu.Unlock()
-	wasWrong := m.clockWrong.Load()
+	wasWrong := m.node.clockWrong.Load()
 	if wasWrong && !c.off && !c.all && time.Since(m.began) < clockAge { // of a new session that has not heard everybody
 		c.off = true
 	}
-	m.clockWrong.Store(c.off)
+	m.node.clockWrong.Store(c.off)
 	if ahead == was && c.off == wasWrong {
 		return
 	}
@@ -113,7 +113,7 @@ func (l *load) checkClock(ctx context.Context) {
 		m.log.WarnContext(ctx, "clock differs from the other nodes'", "ahead", ahead)
 	}
 	if err := m.updateKey(ctx); err != nil { // tried again at the next look, perhaps that of the next session
-		m.clockWrong.Store(wasWrong)
+		m.node.clockWrong.Store(wasWrong)
 		l.mu.Lock()
 		l.ahead = was
 		l.mu.Unlock()

@@ -37,7 +37,7 @@ func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projecti
 		defer answering.Done()
 		o.refuseUntil(tried, refused)
 	})
-	revision, err = o.m.store.Append(ctx, o.ownership, o.head, data)
+	revision, err = o.m.journal.Append(ctx, o.ownership, o.head, data)
 	close(tried)
 	if late.Stop() {
 		answering.Done()
@@ -65,7 +65,7 @@ func (o *owner) giveAway(ctx context.Context, target string) error {
 		}
 		cancel()
 	})
-	return o.m.store.HandOver(ctx, o.ownership, target)
+	return o.m.owners.HandOver(ctx, o.ownership, target)
 }
 
 // refuseUntil answers new submits and questions while the store is full, until done is closed, before their senders try other ways:

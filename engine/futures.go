@@ -31,7 +31,7 @@ const (
 type futures struct {
 	router    *router
 	bus       Bus
-	store     Store
+	journal   Journal                                                       // nil without
 	get       func(context.Context, events.TaskID) (projection.Task, error) // finds what is forgotten, too; nil without a store
 	log       *slog.Logger
 	ctx       context.Context // ends with the client's Run
@@ -61,8 +61,8 @@ type futureShard struct {
 // askState is when a future asks next, in sweeps.
 type askState struct{ next, wait int64 }
 
-func newFutures(r *router, bus Bus, store Store, log *slog.Logger) *futures {
-	f := &futures{router: r, bus: bus, store: store, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: newWaiter}}
+func newFutures(r *router, bus Bus, journal Journal, log *slog.Logger) *futures {
+	f := &futures{router: r, bus: bus, journal: journal, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: newWaiter}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID]*Future{}

@@ -21,7 +21,7 @@ func (fs *futures) followJournal(shard int, from uint64) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.here || s.follow != nil || fs.store == nil || fs.ctx.Err() != nil || !fs.withoutBus(shard) || len(s.waiting) == 0 {
+	if s.here || s.follow != nil || fs.journal == nil || fs.ctx.Err() != nil || !fs.withoutBus(shard) || len(s.waiting) == 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(fs.ctx)
@@ -35,7 +35,7 @@ func (fs *futures) follow(ctx context.Context, shard int, next uint64) {
 	var failing complaint
 	for ctx.Err() == nil {
 		trimmed := false
-		for rec, err := range fs.store.Follow(ctx, shard, next) {
+		for rec, err := range fs.journal.Follow(ctx, shard, next) {
 			if failing.begins(err) {
 				fs.log.WarnContext(ctx, "journal cannot be followed, futures will ask", "shard", shard, "err", err)
 			}

@@ -20,7 +20,7 @@ func (c *Client) records() (records, error) {
 	if c.cfg.Store == nil {
 		return records{}, fmt.Errorf("%w: the client has no store", ErrUnavailable)
 	}
-	return records{c.cfg.Store, c.cfg.Archive, c.archives}, nil
+	return recordsOf(c.cfg.Store, c.cfg.Archive, c.archives), nil
 }
 
 // History yields the events of the present life of a task, in order; of its last life when it was deleted or forgotten.
@@ -78,7 +78,7 @@ func (c *Client) lastEvent(ctx context.Context, r records, shard int, id events.
 
 // first returns the number of the first entry that the store holds, 1 when it holds none.
 func (r records) first(ctx context.Context, shard int) (uint64, error) {
-	first, err := r.store.First(ctx, shard)
+	first, err := r.trimmer.First(ctx, shard)
 	return max(first, 1), err
 }
 
@@ -147,7 +147,7 @@ func lastIn(rec Record, id events.TaskID, until events.Millis) (events.Ref, erro
 // that was trimmed on from the archive, each segment of which is read once.
 func (r records) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
 	for ref != 0 {
-		rec, err := r.store.Entry(ctx, shard, ref.Entry())
+		rec, err := r.journal.Entry(ctx, shard, ref.Entry())
 		if errors.Is(err, ErrTrimmed) && r.archive != nil {
 			break
 		}

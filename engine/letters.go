@@ -9,7 +9,7 @@ import (
 
 // post gives the flight to the postman of its shard, unless he has it.
 func (r *router) post(f *flight) {
-	if r.store == nil || !f.posting.CompareAndSwap(false, true) {
+	if r.mailbox == nil || !f.posting.CompareAndSwap(false, true) {
 		return
 	}
 	f.handed = time.Now()
@@ -34,7 +34,7 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 				continue
 			}
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := r.store.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
+			err := r.mailbox.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
 			switch noRoom := errors.Is(err, ErrFull); {
 			case ctx.Err() != nil:
@@ -104,7 +104,7 @@ func (r *router) refuse(f *flight, why answer) bool {
 func (r *router) readAnswers(ctx context.Context) error {
 	var failing complaint
 	for {
-		for a, err := range r.store.Answers(ctx, r.sender) {
+		for a, err := range r.mailbox.Answers(ctx, r.sender) {
 			if failing.begins(err) && ctx.Err() == nil {
 				r.log.WarnContext(ctx, "answers through the store are delayed", "err", err)
 			}

@@ -23,12 +23,31 @@ const (
 
 // member is a node during one session. When the session ends everything in it ends, and the node begins another.
 type member struct {
-	*Node
+	node     *Node // that outlives the session, as do these of its:
+	cfg      *NodeConfig
+	exec     *executor
+	offers   *offers
+	router   *router
+	futures  *futures
+	settings *nodeSettings
+	killed   context.Context // ends when the node is to end as a crash would
+
 	log     *slog.Logger
 	ttl     time.Duration
-	store   Store
-	bus     Bus
+	shards  int // of the cluster
 	session Session
+
+	// What it needs of the outside.
+	bus          Bus
+	sessions     Sessions
+	members      Members
+	owners       Owners
+	journal      Journal
+	mailbox      Mailbox
+	sweeper      Sweeper
+	snapshots    Snapshots
+	trimmer      Trimmer
+	housekeeping Housekeeping
 
 	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
 	began    time.Time
@@ -54,7 +73,11 @@ type member struct {
 var clockBase = time.Now()
 
 func newMember(n *Node) *member {
-	m := &member{Node: n, log: n.cfg.Log, ttl: n.cfg.TTL, store: n.cfg.Store, bus: n.cfg.Bus}
+	m := &member{node: n, cfg: &n.cfg, exec: n.exec, offers: n.offers, router: n.router, futures: n.futures, settings: &n.settings, killed: n.killed,
+		log: n.cfg.Log, ttl: n.cfg.TTL, shards: n.cfg.Store.Cluster().Shards, bus: n.cfg.Bus}
+	s := n.cfg.Store
+	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
+	m.sweeper, m.snapshots, m.trimmer, m.housekeeping = s, s, s, s
 	m.view.Store(&Membership{})
 	m.usage.Store(&Usage{Quota: presumedQuota})
 	m.brake.Store(new(string))
@@ -84,7 +107,7 @@ func (m *member) run(ctx context.Context) error {
 		defer stop()
 		m.parents[i] = parent
 	}
-	m.member.Store(m)
+	m.node.member.Store(m)
 	for _, loop := range []func(context.Context) error{m.renew, m.watchFence, m.watchMembers, m.place.run, m.load.run,
 		m.followSettings, m.offersLoop, m.rollCalls, m.sweepMail, m.care, m.serveBus, m.answerPlans} {
 		g.Go(func() error { return m.guard(session, loop) })
@@ -129,31 +152,33 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 
 // key is what the node key says now.
 func (m *member) key() NodeInfo {
-	info := m.info()
+	info := m.node.info()
 	info.Draining, info.Joined = m.draining.Load(), m.joinedAt
 	info.Load = m.load.forKey()
 	return info
 }
 
 // updateKey makes the node key say what is the case when it is written: others may be updating it, too.
-func (m *member) updateKey(ctx context.Context) error { return m.store.Update(ctx, m.session, m.key) }
+func (m *member) updateKey(ctx context.Context) error {
+	return m.sessions.Update(ctx, m.session, m.key)
+}
 
 func (m *member) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(m.ttl, 10*time.Second))
 	defer cancel()
 	defer context.AfterFunc(m.killed, cancel)()
-	sent, info := time.Now(), m.info()
-	s, err := m.store.Join(ctx, info, m.ttl)
+	sent, info := time.Now(), m.node.info()
+	s, err := m.sessions.Join(ctx, info, m.ttl)
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
 	}
 	m.session, m.began, m.joinedAt = s, time.Now(), info.Joined
-	if m.joined.IsZero() {
-		m.joined = m.began
+	if m.node.joined.IsZero() {
+		m.node.joined = m.began
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("node", s.ID)
-	if err := m.rememberSession(s); err != nil { // it would only save a restarted process a wait
+	if err := m.node.rememberSession(s); err != nil { // it would only save a restarted process a wait
 		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
 	}
 	return nil
@@ -163,7 +188,7 @@ func (m *member) join(ctx context.Context) error {
 func (m *member) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := m.store.Leave(ctx, m.session); err != nil {
+	if err := m.sessions.Leave(ctx, m.session); err != nil {
 		return fmt.Errorf("leave: %w", err)
 	}
 	return nil
@@ -199,7 +224,7 @@ func (m *member) renew(ctx context.Context) error {
 		}
 		sent := time.Now()
 		one, cancel := context.WithTimeout(ctx, renewEvery)
-		err := m.store.Renew(one, m.session)
+		err := m.sessions.Renew(one, m.session)
 		cancel()
 		switch {
 		case err == nil:
@@ -240,7 +265,7 @@ func (m *member) giveUpAttempts() {
 // watchMembers keeps the view of who is there.
 func (m *member) watchMembers(ctx context.Context) error {
 	var failing complaint
-	for members, err := range m.store.WatchMembers(ctx) {
+	for members, err := range m.members.WatchMembers(ctx) {
 		if failing.begins(err) {
 			m.log.WarnContext(ctx, "membership is not current", "err", err)
 		}
@@ -289,7 +314,7 @@ func (m *member) see(v *Membership) error {
 
 // look reads the membership now and takes it as the view.
 func (m *member) look(ctx context.Context) (*Membership, error) {
-	members, err := m.store.ReadMembers(ctx)
+	members, err := m.members.ReadMembers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
@@ -343,6 +368,6 @@ func (m *member) announce(shard int, outcomes []outcome) {
 	}
 }
 
-func (m *member) source() string { return "taskledger/" + m.store.Cluster().ID }
+func (m *member) source() string { return "taskledger/" + m.cfg.Store.Cluster().ID }
 
 func (m *member) backlogChanged() { m.load.changed() }

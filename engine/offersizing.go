@@ -182,7 +182,7 @@ func (f *foreignShard) helpEvery() time.Duration {
 // foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
 func (of *offers) foreignShards(m *member, r room, now time.Time) []foreignShard {
 	v := m.view.Load()
-	shards := m.cfgShards()
+	shards := m.shards
 	all := make([]foreignShard, 0, shards)
 	for i := range shards {
 		shard := (i + int(now.Unix())) % shards

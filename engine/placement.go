@@ -98,7 +98,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		}
 	}
 	if waiting == 0 {
-		p.m.once.Do(func() { close(p.m.ready) })
+		p.m.node.once.Do(func() { close(p.m.node.ready) })
 	}
 }
 
@@ -122,7 +122,7 @@ func (p *placement) arrange(v *Membership) {
 		keys = append(keys, key)
 	}
 	p.members = v.Revision
-	p.order = ring.Place(p.m.cfgShards(), keys)
+	p.order = ring.Place(p.m.shards, keys)
 	for _, order := range p.order {
 		for i := range order {
 			order[i] = ids[order[i]]
@@ -163,7 +163,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 		})
 	case !alive && p.turnToTake(shard, now):
 		p.begin(ctx, shard, func(ctx context.Context) error {
-			o, err := p.m.store.Take(ctx, p.m.session, shard, key)
+			o, err := p.m.owners.Take(ctx, p.m.session, shard, key)
 			if err != nil {
 				return fmt.Errorf("take shard %d: %w", shard, err)
 			}
@@ -328,12 +328,12 @@ func (p *placement) preferOwn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shards := make([]int, 0, len(p.owners))
-	for shard := range p.m.cfgShards() {
+	for shard := range p.m.shards {
 		if p.owners[shard] != nil {
 			shards = append(shards, shard)
 		}
 	}
-	p.m.ids.setPreferred(shards)
+	p.m.node.ids.setPreferred(shards)
 }
 
 var errStays = errors.New("the owner keeps the shard")

@@ -91,7 +91,7 @@ func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- answer)
 
 // answerPlans plans what clients ask this node for by way of the store.
 func (m *member) answerPlans(ctx context.Context) error {
-	for l, err := range m.store.Letters(ctx, m.store.Cluster().Shards) {
+	for l, err := range m.mailbox.Letters(ctx, m.shards) {
 		if err != nil {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
@@ -106,7 +106,7 @@ func (m *member) answerPlans(ctx context.Context) error {
 		}
 		m.spawn(func(ctx context.Context) {
 			a := m.planHere(ctx, c)
-			if err := m.store.Answer(ctx, l, encodeAnswers([]answer{a})); err != nil && ctx.Err() == nil {
+			if err := m.mailbox.Answer(ctx, l, encodeAnswers([]answer{a})); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
 			}
 		})

@@ -52,7 +52,7 @@ func (o *owner) readProofs(ctx context.Context) {
 }
 
 func (o *owner) readOwner(ctx context.Context) error {
-	members, err := o.m.store.ReadMembers(ctx)
+	members, err := o.m.members.ReadMembers(ctx)
 	if err != nil {
 		return fmt.Errorf("read who owns shard %d: %w", o.ownership.Shard, err)
 	}

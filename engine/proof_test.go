@@ -60,7 +60,7 @@ func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
 	b := newBench(t, -1)
 	reads := &slowReads{Store: b.store, gate: make(chan error)}
 	close(reads.gate) // they wait for nothing
-	b.m.store = reads
+	b.m.members = reads
 	b.accept(laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision})
 	if reads.begun != 0 {
 		t.Errorf("%d reads of the membership, want none", reads.begun)
@@ -89,7 +89,7 @@ func (s *slowReads) ReadMembers(ctx context.Context) (Membership, error) {
 func TestProof_OneReadServesAllWhoAskedBeforeItBegan(t *testing.T) {
 	b := newBench(t, -1)
 	reads := &slowReads{Store: b.store, gate: make(chan error)}
-	b.m.store = reads
+	b.m.members = reads
 	told := make(chan error, 4)
 	tell := func(err error) { told <- err }
 	b.own.prove(tell)

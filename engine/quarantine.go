@@ -209,7 +209,7 @@ func (q *quarantine) begin(ctx context.Context, o Ownership) error {
 	q.p.mu.Lock()
 	q.p.over[q.shard] = o.Revision
 	q.p.mu.Unlock()
-	if err := m.store.HandOver(ctx, o, m.session.ID); err != nil {
+	if err := m.owners.HandOver(ctx, o, m.session.ID); err != nil {
 		return err
 	}
 	for {
@@ -276,7 +276,7 @@ func (q *quarantine) changed(ctx context.Context) bool {
 	if q.entry == 0 {
 		return false
 	}
-	rec, err := q.p.m.store.Entry(ctx, q.shard, q.entry)
+	rec, err := q.p.m.journal.Entry(ctx, q.shard, q.entry)
 	if err != nil && !errors.Is(err, ErrTrimmed) {
 		return false
 	}

@@ -11,12 +11,21 @@ import (
 
 // records is a shard's whole journal: what the archive holds of it, then what the store does.
 type records struct {
-	store   Store
-	archive ArchiveReader // nil: what was trimmed is gone
-	all     bool          // journals are trimmed only of what is in the archive
+	journal   Journal
+	snapshots Snapshots
+	trimmer   Trimmer
+	repairer  Repairer
+	archive   ArchiveReader // nil: what was trimmed is gone
+	all       bool          // journals are trimmed only of what is in the archive
 }
 
-func (m *member) records() records { return records{m.store, m.cfg.reader(), m.cfg.archives()} }
+func recordsOf(s Store, archive ArchiveReader, all bool) records {
+	return records{s, s, s, s, archive, all}
+}
+
+func (m *member) records() records {
+	return records{m.journal, m.snapshots, m.trimmer, m.cfg.Store, m.cfg.reader(), m.cfg.archives()}
+}
 
 // unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
 // no archive, and entries are archived before they are trimmed, it is away.
@@ -39,7 +48,7 @@ func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Rec
 	return func(yield func(Record, error) bool) {
 		next := max(from, 1)
 		for {
-			err, ended := pass(r.store.Read(ctx, shard, next), &next, yield)
+			err, ended := pass(r.journal.Read(ctx, shard, next), &next, yield)
 			if ended || err == nil {
 				return
 			}
@@ -80,7 +89,7 @@ func pass(seq iter.Seq2[Record, error], next *uint64, yield func(Record, error) 
 
 // Entry is Journal.Entry, from the archive where the journal was trimmed.
 func (r records) Entry(ctx context.Context, shard int, number uint64) (Record, error) {
-	rec, err := r.store.Entry(ctx, shard, number)
+	rec, err := r.journal.Entry(ctx, shard, number)
 	if !errors.Is(err, ErrTrimmed) || r.archive == nil {
 		return rec, err
 	}
@@ -142,7 +151,7 @@ func (r records) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[R
 				yield(Record{}, err)
 				return
 			}
-			err, ended := pass(r.store.Follow(ctx, shard, next), &next, yield)
+			err, ended := pass(r.journal.Follow(ctx, shard, next), &next, yield)
 			if ended || err == nil {
 				return
 			}

@@ -116,7 +116,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 // missing returns the first entry from from on that the journal does not hold.
 func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, error) {
 	for ; ; from++ {
-		if _, err := m.store.Entry(ctx, shard, from); errors.Is(err, ErrTrimmed) {
+		if _, err := m.journal.Entry(ctx, shard, from); errors.Is(err, ErrTrimmed) {
 			return from, nil
 		} else if err != nil {
 			return 0, err
@@ -126,7 +126,7 @@ func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, e
 
 // readPointer reads a shard's snapshot pointer. A damaged one points to nothing.
 func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, error) {
-	pointer, err := m.store.Pointer(ctx, shard)
+	pointer, err := m.snapshots.Pointer(ctx, shard)
 	if errors.Is(err, events.ErrDamaged) {
 		m.log.ErrorContext(ctx, "snapshot pointer cannot be read, the entries are", "shard", shard, "err", err)
 		return SnapshotPointer{Revision: pointer.Revision}, nil
@@ -188,7 +188,7 @@ func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, e
 	if err != nil {
 		return nil, err
 	}
-	rec, err := m.store.Entry(ctx, shard, s.Entry)
+	rec, err := m.journal.Entry(ctx, shard, s.Entry)
 	if err != nil {
 		return nil, fmt.Errorf("read the entry of a snapshot: %w", err)
 	}
@@ -204,7 +204,7 @@ func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, e
 
 // replay reads the journal behind the given state up to its end.
 func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
-	return have.replay(shard, m.store.Read(ctx, shard, have.head.Number+1))
+	return have.replay(shard, m.journal.Read(ctx, shard, have.head.Number+1))
 }
 
 // replay folds the entries of a shard. What comes next is read and decoded meanwhile.

@@ -41,7 +41,7 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 	}
 	settle := func(s Stray) error {
 		if remove && s.Keep == "" {
-			if err := r.store.Remove(ctx, StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
+			if err := r.repairer.Remove(ctx, StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
 				return err
 			}
 			s.Removed = true
@@ -60,7 +60,7 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 			}
 		}
 	}
-	for k, err := range r.store.Leaseless(ctx) {
+	for k, err := range r.repairer.Leaseless(ctx) {
 		if err == nil {
 			err = settle(Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Bytes: len(k.Data), Problem: "it has no lease, so it is no node's"})
 		}
@@ -68,7 +68,7 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 			return all, fmt.Errorf("repair: %w", err)
 		}
 	}
-	for k, err := range r.store.Foreign(ctx) {
+	for k, err := range r.repairer.Foreign(ctx) {
 		if err != nil {
 			return all, fmt.Errorf("repair: %w", err)
 		}
@@ -92,7 +92,7 @@ func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 		if covered > j.last {
 			j.keep = fmt.Sprintf("entries up to %d are missing or damaged: restore them", covered)
 		}
-		for k, err := range r.store.Behind(ctx, shard, j.last) {
+		for k, err := range r.repairer.Behind(ctx, shard, j.last) {
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +104,7 @@ func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 			return j.verdict(), nil
 		}
 		// What seems to be missing may have been trimmed meanwhile.
-		if first, err := r.store.First(ctx, shard); err != nil || first <= j.last+1 {
+		if first, err := r.trimmer.First(ctx, shard); err != nil || first <= j.last+1 {
 			return j.verdict(), nil
 		}
 	}
@@ -112,7 +112,7 @@ func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 
 // covered returns the entry of the newest snapshot, all up to which were committed.
 func (r records) covered(ctx context.Context, shard int) (uint64, error) {
-	kept, err := r.snapshots(ctx, shard)
+	kept, err := r.kept(ctx, shard)
 	switch {
 	case errors.Is(err, events.ErrDamaged):
 		return math.MaxUint64, nil
@@ -140,12 +140,12 @@ func (s *sound) follows(e *events.Entry, shard int) bool {
 
 // sound reads the journal up to the last entry that follows the one before.
 func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
-	p, err := r.store.Pointer(ctx, shard)
+	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil && !errors.Is(err, events.ErrDamaged) {
 		return s, err
 	}
 	if p.Revision != 0 { // what is before may have been trimmed
-		first, err := r.store.First(ctx, shard)
+		first, err := r.trimmer.First(ctx, shard)
 		if err != nil {
 			return s, err
 		}
@@ -158,7 +158,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 		return err == nil && s.follows(e, shard)
 	}
 	damaged := false
-	for rec, err := range r.store.Read(ctx, shard, s.last+1) {
+	for rec, err := range r.journal.Read(ctx, shard, s.last+1) {
 		if damaged = err != nil; damaged { // somewhere in the page
 			break
 		}
@@ -167,7 +167,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 		}
 	}
 	for damaged {
-		rec, err := r.store.Entry(ctx, shard, s.last+1)
+		rec, err := r.journal.Entry(ctx, shard, s.last+1)
 		switch {
 		case errors.Is(err, ErrTrimmed):
 			return s, nil

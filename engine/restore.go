@@ -20,9 +20,9 @@ func (r records) dropped(ctx context.Context, shard int) (bool, error) {
 	return false, err
 }
 
-// snapshots returns those that are kept of a shard, newest first.
-func (r records) snapshots(ctx context.Context, shard int) ([]Snapshot, error) {
-	p, err := r.store.Pointer(ctx, shard)
+// kept returns the snapshots that are kept of a shard, newest first.
+func (r records) kept(ctx context.Context, shard int) ([]Snapshot, error) {
+	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot pointer of shard %d: %w", shard, err)
 	}
@@ -30,7 +30,7 @@ func (r records) snapshots(ctx context.Context, shard int) ([]Snapshot, error) {
 }
 
 func (r records) stillKept(ctx context.Context, shard int, s Snapshot) bool {
-	kept, err := r.snapshots(ctx, shard)
+	kept, err := r.kept(ctx, shard)
 	return err != nil || slices.Contains(kept, s)
 }
 
@@ -59,7 +59,7 @@ var errOther = errors.New("it is not the one that the pointer names")
 // sum passes the parts of a snapshot on and returns their hash.
 func (r records) sum(ctx context.Context, shard int, s Snapshot, each func(part []byte) error) (events.Hash, error) {
 	sums := sha256.New()
-	for part, err := range r.store.Parts(ctx, shard, s) {
+	for part, err := range r.snapshots.Parts(ctx, shard, s) {
 		if err != nil {
 			return events.Hash{}, err
 		}
@@ -92,7 +92,7 @@ func (r records) beginning(ctx context.Context, shard int) (*projection.Shard, e
 	if err != nil {
 		return nil, err
 	}
-	kept, err := r.snapshots(ctx, shard)
+	kept, err := r.kept(ctx, shard)
 	if err != nil || !dropped || len(kept) == 0 {
 		return projection.NewShard(shard), err
 	}

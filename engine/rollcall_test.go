@@ -193,7 +193,7 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 
 func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	w := newWaiters(t)
-	m := &member{Node: &Node{Client: &Client{router: w.router}, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}}
+	m := &member{router: w.router, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}
 	m.view.Store(&Membership{Owners: map[int]Owner{0: {Revision: 1}}})
 	rolls := func() int {
 		m.offers.shards[0].calling = 1

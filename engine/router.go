@@ -38,8 +38,8 @@ type router struct {
 	now       func() time.Time // of the wall clock
 	sender    string           // random, kept for the life of the node or client
 	principal string
-	bus       Bus   // nil without
-	store     Store // nil without
+	bus       Bus     // nil without
+	mailbox   Mailbox // nil without
 	log       *slog.Logger
 	lanes     [][laneCount]lane     // by shard
 	owners    sync.Map              // shard -> *inbox of an owner in this process
@@ -100,8 +100,8 @@ func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
 	return nil
 }
 
-func newRouter(sender, principal string, shards int, bus Bus, store Store, log *slog.Logger) *router {
-	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, store: store, log: log,
+func newRouter(sender, principal string, shards int, bus Bus, mailbox Mailbox, log *slog.Logger) *router {
+	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
 		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
 	for i := range r.posts {
 		r.posts[i] = make(chan *flight, shards*int(laneCount))
@@ -344,7 +344,7 @@ func (r *router) detour(f *flight) {
 	if f == nil {
 		return
 	}
-	if _, ok := r.owners.Load(f.shard); ok || r.store == nil {
+	if _, ok := r.owners.Load(f.shard); ok || r.mailbox == nil {
 		r.dispatch(f)
 		return
 	}

@@ -44,7 +44,7 @@ func (r *readable) Read(ctx context.Context, _ int, from uint64) iter.Seq2[Recor
 // readable lets the journal of the bench be read.
 func (b *bench) readable() *readable {
 	r := &readable{memoryStore: b.store}
-	b.m.store = r
+	b.m.journal = r
 	return r
 }
 

@@ -67,7 +67,7 @@ func (m *member) paused(behavior string) bool {
 	return !m.heard.Load() || m.settings.known.Load().pauses(behavior)
 }
 
-func (m *member) settingsShard() int { return events.Settings.Shard(m.cfgShards()) }
+func (m *member) settingsShard() int { return events.Settings.Shard(m.shards) }
 
 // learnSettings takes the settings that the task holds, nil for no task. The first of a session must be as they are in the journal
 // since it began: proven, or read there.

@@ -39,7 +39,7 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 		}
 	}()
 	var failing complaint
-	for l, err := range m.store.Letters(ctx, shard) {
+	for l, err := range m.mailbox.Letters(ctx, shard) {
 		if failing.begins(err) {
 			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
 		}
@@ -66,9 +66,9 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 
 func (m *member) answerLetter(ctx context.Context, in *inbox, l Letter, answer []byte) error {
 	if o := in.fence.Load(); o != nil {
-		return m.store.AnswerAs(ctx, *o, l, answer)
+		return m.mailbox.AnswerAs(ctx, *o, l, answer)
 	}
-	return m.store.Answer(ctx, l, answer)
+	return m.mailbox.Answer(ctx, l, answer)
 }
 
 // serveBus takes what comes for this node.

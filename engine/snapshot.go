@@ -76,11 +76,11 @@ func (s *snapshots) trouble() string {
 func (s *snapshots) due(tail, quota int64, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	long := min(max(quota/int64(tailShare*s.o.m.cfgShards()), minTail), maxTail)
+	long := min(max(quota/int64(tailShare*s.o.m.shards), minTail), maxTail)
 	if len(s.pointer.Kept) > 0 {
 		long = max(long, s.pointer.Kept[0].Bytes)
 	} else { // shards that begin together and grow alike would take all their snapshots at once, for ever
-		long = long * int64(s.o.ownership.Shard+1) / int64(s.o.m.cfgShards())
+		long = long * int64(s.o.ownership.Shard+1) / int64(s.o.m.shards)
 	}
 	return tail >= long && s.entry == 0 && !now.Before(s.retry)
 }
@@ -167,7 +167,7 @@ func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, s
 	defer cancel()
 	for _, part := range parts {
 		begun := time.Now()
-		if err := s.o.m.store.PutPart(ctx, s.o.ownership, made.Entry, made.Parts, part); err != nil {
+		if err := s.o.m.snapshots.PutPart(ctx, s.o.ownership, made.Entry, made.Parts, part); err != nil {
 			return fmt.Errorf("store part %d: %w", made.Parts, err)
 		}
 		digest := sha256.Sum256(part)
@@ -194,7 +194,7 @@ func (s *snapshots) publish(ctx context.Context, made Snapshot) error {
 			return err
 		}
 	}
-	pointer, err := s.o.m.store.Publish(ctx, s.o.ownership, s.kept(), made)
+	pointer, err := s.o.m.snapshots.Publish(ctx, s.o.ownership, s.kept(), made)
 	if s.doubt = err != nil; s.doubt {
 		return fmt.Errorf("publish: %w", err)
 	}

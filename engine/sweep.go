@@ -36,7 +36,7 @@ func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 	if m.view.Load().Owners[0].Node != m.session.ID {
 		return 0
 	}
-	swept, revision, err := m.store.SweepMail(ctx, noted)
+	swept, revision, err := m.sweeper.SweepMail(ctx, noted)
 	if swept > 0 {
 		m.log.InfoContext(ctx, "mail of senders that are gone is removed", "keys", swept)
 	}

@@ -47,7 +47,7 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, -1)
 		s := &sweptStore{now: 100}
-		b.m.store = s
+		b.m.sweeper = s
 		go b.m.sweepMail(b.m.ctx)
 		want := func(what string, before ...int64) {
 			t.Helper()
@@ -75,7 +75,7 @@ func TestSweep_RemovesWhatIsOlderThanAPeriod(t *testing.T) {
 func TestSweep_IsMadeByTheOwnerOfShardZeroAlone(t *testing.T) {
 	b := newBench(t, -1)
 	s := &sweptStore{now: 100}
-	b.m.store = s
+	b.m.sweeper = s
 	noted := b.m.sweepOnce(b.Context(), 0)
 	other := present(2, selfID, farID)
 	other.Owners[0] = Owner{farID, 2}

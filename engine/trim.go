@@ -51,7 +51,7 @@ func newTrims(o *owner) *trims { return &trims{o: o, wake: newSignal()} }
 
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
-	cfg := &t.o.m.cfg
+	cfg := t.o.m.cfg
 	if !cfg.archives() && !cfg.Drop {
 		return
 	}
@@ -89,7 +89,7 @@ func (t *trims) step(ctx context.Context) error {
 	}
 	until := pointer.Kept[1].Entry
 	if t.first.Load() == 0 {
-		first, err := t.o.m.store.First(ctx, t.shard())
+		first, err := t.o.m.trimmer.First(ctx, t.shard())
 		if err != nil {
 			return fmt.Errorf("find the first entry: %w", err)
 		}
@@ -110,7 +110,7 @@ func (t *trims) step(ctx context.Context) error {
 	if t.first.Load() >= until {
 		return nil
 	}
-	err := t.o.m.store.Trim(ctx, t.o.ownership, pointer, t.first.Load(), until)
+	err := t.o.m.trimmer.Trim(ctx, t.o.ownership, pointer, t.first.Load(), until)
 	if err != nil {
 		t.first.Store(0) // some of it may have been trimmed
 	}
@@ -239,7 +239,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 		}
 		return t.readSettled(ctx, archive)
 	}
-	for rec, err := range t.o.m.store.Read(ctx, t.shard(), t.head.Entry+1) {
+	for rec, err := range t.o.m.journal.Read(ctx, t.shard(), t.head.Entry+1) {
 		if errors.Is(err, ErrTrimmed) {
 			return fmt.Errorf("the archive ends with entry %d and the journal begins later: %w", t.head.Entry, err)
 		}
@@ -286,7 +286,7 @@ func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) erro
 
 // read reads entries of the journal.
 func (t *trims) read(ctx context.Context, first, last uint64) (entries []Record, err error) {
-	for rec, err := range t.o.m.store.Read(ctx, t.shard(), first) {
+	for rec, err := range t.o.m.journal.Read(ctx, t.shard(), first) {
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func (t *trims) compare(ctx context.Context, archive Archive, first, last uint64
 	}
 	next, stop := iter.Pull2(archive.ReadArchive(ctx, t.shard(), first))
 	defer stop()
-	for rec, err := range t.o.m.store.Read(ctx, t.shard(), first) {
+	for rec, err := range t.o.m.journal.Read(ctx, t.shard(), first) {
 		if err != nil {
 			return err
 		}

@@ -279,7 +279,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 	if err != nil {
 		return err
 	}
-	next, stop := iter.Pull2(r.store.Read(ctx, v.Shard, first))
+	next, stop := iter.Pull2(r.journal.Read(ctx, v.Shard, first))
 	defer func() { stop() }()
 	at := first
 	for archived, err := range r.archive.ReadArchive(ctx, v.Shard, first) {
@@ -294,7 +294,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 		}
 		kept, err, ok := next()
 		if errors.Is(err, ErrTrimmed) || !ok { // somewhere in the page
-			kept, err = r.store.Entry(ctx, v.Shard, archived.Number)
+			kept, err = r.journal.Entry(ctx, v.Shard, archived.Number)
 		}
 		if errors.Is(err, ErrTrimmed) {
 			trimmed, err := r.first(ctx, v.Shard)
@@ -307,7 +307,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 			}
 			first = trimmed
 			stop()
-			next, stop = iter.Pull2(r.store.Read(ctx, v.Shard, first))
+			next, stop = iter.Pull2(r.journal.Read(ctx, v.Shard, first))
 			continue
 		}
 		if err != nil {
@@ -357,7 +357,7 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 	if err != nil {
 		return v.unreadable(err)
 	}
-	kept, err := r.snapshots(ctx, v.Shard)
+	kept, err := r.kept(ctx, v.Shard)
 	if errors.Is(err, events.ErrDamaged) {
 		v.damaged(DamageSnapshot, 0, "the pointer: %v", err)
 		return nil
