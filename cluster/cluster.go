@@ -166,10 +166,10 @@ func Of(store *etcdstore.Store, bus *natsbus.Bus, archive natsbus.ArchiveConfig)
 	return c, nil
 }
 
-// NewNode makes a node of the cluster: Store and Bus are set, and Archive unless it or Drop is.
+// NewNode makes a node of the cluster: Store and Bus are set, and Archive unless it is given or Trimming is TrimAll.
 func (c *Cluster) NewNode(cfg engine.NodeConfig) (*engine.Node, error) {
 	cfg.Store, cfg.Bus = c.Store, c.Bus
-	if cfg.Archive == nil && !cfg.Drop {
+	if cfg.Archive == nil && cfg.Trimming != engine.TrimAll {
 		cfg.Archive = c.Archive
 	}
 	return engine.NewNode(cfg)

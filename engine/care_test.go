@@ -530,8 +530,8 @@ func TestNode_SaysAtItsStartThatNothingIsArchivedUnlessThatIsChosen(t *testing.T
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
 	for name, configure := range map[string]func(*cfg){
 		"not chosen": func(*cfg) {},
-		"kept":       func(c *cfg) { c.Keep = true },
-		"dropped":    func(c *cfg) { c.Drop = true },
+		"kept":       func(c *cfg) { c.Trimming = engine.TrimNothing },
+		"dropped":    func(c *cfg) { c.Trimming = engine.TrimAll },
 		"archived":   func(c *cfg) { c.Archive = newShelf() },
 		"no owner":   noShards,
 	} {

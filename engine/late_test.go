@@ -68,9 +68,14 @@ func (p *aged) start(name string) {
 	p.node = p.StartNode(name, func(c *cfg) {
 		p.store = c.Store
 		c.Store = small{c.Store}
-		c.Drop, c.Grace = p.mode == "drop", -1
-		if p.mode == "archive" || p.mode == "kept" {
-			c.Archive, c.Keep = p.archive, p.mode == "kept"
+		c.Grace = -1
+		switch p.mode {
+		case "drop":
+			c.Trimming = engine.TrimAll
+		case "archive":
+			c.Archive = p.archive
+		case "kept":
+			c.Archive, c.Trimming = p.archive, engine.TrimNothing
 		}
 	}, p.echo)
 }
@@ -257,7 +262,7 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 	}
 }
 
-// With Drop a task that is retried takes its parameters along: no trim takes them from it, however long it waits, and
+// Where journals are trimmed without an archive a task that is retried takes its parameters along: no trim takes them from it, however long it waits, and
 // whoever runs it then.
 func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
@@ -280,7 +285,7 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	want(t, p.client.Attach("held"), string(bulk))
 }
 
-// With Drop a submit that runs a finished task again brings its own parameters.
+// Where journals are trimmed without an archive a submit that runs a finished task again brings its own parameters.
 func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
 	p := newAged(t, "drop", engine.Policy{Existing: engine.RunAgain})

@@ -50,14 +50,8 @@ type NodeConfig struct {
 	Limits map[string]int // attempts at once per behavior; a behavior without one is limited by Slots
 	Owner  *bool          // takes shards; default true
 
-	// Archive keeps what is trimmed from the journals, which is all but what the snapshots of the shards do not cover.
-	// nil: the journals are kept whole, as by Keep, and a node that owns shards warns of it when it starts.
-	Archive Archive
-	// Keep keeps the journals whole on purpose. An archive is then only read, for what was trimmed before.
-	Keep bool
-	// Drop lets the journals be trimmed without an archive. What happened before the kept snapshots is then forgotten:
-	// no history, and no verification from the beginning. Not together with Archive or Keep.
-	Drop bool
+	Archive  Archive  // keeps what is trimmed from the journals; nil = none
+	Trimming Trimming // of the journals; default TrimArchived
 
 	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
 	Grace time.Duration // running attempts get at a drain. Default 30s; negative: none
@@ -69,6 +63,20 @@ type NodeConfig struct {
 	Log *slog.Logger     // default: discard
 	Now func() time.Time // wall clock; default time.Now
 }
+
+// Trimming is which entries are removed from the journals once both kept snapshots of their shard cover them.
+type Trimming uint8
+
+const (
+	// TrimArchived removes what NodeConfig.Archive holds. Without an archive nothing is removed, and a node that owns shards
+	// warns of it when it starts.
+	TrimArchived Trimming = iota
+	// TrimNothing keeps the journals whole on purpose. An archive is then only read, for what was trimmed before.
+	TrimNothing
+	// TrimAll needs no archive, and allows none. What happened before the kept snapshots is forgotten: there is no history of
+	// it, and no verification from the beginning.
+	TrimAll
+)
 
 // Node is a running member of the cluster. Everything a Client can do it can.
 type Node struct {
@@ -147,7 +155,7 @@ func checkBehavior(b Behavior) error {
 }
 
 // archives reports whether journals are trimmed of what is in the archive, and of nothing else.
-func (c *NodeConfig) archives() bool { return c.Archive != nil && !c.Keep }
+func (c *NodeConfig) archives() bool { return c.Archive != nil && c.Trimming == TrimArchived }
 
 // reader is the archive for reading; nil without one.
 func (c *NodeConfig) reader() ArchiveReader {
@@ -161,11 +169,11 @@ func (c *NodeConfig) complete() error {
 	if c.Store == nil {
 		return &InvalidError{Field: "store", Problem: "missing"}
 	}
-	if c.Archive != nil && c.Drop {
-		return &InvalidError{Field: "drop", Problem: "given together with archive"}
+	if c.Trimming > TrimAll {
+		return &InvalidError{Field: "trimming", Problem: fmt.Sprintf("%d, want 0 to %d", c.Trimming, TrimAll)}
 	}
-	if c.Keep && c.Drop {
-		return &InvalidError{Field: "drop", Problem: "given together with keep"}
+	if c.Archive != nil && c.Trimming == TrimAll {
+		return &InvalidError{Field: "trimming", Problem: "all although there is an archive"}
 	}
 	if c.Name == "" {
 		host, err := os.Hostname()
@@ -202,8 +210,8 @@ func (c *NodeConfig) complete() error {
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
-		if n.cfg.Archive == nil && !n.cfg.Keep && !n.cfg.Drop && *n.cfg.Owner {
-			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; Keep or Drop choose so")
+		if n.cfg.Archive == nil && n.cfg.Trimming == TrimArchived && *n.cfg.Owner {
+			n.cfg.Log.WarnContext(ctx, "no archive is configured: the journals are kept in the store, which grows until it refuses new tasks; NodeConfig.Trimming chooses so")
 		}
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)

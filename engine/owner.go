@@ -187,7 +187,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), storeFull: o.m.usage.Load().Full, liveLimit: o.m.liveLimit(), drop: o.m.cfg.Drop}
+	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), storeFull: o.m.usage.Load().Full, liveLimit: o.m.liveLimit(), drop: o.m.cfg.Trimming == TrimAll}
 
 	for _, node := range in.lost {
 		if !d.lose(node) {

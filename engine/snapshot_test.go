@@ -51,7 +51,10 @@ func newGround(t *testing.T, mode string) *ground {
 // node runs a node until the test ends.
 func (g *ground) node(t *testing.T) *engine.Node {
 	t.Helper()
-	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{g.worker}, Drop: g.drop}
+	c := engine.NodeConfig{Store: small{g.store}, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{g.worker}}
+	if g.drop {
+		c.Trimming = engine.TrimAll
+	}
 	if g.archive != nil {
 		c.Archive = g.archive
 	}
@@ -406,8 +409,8 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	w := &worker{attempts: map[events.TaskID]int{}}
 	s := &lateParts{gate: newGate(), late: make(chan error, 1)}
-	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Drop = small{s}, true }, w)
-	b := c.StartNode("b", func(c *cfg) { c.Store, c.Drop = small{c.Store}, true }, w)
+	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Trimming = small{s}, engine.TrimAll }, w)
+	b := c.StartNode("b", func(c *cfg) { c.Store, c.Trimming = small{c.Store}, engine.TrimAll }, w)
 	if infos, err := a.Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
 		t.Fatalf("the first node has not taken the shard: %+v, %v", infos, err)
 	}
@@ -460,7 +463,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			c := testcluster.New(t, testcluster.Options{Shards: 1})
 			w := &worker{attempts: map[events.TaskID]int{}}
 			var store engine.Store
-			dropping := func(c *cfg) { store = c.Store; c.Store, c.Drop = small{c.Store}, true }
+			dropping := func(c *cfg) { store = c.Store; c.Store, c.Trimming = small{c.Store}, engine.TrimAll }
 			a := c.StartNode("a", dropping, w)
 			trimPast := func(prefix string) {
 				infos, err := a.Shards(within(t))
@@ -489,7 +492,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			for ring.Place(1, []string{"a", string(preferred)})[0][0] == "a" {
 				preferred++
 			}
-			b := c.StartNode(string(preferred), func(c *cfg) { slow.Store = small{c.Store}; c.Store, c.Drop = slow, true }, w)
+			b := c.StartNode(string(preferred), func(c *cfg) { slow.Store = small{c.Store}; c.Store, c.Trimming = slow, engine.TrimAll }, w)
 			g.await(t)
 			trimPast("meanwhile")
 			close(g.open)

@@ -52,7 +52,7 @@ func newTrims(o *owner) *trims { return &trims{o: o, wake: newSignal()} }
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
 	cfg := t.o.m.cfg
-	if !cfg.archives() && !cfg.Drop {
+	if !cfg.archives() && cfg.Trimming != TrimAll {
 		return
 	}
 	t.wake.notify()

@@ -70,7 +70,7 @@ func archives(t *testing.T) func(*engine.NodeConfig) {
 
 // keeps makes a node that keeps the journal whole, drops one that forgets what snapshots cover.
 func keeps(cfg *engine.NodeConfig) { cfg.Store = tight{cfg.Store} }
-func drops(cfg *engine.NodeConfig) { cfg.Store, cfg.Drop = tight{cfg.Store}, true }
+func drops(cfg *engine.NodeConfig) { cfg.Store, cfg.Trimming = tight{cfg.Store}, engine.TrimAll }
 
 // archiveReader starts a client that reads the archive, too.
 func archiveReader(t *testing.T, c *testcluster.Cluster) *testcluster.Client {

@@ -19,7 +19,7 @@ import (
 // Config configures the process. The zero value works.
 type Config struct {
 	Dir     string            // data; default: a temporary directory that Close removes
-	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it or Drop is set
+	Node    engine.NodeConfig // Store, Bus and SessionFile are set by StartWith, and Archive unless it is given or Trimming is TrimAll
 	NoNATS  bool              // etcd only
 	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
 	Shards  int               // of a cluster that is created; default 16

@@ -246,9 +246,9 @@ func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logg
 func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
 	switch a.serve.archive {
 	case archiveKeep:
-		cfg.Archive, cfg.Keep = link.Archive, true
+		cfg.Archive, cfg.Trimming = link.Archive, engine.TrimNothing
 	case archiveDrop:
-		cfg.Drop = true
+		cfg.Trimming = engine.TrimAll
 	case archiveJetStream:
 		if link.Archive == nil {
 			return &usageError{"--archive jetstream: there is no NATS"}
@@ -264,7 +264,7 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 			}
 			why = "until there is an archive, " + err.Error()
 		} else {
-			cfg.Keep = true // said here, so not by the engine as well
+			cfg.Trimming = engine.TrimNothing // said here, so not by the engine as well
 		}
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
 	}
