@@ -301,7 +301,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 		of.mu.Lock()
 		of.send(b.m, 0, n, detail)
 		number := of.shards[0].number
-		of.mu.Unlock()
+		of.unlock()
 		var w wire.Writer
 		w.Array(slots)
 		for i := range slots {
@@ -334,7 +334,7 @@ func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 	of.mu.Lock()
 	of.send(b.m, 0, 0, nil)
 	of.send(b.m, 0, 0, nil)
-	of.mu.Unlock()
+	of.unlock()
 	of.answered(0, 2, nil)
 	nobody := func(int) bool { return false }
 	if due := of.rollCallsDue(nobody); len(due) != 0 {

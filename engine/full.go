@@ -171,12 +171,3 @@ func answersWithoutRoom(questions []command, why string, info func(*infoCommand)
 
 // holdsUp reports whether answers only say that the batch of submits waits for room in the store.
 func holdsUp(answers []answer) bool { return len(answers) == 1 && answers[0].code == answerHeld }
-
-// heldLocked notes that a flight waits for room in the store, and takes out what waits behind it, to fail.
-func (l *lane) heldLocked(f *flight, told answer) (behind *flight, why error) {
-	told.code = answerOverload
-	f.held, f.patient = &told, true
-	behind = &flight{calls: l.waiting}
-	l.waiting = nil
-	return behind, told.err("")
-}

@@ -69,9 +69,6 @@ type member struct {
 	parent  atomic.Uint32
 }
 
-// clockBase anchors the monotonic clock of fences.
-var clockBase = time.Now()
-
 func newMember(n *Node) *member {
 	m := &member{node: n, cfg: &n.cfg, exec: n.exec, offers: n.offers, router: n.router, futures: n.futures, settings: &n.settings, killed: n.killed,
 		log: n.cfg.Log, ttl: n.cfg.TTL, shards: n.cfg.Store.Cluster().Shards, bus: n.cfg.Bus}

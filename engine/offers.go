@@ -35,8 +35,9 @@ type offers struct {
 	wake  signal
 	calls signal // wakes who calls the roll
 
-	mu     sync.Mutex
+	mu     sync.Mutex // unlocked by unlock where something may have been sent
 	shards []shardOffers
+	outbox []departure
 	mute   map[string]time.Time // by owner: when it was last found not to answer; what it told before that counts no more
 	abroad uint64               // slots offered although shards here had work for them: never more than have started here
 	closed bool
@@ -44,6 +45,26 @@ type offers struct {
 
 	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter was written, or could not be
 	short atomic.Bool   // there is more ready work than free slots: a freed one matters
+}
+
+// departure is an offer that is to be sent, through the store or the best way there is.
+type departure struct {
+	*flight
+	viaStore bool
+}
+
+// unlock ends a change of the offers, and sends what it decided to send: sending may wait for the bus.
+func (of *offers) unlock() {
+	leaving := of.outbox
+	of.outbox = nil
+	of.mu.Unlock()
+	for _, d := range leaving {
+		if d.viaStore {
+			of.n.router.detour(d.flight)
+		} else {
+			of.n.router.dispatch(d.flight)
+		}
+	}
 }
 
 type shardOffers struct {
@@ -136,15 +157,13 @@ func (of *offers) ownerChanged(shard int) {
 	of.mu.Lock()
 	s := &of.shards[shard]
 	s.rollCall = true
-	var stands *flight
-	if last := s.last(); last != nil && here && m != nil {
-		of.n.router.dispatch(last.flight)
-		of.send(m, shard, 0, nil)
-	} else if last != nil {
-		stands = last.flight
+	if last := s.last(); last != nil {
+		of.outbox = append(of.outbox, departure{flight: last.flight})
+		if here && m != nil {
+			of.send(m, shard, 0, nil)
+		}
 	}
-	of.mu.Unlock()
-	of.n.router.dispatch(stands)
+	of.unlock()
 	of.wake.notify()
 }
 
@@ -260,7 +279,7 @@ func (m *member) offersLoop(ctx context.Context) error {
 // when all are answered: nothing more will be assigned.
 func (of *offers) withdraw(m *member) <-chan struct{} {
 	of.mu.Lock()
-	defer of.mu.Unlock()
+	defer of.unlock()
 	of.closed = true
 	none := make(chan struct{})
 	of.none = none
@@ -362,20 +381,16 @@ func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
 	}
 	viaStore := !last.patient
 	last.sent, last.patient = now, viaStore
-	if viaStore {
-		of.n.router.detour(last.flight)
-	} else {
-		of.n.router.dispatch(last.flight)
-	}
+	of.outbox = append(of.outbox, departure{last.flight, viaStore})
 	return true
 }
 
+// send makes an offer, which leaves when of is unlocked.
 func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
 	s := &of.shards[shard]
 	s.number++
 	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	r := of.n.router
-	f := newFlight(shard, r.batch(laneOffer, s.number, []command{c}), nil)
+	f := newFlight(shard, of.n.router.batch(laneOffer, s.number, []command{c}), nil)
 	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
-	r.dispatch(f)
+	of.outbox = append(of.outbox, departure{flight: f})
 }

@@ -15,16 +15,18 @@ const (
 	planWithin = 5 * time.Second
 	// maxPlans is how many raw submits of a behavior a node plans at once.
 	maxPlans = 16
+	// planLimit is how long a plan may take.
+	planLimit = time.Second
 )
 
-// planHere plans a raw submit with this node's code, which has readAgain at most to return. It is left behind after that, and
-// keeps its place among maxPlans.
+// planHere plans a raw submit with this node's code. A plan that has not returned within planLimit is abandoned, and still counts
+// towards maxPlans.
 func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	b := m.exec.behaviors[c.Behavior]
 	if b == nil {
 		return answer{code: answerNotFound}
 	}
-	ctx, cancel := context.WithTimeout(ctx, readAgain)
+	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
 	places := m.exec.plans[c.Behavior]
 	select {
@@ -160,7 +162,7 @@ func planSubject(behavior string) string { return "plan." + behavior }
 
 // requestPlan asks over the bus; one of the nodes that run the behavior answers.
 func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, readAgain+busPatience)
+	ctx, cancel := context.WithTimeout(ctx, planLimit+busPatience)
 	defer cancel()
 	var w wire.Writer
 	cmd.encode(&w)

@@ -55,7 +55,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 			return a, nil
 		case <-ctx.Done():
 			return answer{}, context.Cause(ctx)
-		case <-time.After(2 * readAgain): // a plan that hangs is answered sooner
+		case <-time.After(2 * planLimit): // a plan that hangs is answered sooner
 		}
 	}
 }

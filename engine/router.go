@@ -51,55 +51,6 @@ type router struct {
 	askers    sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
-type lane struct {
-	mu      sync.Mutex
-	number  uint64 // last one used
-	left    uint64 // batches of what had waited
-	waiting []call
-	flight  *flight
-
-	// A refusal that had to be settled took writes, of a store that may have no room: until then new tasks are refused here.
-	refusal  answer
-	refusing time.Duration // on the monotonic clock
-
-	yielding bool // a sender is about to make a batch of what waits
-}
-
-// call is a command and who waits for its answer; nil for nobody.
-type call struct {
-	command command
-	caller  caller
-	since   time.Duration // on the monotonic clock
-	left    uint64        // batches that had left before it came
-}
-
-// caller waits for the answer to a command. It is told once, from a goroutine that must not be blocked.
-type caller interface{ answered(a answer, err error) }
-
-// callback is a function as a caller.
-type callback func(answer, error)
-
-func (f callback) answered(a answer, err error) { f(a, err) }
-
-// refusesLocked returns why a command of the submit lane takes no place behind those that wait; nil when it does.
-func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
-	n := len(l.waiting)
-	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.left > l.waiting[0].left {
-		return overloaded(shard)
-	}
-	switch f := l.flight; {
-	case f == nil:
-	case f.told != nil && f.told[0].code == answerOverload: // as those before, which nothing can settle yet
-		return f.told[0].err("")
-	case f.held != nil:
-		return f.held.err("")
-	}
-	if _, creates := c.(*submitCommand); creates && now < l.refusing {
-		return l.refusal.err("")
-	}
-	return nil
-}
-
 func newRouter(sender, principal string, shards int, bus Bus, mailbox Mailbox, log *slog.Logger) *router {
 	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
 		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}

@@ -25,20 +25,6 @@ func (*settleCommand) size() int               { return 16 }
 func (c *settleCommand) encode(w *wire.Writer) { w.Array(1); w.Uint(c.Number) }
 func (c *settleCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Number = r.Uint() }
 
-// settlesLocked returns the flight that takes f's place when its answers are not to be believed yet; nil when they are.
-func (l *lane) settlesLocked(f *flight, answers []answer, recorded bool) *flight {
-	if recorded || f.batch.lane != laneSubmit || f.told != nil || f.copies < 2 {
-		return nil
-	}
-	l.number++
-	b := *f.batch
-	b.number, b.commands = l.number, []command{&settleCommand{f.batch.number}}
-	next := newFlight(f.shard, &b, f.calls)
-	next.began, next.told = f.began, answers
-	l.flight = next
-	return next
-}
-
 // forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
 // its process was asleep.
 func (f *flight) forgotten(wall time.Time) bool {

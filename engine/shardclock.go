@@ -36,3 +36,6 @@ func (c *shardClock) until(due, wall events.Millis, mono time.Duration) time.Dur
 	left := min(due-wall, 2*(due-c.held)-events.Millis((mono-c.since).Milliseconds()), 1000)
 	return time.Duration(max(left, 0)) * time.Millisecond
 }
+
+// clockBase anchors the monotonic clock of fences.
+var clockBase = time.Now()

@@ -20,6 +20,15 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 // MarshalText is String.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
+// UnmarshalText reads what String returns.
+func (h *Hash) UnmarshalText(text []byte) error {
+	if hex.DecodedLen(len(text)) != len(h) || len(text)%2 != 0 {
+		return fmt.Errorf("hash of %d digits, want %d", len(text), hex.EncodedLen(len(h)))
+	}
+	_, err := hex.Decode(h[:], text)
+	return err
+}
+
 // Entry is one commit of a shard's journal.
 type Entry struct {
 	Shard   uint16

@@ -2,7 +2,6 @@ package events
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -152,13 +151,4 @@ func (l Link) After(prev Hash) (next Hash) {
 	}
 	h.Sum(next[:0])
 	return next
-}
-
-// UnmarshalText reads what String returns.
-func (h *Hash) UnmarshalText(text []byte) error {
-	if hex.DecodedLen(len(text)) != len(h) || len(text)%2 != 0 {
-		return fmt.Errorf("hash of %d digits, want %d", len(text), hex.EncodedLen(len(h)))
-	}
-	_, err := hex.Decode(h[:], text)
-	return err
 }
