@@ -54,7 +54,7 @@ func (l *load) compare() (c compared) {
 	middle, other := drifts[len(drifts)/2], drifts[(len(drifts)-1)/2]
 	// An even number of clocks has two middles. The nearer one counts, since no majority says that this clock is wrong; once a
 	// majority has said so, the farther one counts.
-	found := l.m.clockWrong.Load() && l.othersOwn()
+	found := l.m.node.clockWrong.Load() && l.othersOwn()
 	if (other.Abs() < middle.Abs()) != found {
 		middle = other
 	}

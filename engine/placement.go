@@ -140,8 +140,6 @@ func sameName(v *Membership, n NodeInfo) bool {
 	return same > 1
 }
 
-func (c *Client) cfgShards() int { return c.cfg.Shards }
-
 // consider decides what to do about one shard now.
 func (p *placement) consider(ctx context.Context, shard int, v *Membership, now time.Time) {
 	key := v.Owners[shard]
