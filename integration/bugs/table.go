@@ -329,13 +329,13 @@ var times = []Bug{
 		{"*time.Millisecond+heard)", "*time.Millisecond)"},
 	}, engine, "TestClock_OfOthersGoesOnSinceItWasHeard"},
 	{"process that takes shards before it has heard a clock", "engine/clock.go", []Edit{
-		{"return !c.off && (c.all || time.Since(l.m.joined) >= hearClocksFor)", "return !c.off"},
+		{"return !c.off && (c.all || time.Since(l.m.node.joined) >= hearClocksFor)", "return !c.off"},
 	}, engine, "TestClock_WrongAtTheStartTakesNoShard"},
 	{"process that is greeted by nobody", "engine/load.go", []Edit{
 		{"			p.present = true\n			l.greet()\n", "			p.present = true\n"},
 	}, engine, "TestClock_FreshProcessesDoNotWaitForEachOther"},
 	{"load that takes a drain back", "engine/member.go", []Edit{
-		{"return m.store.Update(ctx, m.session, m.key) }", "info := m.key(); return m.store.Update(ctx, m.session, func() NodeInfo { return info }) }"},
+		{"return m.sessions.Update(ctx, m.session, m.key)", "info := m.key(); return m.sessions.Update(ctx, m.session, func() NodeInfo { return info })"},
 	}, engine, "TestDrain_IsNotTakenBackByALoad"},
 }
 
