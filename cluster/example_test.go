@@ -38,6 +38,26 @@ func Example() {
 	}
 }
 
+// A process that submits and waits, and runs nothing itself. It links no server.
+func ExampleCluster_NewClient() {
+	ctx, stop := context.WithCancel(context.Background())
+	c, err := cluster.Open(ctx, cluster.Config{Etcd: []string{"etcd-1:2379"}, NATS: []string{"nats://nats:4222"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	client, err := c.NewClient(engine.ClientConfig{Name: "billing"}) // who asks, in the history of every task
+	if err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- client.Run(ctx) }()
+	f, _ := greet.Submit(ctx, client, "Ada") // an error comes back from Wait as well
+	fmt.Println(f.Wait(ctx))
+	stop()
+	<-ended
+}
+
 // A client beside a node with the servers inside, here in the same process for brevity.
 func ExampleConfig_directory() {
 	dir, err := os.MkdirTemp("", "service")
