@@ -16,11 +16,12 @@ const root = "../.."
 const policy = `
 # package            | may import                                        | why
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
+internal/message     | internal/wire github.com/vmihailenco/msgpack      | messages without code of their own, bounded before a library decodes them
 internal/ring        |                                                   | a leaf: placement is arithmetic
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
-engine               | events projection internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | events projection internal/message internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 engine/storetest     | engine events projection internal/wire            | holds any store to the ports, so it knows none
 engine/archivetest   | engine events                                     | holds any archive to the ports, so it knows none
 behaviors            | engine events                                     | shared by callers and workers: light
