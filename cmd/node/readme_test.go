@@ -2,7 +2,10 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,7 +26,7 @@ func snippets(t *testing.T, language string) (found []string) {
 func TestReadme_GoIsThatOfTheExamples(t *testing.T) {
 	t.Parallel()
 	var examples string
-	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go", "../../cluster/example_test.go"} {
+	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go", "../../cluster/example_test.go", "../../behaviors/example_test.go"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -61,6 +64,74 @@ func TestReadme_QuickStartWorks(t *testing.T) {
 			start(t, cmd)
 		} else if r := finish(t, cmd); r.code != 0 {
 			t.Errorf("%s: code %d: %s", line, r.code, r.err)
+		}
+	}
+}
+
+// The commands that make a module of one's own beside a checkout, as they stand there. The program is compiled and not run:
+// examples/hello does that.
+func TestReadme_AModuleBesideACheckoutBuilds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	checkout, err := filepath.Abs("../..")
+	if err == nil {
+		err = os.Symlink(checkout, dir+"/taskledger")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := snippets(t, "sh")
+	at := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, "go work init") })
+	if at < 0 {
+		t.Fatal("no such block")
+	}
+	script, run := strings.CutSuffix(blocks[at], "go run .\n")
+	if !run {
+		t.Fatalf("the program is not run: %q", blocks[at])
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-euc", script+"go vet .")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off") // what it needs is what this module needs
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The manual of operators names every command of the program, and both documents name no flag that no command has.
+func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
+	t.Parallel()
+	var texts []string
+	for _, path := range []string{"../../docs/operating.md", "../../README.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	manual := texts[0]
+	flags := map[string]bool{ // of other programs
+		"--auto-compaction-mode": true, "--auto-compaction-retention": true, "--quota-backend-bytes": true, // etcd
+		"--server": true, "--nkey": true, // nats
+	}
+	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
+	dir := t.TempDir()
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+) +[A-Z]`).FindAllStringSubmatch(must(t, dir, "--help"), -1) {
+		command := m[1]
+		if command == "help" {
+			continue
+		}
+		if !regexp.MustCompile("(?m)^\\|[^|]*`" + command + "[` ]").MatchString(manual) {
+			t.Errorf("the manual does not name the command %s", command)
+		}
+		for _, name := range flag.FindAllString(must(t, dir, command, "--help"), -1) {
+			flags[name] = true
+		}
+	}
+	for _, text := range texts {
+		for _, name := range flag.FindAllString(text, -1) {
+			if !flags[name] {
+				t.Errorf("no command has the flag %s", name)
+			}
 		}
 	}
 }
