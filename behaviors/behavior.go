@@ -1,8 +1,3 @@
-// Package behaviors gives the engine types: a behavior of parameters P and result R, typed futures and their
-// composition, and the behaviors that come built in.
-//
-// Callers and implementers share one value made by Define; only implementers bind a function to it. Parameters and
-// results travel as JSON text by the rules of encoding/json, except None, which travels as nothing at all.
 package behaviors
 
 import (

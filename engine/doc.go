@@ -1,3 +1,91 @@
-// Package engine runs shards, attempts and futures: a Node owns shards and makes attempts, a Client submits and waits. It
-// stands on two ports, Store and Bus, and knows neither etcd nor NATS. ARCHITECTURE.md tells how its files hang together.
+// Package engine is the task engine: it records what is asked for, decides when it runs, runs it on one node at a time, and
+// tells every caller what came of it.
+//
+// Most programs reach it through two other packages. Package behaviors gives tasks types, and is where kinds of work are
+// defined. Packages cluster and engine/embedded connect an engine to etcd and NATS. This comment says what the engine does
+// with a task, and what it expects of those who call it and of those who implement a behavior.
+//
+// # Tasks, shards and journals
+//
+// A task has an id, a behavior, parameters, a state and a history. Its id selects one of a fixed number of shards. Each shard
+// has one owner among the nodes, which decides every command about its tasks, in turn, against a state in memory, and appends
+// the resulting events to the journal of the shard as one entry. Commands that arrive while an entry is being written gather
+// and become the next entry. Nothing leaves the owner, no answer and no start of an attempt, before the entry that records it
+// is committed. So the state in memory is always what the journal leads to, and a next owner continues from the same state by
+// reading a snapshot and the entries after it.
+//
+// An attempt is one call of a behavior's function, on one node. A run is the attempts up to one outcome: a success, or a
+// failure that is not retried. A task that is repeated, or submitted again after its end, has several runs.
+//
+// # Ports
+//
+// The engine depends on three ports, and on no implementation of them:
+//
+//   - the store holds journals, snapshots, the presence of nodes and the ownership of shards. It is the only truth, and the
+//     only port whose failure stops anything. Package etcdstore implements it.
+//   - the bus carries hints and requests between members. Without it everything goes by way of the store, more slowly.
+//     Package natsbus implements it.
+//   - the archive keeps journal entries that snapshots cover, so that they can be removed from the store. Without one the
+//     journals are kept in the store, or trimmed for good; see NodeConfig.Trimming. Package natsbus implements it.
+//
+// # Nodes and clients
+//
+// A Node owns shards, makes attempts, and can do everything that a Client can. A Client submits, waits and reads; it needs the
+// bus or the store, and with the bus alone it cannot read what has left the memory of the owners.
+//
+//	node, err := engine.NewNode(engine.NodeConfig{Store: s, Bus: b, Archive: a, Behaviors: kinds})
+//	if err != nil {
+//		return err // the configuration is wrong; nothing has been started
+//	}
+//	err = node.Run(ctx) // until ctx ends
+//
+// Constructors check their configuration and start nothing. Run starts every goroutine and returns when all of them have
+// ended; it may be called once. Calls that are made before Run wait for it. To stop, end the context of Run, wait until it has
+// returned, and then close the ports. A node that is stopped so drains: it starts no further attempt, gives the running ones
+// NodeConfig.Grace, releases the rest, and hands its shards over. Functions that ignore their context are the only goroutines
+// that can be left behind.
+//
+// A node is present as long as it renews its session, a lease in the store. When it cannot, it cancels its attempts and gives
+// up its shards before another node may take them, and begins a new session as soon as it can; Run goes on meanwhile.
+//
+// # Submitting
+//
+// Submit returns when the request is committed. Its error says whether anything was accepted:
+//
+//   - *InvalidError and *LimitError: nothing was; the request breaks a rule or a limit, and would break it again.
+//   - *OverloadError: nothing was; submit again after RetryAfter.
+//   - ErrUnavailable: nothing was; the cluster could not be asked in time.
+//   - ErrUnknown: the request was sent and not answered. The future's ID names the task that may exist. Submit again with the
+//     same id.
+//
+// A submit whose id names an existing task joins that task. What it then waits for, and whether it changes the parameters or
+// the schedule, depends on the state of the task and on its behavior: ARCHITECTURE.md has the table.
+//
+// # Outcomes
+//
+// A Future is the outcome of the run that its submit joined. It resolves once, with the outcome that was committed, in every
+// process alike; Attach returns one for a task that somebody else submitted. An error from Wait is a *TaskError if the task
+// failed; other errors say why the outcome is not known. A failed attempt that is retried resolves nothing.
+//
+// # Implementing a behavior
+//
+// Programs normally use package behaviors. Whoever implements Behavior directly owes the engine this:
+//
+//   - Plan runs in the process that submits. It depends on its arguments alone, has no effects, and returns quickly.
+//   - Run makes one attempt and returns soon after its context has ended. It can be called concurrently, for different tasks.
+//   - An attempt may have had effects although it is recorded as failed or lost. Effects outside must be idempotent by the id
+//     of the task, or guarded by Attempt.Token, which grows with every attempt of a task.
+//   - Policy is recorded when a task is created. A change of it applies to tasks that are created later.
+//
+// An attempt that panics fails, and so does one that has not returned 10 s after its context ended; that one keeps its slot until
+// it returns. The loss of a node is no failure: the attempt is recorded as lost and made again, at most Policy.MaxLost times in
+// a run.
+//
+// # Reading
+//
+// Get and List answer from the memory of the owners and may be a moment behind; GetLinear reflects everything that was
+// committed before the call. History, and all that is computed from events, reads the journal and the archive. Events of one
+// shard have an order, which is that of its entries; between shards there is only the order of the commits in the store.
+//
+// All exported methods may be called concurrently unless they say otherwise.
 package engine
