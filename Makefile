@@ -30,8 +30,9 @@ fuzz: # every target of every package for FUZZTIME, as the packages list them, o
 		-fuzzminimizetime 50x -parallel 1 </dev/null 2>&1); failed=$$?; echo "$$0 $$1"; echo "$$out"; }; fuzz "$$1"; \
 		case $$failed:$$out in 0:* | *"Failing input"*) ;; *"    context deadline exceeded"*) fuzz "$$1" ;; esac; exit $$failed'
 
-mutations: # breaks the code in every way of the table and wants one test red each time; takes minutes
-	go run ./integration/mutations
+TURN ?= all
+mutations: # breaks the code in every way of the table, or of a third of it, and wants one test red each time; takes minutes
+	go run ./integration/mutations -turn $(TURN)
 
 cover:
 	go test -coverprofile=cover.out ./...

@@ -5,24 +5,24 @@
 // package of tests (go help build, -overlay). A variable of the environment says which of them a run of the tests gets. Run
 // it from the root of the module:
 //
-//	go run ./integration/mutations            every mutation
-//	go run ./integration/mutations commit     those whose name contains the text
+//	go run ./integration/mutations                every mutation
+//	go run ./integration/mutations commit         those whose name contains the text
+//	go run ./integration/mutations -turn 2        the second third of them
+//	go run ./integration/mutations -turn auto     a third, chosen by the commit: three commits in a row run all
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"taskledger/integration/bugs"
 )
@@ -33,71 +33,117 @@ const atOnce = 4
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Join(os.Args[1:], " ")); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 		os.Exit(1)
 	}
 }
 
-// run checks that every test is green on the code as it is, and red on each mutation of it.
-func run(ctx context.Context, filter string) error {
+// mutation is one of the table, and its place there. All of the table are laid over the tree, whichever are chosen: so the
+// go command's cache has what it has compiled once.
+type mutation struct {
+	bugs.Bug
+	number int
+}
+
+// choose returns the mutations that the command line asks for.
+func choose(ctx context.Context, args []string, out io.Writer) ([]mutation, error) {
+	flags := flag.NewFlagSet("mutations", flag.ContinueOnError)
+	flags.SetOutput(out)
+	name := flags.String("turn", "all", "a third of the table: 1, 2, 3, or auto for that of the commit")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	turn, err := parseTurn(ctx, *name)
+	if err != nil {
+		return nil, err
+	}
+	filter := strings.Join(flags.Args(), " ")
+	var chosen []mutation
+	for i, m := range bugs.Mutations {
+		if inTurn(i, turn) && strings.Contains(m.Name, filter) {
+			chosen = append(chosen, mutation{m, i})
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no mutation is named like %q", filter)
+	}
+	fmt.Fprintf(out, "%d of %d mutations, turn %s\n", len(chosen), len(bugs.Mutations), *name)
+	return chosen, nil
+}
+
+// run checks that every test is green on the code as it is, and red on each mutation of it. While the tests of a package
+// run, those of the next are built.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	chosen, err := choose(ctx, args, out)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "mutations-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	chosen := slices.DeleteFunc(slices.Clone(bugs.Mutations), func(m bugs.Bug) bool { return !strings.Contains(m.Name, filter) })
-	if len(chosen) == 0 {
-		return fmt.Errorf("no mutation is named like %q", filter)
-	}
-	b, err := build(ctx, dir, chosen)
+	overlay, err := lay(dir, bugs.Mutations)
 	if err != nil {
 		return err
 	}
-	jobs := b.green(ctx, chosen)
-	for i := range chosen {
-		jobs = append(jobs, func() error { return b.try(ctx, i, &chosen[i]) })
+	tests := pool{places: make(chan struct{}, atOnce)}
+	for _, pkg := range packages(chosen) {
+		b := binary{pkg, filepath.Join(dir, filepath.Base(pkg)+".test")}
+		if err = b.build(ctx, overlay); err != nil {
+			break
+		}
+		of := slices.DeleteFunc(slices.Clone(chosen), func(m mutation) bool { return m.Pkg != pkg })
+		for _, names := range byDepth(of) {
+			tests.start(ctx, func() error { return b.green(ctx, names) })
+		}
+		for _, m := range of {
+			tests.start(ctx, func() error { return b.try(ctx, &m, out) })
+		}
 	}
-	return errors.Join(sideBySide(ctx, jobs), ctx.Err())
+	return errors.Join(err, tests.wait(), ctx.Err())
 }
 
-// sideBySide runs the jobs, in order, a few at a time, until ctx ends, and returns their errors.
-func sideBySide(ctx context.Context, jobs []func() error) error {
-	errs := make([]error, len(jobs))
-	var workers errgroup.Group
-	workers.SetLimit(atOnce)
-	for i, job := range jobs {
-		workers.Go(func() error {
-			if ctx.Err() == nil {
-				errs[i] = job()
-			}
-			return nil
-		})
-	}
-	_ = workers.Wait()
-	return errors.Join(errs...)
-}
-
-// builds are the test binaries, by package.
-type builds map[string]string
-
-// build builds the tests of the mutations with all of these inside.
-func build(ctx context.Context, dir string, all []bugs.Bug) (builds, error) {
-	overlay, err := lay(dir, all)
-	if err != nil {
-		return nil, err
-	}
-	b := builds{}
+// packages returns the packages of the tests, in the order of the table.
+func packages(all []mutation) (names []string) {
 	for _, m := range all {
-		if b[m.Pkg] != "" {
-			continue
-		}
-		b[m.Pkg] = filepath.Join(dir, filepath.Base(m.Pkg)+".test")
-		if err := bugs.Build(ctx, overlay, "test", "-c", "-vet=off", "-o", b[m.Pkg], m.Pkg); err != nil {
-			return nil, err
+		if !slices.Contains(names, m.Pkg) {
+			names = append(names, m.Pkg)
 		}
 	}
-	return b, nil
+	return names
+}
+
+// pool runs jobs side by side, as many at a time as it has places.
+type pool struct {
+	places  chan struct{}
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	errs []error
+}
+
+// start runs a job as soon as there is a place, unless ctx ends before.
+func (p *pool) start(ctx context.Context, job func() error) {
+	p.running.Go(func() {
+		p.places <- struct{}{}
+		defer func() { <-p.places }()
+		if ctx.Err() != nil {
+			return
+		}
+		if err := job(); err != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.errs = append(p.errs, err)
+		}
+	})
+}
+
+// wait waits for all jobs and returns their errors.
+func (p *pool) wait() error {
+	p.running.Wait()
+	return errors.Join(p.errs...)
 }
 
 // lay writes the files with all mutations, and the description of the overlay, whose path it returns.
@@ -110,94 +156,4 @@ func lay(dir string, all []bugs.Bug) (overlay string, err error) {
 		return "", err
 	}
 	return bugs.Lay(dir, texts)
-}
-
-// try switches the mutation on and prints whether its test is red.
-func (b builds) try(ctx context.Context, number int, m *bugs.Bug) error {
-	began := time.Now()
-	err := b.kill(ctx, number, m)
-	verdict := "red"
-	if err != nil {
-		verdict, err = "NOT RED", fmt.Errorf("%s: %w", m.Name, err)
-	}
-	fmt.Printf("%-8s %5.1fs  %-58s %s\n", verdict, time.Since(began).Seconds(), m.Name, m.Test)
-	return err
-}
-
-// green runs the tests of all mutations with none of these on.
-func (b builds) green(ctx context.Context, all []bugs.Bug) (jobs []func() error) {
-	tests := map[string][]string{}
-	for _, m := range all {
-		tests[m.Pkg] = append(tests[m.Pkg], m.Test)
-	}
-	for pkg, names := range tests {
-		for _, group := range byDepth(names) {
-			jobs = append(jobs, func() error {
-				var errs []error
-				out, err := b.test(ctx, pkg, group, "")
-				if err != nil {
-					errs = append(errs, fmt.Errorf("%s is not green as it is: %w\n%s", pkg, err, out))
-				}
-				for _, name := range group {
-					if !strings.Contains(out, "--- PASS: "+name+" ") {
-						errs = append(errs, fmt.Errorf("%s: %s did not run", pkg, name))
-					}
-				}
-				return errors.Join(errs...)
-			})
-		}
-	}
-	return jobs
-}
-
-// byDepth groups test names by their first part and depth: a pattern of the go tool matches part by part.
-func byDepth(names []string) map[string][]string {
-	groups := map[string][]string{}
-	for _, name := range names {
-		key := ""
-		if first, rest, sub := strings.Cut(name, "/"); sub {
-			key = fmt.Sprint(first, strings.Count(rest, "/"))
-		}
-		if !slices.Contains(groups[key], name) {
-			groups[key] = append(groups[key], name)
-		}
-	}
-	return groups
-}
-
-// kill runs the mutation's test on the mutated code, and returns an error unless the test fails.
-func (b builds) kill(ctx context.Context, number int, m *bugs.Bug) error {
-	out, err := b.test(ctx, m.Pkg, []string{m.Test}, strconv.Itoa(number))
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil:
-		return fmt.Errorf("%s stays green", m.Test)
-	case !strings.Contains(out, "--- FAIL: "+m.Test+" ") && !waitsForEver(out, m.Test):
-		return fmt.Errorf("%s did not fail by itself: %w\n%s", m.Test, err, out)
-	}
-	return nil
-}
-
-// waitsForEver reports whether a test was ended because it waited for what never came.
-func waitsForEver(out, test string) bool {
-	_, after, timedOut := strings.Cut(out, "panic: test timed out after ")
-	return timedOut && strings.Contains(after, "\t"+test+" (")
-}
-
-// test runs the named tests of a package, which must be of one depth, with a mutation; "" = none.
-func (b builds) test(ctx context.Context, pkg string, names []string, mutation string) (string, error) {
-	var patterns []string
-	for part := range strings.Count(names[0], "/") + 1 {
-		var any []string
-		for _, name := range names {
-			any = append(any, strings.Split(name, "/")[part])
-		}
-		slices.Sort(any)
-		patterns = append(patterns, "^("+strings.Join(slices.Compact(any), "|")+")$")
-	}
-	c := exec.CommandContext(ctx, b[pkg], "-test.v", "-test.timeout=120s", "-test.run="+strings.Join(patterns, "/"))
-	c.Dir, c.Env = pkg, append(os.Environ(), variable+"="+mutation)
-	out, err := c.CombinedOutput()
-	return string(out), err
 }
