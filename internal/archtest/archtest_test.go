@@ -19,6 +19,7 @@ internal/wire        |                                                   | a lea
 internal/message     | internal/wire github.com/vmihailenco/msgpack      | messages without code of their own, bounded before a library decodes them
 internal/ring        |                                                   | a leaf: placement is arithmetic
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
+internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
 engine               | events projection internal/message internal/wire internal/ring golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS

@@ -1,15 +1,18 @@
 // Package archtest holds the source to the architecture: who may import whom, which packages are pure, how wide an
-// interface may be, and what must not stand in a tracked file. Its tests apply the rules to the project; every rule is a
+// interface may be, how large packages and circles of their files, and what must not stand in a tracked file. Its tests apply the rules to the project; every rule is a
 // function of a file tree, so that the tests can also show that it catches what it is for.
 //
 // A rule returns its violations as sorted lines, each naming file, finding and, where there is one, the reason.
 package archtest
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"path"
 	"strconv"
@@ -29,6 +32,9 @@ type file struct {
 	dir  string // "." for the root
 	test bool
 	ast  *ast.File
+
+	compiled bool // here: not for other systems alone
+	lines    int
 }
 
 // Load parses every Go file of the module at the root of fsys, but none of testdata, hidden folders or nested modules.
@@ -76,7 +82,17 @@ func (s *Source) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}
-	s.files = append(s.files, file{name, path.Dir(name), strings.HasSuffix(name, "_test.go"), parsed})
+	here := build.Default
+	here.JoinPath = path.Join
+	here.OpenFile = func(name string) (io.ReadCloser, error) { return fsys.Open(name) }
+	compiled, err := here.MatchFile(path.Dir(name), path.Base(name))
+	if err != nil {
+		return fmt.Errorf("read constraints of %s: %w", name, err)
+	}
+	s.files = append(s.files, file{
+		path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), ast: parsed,
+		compiled: compiled, lines: bytes.Count(text, []byte("\n")),
+	})
 	return nil
 }
 

@@ -1,0 +1,54 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// Measures are what can be counted of a package.
+type Measures struct {
+	Package    string
+	Files      int // here and below, of those that this system compiles, without tests
+	Circle     int // files of the largest circle
+	Lines      int // without tests
+	TestLines  int
+	BlackBox   int // of TestLines, those in a package of their own
+	Exported   int // names
+	Widest     int // methods of the widest interface of the module that a field holds
+	WidestName string
+}
+
+// Measures counts each package, in the order of their folders.
+func (s *Source) Measures(t *Types) (all []Measures) {
+	lines, exported := s.lines(func(f *file) bool { return !f.test }), s.exported()
+	tests := s.lines(func(f *file) bool { return f.test })
+	blackBox := s.lines(func(f *file) bool { return f.test && strings.HasSuffix(f.ast.Name.Name, "_test") })
+	for _, dir := range s.dirs() {
+		m := Measures{
+			Package: dir, Lines: lines[dir], TestLines: tests[dir], BlackBox: blackBox[dir], Exported: len(exported[dir]),
+		}
+		if p := t.byDir[dir]; p != nil {
+			m.Files, m.Circle = len(p.files), len(t.circle(p))
+			t.fields(p, func(_ string, _ *ast.Field, of *types.Interface, name string) {
+				if of.NumMethods() > m.Widest {
+					m.Widest, m.WidestName = of.NumMethods(), name
+				}
+			})
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// dirs returns the folders with Go files, in order.
+func (s *Source) dirs() (dirs []string) {
+	seen := map[string]bool{}
+	for _, f := range s.files {
+		if !seen[f.dir] {
+			seen[f.dir] = true
+			dirs = append(dirs, f.dir)
+		}
+	}
+	return dirs
+}

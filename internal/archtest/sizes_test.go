@@ -1,0 +1,148 @@
+package archtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"taskledger/internal/archtest"
+)
+
+func loadTypesOf(t *testing.T, files map[string]string) (*archtest.Source, *archtest.Types) {
+	t.Helper()
+	s := loadTree(t, files)
+	types, err := s.Types(exports(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, types
+}
+
+func TestLines_CatchesLongPackagesAndLimitsThatAreNotNeeded(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"p/a.go":      "package p\n\n",
+		"p/b.go":      "package p\n\n",
+		"p/b_test.go": "package p\n\n\n\n\n\n",
+		"q/a.go":      "package q\n\n\n",
+		"r/a.go":      "package r\n\n\n\n\n",
+		"short/a.go":  "package short\n",
+	})
+	equal(t, s.Lines(archtest.Limits{"...": 3, "r": 5, "short": 4, "gone": 9}),
+		"gone: has a limit and does not exist",
+		"p: 4 lines without tests, at most 3",
+		"short: needs no limit of its own: 1 is within 3",
+	)
+	equal(t, s.Lines(archtest.Limits{"r": 4}), "r: 5 lines without tests, at most 4")
+}
+
+func TestExported_CountsNamesOfThePackage(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"p/a.go": `package p
+type A struct{ Field int }
+type b int
+func (A) Method() {}
+func C() {}
+const ( D, e = 1, 2 )
+var F, _ int`,
+		"p/other_windows.go": "package p\nfunc C() {}",
+		"p/a_test.go":        "package p\nfunc G() {}",
+		"q/a.go":             "package q\nvar A, B, C, D, E int",
+	})
+	equal(t, s.Exported(archtest.Limits{"p": 3}), "p: exports 4 names, at most 3: A C D F")
+	equal(t, s.Exported(archtest.Limits{"p": 4}))
+}
+
+func TestCircles_CatchesFilesThatUseEachOther(t *testing.T) {
+	_, types := loadTypesOf(t, map[string]string{
+		// a uses a method of c, c a field of b, b a function of a; d is used, and e uses.
+		"p/a.go": "package p\nfunc a(t C) { t.m() }",
+		"p/b.go": "package p\ntype B[T any] struct { field T }\nfunc b() { a(C{}); d() }",
+		"p/c.go": "package p\ntype C struct{ b *B[int] }\nfunc (c C) m() { c.b.field++ }",
+		"p/d.go": "package p\nfunc d() {}",
+		"p/e.go": "package p\nfunc e() { b(); d() }",
+		// Two circles of two, one behind the other.
+		"q/a.go": "package q\nfunc a() { b() }",
+		"q/b.go": "package q\nfunc b() { a(); c() }",
+		"q/c.go": "package q\nfunc c() { d() }",
+		"q/d.go": "package q\nfunc d() { c() }",
+		// Tests and what other systems compile do not count, nor do others' packages.
+		"r/a.go":             "package r\nimport \"m/s\"\nfunc a() { s.S() }",
+		"r/a_test.go":        "package r\nfunc helper() { a() }",
+		"r/a_windows.go":     "package r\nfunc a() { b() }",
+		"r/b.go":             "package r\nfunc b() { a() }",
+		"s/a.go":             "package s\nimport \"strings\"\nfunc S() string { return strings.ToUpper(\"s\") }",
+		"s/testdata/bad.go":  "package nothing to parse",
+		"s/ignored_plan9.go": "package other",
+	})
+	equal(t, types.Circles(archtest.Limits{"...": 2, "p": 2, "q": 3}),
+		"p: 3 files use each other in a circle, at most 2: a.go b.go c.go",
+		"q: needs no limit of its own: 2 is within 2",
+	)
+	equal(t, types.Circles(archtest.Limits{"...": 1, "p": 3, "q": 2}))
+}
+
+func TestTypes_ReportsCodeThatDoesNotCompile(t *testing.T) {
+	for _, text := range []string{"package p\nvar a = b", "package p\nimport _ \"m/p\"", "package p\nimport _ \"m/q\""} {
+		s := loadTree(t, map[string]string{"p/a.go": text})
+		if _, err := s.Types(exports(t)); err == nil || !strings.Contains(err.Error(), "p/a.go") {
+			t.Errorf("%q: %v, want an error that names the file", text, err)
+		}
+	}
+}
+
+func TestUnions_CatchesThemInFields(t *testing.T) {
+	files := map[string]string{
+		"port/a.go": `package port
+type One interface { A() }
+type Two interface { B() }
+type Both interface { One; Two }
+type Alias = Both`,
+		"p/a.go": `package p
+import (
+	"io"
+	"m/port"
+)
+type Config struct { Store port.Both }
+type Good struct {
+	one  port.One
+	body io.ReadCloser
+}
+type bad struct {
+	port.Both
+	b    port.Alias
+	many map[string][]*port.Both
+	in   struct { both port.Both }
+}
+func f(both port.Both) {
+	type local struct { both port.Both }
+	_ = both
+}`,
+		"p/a_test.go": "package p\nimport \"m/port\"\ntype fake struct { port.Both }",
+	}
+	_, types := loadTypesOf(t, files)
+	equal(t, types.Unions("p.Config", "p.Good"),
+		"p.Good: may have a union in a field, and has none",
+		"p/a.go:12: a field of p.bad is the union port.Both of 2 methods",
+		"p/a.go:13: a field of p.bad is the union port.Both of 2 methods",
+		"p/a.go:14: a field of p.bad is the union port.Both of 2 methods",
+		"p/a.go:15: a field of p.bad is the union port.Both of 2 methods",
+		"p/a.go:18: a field of p.local is the union port.Both of 2 methods",
+	)
+}
+
+func TestMeasures_CountsEachPackage(t *testing.T) {
+	s, types := loadTypesOf(t, map[string]string{
+		"p/a.go":      "package p\ntype I interface{ A(); B() }\ntype s struct { i I }\nfunc a() { b() }\n",
+		"p/b.go":      "package p\nfunc b() { a() }\n",
+		"p/a_test.go": "package p\n\n\n",
+		"p/b_test.go": "package p_test\n",
+		"q/a_test.go": "package q\n",
+	})
+	want := []archtest.Measures{
+		{Package: "p", Files: 2, Circle: 2, Lines: 6, TestLines: 4, BlackBox: 1, Exported: 1, Widest: 2, WidestName: "p.I"},
+		{Package: "q", TestLines: 1},
+	}
+	got := s.Measures(types)
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("measures %+v, want %+v", got, want)
+	}
+}
