@@ -188,9 +188,9 @@ func TestForgetting_FollowsEntryTimeNotTheClock(t *testing.T) {
 	if b.own.state.Task("x") == nil {
 		t.Error("forgotten before its time")
 	}
-	digest := stateDigest(b.own.state, nil)
+	digest := b.own.state.Digest(nil)
 	b.takeOver()
-	if stateDigest(b.own.state, nil) != digest {
+	if b.own.state.Digest(nil) != digest {
 		t.Error("the next owner's state differs from the one before")
 	}
 	b.touch("late", 2*time.Minute)

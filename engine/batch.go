@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
 )
 
@@ -96,6 +97,12 @@ func scanned(data []byte) (*wire.Reader, error) {
 		return nil, err
 	}
 	return wire.NewReader(data), nil
+}
+
+// readMessage reads what message.Encode made, if it comes from outside.
+func readMessage[T any](data []byte) (v T, err error) {
+	err = message.Decode(data, maxMessageBytes, &v)
+	return v, err
 }
 
 func decodeBatch(data []byte) (*batch, error) {

@@ -223,7 +223,7 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	if err != nil {
 		return t, err
 	}
-	return decodeServed(a.data)
+	return decodeTask(a.data)
 }
 
 // Filter selects tasks; zero fields match everything.
@@ -279,24 +279,6 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 		}
 	}
 	return true
-}
-
-func decodePage(data []byte) (page []projection.Task, more bool, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return nil, false, err
-	}
-	n := r.Array()
-	more = r.Bool()
-	page = make([]projection.Task, 0, min(max(n-1, 0), len(data)/leastTaskBytes))
-	for range n - 1 {
-		t := decodeTask(r)
-		if err := r.Err(); err != nil {
-			return nil, false, err
-		}
-		page = append(page, t)
-	}
-	return page, more && len(page) > 0, r.Close()
 }
 
 // Cancel of a waiting task is final at once. A running one is asked to end; it then ends as FAILURE "cancelled" unless

@@ -316,14 +316,12 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			p := genProgress.Draw(t, "progress")
 			want.Progress = &p
 		}
-		var w wire.Writer
-		encodeTask(&w, &want)
-		if err := wire.Scan(w.B); err != nil {
-			t.Fatal(err)
+		if want.Status == projection.Created { // no attempt has begun
+			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.Node, want.Offer = 0, 0, 0, 0, 0, 0, "", 0
+			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
 		}
-		r := wire.NewReader(w.B)
-		got := decodeTask(r)
-		if err := r.Close(); err != nil || !reflect.DeepEqual(got, want) {
+		got, err := decodeTask(encodeTask(&want))
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
 	})

@@ -592,7 +592,7 @@ func (m *matrixMachine) replay() {
 }
 
 func (m *matrixMachine) adopt(state *projection.Shard) {
-	if stateDigest(state, nil) != stateDigest(m.state, nil) || state.Hash != m.state.Hash || state.Number != m.state.Number {
+	if state.Digest(nil) != m.state.Digest(nil) || state.Hash != m.state.Hash || state.Number != m.state.Number {
 		m.t.Fatalf("another owner has another state after entry %d", state.Number)
 	}
 	m.state, m.snapshot, m.began = state, nil, state.Number+1

@@ -30,7 +30,7 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 			}
 		}
 		state.Seal(e)
-		return stateDigest(state, nil)
+		return state.Digest(nil)
 	}
 	same := fold(nil)
 	if fold(nil) != same {
@@ -65,7 +65,7 @@ func TestStateDigest_OfALargeShardComesInSteps(t *testing.T) {
 		})
 	}
 	steps := 0
-	if sum := stateDigest(l.state, func() { steps++ }); steps < 3 || sum != stateDigest(l.state, nil) {
+	if sum := l.state.Digest(func() { steps++ }); steps < 3 || sum != l.state.Digest(nil) {
 		t.Errorf("%d steps over %d tasks", steps, l.state.Live())
 	}
 }

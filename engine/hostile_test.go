@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
@@ -50,13 +51,11 @@ func decodePageMessage(b []byte) (m pageMessage, err error) {
 }
 
 func encodePage(m pageMessage) []byte {
-	var w wire.Writer
-	w.Array(len(m.tasks) + 1)
-	w.Bool(m.more)
+	page := taskPage{More: m.more}
 	for i := range m.tasks {
-		encodeTask(&w, &m.tasks[i])
+		page.Tasks = append(page.Tasks, encodeTask(&m.tasks[i]))
 	}
-	return w.B
+	return message.Encode(page)
 }
 
 // entryPoints returns every decoder of this package with a message that it accepts.
@@ -64,8 +63,7 @@ func entryPoints() []entryPoint {
 	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
 	task := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
 		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: []string{"r-1", "r-2"}}
-	var one, load, why, info, outcomes, assignments wire.Writer
-	encodeTask(&one, &task)
+	var load, why, info, outcomes, assignments wire.Writer
 	load.B = append(load.B, 0x95, 0xa1, 'n', 5, 1, 0, 0x92, 0x93, 3, 0xa4, 'w', 'o', 'r', 'k', 7, 0x93, 4, 0xa1, 'x', 1)
 	why.B = append(why.B, 0x93, 0xa1, 'w', 1, 0xa1, 't')
 	info.Array(15)
@@ -84,7 +82,7 @@ func entryPoints() []entryPoint {
 		pointAt("cancel", encodeCancel(3, attemptName{"a", 1}), decodeCancelMessage),
 		pointAt("plan", (&planned{plan: Plan{ID: "a"}, merged: []byte("1")}).encode(), decodePlanned),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
-		pointAt("task", one.B, decodeServed),
+		pointAt("task", encodeTask(&task), decodeTask),
 		pointAt("info", info.B, decodeInfo),
 		pointAt("explanation", why.B, func(b []byte) (Explanation, error) { return decodeExplanation("a", b) }),
 		pointAt("load", load.B, decodeLoad),
@@ -131,11 +129,7 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, decodeCancelMessage, func(m cancelMessage) []byte { return encodeCancel(m.shard, m.name) })
 		roundTrip(t, b, decodePlanned, func(p planned) []byte { return p.encode() })
 		roundTrip(t, b, decodePageMessage, encodePage)
-		roundTrip(t, b, decodeServed, func(task projection.Task) []byte {
-			var w wire.Writer
-			encodeTask(&w, &task)
-			return w.B
-		})
+		roundTrip(t, b, decodeTask, func(task projection.Task) []byte { return encodeTask(&task) })
 		if m, err := decodeLoad(b); err == nil && len(m.backlog) > maxShards {
 			t.Errorf("load of %d shards", len(m.backlog))
 		}

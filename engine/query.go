@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/projection"
 )
@@ -147,9 +148,25 @@ func taskAnswer(t *projection.Task) answer {
 	if t == nil {
 		return answer{code: answerNotFound}
 	}
+	return answer{life: t.Created, data: encodeTask(t)}
+}
+
+func encodeTask(t *projection.Task) []byte {
 	var w wire.Writer
-	encodeTask(&w, t)
-	return answer{life: t.Created, data: w.B}
+	t.Encode(&w)
+	return w.B
+}
+
+func decodeTask(data []byte) (projection.Task, error) {
+	r, err := scanned(data)
+	if err != nil {
+		return projection.Task{}, err
+	}
+	t := projection.DecodeTask(r)
+	if err := r.Close(); err != nil {
+		return projection.Task{}, err
+	}
+	return *t, nil
 }
 
 // tryLater lets a question be asked again after a pause.
@@ -287,17 +304,38 @@ func (o *owner) list(c *listCommand) answer {
 		page = slices.Insert(page, at, t)
 		page = page[:min(len(page), limit)]
 	}
-	var tasks wire.Writer
-	n := 0
-	for n < len(page) && len(tasks.B) < maxAnswerBytes/2 {
-		encodeTask(&tasks, page[n])
-		n++
+	told := taskPage{More: len(page) == limit}
+	for size, rest := 0, page; len(rest) > 0; rest = rest[1:] {
+		if size >= maxAnswerBytes/2 {
+			told.More = true
+			break
+		}
+		task := encodeTask(rest[0])
+		told.Tasks = append(told.Tasks, task)
+		size += len(task)
 	}
-	w := wire.Writer{}
-	w.Array(n + 1)
-	w.Bool(n < len(page) || len(page) == limit) // more
-	w.B = append(w.B, tasks.B...)
-	return answer{data: w.B}
+	return answer{data: message.Encode(told)}
+}
+
+// taskPage answers a list: the tasks, each encoded by itself, and whether there may be more after them.
+type taskPage struct {
+	Tasks [][]byte
+	More  bool
+}
+
+func decodePage(data []byte) (page []projection.Task, more bool, err error) {
+	told, err := readMessage[taskPage](data)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, data := range told.Tasks {
+		t, err := decodeTask(data)
+		if err != nil {
+			return nil, false, err
+		}
+		page = append(page, t)
+	}
+	return page, told.More && len(page) > 0, nil
 }
 
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }

@@ -172,7 +172,7 @@ func (m *member) askSettings(ctx context.Context) {
 		err = m.learnSettings(nil)
 	case a.code == answerOK:
 		var t projection.Task
-		if t, err = decodeServed(a.data); err == nil {
+		if t, err = decodeTask(a.data); err == nil {
 			err = m.learnSettings(&t)
 		}
 	}

@@ -73,7 +73,7 @@ func (o *owner) info(c *infoCommand) answer {
 		s.Ready += n
 	}
 	if c.Digest {
-		s.Digest = stateDigest(o.state, o.turns)
+		s.Digest = o.state.Digest(o.turns)
 	}
 	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
 		s.Snapshot = kept[0].Entry

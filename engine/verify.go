@@ -238,7 +238,7 @@ func (v *verifier) compare() {
 	if !served && !kept {
 		return
 	}
-	digest := stateDigest(v.state, nil)
+	digest := v.state.Digest(nil)
 	if kept {
 		v.Snapshots++
 		if snapshot.hash != v.state.Hash || snapshot.digest != digest {
@@ -373,7 +373,7 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 		case err != nil:
 			return err
 		}
-		v.snapshots[s.Entry] = keptSnapshot{state.Hash, stateDigest(state, nil)}
+		v.snapshots[s.Entry] = keptSnapshot{state.Hash, state.Digest(nil)}
 		if dropped {
 			v.state, v.From, dropped = state, state.Number+1, false
 		}

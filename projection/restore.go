@@ -89,10 +89,7 @@ func (r *Restorer) addHead(in *wire.Reader) error {
 
 func (r *Restorer) addKinds(in *wire.Reader) {
 	for range in.Array() {
-		in.ArrayOf(2)
-		behavior := in.Text()
-		var policy events.Policy
-		policy.Decode(in)
+		behavior, policy := decodeKind(in)
 		if in.Err() != nil {
 			return
 		}

@@ -158,9 +158,7 @@ func (sn *Snapshot) save(t *Task) {
 	if !known {
 		number = uint64(len(sn.numbers))
 		sn.numbers[t.Kind] = number
-		kind.Array(2)
-		kind.Text(t.Kind.Behavior)
-		t.Kind.Policy.Encode(&kind)
+		t.Kind.encode(&kind)
 	}
 	sn.scratch.B = sn.scratch.B[:0]
 	t.encode(&sn.scratch, number)

@@ -12,6 +12,35 @@ func (t *Task) flags() [6]*bool {
 	return [...]*bool{&t.Suspended, &t.Cancelled, &t.Rerun, &t.RunEnded, &t.ParamsElided, &t.ResultElided}
 }
 
+// Encode writes the task by itself: the array [kind, task] of what Snapshot describes, with 0 for the number of the kind.
+func (t *Task) Encode(w *wire.Writer) {
+	w.Array(2)
+	t.Kind.encode(w)
+	t.encode(w, 0)
+}
+
+// DecodeTask reads what Encode wrote. What it returns shares no memory with the message, and is not checked for being the
+// fold of any events.
+func DecodeTask(r *wire.Reader) *Task {
+	r.ArrayOf(2)
+	kind := new(Kind)
+	kind.Behavior, kind.Policy = decodeKind(r)
+	return decodeTask(r, []*Kind{kind})
+}
+
+func (k *Kind) encode(w *wire.Writer) {
+	w.Array(2)
+	w.Text(k.Behavior)
+	k.Policy.Encode(w)
+}
+
+func decodeKind(r *wire.Reader) (behavior string, policy events.Policy) {
+	r.ArrayOf(2)
+	behavior = r.Text()
+	policy.Decode(r)
+	return behavior, policy
+}
+
 // encode writes the task as Snapshot describes it.
 func (t *Task) encode(w *wire.Writer, kind uint64) {
 	w.Array(14)

@@ -1,0 +1,43 @@
+package projection
+
+import (
+	"crypto/sha256"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// Digest is the sum of the hashes of all tasks and all decided batches, so that two folds can be compared without sorting
+// either. It calls step, unless that is nil, every few milliseconds.
+func (s *Shard) Digest(step func()) (sum events.Hash) {
+	const each = 4096
+	var w wire.Writer
+	sums := 0
+	add := func() {
+		if sums++; sums%each == 0 && step != nil {
+			step()
+		}
+		h := sha256.Sum256(w.B)
+		carry := 0
+		for i := len(sum) - 1; i >= 0; i-- {
+			carry += int(sum[i]) + int(h[i])
+			sum[i] = byte(carry)
+			carry >>= 8
+		}
+		w.B = w.B[:0]
+	}
+	w.Int(int64(s.Time))
+	add()
+	for t := range s.Tasks() {
+		t.Encode(&w)
+		add()
+	}
+	for d := range s.AllDecided() {
+		w.Text(d.Sender)
+		w.Uint(uint64(d.Lane))
+		w.Uint(d.Number)
+		w.Bytes(d.Answers)
+		add()
+	}
+	return sum
+}
