@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // Config says which cluster, on which servers, and who asks. One of Etcd, Dir and Key is required.
@@ -60,9 +61,9 @@ type Config struct {
 
 // Cluster is one open cluster. What it holds may be used concurrently until Close.
 type Cluster struct {
-	Store   engine.Store   // nil without etcd
-	Bus     engine.Bus     // nil without NATS
-	Archive engine.Archive // nil without NATS; whether that has JetStream shows when it is used
+	Store   store.Store   // nil without etcd
+	Bus     store.Bus     // nil without NATS
+	Archive store.Archive // nil without NATS; whether that has JetStream shows when it is used
 
 	shards int // counts without Store
 	store  *etcdstore.Store

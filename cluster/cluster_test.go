@@ -11,10 +11,11 @@ import (
 	"taskledger/behaviors"
 	"taskledger/cluster"
 	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 func open(t *testing.T, cfg cluster.Config) *cluster.Cluster {
@@ -84,7 +85,7 @@ func TestOpen_OneNameForStoreBusAndArchive(t *testing.T) {
 	there := open(t, cfg)
 	submit(t, startClient(t, there))
 	entries := archivetest.Entries(t, 1, 1, 3)
-	if _, err := c.Archive.Archive(t.Context(), 1, engine.ArchiveHead{}, entries); err != nil {
+	if _, err := c.Archive.Archive(t.Context(), 1, store.ArchiveHead{}, entries); err != nil {
 		t.Fatal(err)
 	}
 	got, err := archivetest.Collect(there.Archive.ReadArchive(t.Context(), 1, 1))

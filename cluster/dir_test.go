@@ -17,6 +17,7 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // patience is how long anything may take that is only slow.
@@ -39,7 +40,7 @@ func startServers(t *testing.T, dir string) *embedded.Servers {
 }
 
 // connected follows whether a bus has a connection.
-func connected(t *testing.T, bus engine.Bus) <-chan bool {
+func connected(t *testing.T, bus store.Bus) <-chan bool {
 	t.Helper()
 	told := make(chan bool, 100)
 	if err := bus.Notify(t.Context(), func(is bool) { told <- is }); err != nil {

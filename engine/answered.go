@@ -3,6 +3,7 @@ package engine
 import (
 	"strconv"
 	"strings"
+	"taskledger/store"
 	"time"
 )
 
@@ -99,7 +100,7 @@ func (r *router) afterLocked(l *lane, ended *flight) *flight {
 }
 
 // onMessage takes answers that come over the bus, and the news that nobody listens.
-func (r *router) onMessage(m Message) {
+func (r *router) onMessage(m store.Message) {
 	if !m.NoResponders {
 		if shard, ok := r.receive(m.Data); ok {
 			r.detoured[shard].Store(false)

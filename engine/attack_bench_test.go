@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // bench drives the owner of one shard by hand, turn by turn, over a journal in memory, so that every interleaving of
@@ -31,29 +32,29 @@ var benchStart = events.MillisOf(time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)) 
 
 // memoryStore is a journal of one shard. What the owner does not need is missing.
 type memoryStore struct {
-	Store
+	store.Store
 	entries [][]byte
 	refuse  error  // of the next append, which is then not written
 	commit  func() // called before an entry is written
-	members Membership
+	members store.Membership
 }
 
 // present is a membership of the given sessions.
-func present(revision int64, sessions ...string) Membership {
-	m := Membership{Revision: revision, Nodes: map[string]NodeInfo{}, Owners: map[int]Owner{0: {selfID, 1}}}
+func present(revision int64, sessions ...string) store.Membership {
+	m := store.Membership{Revision: revision, Nodes: map[string]store.NodeInfo{}, Owners: map[int]store.Owner{0: {Node: selfID, Revision: 1}}}
 	for _, id := range sessions {
-		m.Nodes[id] = NodeInfo{ID: id, Name: id, Owner: id == selfID}
+		m.Nodes[id] = store.NodeInfo{ID: id, Name: id, Owner: id == selfID}
 	}
 	return m
 }
 
-func (s *memoryStore) ReadMembers(context.Context) (Membership, error) { return s.members, nil }
+func (s *memoryStore) ReadMembers(context.Context) (store.Membership, error) { return s.members, nil }
 
-func (s *memoryStore) Cluster() Cluster {
-	return Cluster{ID: "bench", Shards: 1, Key: make([]byte, 32)}
+func (s *memoryStore) Cluster() store.Cluster {
+	return store.Cluster{ID: "bench", Shards: 1, Key: make([]byte, 32)}
 }
 
-func (s *memoryStore) Append(_ context.Context, _ Ownership, after Head, entry []byte) (int64, error) {
+func (s *memoryStore) Append(_ context.Context, _ store.Ownership, after store.Head, entry []byte) (int64, error) {
 	if s.refuse != nil {
 		return 0, s.refuse
 	}
@@ -82,7 +83,7 @@ func newBench(t *testing.T, slots int, behaviors ...Behavior) *bench {
 		n.stopWorkers()
 	})
 	b.m = newMember(n)
-	b.m.ctx, b.m.session = ctx, Session{ID: selfID, Lease: 1, Revision: 1}
+	b.m.ctx, b.m.session = ctx, store.Session{ID: selfID, Lease: 1, Revision: 1}
 	for i := range b.m.parents {
 		b.m.parents[i] = ctx
 	}
@@ -99,7 +100,7 @@ func newBench(t *testing.T, slots int, behaviors ...Behavior) *bench {
 func (b *bench) takeOver() {
 	b.Helper()
 	state := projection.NewShard(0)
-	var head Head
+	var head store.Head
 	for i, data := range b.store.entries {
 		e, err := events.Decode(data)
 		if err == nil {
@@ -108,10 +109,10 @@ func (b *bench) takeOver() {
 		if err != nil {
 			b.Fatal(err)
 		}
-		head = Head{uint64(i + 1), int64(i + 1)}
+		head = store.Head{Number: uint64(i + 1), Revision: int64(i + 1)}
 	}
-	b.own = newOwner(b.m, Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, &loaded{state: state, head: head}, func() {})
-	b.store.members.Owners[0] = Owner{selfID, b.own.ownership.Revision}
+	b.own = newOwner(b.m, store.Ownership{Shard: 0, Revision: int64(100 + len(b.store.entries)), Session: b.m.session}, &loaded{state: state, head: head}, func() {})
+	b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: b.own.ownership.Revision}
 	b.m.futures.serveHere(0, head)
 	b.m.router.serveHere(0, b.own.inbox)
 	b.m.place.owners[0] = b.own

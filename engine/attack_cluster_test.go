@@ -19,6 +19,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // TestMain lets more tests run side by side than there are processors: those with clusters mostly wait for sessions to end.
@@ -262,7 +263,7 @@ func (w *wire) suffer(decide func(string) fate, key string, deliver func() error
 }
 
 type wiredBus struct {
-	engine.Bus
+	store.Bus
 	w *wire
 }
 
@@ -288,11 +289,11 @@ func (b *wiredBus) Publish(subject, reply string, data []byte) error {
 	return b.w.suffer(b.w.hinted, subject, deliver)
 }
 
-func (b *wiredBus) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (b *wiredBus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	if b.w.cut {
 		return nil
 	}
-	return b.Bus.Subscribe(ctx, subject, queue, func(m engine.Message) {
+	return b.Bus.Subscribe(ctx, subject, queue, func(m store.Message) {
 		_ = b.w.suffer(b.w.heard, lane(m.Subject), func() error { h(m); return nil })
 	})
 }
@@ -306,7 +307,7 @@ func (b *wiredBus) Notify(ctx context.Context, h func(bool)) error {
 }
 
 type wiredStore struct {
-	engine.Store
+	store.Store
 	w *wire
 }
 
@@ -316,7 +317,7 @@ func (s *wiredStore) Post(ctx context.Context, shard int, sender string, lane ui
 	})
 }
 
-func (s *wiredStore) Answer(ctx context.Context, l engine.Letter, answer []byte) error {
+func (s *wiredStore) Answer(ctx context.Context, l store.Letter, answer []byte) error {
 	return s.w.suffer(s.w.answered, fmt.Sprint(l.Lane), func() error {
 		return s.Store.Answer(context.WithoutCancel(ctx), l, answer)
 	})
@@ -334,7 +335,7 @@ func only(on *atomic.Bool, lane string, f fate) func(string) fate {
 
 // watched is a store whose membership watch a test can silence, and whose reads it counts.
 type watched struct {
-	engine.Store
+	store.Store
 	silent atomic.Bool
 	reads  atomic.Int64 // that have ended
 }
@@ -344,13 +345,13 @@ func (s *watched) under(c *cfg) {
 	c.Store = s
 }
 
-func (s *watched) ReadMembers(ctx context.Context) (engine.Membership, error) {
+func (s *watched) ReadMembers(ctx context.Context) (store.Membership, error) {
 	defer s.reads.Add(1)
 	return s.Store.ReadMembers(ctx)
 }
 
-func (s *watched) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
-	return func(yield func(engine.Membership, error) bool) {
+func (s *watched) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
+	return func(yield func(store.Membership, error) bool) {
 		for m, err := range s.Store.WatchMembers(ctx) {
 			if !s.silent.Load() && !yield(m, err) {
 				return

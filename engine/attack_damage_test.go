@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // An entry that cannot be read stops its shard and no other, and no node dies of it or takes it back and forth.
@@ -22,17 +23,17 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 	_, etcd := testcluster.StartEtcd(t)
 	url := testcluster.StartNATS(t).URL
 	const shards = 4
-	store, err := etcdstore.Open(within(t), etcdstore.Config{Client: etcd, Shards: shards})
+	st, err := etcdstore.Open(within(t), etcdstore.Config{Client: etcd, Shards: shards})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer st.Close()
 	const poisoned = 2
 	if _, err := etcd.Put(within(t), "taskledger/journal/2/0000000000000001", "garbage"); err != nil {
 		t.Fatal(err)
 	}
-	bus := func() engine.Bus {
-		b, err := natsbus.Open(natsbus.Config{URLs: []string{url}, Key: store.Cluster().Key})
+	bus := func() store.Bus {
+		b, err := natsbus.Open(natsbus.Config{URLs: []string{url}, Key: st.Cluster().Key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 		return b
 	}
 	j := newJob(engine.Policy{})
-	n := runNode(t, engine.NodeConfig{Store: store, Bus: bus(), Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{j}})
+	n := runNode(t, engine.NodeConfig{Store: st, Bus: bus(), Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{j}})
 	session := n.SessionID()
 	for shard := range shards {
 		id := idIn(shard, shards)
@@ -90,7 +91,7 @@ func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 			if now := n.SessionID(); now != session {
 				t.Errorf("session %s after %s: the node has started again", now, session)
 			}
-			if rec, err := p.store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, engine.ErrTrimmed) {
+			if rec, err := p.store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, store.ErrTrimmed) {
 				t.Errorf("entry %d, %v was appended to what is damaged", rec.Number, err)
 			}
 			p.replace(damaged, whole)

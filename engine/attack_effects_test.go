@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // While the entry is on its way nothing may be told or started; afterwards everything is.
@@ -66,9 +67,9 @@ func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	for _, l := range []*letter{outcome, join, cancel, read} {
 		b.deliver(l)
 	}
-	b.store.refuse = ErrFenced
-	if err := b.own.takeTurn(t.Context()); !errors.Is(err, ErrFenced) {
-		t.Fatalf("turn: %v, want %v", err, ErrFenced)
+	b.store.refuse = store.ErrFenced
+	if err := b.own.takeTurn(t.Context()); !errors.Is(err, store.ErrFenced) {
+		t.Fatalf("turn: %v, want %v", err, store.ErrFenced)
 	}
 	for _, l := range []*letter{outcome, join, cancel, read} {
 		if len(l.got) > 0 {
@@ -106,10 +107,10 @@ func TestEffects_RefusedEntryGivesItsSlotsBack(t *testing.T) {
 		t.Error("the attempt was made")
 		return Outcome{}
 	}})
-	b.store.refuse = ErrFenced
+	b.store.refuse = store.ErrFenced
 	b.deliver(b.next("sender", laneSubmit, submitOf(Policy{})))
-	if err := b.own.takeTurn(t.Context()); !errors.Is(err, ErrFenced) {
-		t.Fatalf("turn: %v, want %v", err, ErrFenced)
+	if err := b.own.takeTurn(t.Context()); !errors.Is(err, store.ErrFenced) {
+		t.Fatalf("turn: %v, want %v", err, store.ErrFenced)
 	}
 	if n := b.m.exec.unused(); n != 1 {
 		t.Errorf("%d slots are free, want 1", n)

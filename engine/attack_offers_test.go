@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // roll lets a node call its roll and returns the attempts that the owner says are over.
@@ -228,7 +229,7 @@ func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	late := &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}
 	b.takeOver()
 	b.own.ownership.Revision++
-	b.store.members.Owners[0] = Owner{selfID, b.own.ownership.Revision}
+	b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: b.own.ownership.Revision}
 	if a := b.ask(laneWork, late); a.code != answerStale {
 		t.Errorf("roll call is answered %+v, want stale", a)
 	}

@@ -12,6 +12,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // nodeKey is the presence of a session.
@@ -79,7 +80,7 @@ func TestSession_OutcomeOfAnEndedOneIsRefused(t *testing.T) {
 
 // unrenewed is a store whose renewals can be made to fail.
 type unrenewed struct {
-	engine.Store
+	store.Store
 	broken atomic.Bool
 }
 
@@ -88,7 +89,7 @@ func (s *unrenewed) under(c *cfg) {
 	c.Store = s
 }
 
-func (s *unrenewed) Renew(ctx context.Context, session engine.Session) error {
+func (s *unrenewed) Renew(ctx context.Context, session store.Session) error {
 	if s.broken.Load() {
 		return errors.New("no answer")
 	}
@@ -96,7 +97,7 @@ func (s *unrenewed) Renew(ctx context.Context, session engine.Session) error {
 }
 
 // Leave does not get through either: it would end the session before the test has looked.
-func (s *unrenewed) Leave(ctx context.Context, session engine.Session) error {
+func (s *unrenewed) Leave(ctx context.Context, session store.Session) error {
 	if s.broken.Load() {
 		return errors.New("no answer")
 	}
@@ -178,7 +179,7 @@ func TestSession_IsNotRenewedWhileAnOwnerHangs(t *testing.T) {
 
 // writes is a store whose appends a test can spoil.
 type writes struct {
-	engine.Store
+	store.Store
 	mu    sync.Mutex
 	spoil func(write func() (int64, error)) (int64, error) // of the next append; nil: none
 }
@@ -194,7 +195,7 @@ func (s *writes) next(spoil func(write func() (int64, error)) (int64, error)) {
 	s.spoil = spoil
 }
 
-func (s *writes) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+func (s *writes) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
 	s.mu.Lock()
 	spoil := s.spoil
 	s.spoil = nil
@@ -211,7 +212,7 @@ func (s *writes) Append(ctx context.Context, o engine.Ownership, after engine.He
 func TestOwner_ThatCannotWriteStartsAgainAsANewNode(t *testing.T) {
 	unknown := errors.New("outcome unknown")
 	for name, spoil := range map[string]func(write func() (int64, error)) (int64, error){
-		"Refused":           func(func() (int64, error)) (int64, error) { return 0, engine.ErrRefused },
+		"Refused":           func(func() (int64, error)) (int64, error) { return 0, store.ErrRefused },
 		"UnknownNotApplied": func(func() (int64, error)) (int64, error) { return 0, unknown },
 		"UnknownButApplied": func(write func() (int64, error)) (int64, error) {
 			if _, err := write(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // runAgain is a job of which every submit asks for a run.
@@ -44,8 +45,8 @@ func TestSubmit_LostAnswerOfRunAgainRunsOnce(t *testing.T) {
 
 // twoWays is a bus on which every batch goes through the store as well.
 type twoWays struct {
-	engine.Bus
-	store engine.Store
+	store.Bus
+	store store.Store
 	t     *testing.T
 }
 
@@ -65,7 +66,7 @@ func TestSubmit_ByBusAndStoreIsDecidedOnce(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 2})
 	j := runAgain()
-	both := func(store engine.Store, bus engine.Bus) engine.Bus { return &twoWays{bus, store, t} }
+	both := func(store store.Store, bus store.Bus) store.Bus { return &twoWays{bus, store, t} }
 	c.StartNode("a", noSlots)
 	c.StartNode("b", with(noShards, func(c *cfg) { c.Bus = both(c.Store, c.Bus) }), j)
 	client := c.StartClient("caller", func(c *engine.ClientConfig) { c.Bus = both(c.Store, c.Bus) })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 type attemptKey struct {
@@ -107,7 +108,7 @@ func (a *attempt) parameters() ([]byte, error) {
 	if a.paramsAt != 0 {
 		p, err := a.m.payloadAt(&a.ctx, a.shard, a.paramsAt)
 		switch {
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			return nil, fmt.Errorf("parameters are no longer kept: %w", err)
 		case errors.Is(err, events.ErrDamaged):
 			return nil, err

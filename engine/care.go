@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"taskledger/store"
 	"time"
 )
 
@@ -90,7 +91,7 @@ func (m *member) makeRoom(ctx context.Context, k *keeping) {
 }
 
 // weigh closes and opens the brake. Bytes in use count: the file never shrinks by itself.
-func (m *member) weigh(u Usage) {
+func (m *member) weigh(u store.Usage) {
 	m.usage.Store(&u)
 	cause, why := brakeOff, ""
 	switch {
@@ -122,7 +123,7 @@ const (
 
 // keeping is what a node remembers of the store.
 type keeping struct {
-	store        Housekeeping
+	store        store.Housekeeping
 	seen         []seenRevision
 	compacted    time.Time
 	low          int64 // least bytes in use since the last compaction
@@ -136,7 +137,7 @@ type seenRevision struct {
 }
 
 // keep compacts and defragments when it is time. As long as the store is not full one node, the first, compacts for all.
-func (k *keeping) keep(ctx context.Context, u Usage, now time.Time, first bool) error {
+func (k *keeping) keep(ctx context.Context, u store.Usage, now time.Time, first bool) error {
 	k.seen = append(k.seen, seenRevision{u.Revision, now})
 	for len(k.seen) > 1 && now.Sub(k.seen[1].at) >= compactKeep {
 		k.seen = k.seen[1:]
@@ -158,7 +159,7 @@ func (k *keeping) keep(ctx context.Context, u Usage, now time.Time, first bool) 
 	}
 	if (wasteful || stillFull) && now.Sub(k.defragmented) >= pause {
 		k.defragmented = now
-		if err := k.store.Defragment(ctx); err != nil && !errors.Is(err, ErrRefused) {
+		if err := k.store.Defragment(ctx); err != nil && !errors.Is(err, store.ErrRefused) {
 			k.defragmented = now.Add(defragmentAgain - defragmentAfter)
 			errs = append(errs, err)
 		}
@@ -171,7 +172,7 @@ func (k *keeping) compact(ctx context.Context, now time.Time) error {
 	if now.Sub(k.seen[0].at) < compactKeep {
 		return nil
 	}
-	if err := k.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, ErrRefused) {
+	if err := k.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, store.ErrRefused) {
 		return err
 	}
 	k.compacted, k.low = now, 0

@@ -18,22 +18,23 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // gauge is a store that is as full as the test says.
 type gauge struct {
-	engine.Store
-	usage atomic.Pointer[engine.Usage]
+	store.Store
+	usage atomic.Pointer[store.Usage]
 }
 
 func (g *gauge) under(c *cfg) { g.Store, c.Store = c.Store, g }
 
-func (g *gauge) Usage(context.Context) (engine.Usage, error) { return *g.usage.Load(), nil }
+func (g *gauge) Usage(context.Context) (store.Usage, error) { return *g.usage.Load(), nil }
 
 // show sets the bytes in use, of 16 MiB; the file is always almost that large.
 func (g *gauge) show(percent int64) {
 	const quota = 16 << 20
-	g.usage.Store(&engine.Usage{InUse: quota / 100 * percent, Size: quota - 1, Quota: quota, Revision: 1})
+	g.usage.Store(&store.Usage{InUse: quota / 100 * percent, Size: quota - 1, Quota: quota, Revision: 1})
 }
 
 // awaitDegraded waits until shard 0 says so of itself; "" = that nothing is wrong.
@@ -72,7 +73,7 @@ type tended struct {
 
 func (s *tended) under(c *cfg) { s.Store, c.Store = c.Store, s }
 
-func (s *tended) Usage(ctx context.Context) (engine.Usage, error) {
+func (s *tended) Usage(ctx context.Context) (store.Usage, error) {
 	s.looks.Add(1)
 	return s.gauge.Usage(ctx)
 }
@@ -117,7 +118,7 @@ func TestCare_CompactsWhenTheStoreHasGrown(t *testing.T) {
 func TestCare_DefragmentsAgainWhileTheStoreIsFull(t *testing.T) {
 	t.Parallel()
 	s := &tended{}
-	s.usage.Store(&engine.Usage{InUse: 1 << 20, Size: 16 << 20, Quota: 16 << 20, Revision: 1, Full: true})
+	s.usage.Store(&store.Usage{InUse: 1 << 20, Size: 16 << 20, Quota: 16 << 20, Revision: 1, Full: true})
 	testcluster.New(t, testcluster.Options{Shards: 1}).StartNode("a", s.under)
 	testcluster.Await(t, "looks at the store, one a second", func() bool { return s.looks.Load() >= 20 })
 	testcluster.Await(t, "two defragmentations", func() bool { return s.defragmentations.Load() >= 2 })
@@ -355,7 +356,7 @@ func emptyStore(t *testing.T, c *testcluster.Cluster) {
 
 // upkeep is a cluster of one shard with an archive, on a store that tells when it is trimmed.
 type upkeep struct {
-	engine.Store
+	store.Store
 	*shelf
 	trimmed atomic.Pointer[time.Time] // first
 }
@@ -366,11 +367,11 @@ func (u *upkeep) under(c *cfg) {
 }
 
 type trimTime struct {
-	engine.Store
+	store.Store
 	u *upkeep
 }
 
-func (s trimTime) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s trimTime) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	now := time.Now()
 	s.u.trimmed.CompareAndSwap(nil, &now)
 	return s.Store.Trim(ctx, o, p, first, until)
@@ -435,7 +436,7 @@ func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := &upkeep{shelf: newShelf()}
-			u.records[0] = []engine.Record{{Head: engine.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}}
+			u.records[0] = []store.Record{{Head: store.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}}
 			n := u.run(t)
 			awaitDegraded(t, n.Client, c.says)
 			u.wantUntrimmed(t)
@@ -471,13 +472,13 @@ func TestTrim_ArchivesAgainWhatTheArchiveLost(t *testing.T) {
 
 // torn is a store whose first trim is cut off between two pieces.
 type torn struct {
-	engine.Store
+	store.Store
 	trims atomic.Int64
 	from  atomic.Uint64 // where the second one was to begin
 	begun atomic.Uint64 // where the journal began then
 }
 
-func (s *torn) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s *torn) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	switch s.trims.Add(1) {
 	case 1:
 		return errors.Join(s.Store.Trim(ctx, o, p, first, (first+until+1)/2), engine.ErrUnavailable)
@@ -553,7 +554,7 @@ func TestCare_WarnsOnceOfAQuotaThatIsTooSmallForTheShards(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newModelled(t, false)
 			g, said := &gauge{}, new(atomic.Int64)
-			g.usage.Store(&engine.Usage{InUse: 1, Size: 1, Quota: quota, Revision: 1})
+			g.usage.Store(&store.Usage{InUse: 1, Size: 1, Quota: quota, Revision: 1})
 			c.start("a", 0, with(g.under, func(c *cfg) {
 				c.Log = slog.New(counted{c.Log.Handler(), "the store's quota is too small for so many shards", said})
 			})).ready(t)

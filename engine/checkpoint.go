@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Checkpoint is what an auditor keeps, signed by the operator, in order to prove later that nothing before it was changed: the
@@ -101,7 +102,7 @@ func parseHead(line string) (h CheckpointHead, err error) {
 }
 
 // headsOf returns the hashes that the checkpoints give to entries, by shard and number.
-func headsOf(all []Checkpoint, cluster Cluster) (map[int]map[uint64]events.Hash, error) {
+func headsOf(all []Checkpoint, cluster store.Cluster) (map[int]map[uint64]events.Hash, error) {
 	heads := map[int]map[uint64]events.Hash{}
 	for _, p := range all {
 		if p.Cluster != cluster.ID {

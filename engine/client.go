@@ -15,6 +15,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // maxShards is the most shards of a cluster.
@@ -25,12 +26,12 @@ const maxPage = 1000
 
 // ClientConfig configures a process that submits and waits but owns no shard and runs nothing.
 type ClientConfig struct {
-	Bus     Bus           // required unless Store is given
-	Store   Store         // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
-	Archive ArchiveReader // what was trimmed from the store; nil: it is gone
-	Shards  int           // of the cluster; required without Store, else read from it
-	Name    string        // principal of what it asks, at most 256 bytes; default "client"
-	Log     *slog.Logger  // default: discard
+	Bus     store.Bus           // required unless Store is given
+	Store   store.Store         // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
+	Archive store.ArchiveReader // what was trimmed from the store; nil: it is gone
+	Shards  int                 // of the cluster; required without Store, else read from it
+	Name    string              // principal of what it asks, at most 256 bytes; default "client"
+	Log     *slog.Logger        // default: discard
 	Now     func() time.Time
 }
 
@@ -361,7 +362,7 @@ func (c *Client) pause(ctx context.Context, behavior string, paused bool) error 
 const settingsSubject = "settings"
 
 // Nodes returns the members present, by name. It needs a Store.
-func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
+func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	if c.cfg.Store == nil {
 		return nil, fmt.Errorf("nodes: %w: the client has no store", ErrUnavailable)
 	}
@@ -369,14 +370,14 @@ func (c *Client) Nodes(ctx context.Context) ([]NodeInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
-	var all []NodeInfo
+	var all []store.NodeInfo
 	for _, n := range members.Nodes {
 		if l, err := decodeLoad(n.Load); err == nil {
 			n.ClockAhead = l.ahead
 		}
 		all = append(all, n)
 	}
-	slices.SortFunc(all, func(a, b NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b store.NodeInfo) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	return all, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
+	"taskledger/store"
 )
 
 // Ten minutes without NATS, or after NATS was away and is back, and nothing to do: nobody takes a clock for wrong, no shard
@@ -205,18 +206,18 @@ func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 
 // slowMember is a store that takes long to join, and to tell others.
 type slowMember struct {
-	engine.Store
+	store.Store
 	join, tell time.Duration
 }
 
 // Join implements engine.Store.
-func (s slowMember) Join(ctx context.Context, info engine.NodeInfo, ttl time.Duration) (engine.Session, error) {
+func (s slowMember) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration) (store.Session, error) {
 	after(ctx, s.join)
 	return s.Store.Join(ctx, info, ttl)
 }
 
 // Update implements engine.Store.
-func (s slowMember) Update(ctx context.Context, of engine.Session, info func() engine.NodeInfo) error {
+func (s slowMember) Update(ctx context.Context, of store.Session, info func() store.NodeInfo) error {
 	after(ctx, s.tell)
 	return s.Store.Update(ctx, of, info)
 }
@@ -355,12 +356,12 @@ func (c *modelled) wantAhead(want map[string]time.Duration) {
 
 // gatedUpdates holds the first update of a node key back until another one has been made.
 type gatedUpdates struct {
-	engine.Store
+	store.Store
 	calls atomic.Int64
 	made  chan struct{}
 }
 
-func (s *gatedUpdates) Update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) error {
+func (s *gatedUpdates) Update(ctx context.Context, session store.Session, info func() store.NodeInfo) error {
 	if s.calls.Add(1) == 1 {
 		select {
 		case <-s.made:
@@ -414,7 +415,7 @@ func TestNodes_JoinedStaysWithTheSession(t *testing.T) {
 		c := newModelled(t, false)
 		c.start("a", 0, nil, newJob(engine.Policy{})).ready(t)
 		c.start("b", 0, nil, newJob(engine.Policy{})).ready(t)
-		var first []engine.NodeInfo
+		var first []store.NodeInfo
 		for range 2 {
 			nodes, err := c.nodes[0].Nodes(within(t))
 			if err != nil || len(nodes) != 2 {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"taskledger/store"
 	"time"
 )
 
@@ -51,14 +52,15 @@ func (m *member) waitForOwners(ctx context.Context, answered <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
-		if v := m.view.Load(); !slices.ContainsFunc(m.offers.unanswered(), v.willServe) {
+		v := m.view.Load()
+		if !slices.ContainsFunc(m.offers.unanswered(), func(shard int) bool { return willServe(v, shard) }) {
 			return
 		}
 	}
 }
 
 // willServe reports whether a shard has an owner, or is going to.
-func (v *Membership) willServe(shard int) bool {
+func willServe(v *store.Membership, shard int) bool {
 	if _, present := v.Nodes[v.Owners[shard].Node]; present {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 var (
@@ -18,7 +19,7 @@ var (
 	// ErrClosed reports that the client or node has stopped, or was never run.
 	ErrClosed = errors.New("client is closed")
 	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
-	ErrUnavailable = errors.New("cluster unavailable")
+	ErrUnavailable = store.ErrUnavailable
 	// ErrUnknown reports that a command may or may not have been accepted. Submit again with the same id.
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrCancelled is what the TaskError of a cancelled task is.
@@ -56,11 +57,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
 }
 
-// InvalidError reports a request that breaks a rule. Nothing was accepted.
-type InvalidError struct{ Field, Problem string }
-
-// Error names field and problem.
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
+// InvalidError reports a request or a configuration that breaks a rule. Nothing was accepted.
+type InvalidError = store.InvalidError
 
 // StateError refuses a command that the task's present state does not allow. Nothing was changed.
 type StateError struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // script is a behavior that runs a function of the test.
@@ -30,9 +31,9 @@ func (s *script) Run(ctx context.Context, a Attempt) Outcome {
 }
 
 // noStore is a store that nobody asks for anything but the cluster.
-type noStore struct{ Store }
+type noStore struct{ store.Store }
 
-func (noStore) Cluster() Cluster { return Cluster{Shards: 4, Key: make([]byte, 32)} }
+func (noStore) Cluster() store.Cluster { return store.Cluster{Shards: 4, Key: make([]byte, 32)} }
 
 // post is a node in a session whose shard 0 is owned by the test: what its attempts report lies in the inbox.
 type post struct {
@@ -50,7 +51,7 @@ func newPost(t testing.TB, slots int, limits map[string]int, behaviors ...Behavi
 	}
 	p := &post{TB: t, member: newMember(n), inbox: newInbox()}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	p.end, p.session = cancel, Session{ID: "n-1"}
+	p.end, p.session = cancel, store.Session{ID: "n-1"}
 	p.enterWith(ctx)
 	p.renewed.Store(int64(time.Since(clockBase) + 24*time.Hour)) // young, whatever the time
 	p.router.serveHere(0, p.inbox)

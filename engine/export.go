@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // An export is a file of JSON objects, one a line, that VerifyExport checks without a cluster:
@@ -128,7 +129,7 @@ func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 		return fmt.Errorf("export shard %d: %w", shard, err)
 	}
 	x := exporter{out: json.NewEncoder(w), header: exportHeader{Shard: shard, From: from}, sign: sign}
-	return x.run(ctx, c, r, 0, func(rec Record, e *events.Entry) (exportLine, error) {
+	return x.run(ctx, c, r, 0, func(rec store.Record, e *events.Entry) (exportLine, error) {
 		return exportLine{Entry: rec.Data}, nil
 	})
 }
@@ -151,7 +152,7 @@ func (c *Client) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, 
 	mine := func(ev *events.Event) bool {
 		return ev.Task == id && ev.Position.Ref >= first.Ref && ev.Position.Ref <= last.Ref
 	}
-	return x.run(ctx, c, r, last.Ref.Entry(), func(rec Record, e *events.Entry) (exportLine, error) {
+	return x.run(ctx, c, r, last.Ref.Entry(), func(rec store.Record, e *events.Entry) (exportLine, error) {
 		excerpt, err := events.NewExcerpt(rec.Data, mine)
 		if err != nil {
 			return exportLine{}, err
@@ -175,7 +176,7 @@ type exporter struct {
 }
 
 // run writes a line for every entry from the header's From on up to last; 0 = all.
-func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, line func(Record, *events.Entry) (exportLine, error)) error {
+func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, line func(store.Record, *events.Entry) (exportLine, error)) error {
 	x.header.Format, x.header.Version, x.header.Cluster = exportFormat, exportVersion, c.cfg.Store.Cluster().ID
 	head := CheckpointHead{Shard: x.header.Shard}
 	for rec, err := range r.Read(ctx, x.header.Shard, x.header.From) {
@@ -202,7 +203,7 @@ func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, l
 	return x.out.Encode(end)
 }
 
-func (x *exporter) entry(rec Record, head *CheckpointHead, line func(Record, *events.Entry) (exportLine, error)) error {
+func (x *exporter) entry(rec store.Record, head *CheckpointHead, line func(store.Record, *events.Entry) (exportLine, error)) error {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // ExportVerification is what VerifyExport found out about a file.
@@ -72,7 +73,7 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 	}
 	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
 	v.state = projection.NewShard(h.Shard)
-	heads, err := headsOf(v.against, Cluster{ID: h.Cluster, Shards: maxShards})
+	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: maxShards})
 	v.heads = heads[h.Shard]
 	if err == nil && !asWritten(&h, lines.Bytes()) {
 		v.damaged(DamageGarbled, v.next, "the first line is not as it was written")

@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // worker is a behavior that counts its attempts by task and returns the task's id.
@@ -94,7 +95,7 @@ func newStorm(t *testing.T, c *testcluster.Cluster) *storm {
 }
 
 // store opens a store behind faults.
-func (s *storm) store() engine.Store {
+func (s *storm) store() store.Store {
 	s.Helper()
 	client, faults := faultstore.NewRandom(s.c.Etcd)
 	store, err := etcdstore.Open(within(s.T), etcdstore.Config{Client: client, Shards: s.c.Shards()})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
@@ -16,7 +17,7 @@ import (
 func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 	refused := map[projection.SenderLane]uint64{}
 	revision, err := o.tryAppend(ctx, data, refused)
-	for errors.Is(err, ErrFull) && ctx.Err() == nil {
+	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
 		o.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
 		revision, err = o.tryAppend(ctx, data, refused)

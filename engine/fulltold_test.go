@@ -13,6 +13,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // reads are the questions that have no answer while an append waits for room.
@@ -163,12 +164,12 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 
 // fillingStore makes etcd full when a shard is to be handed over.
 type fillingStore struct {
-	engine.Store
+	store.Store
 	shard int // -1: any
 	fill  func()
 }
 
-func (s *fillingStore) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+func (s *fillingStore) HandOver(ctx context.Context, o store.Ownership, target string) error {
 	if s.shard == -1 || s.shard == o.Shard {
 		s.fill()
 	}

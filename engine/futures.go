@@ -13,6 +13,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 const (
@@ -30,8 +31,8 @@ const (
 // committed entry.
 type futures struct {
 	router    *router
-	bus       Bus
-	journal   Journal                                                       // nil without
+	bus       store.Bus
+	journal   store.Journal                                                 // nil without
 	get       func(context.Context, events.TaskID) (projection.Task, error) // finds what is forgotten, too; nil without a store
 	log       *slog.Logger
 	ctx       context.Context // ends with the client's Run
@@ -61,7 +62,7 @@ type futureShard struct {
 // askState is when a future asks next, in sweeps.
 type askState struct{ next, wait int64 }
 
-func newFutures(r *router, bus Bus, journal Journal, log *slog.Logger) *futures {
+func newFutures(r *router, bus store.Bus, journal store.Journal, log *slog.Logger) *futures {
 	f := &futures{router: r, bus: bus, journal: journal, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: newWaiter}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
@@ -105,7 +106,7 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 }
 
 func (fs *futures) subscribe(shard int) {
-	err := fs.bus.Subscribe(fs.ctx, doneSubject(shard), "", func(m Message) {
+	err := fs.bus.Subscribe(fs.ctx, doneSubject(shard), "", func(m store.Message) {
 		outcomes, err := decodeOutcomes(m.Data)
 		if err != nil {
 			fs.log.Warn("done message cannot be read", "shard", shard, "err", err)
@@ -244,7 +245,7 @@ func (s *futureShard) recentLocked(life events.Ref) *outcome {
 }
 
 // serveHere says that from now on the owner in this process tells every outcome of the shard; serveAway that it stopped.
-func (fs *futures) serveHere(shard int, after Head) {
+func (fs *futures) serveHere(shard int, after store.Head) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	s.here, s.from = true, events.RefOf(after.Number+1, 0)
@@ -384,7 +385,7 @@ func (fs *futures) recall(f *Future) {
 			fs.remove(f)
 			f.resolve(o.value())
 			return
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			err = fmt.Errorf("%w: %w", ErrNotKept, err)
 		case fs.ctx.Err() != nil: // and so do those who wait
 			return

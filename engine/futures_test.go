@@ -12,6 +12,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // waiters are the futures of a client in a bubble of time; the test is the owner of their shard.
@@ -155,7 +156,7 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWaiters(t)
 			if here {
-				w.serveHere(0, Head{})
+				w.serveHere(0, store.Head{})
 				w.tellHere(0, []outcome{cancelled})
 			}
 			f := w.future(lifeOne, 2)
@@ -250,7 +251,7 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, Head{})
+	w.serveHere(0, store.Head{})
 	w.tellHere(0, []outcome{ended(lifeOne, 1)})
 	f := w.future(lifeOne, 1)
 	w.wantResolved(f, "1", nil)
@@ -264,7 +265,7 @@ func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 
 func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, Head{})
+	w.serveHere(0, store.Head{})
 	w.tellHere(0, []outcome{ended(lifeOne, 1)})
 	for i := range maxRecent {
 		o := ended(lifeOne+events.Ref(i), 1)
@@ -282,7 +283,7 @@ func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 
 func TestFutures_OwnerThatLeftIsNotRelied(t *testing.T) {
 	w := newWaiters(t)
-	w.serveHere(0, Head{})
+	w.serveHere(0, store.Head{})
 	w.tellHere(0, []outcome{ended(lifeOne, 1)})
 	w.serveAway(0)
 	f := w.future(lifeOne, 1)

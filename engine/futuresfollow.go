@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // followAgain is how long after a journal could not be followed that is tried again.
@@ -40,7 +41,7 @@ func (fs *futures) follow(ctx context.Context, shard int, next uint64) {
 				fs.log.WarnContext(ctx, "journal cannot be followed, futures will ask", "shard", shard, "err", err)
 			}
 			if err != nil {
-				trimmed = errors.Is(err, ErrTrimmed)
+				trimmed = errors.Is(err, store.ErrTrimmed)
 				continue
 			}
 			e, err := events.Decode(rec.Data)

@@ -11,27 +11,28 @@ import (
 	"time"
 
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 // refusing is a store that does not let journals be followed while it is told why.
 type refusing struct {
-	engine.Store
+	store.Store
 	why atomic.Pointer[error] // nil: it does
 }
 
 // Follow implements engine.Store.
-func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	why := s.why.Load()
 	if why == nil {
 		return s.Store.Follow(ctx, shard, from)
 	}
-	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, *why) }
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, *why) }
 }
 
 // Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be followed
 // for a while.
 func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
-	for _, why := range []error{errors.New("permission denied"), fmt.Errorf("at entry 1: %w", engine.ErrTrimmed)} {
+	for _, why := range []error{errors.New("permission denied"), fmt.Errorf("at entry 1: %w", store.ErrTrimmed)} {
 		t.Run(why.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newModelled(t, false)
@@ -63,18 +64,18 @@ func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 
 // trimming is a store whose journal has been trimmed up to the entry that was the first to be asked for.
 type trimming struct {
-	engine.Store
+	store.Store
 	first atomic.Uint64 // 0: not asked for yet
 }
 
 // Follow implements engine.Store.
-func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	s.first.CompareAndSwap(0, from)
 	if from > s.first.Load() {
 		return s.Store.Follow(ctx, shard, from)
 	}
-	return func(yield func(engine.Record, error) bool) {
-		yield(engine.Record{}, fmt.Errorf("at entry %d: %w", from, engine.ErrTrimmed))
+	return func(yield func(store.Record, error) bool) {
+		yield(store.Record{}, fmt.Errorf("at entry %d: %w", from, store.ErrTrimmed))
 	}
 }
 

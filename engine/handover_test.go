@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // The word that a shard was handed over never arrives. The owner key says so, too, and the shard must not be without an
@@ -28,11 +28,11 @@ func TestHandOver_LostAnswerLeavesNoShardUnserved(t *testing.T) {
 
 // handingStore notes when a shard has been handed over.
 type handingStore struct {
-	engine.Store
+	store.Store
 	done *atomic.Bool
 }
 
-func (s *handingStore) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+func (s *handingStore) HandOver(ctx context.Context, o store.Ownership, target string) error {
 	err := s.Store.HandOver(ctx, o, target)
 	if err == nil {
 		s.done.Store(true)

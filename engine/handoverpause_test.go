@@ -8,18 +8,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // mistaken is a store whose memberships show every node of a name as one that is draining.
 type mistaken struct {
-	engine.Store
+	store.Store
 	drains string
 	loads  atomic.Int64 // shards that were read, ever
 }
 
-func (s *mistaken) wrong(v engine.Membership) engine.Membership {
-	nodes := map[string]engine.NodeInfo{}
+func (s *mistaken) wrong(v store.Membership) store.Membership {
+	nodes := map[string]store.NodeInfo{}
 	for id, n := range v.Nodes {
 		n.Draining = n.Draining || n.Name == s.drains
 		nodes[id] = n
@@ -28,13 +28,13 @@ func (s *mistaken) wrong(v engine.Membership) engine.Membership {
 	return v
 }
 
-func (s *mistaken) ReadMembers(ctx context.Context) (engine.Membership, error) {
+func (s *mistaken) ReadMembers(ctx context.Context) (store.Membership, error) {
 	v, err := s.Store.ReadMembers(ctx)
 	return s.wrong(v), err
 }
 
-func (s *mistaken) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
-	return func(yield func(engine.Membership, error) bool) {
+func (s *mistaken) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
+	return func(yield func(store.Membership, error) bool) {
 		for v, err := range s.Store.WatchMembers(ctx) {
 			if !yield(s.wrong(v), err) {
 				return
@@ -43,7 +43,7 @@ func (s *mistaken) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership
 	}
 }
 
-func (s *mistaken) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer, error) {
+func (s *mistaken) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
 	s.loads.Add(1)
 	return s.Store.Pointer(ctx, shard)
 }

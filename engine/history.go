@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // askOwnersFor is how long a question waits for an owner where it can be answered without one.
@@ -111,7 +112,7 @@ func (r records) last(ctx context.Context, shard int, id events.TaskID, until ev
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
 		switch {
-		case errors.Is(err, ErrNoArchive) && !r.all:
+		case errors.Is(err, store.ErrNoArchive) && !r.all:
 			return 0, dropped
 		case err != nil:
 			return 0, r.unarchived(ctx, shard, first-1, err)
@@ -124,7 +125,7 @@ func (r records) last(ctx context.Context, shard int, id events.TaskID, until ev
 }
 
 // lastIn finds the last event of the task in an entry, up to a time; 0 = none.
-func lastIn(rec Record, id events.TaskID, until events.Millis) (events.Ref, error) {
+func lastIn(rec store.Record, id events.TaskID, until events.Millis) (events.Ref, error) {
 	if !bytes.Contains(rec.Data, []byte(id)) {
 		return 0, nil
 	}
@@ -148,7 +149,7 @@ func lastIn(rec Record, id events.TaskID, until events.Millis) (events.Ref, erro
 func (r records) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
 	for ref != 0 {
 		rec, err := r.journal.Entry(ctx, shard, ref.Entry())
-		if errors.Is(err, ErrTrimmed) && r.archive != nil {
+		if errors.Is(err, store.ErrTrimmed) && r.archive != nil {
 			break
 		}
 		if err == nil {
@@ -162,7 +163,7 @@ func (r records) back(ctx context.Context, shard int, id events.TaskID, ref even
 		return all, nil
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
-		if errors.Is(err, ErrNoArchive) {
+		if errors.Is(err, store.ErrNoArchive) {
 			return all, r.unarchived(ctx, shard, ref.Entry(), err)
 		}
 		if err == nil && rec.Number != ref.Entry() {
@@ -175,13 +176,13 @@ func (r records) back(ctx context.Context, shard int, id events.TaskID, ref even
 			return all, err
 		}
 	}
-	return all, fmt.Errorf("%w: event %s is neither in the journal nor in the archive", ErrTrimmed,
+	return all, fmt.Errorf("%w: event %s is neither in the journal nor in the archive", store.ErrTrimmed,
 		events.Position{Shard: uint16(shard), Ref: ref})
 }
 
 // appendLinked appends the events of a task that an entry holds, from the one at ref back along their links, and returns
 // where these lead.
-func appendLinked(all []events.Event, rec Record, id events.TaskID, ref events.Ref) ([]events.Event, events.Ref, error) {
+func appendLinked(all []events.Event, rec store.Record, id events.TaskID, ref events.Ref) ([]events.Event, events.Ref, error) {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
 		return all, ref, err

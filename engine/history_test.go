@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // past is a cluster on etcd whose journals a test archives, trims and damages.
@@ -66,7 +67,7 @@ func (p *past) do(ids ...events.TaskID) {
 }
 
 // reader is a client that runs until the test ends. With archive nil it knows of none.
-func (p *past) reader(archive engine.ArchiveReader) *engine.Client {
+func (p *past) reader(archive store.ArchiveReader) *engine.Client {
 	p.t.Helper()
 	return p.run(engine.ClientConfig{Store: trimmed{p.store}, Archive: archive})
 }
@@ -96,11 +97,11 @@ func runClient(t *testing.T, cfg engine.ClientConfig) *engine.Client {
 }
 
 // trimmed is a store whose journals a test trims, without snapshots.
-type trimmed struct{ engine.Store }
+type trimmed struct{ store.Store }
 
 func (s trimmed) First(ctx context.Context, shard int) (uint64, error) {
 	for number := range uint64(100) {
-		if _, err := s.Entry(ctx, shard, number+1); !errors.Is(err, engine.ErrTrimmed) {
+		if _, err := s.Entry(ctx, shard, number+1); !errors.Is(err, store.ErrTrimmed) {
 			return number + 1, err
 		}
 	}
@@ -116,7 +117,7 @@ func (p *past) keep(shard int) {
 	}
 }
 
-func (p *past) records(shard int) (all []engine.Record) {
+func (p *past) records(shard int) (all []store.Record) {
 	p.t.Helper()
 	for rec, err := range p.store.Read(within(p.t), shard, 1) {
 		if err != nil {
@@ -132,17 +133,17 @@ func entryKey(shard int, number uint64) string {
 }
 
 // memoryArchive holds the records of shards.
-type memoryArchive map[int][]engine.Record
+type memoryArchive map[int][]store.Record
 
-func (m memoryArchive) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (m memoryArchive) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		for i, rec := range m[shard] {
 			if i == 0 && rec.Number > from {
-				yield(engine.Record{}, engine.ErrTrimmed)
+				yield(store.Record{}, store.ErrTrimmed)
 				return
 			}
 			if i > 0 && rec.Number != m[shard][i-1].Number+1 {
-				yield(engine.Record{}, fmt.Errorf("%w: gap", events.ErrDamaged))
+				yield(store.Record{}, fmt.Errorf("%w: gap", events.ErrDamaged))
 				return
 			}
 			if rec.Number >= from && !yield(rec, nil) {
@@ -152,8 +153,8 @@ func (m memoryArchive) ReadArchive(_ context.Context, shard int, from uint64) it
 	}
 }
 
-func (m memoryArchive) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (m memoryArchive) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		for _, rec := range slices.Backward(m[shard]) {
 			if !yield(rec, nil) {
 				return
@@ -194,7 +195,7 @@ func TestHistory_OfADeletedTaskComesFromJournalAndArchive(t *testing.T) {
 	if got, err := kindsOf(p.reader(nil).History(within(t), id)); got != "" || !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "dropped") {
 		t.Errorf("without the archive: %s, %v", got, err)
 	}
-	if got, err := kindsOf(p.reader(nil).History(within(t), id+"/2")); got != "Succeeded" || !errors.Is(err, engine.ErrTrimmed) {
+	if got, err := kindsOf(p.reader(nil).History(within(t), id+"/2")); got != "Succeeded" || !errors.Is(err, store.ErrTrimmed) {
 		t.Errorf("of what is left: %s, %v; want the last event and ErrTrimmed", got, err)
 	}
 	if got, err := kindsOf(p.reader(p.archive).History(within(t), "nobody")); got != "" || !errors.Is(err, engine.ErrNotFound) {

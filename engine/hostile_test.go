@@ -16,6 +16,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // entryPoint is a function that decodes bytes of another process.
@@ -163,8 +164,8 @@ func FuzzNoResponders(f *testing.F) {
 	f.Add("node.c-1.99999999999999999999.0.1")
 	f.Fuzz(func(t *testing.T, subject string) {
 		r := newRouter("c-1", "", 4, nil, nil, slog.New(slog.DiscardHandler))
-		r.onMessage(Message{Subject: subject, NoResponders: true})
-		r.onMessage(Message{Subject: subject, Data: []byte(subject)})
+		r.onMessage(store.Message{Subject: subject, NoResponders: true})
+		r.onMessage(store.Message{Subject: subject, Data: []byte(subject)})
 	})
 }
 
@@ -178,7 +179,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 		if err == nil && p.String() != text {
 			t.Errorf("%q is read as %q", text, p)
 		}
-		if _, err := headsOf([]Checkpoint{p}, Cluster{ID: p.Cluster, Shards: maxShards}); err == nil && len(p.Heads) > 0 && p.Heads[0].Shard >= maxShards {
+		if _, err := headsOf([]Checkpoint{p}, store.Cluster{ID: p.Cluster, Shards: maxShards}); err == nil && len(p.Heads) > 0 && p.Heads[0].Shard >= maxShards {
 			t.Errorf("shard %d", p.Heads[0].Shard)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"taskledger/store"
 	"time"
 )
 
@@ -25,7 +26,7 @@ type inbox struct {
 	lanes [laneCount][]delivery
 	lost  []string // nodes seen to be gone
 
-	fence atomic.Pointer[Ownership] // that letters are answered under; nil = under none
+	fence atomic.Pointer[store.Ownership] // that letters are answered under; nil = under none
 }
 
 func newInbox() *inbox { return &inbox{wake: newSignal()} }

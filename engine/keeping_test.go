@@ -2,13 +2,14 @@ package engine
 
 import (
 	"context"
+	"taskledger/store"
 	"testing"
 	"time"
 )
 
 // kept is a store that notes what is done to keep it small.
 type kept struct {
-	Store
+	store.Store
 	compacted    []int64
 	defragmented int
 }
@@ -24,7 +25,7 @@ func (s *kept) Defragment(context.Context) error {
 }
 
 // keepFor looks at a store once a second; its revision is the second.
-func keepFor(t *testing.T, k *keeping, from, to int, u Usage, first bool) {
+func keepFor(t *testing.T, k *keeping, from, to int, u store.Usage, first bool) {
 	t.Helper()
 	for second := from; second < to; second++ {
 		u.Revision = int64(second)
@@ -37,7 +38,7 @@ func keepFor(t *testing.T, k *keeping, from, to int, u Usage, first bool) {
 func TestKeeping_CompactsEveryFiveMinutesUpToFiveSecondsAgo(t *testing.T) {
 	s := &kept{}
 	k := &keeping{store: s, compacted: time.Unix(1000, 0)}
-	calm := Usage{InUse: 50 << 20, Size: 60 << 20, Quota: 1 << 30}
+	calm := store.Usage{InUse: 50 << 20, Size: 60 << 20, Quota: 1 << 30}
 	keepFor(t, k, 1000, 1300, calm, true)
 	if len(s.compacted) != 0 {
 		t.Fatalf("compacted to %v within five minutes, without growth", s.compacted)
@@ -55,11 +56,11 @@ func TestKeeping_CompactsEveryFiveMinutesUpToFiveSecondsAgo(t *testing.T) {
 func TestKeeping_DefragmentsAFileThatIsMostlyEmptyEveryTenMinutes(t *testing.T) {
 	s := &kept{}
 	k := &keeping{store: s, compacted: time.Unix(1000, 0)}
-	keepFor(t, k, 1000, 2201, Usage{InUse: 10 << 20, Size: 60 << 20, Quota: 100 << 20}, false)
+	keepFor(t, k, 1000, 2201, store.Usage{InUse: 10 << 20, Size: 60 << 20, Quota: 100 << 20}, false)
 	if s.defragmented != 3 {
 		t.Errorf("defragmented %d times in twenty minutes, want at once and every ten minutes", s.defragmented)
 	}
-	for _, u := range []Usage{{InUse: 16 << 20, Size: 60 << 20, Quota: 100 << 20}, {InUse: 1 << 20, Size: 40 << 20, Quota: 100 << 20}} {
+	for _, u := range []store.Usage{{InUse: 16 << 20, Size: 60 << 20, Quota: 100 << 20}, {InUse: 1 << 20, Size: 40 << 20, Quota: 100 << 20}} {
 		s.defragmented = 0
 		keepFor(t, &keeping{store: s}, 5000, 5010, u, false)
 		if s.defragmented != 0 {
@@ -71,7 +72,7 @@ func TestKeeping_DefragmentsAFileThatIsMostlyEmptyEveryTenMinutes(t *testing.T) 
 func TestKeeping_FullStoreIsCompactedByEverybodyThenDefragmentedEveryHalfMinute(t *testing.T) {
 	s := &kept{}
 	k := &keeping{store: s}
-	full := Usage{InUse: 90 << 20, Size: 100 << 20, Quota: 100 << 20, Full: true}
+	full := store.Usage{InUse: 90 << 20, Size: 100 << 20, Quota: 100 << 20, Full: true}
 	keepFor(t, k, 1000, 1006, full, false)
 	if len(s.compacted) != 1 || s.compacted[0] != 1000 || s.defragmented != 0 {
 		t.Fatalf("after five seconds: compacted to %v, defragmented %d times", s.compacted, s.defragmented)

@@ -12,6 +12,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // echo is a behavior that returns its parameters; the task "held" waits until it is let go.
@@ -48,7 +49,7 @@ type aged struct {
 	t       *testing.T
 	mode    string
 	archive *shelf
-	store   engine.Store
+	store   store.Store
 	node    *testcluster.Node
 	client  *testcluster.Client
 	echo    *echo
@@ -332,7 +333,7 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 // A journal that was trimmed tells that there was an archive, where none is to be seen.
 func TestTask_WaitsForAnArchiveThatIsAway(t *testing.T) {
 	t.Parallel()
-	for name, why := range map[string]error{"no answer": errAway, "none to be seen": fmt.Errorf("no JetStream: %w", engine.ErrNoArchive)} {
+	for name, why := range map[string]error{"no answer": errAway, "none to be seen": fmt.Errorf("no JetStream: %w", store.ErrNoArchive)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			waitsForTheArchive(t, why)

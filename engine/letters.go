@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"taskledger/store"
 	"time"
 )
 
@@ -36,13 +37,13 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.mailbox.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
 			cancel()
-			switch noRoom := errors.Is(err, ErrFull); {
+			switch noRoom := errors.Is(err, store.ErrFull); {
 			case ctx.Err() != nil:
 			case noRoom:
 				if full.begins(err) {
 					r.log.WarnContext(ctx, "the store has no room for batches", "err", err)
 				}
-				r.noRoom(f, errors.Is(err, ErrRefused))
+				r.noRoom(f, errors.Is(err, store.ErrRefused))
 			case err != nil:
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			default:

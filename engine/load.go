@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 const (
@@ -92,7 +93,7 @@ func (l *load) busConnected() {
 // run tells of every change, the first at once, and every few seconds in any case.
 func (l *load) run(ctx context.Context) error {
 	if bus := l.m.bus; bus != nil {
-		err := bus.Subscribe(ctx, loadSubject, "", func(msg Message) { l.hear(msg.Data) })
+		err := bus.Subscribe(ctx, loadSubject, "", func(msg store.Message) { l.hear(msg.Data) })
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("subscribe to loads: %w", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // saying makes a message of another node.
@@ -29,7 +30,7 @@ func saying(node string, count uint64, clock events.Millis, shard, ready int) []
 }
 
 // keyed is the membership in which the far node's key has the load, written at a revision.
-func keyed(load []byte, modified int64) *Membership {
+func keyed(load []byte, modified int64) *store.Membership {
 	v := present(modified, selfID, farID)
 	n := v.Nodes[farID]
 	n.ID, n.Load, n.Modified = farID, load, modified
@@ -38,7 +39,7 @@ func keyed(load []byte, modified int64) *Membership {
 }
 
 // sees is told of a membership.
-func (b *bench) sees(v *Membership) {
+func (b *bench) sees(v *store.Membership) {
 	b.m.view.Store(v)
 	b.m.load.see()
 }

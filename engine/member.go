@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -35,27 +36,27 @@ type member struct {
 	log     *slog.Logger
 	ttl     time.Duration
 	shards  int // of the cluster
-	session Session
+	session store.Session
 
 	// What it needs of the outside.
-	bus          Bus
-	sessions     Sessions
-	members      Members
-	owners       Owners
-	journal      Journal
-	mailbox      Mailbox
-	sweeper      Sweeper
-	snapshots    Snapshots
-	trimmer      Trimmer
-	housekeeping Housekeeping
+	bus          store.Bus
+	sessions     store.Sessions
+	members      store.Members
+	owners       store.Owners
+	journal      store.Journal
+	mailbox      store.Mailbox
+	sweeper      store.Sweeper
+	snapshots    store.Snapshots
+	trimmer      store.Trimmer
+	housekeeping store.Housekeeping
 
 	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
 	began    time.Time
 	joinedAt int64 // by the wall clock, in milliseconds
-	view     atomic.Pointer[Membership]
-	usage    atomic.Pointer[Usage]  // of the store
-	brake    atomic.Pointer[string] // why no task is accepted; "" = tasks are
-	braked   brakeCause             // of care alone: the cause that was logged
+	view     atomic.Pointer[store.Membership]
+	usage    atomic.Pointer[store.Usage] // of the store
+	brake    atomic.Pointer[string]      // why no task is accepted; "" = tasks are
+	braked   brakeCause                  // of care alone: the cause that was logged
 	place    *placement
 	load     *load
 	draining atomic.Bool
@@ -75,8 +76,8 @@ func newMember(n *Node) *member {
 	s := n.cfg.Store
 	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
 	m.sweeper, m.snapshots, m.trimmer, m.housekeeping = s, s, s, s
-	m.view.Store(&Membership{})
-	m.usage.Store(&Usage{Quota: presumedQuota})
+	m.view.Store(&store.Membership{})
+	m.usage.Store(&store.Usage{Quota: presumedQuota})
 	m.brake.Store(new(string))
 	m.place = newPlacement(m)
 	m.load = newLoad(m)
@@ -148,7 +149,7 @@ func (m *member) guard(ctx context.Context, loop func(context.Context) error) er
 }
 
 // key is what the node key says now.
-func (m *member) key() NodeInfo {
+func (m *member) key() store.NodeInfo {
 	info := m.node.info()
 	info.Draining, info.Joined = m.draining.Load(), m.joinedAt
 	info.Load = m.load.forKey()
@@ -226,7 +227,7 @@ func (m *member) renew(ctx context.Context) error {
 		switch {
 		case err == nil:
 			m.renewed.Store(int64(sent.Sub(clockBase)))
-		case errors.Is(err, ErrSessionEnded):
+		case errors.Is(err, store.ErrSessionEnded):
 			return err
 		case ctx.Err() == nil:
 			m.log.WarnContext(ctx, "renewal will be tried again", "err", err)
@@ -277,14 +278,14 @@ func (m *member) watchMembers(ctx context.Context) error {
 }
 
 // see takes a membership as the view, unless a later one is. It may be called by several goroutines.
-func (m *member) see(v *Membership) error {
+func (m *member) see(v *store.Membership) error {
 	old := m.view.Load()
 	for ; ; old = m.view.Load() {
 		if v.Revision < old.Revision {
 			return nil
 		}
 		if _, present := v.Nodes[m.session.ID]; !present && v.Revision >= m.session.Revision {
-			return fmt.Errorf("%w: the node key is gone or has lost its lease", ErrSessionEnded)
+			return fmt.Errorf("%w: the node key is gone or has lost its lease", store.ErrSessionEnded)
 		}
 		if m.view.CompareAndSwap(old, v) {
 			break
@@ -310,7 +311,7 @@ func (m *member) see(v *Membership) error {
 }
 
 // look reads the membership now and takes it as the view.
-func (m *member) look(ctx context.Context) (*Membership, error) {
+func (m *member) look(ctx context.Context) (*store.Membership, error) {
 	members, err := m.members.ReadMembers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read membership: %w", err)

@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/modeletcd"
+	"taskledger/store"
 )
 
 // modelled is a cluster on a modelled etcd, for a bubble of synctest: what takes minutes there takes none here. When the test
@@ -258,7 +259,7 @@ type subscription struct {
 	ctx            context.Context
 	subject, queue string
 	one            sync.Mutex
-	handle         func(engine.Message)
+	handle         func(store.Message)
 }
 
 func (s *subscription) takes(subject string) bool {
@@ -281,18 +282,18 @@ func (b *memoryBus) Publish(subject, reply string, data []byte) error {
 	if b.down {
 		return context.Canceled
 	}
-	m := engine.Message{Subject: subject, Reply: reply, Data: slices.Clone(data)}
+	m := store.Message{Subject: subject, Reply: reply, Data: slices.Clone(data)}
 	if subject == "load" {
 		b.loads = append(b.loads, m.Data)
 	}
 	if !b.deliver(m) && reply != "" {
-		b.deliver(engine.Message{Subject: reply, NoResponders: true})
+		b.deliver(store.Message{Subject: reply, NoResponders: true})
 	}
 	return nil
 }
 
 // deliver reports whether anybody is there. The caller holds the lock.
-func (b *memoryBus) deliver(m engine.Message) (taken bool) {
+func (b *memoryBus) deliver(m store.Message) (taken bool) {
 	queues := map[string]bool{}
 	for _, s := range b.subscriptions {
 		if s.ctx.Err() != nil || !s.takes(m.Subject) || queues[s.queue] {
@@ -315,7 +316,7 @@ func (b *memoryBus) deliver(m engine.Message) (taken bool) {
 }
 
 // Subscribe implements engine.Bus.
-func (b *memoryBus) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (b *memoryBus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.subscriptions = append(b.subscriptions, &subscription{ctx: ctx, subject: subject, queue: queue, handle: h})

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Version is the version of this program, as node keys show it.
@@ -41,17 +42,17 @@ const (
 
 // NodeConfig configures a node: a client that also owns shards and runs attempts.
 type NodeConfig struct {
-	Store     Store      // required
-	Bus       Bus        // nil: the node works at etcd-watch speed
-	Behaviors []Behavior // what it runs; may be empty (an owner only)
+	Store     store.Store // required
+	Bus       store.Bus   // nil: the node works at etcd-watch speed
+	Behaviors []Behavior  // what it runs; may be empty (an owner only)
 
 	Name   string         // shown to people, and the principal of what it asks; default the host name. Need not be unique
 	Slots  int            // attempts at once. Default 512, at most 65,536; -1 runs nothing
 	Limits map[string]int // attempts at once per behavior; a behavior without one is limited by Slots
 	Owner  *bool          // takes shards; default true
 
-	Archive  Archive  // keeps what is trimmed from the journals; nil = none
-	Trimming Trimming // of the journals; default TrimArchived
+	Archive  store.Archive // keeps what is trimmed from the journals; nil = none
+	Trimming Trimming      // of the journals; default TrimArchived
 
 	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
 	Grace time.Duration // running attempts get at a drain. Default 30s; negative: none
@@ -158,7 +159,7 @@ func checkBehavior(b Behavior) error {
 func (c *NodeConfig) archives() bool { return c.Archive != nil && c.Trimming == TrimArchived }
 
 // reader is the archive for reading; nil without one.
-func (c *NodeConfig) reader() ArchiveReader {
+func (c *NodeConfig) reader() store.ArchiveReader {
 	if c.Archive == nil {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (n *Node) Run(ctx context.Context) error {
 				return err
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
-			if errors.Is(err, ErrFull) {
+			if errors.Is(err, store.ErrFull) {
 				m.makeRoom(ctx, &room)
 			}
 			if time.Since(began) > n.cfg.TTL {
@@ -279,8 +280,8 @@ func (n *Node) SessionID() string {
 	return ""
 }
 
-func (n *Node) info() NodeInfo {
-	return NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
+func (n *Node) info() store.NodeInfo {
+	return store.NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
 		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Joined: n.cfg.Now().UnixMilli()}
 }
 
@@ -302,7 +303,7 @@ func (n *Node) endLastSession(ctx context.Context) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	var last Session
+	var last store.Session
 	if err == nil {
 		err = json.Unmarshal(text, &last)
 	}
@@ -315,7 +316,7 @@ func (n *Node) endLastSession(ctx context.Context) error {
 }
 
 // rememberSession writes the session file whole or not at all: what a crash left half-written could not be read.
-func (n *Node) rememberSession(s Session) error {
+func (n *Node) rememberSession(s store.Session) error {
 	if n.cfg.SessionFile == "" {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // branch is a bus whose link can be cut for one node alone.
@@ -35,8 +36,8 @@ func (b *branch) Publish(subject, reply string, data []byte) error {
 }
 
 // Subscribe implements engine.Bus.
-func (b *branch) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
-	return b.memoryBus.Subscribe(ctx, subject, queue, func(m engine.Message) {
+func (b *branch) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
+	return b.memoryBus.Subscribe(ctx, subject, queue, func(m store.Message) {
 		if !b.isCut() {
 			h(m)
 		}
@@ -73,7 +74,7 @@ func (b withoutLoads) Publish(subject, reply string, data []byte) error {
 }
 
 // Subscribe implements engine.Bus.
-func (b withoutLoads) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (b withoutLoads) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	if subject == "load" {
 		return nil
 	}
@@ -81,11 +82,11 @@ func (b withoutLoads) Subscribe(ctx context.Context, subject, queue string, h fu
 }
 
 // offBus are the ways in which one node has no bus that reaches the others, while they have one.
-var offBus = map[string]func(t *testing.T, c *modelled, start func(bus engine.Bus) *modelledNode) *modelledNode{
-	"begun without": func(_ *testing.T, _ *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+var offBus = map[string]func(t *testing.T, c *modelled, start func(bus store.Bus) *modelledNode) *modelledNode{
+	"begun without": func(_ *testing.T, _ *modelled, start func(store.Bus) *modelledNode) *modelledNode {
 		return start(nil)
 	},
-	"cut off later": func(t *testing.T, c *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+	"cut off later": func(t *testing.T, c *modelled, start func(store.Bus) *modelledNode) *modelledNode {
 		b := &branch{memoryBus: c.bus}
 		n := start(b)
 		n.ready(t)
@@ -94,10 +95,10 @@ var offBus = map[string]func(t *testing.T, c *modelled, start func(bus engine.Bu
 		time.Sleep(15 * time.Second)
 		return n
 	},
-	"split off from the start": func(_ *testing.T, _ *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+	"split off from the start": func(_ *testing.T, _ *modelled, start func(store.Bus) *modelledNode) *modelledNode {
 		return start(&memoryBus{})
 	},
-	"not allowed to tell or hear loads": func(_ *testing.T, c *modelled, start func(engine.Bus) *modelledNode) *modelledNode {
+	"not allowed to tell or hear loads": func(_ *testing.T, c *modelled, start func(store.Bus) *modelledNode) *modelledNode {
 		return start(withoutLoads{c.bus})
 	},
 }
@@ -112,7 +113,7 @@ func TestLoad_ReachesWhoAloneHasNoBus(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					c.start(name, 0, func(cfg *cfg) { cfg.Slots = -1 }, here).ready(t)
 				}
-				off(t, c, func(bus engine.Bus) *modelledNode {
+				off(t, c, func(bus store.Bus) *modelledNode {
 					return c.start("c", 0, func(cfg *cfg) { cfg.Slots, cfg.Bus = 1, bus; noShards(cfg) }, there)
 				}).ready(t)
 				time.Sleep(20 * time.Second)
@@ -141,7 +142,7 @@ func TestClock_AnHourOffIsFoundWithoutABusOfItsOwn(t *testing.T) {
 				for _, name := range []string{"a", "b"} {
 					c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
 				}
-				wrong := off(t, c, func(bus engine.Bus) *modelledNode {
+				wrong := off(t, c, func(bus store.Bus) *modelledNode {
 					return c.start("c", 0, func(cfg *cfg) { cfg.Bus = bus }, newJob(engine.Policy{}))
 				})
 				c.spread(3)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,7 @@ import (
 func sizing(t *testing.T) (b *bench, adjust func() time.Duration) {
 	b = newBench(t, 2, &script{id: benchBehavior})
 	view := present(2, selfID, farID)
-	view.Owners[0] = Owner{farID, 1}
+	view.Owners[0] = store.Owner{Node: farID, Revision: 1}
 	b.m.view.Store(&view)
 	b.sees(&view)
 	b.m.router.owners.Delete(0)

@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
+	"taskledger/store"
 )
 
 // Without a bus an offer and its answer take six requests, one after another. However slow these are, and however many shards
@@ -130,11 +131,11 @@ type cutBus struct {
 
 func (b *cutBus) Publish(string, string, []byte) error { return errors.New("cut") }
 
-func (b *cutBus) Subscribe(ctx context.Context, subject, queue string, _ func(engine.Message)) error {
+func (b *cutBus) Subscribe(ctx context.Context, subject, queue string, _ func(store.Message)) error {
 	if !b.silent {
 		return nil
 	}
-	return b.memoryBus.Subscribe(ctx, subject, queue, func(engine.Message) {})
+	return b.memoryBus.Subscribe(ctx, subject, queue, func(store.Message) {})
 }
 
 func (b *cutBus) Notify(_ context.Context, h func(bool)) error {

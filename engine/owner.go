@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // owner is the one writer of a shard's journal. Its goroutine decides the commands that have gathered, commits their
@@ -17,7 +18,7 @@ import (
 // memory is, at every turn, exactly the committed state.
 type owner struct {
 	m         *member
-	ownership Ownership
+	ownership store.Ownership
 	began     uint64 // number of the first entry that this ownership may write
 	log       *slog.Logger
 	inbox     *inbox
@@ -28,7 +29,7 @@ type owner struct {
 	// Owned by the goroutine.
 	state      *projection.Shard
 	clock      shardClock
-	head       Head
+	head       store.Head
 	entry      events.Builder
 	spare      mail
 	offers     []*parkedOffer
@@ -102,7 +103,7 @@ type nodeAttempt struct {
 	attemptName
 }
 
-func newOwner(m *member, o Ownership, have *loaded, stop func()) *owner {
+func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
 		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
@@ -242,7 +243,7 @@ func (o *owner) commit(ctx context.Context) error {
 		return damagedAt(o.head.Number+1, err)
 	}
 	o.turns()
-	o.head = Head{o.head.Number + 1, revision}
+	o.head = store.Head{Number: o.head.Number + 1, Revision: revision}
 	o.state.Seal(&o.entry.Entry)
 	o.stats.entries.Add(1)
 	o.stats.events.Add(int64(len(o.entry.Entry.Events)))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/internal/ring"
+	"taskledger/store"
 )
 
 const (
@@ -70,7 +71,7 @@ func (p *placement) run(ctx context.Context) error {
 // reread looks at the membership even if the watch is silent: watches only hasten.
 func (p *placement) reread(ctx context.Context) {
 	if _, err := p.m.look(ctx); err != nil && ctx.Err() == nil {
-		if errors.Is(err, ErrSessionEnded) {
+		if errors.Is(err, store.ErrSessionEnded) {
 			p.m.end(err)
 			return
 		}
@@ -104,7 +105,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 
 // arrange computes the placement of a new view. Nodes are placed by name, so that a restart moves nothing; nodes of one
 // name are told apart by their ids.
-func (p *placement) arrange(v *Membership) {
+func (p *placement) arrange(v *store.Membership) {
 	if p.members == v.Revision {
 		return
 	}
@@ -130,7 +131,7 @@ func (p *placement) arrange(v *Membership) {
 	}
 }
 
-func sameName(v *Membership, n NodeInfo) bool {
+func sameName(v *store.Membership, n store.NodeInfo) bool {
 	same := 0
 	for _, other := range v.Nodes {
 		if other.Name == n.Name && other.Owner && !other.Draining {
@@ -141,7 +142,7 @@ func sameName(v *Membership, n NodeInfo) bool {
 }
 
 // consider decides what to do about one shard now.
-func (p *placement) consider(ctx context.Context, shard int, v *Membership, now time.Time) {
+func (p *placement) consider(ctx context.Context, shard int, v *store.Membership, now time.Time) {
 	key := v.Owners[shard]
 	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
 		own.stop() // somebody else has it, and this node did not notice for want of work
@@ -157,7 +158,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *Membership, now 
 	case key.Node == p.m.session.ID && key.Revision <= p.over[shard]: // the view is older than the hand-over
 	case key.Node == p.m.session.ID:
 		p.begin(ctx, shard, func(ctx context.Context) error {
-			return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, nil)
+			return p.serve(ctx, store.Ownership{Shard: shard, Revision: key.Revision, Session: p.m.session}, nil)
 		})
 	case !alive && p.turnToTake(shard, now):
 		p.begin(ctx, shard, func(ctx context.Context) error {
@@ -219,7 +220,7 @@ func (p *placement) begin(ctx context.Context, shard int, f func(context.Context
 // more than that.
 func (p *placement) fail(ctx context.Context, shard int, err error) {
 	switch {
-	case errors.Is(err, ErrFenced), errors.Is(err, ErrMoved), errors.Is(err, errStays):
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrMoved), errors.Is(err, errStays):
 		p.m.log.InfoContext(ctx, "shard is served elsewhere", "shard", shard, "err", err)
 		p.reread(ctx)
 	default:
@@ -228,7 +229,7 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 }
 
 // serve serves the shard until the session ends or the shard is lost. While it cannot be read that is told.
-func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded) error {
+func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *loaded) error {
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
 		if left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)) {
@@ -242,7 +243,7 @@ func (p *placement) serve(ctx context.Context, ownership Ownership, have *loaded
 
 // serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
 // the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
-func (p *placement) serveSound(ctx context.Context, ownership Ownership, have *loaded) (left *owner, err error) {
+func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *loaded) (left *owner, err error) {
 	shard := ownership.Shard
 	have, err = p.catchUp(ctx, shard, have)
 	if err != nil {
@@ -300,7 +301,7 @@ func (p *placement) catchUp(ctx context.Context, shard int, have *loaded) (*load
 		return p.m.loadStored(ctx, shard)
 	}
 	err := p.m.replay(ctx, shard, have)
-	if errors.Is(err, ErrTrimmed) { // snapshots went past it
+	if errors.Is(err, store.ErrTrimmed) { // snapshots went past it
 		return p.m.loadStored(ctx, shard)
 	}
 	if err != nil {
@@ -365,7 +366,7 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 		return errStays
 	}
 	p.askNoMore(shard)
-	return p.serve(ctx, Ownership{shard, key.Revision, p.m.session}, have)
+	return p.serve(ctx, store.Ownership{Shard: shard, Revision: key.Revision, Session: p.m.session}, have)
 }
 
 // sparing is until when a shard is not asked for, and for how long.
@@ -432,7 +433,7 @@ func (p *placement) findLost(ctx context.Context) {
 }
 
 // missing returns the nodes with attempts that the view does not show, and the owners concerned.
-func (p *placement) missing(v *Membership) map[string][]*owner {
+func (p *placement) missing(v *store.Membership) map[string][]*owner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	missing := map[string][]*owner{}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"taskledger/store"
 	"testing"
 	"time"
 )
@@ -21,7 +22,7 @@ func TestPlacement_StopsAskingAnOwnerThatIsGone(t *testing.T) {
 			p := b.m.place
 			wait, given := context.WithCancel(t.Context())
 			p.asked, p.given, p.busy[0] = 0, given, true
-			b.store.members.Owners[0] = Owner{c.owner, b.own.ownership.Revision}
+			b.store.members.Owners[0] = store.Owner{Node: c.owner, Revision: b.own.ownership.Revision}
 			p.consider(t.Context(), 0, &b.store.members, time.Now())
 			if stopped := wait.Err() != nil; stopped != c.stops {
 				t.Errorf("stopped: %v, want %v", stopped, c.stops)

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 const (
@@ -138,7 +139,7 @@ func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error
 	case len(members.Nodes) == 0:
 		return planned{}, fmt.Errorf("plan %s: %w: no node is alive", cmd.Behavior, ErrUnavailable)
 	}
-	planners := members.planners(cmd.Behavior)
+	planners := plannersOf(&members, cmd.Behavior)
 	if len(planners) == 0 {
 		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, cmd.Behavior)
 	}
@@ -167,8 +168,8 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 	var w wire.Writer
 	cmd.encode(&w)
 	inbox := "node." + c.router.sender + ".plan." + randomID()
-	got := make(chan Message, 1)
-	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m Message) {
+	got := make(chan store.Message, 1)
+	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m store.Message) {
 		select {
 		case got <- m:
 		default:
@@ -198,7 +199,7 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 // servePlans answers plan requests that come over the bus.
 func (m *member) servePlans(ctx context.Context) error {
 	for behavior := range m.exec.behaviors {
-		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg Message) {
+		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
 			var c planCommand
 			if wire.Scan(msg.Data) != nil {
 				return

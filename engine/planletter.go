@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // firstPlanners is how many nodes are asked at first for a plan by way of the store. One of them may have died a moment ago.
@@ -18,12 +19,12 @@ const firstPlanners = 3
 // errNotPlanned is why a plan is given up.
 var errNotPlanned = errors.New("no node that runs it answers")
 
-// planners returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any.
-func (v *Membership) planners(behavior string) []string {
+// plannersOf returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any.
+func plannersOf(v *store.Membership, behavior string) []string {
 	run := maps.Collect(maps.All(v.Nodes))
-	maps.DeleteFunc(run, func(_ string, n NodeInfo) bool { return !slices.Contains(n.Behaviors, behavior) })
+	maps.DeleteFunc(run, func(_ string, n store.NodeInfo) bool { return !slices.Contains(n.Behaviors, behavior) })
 	stay := maps.Clone(run)
-	maps.DeleteFunc(stay, func(_ string, n NodeInfo) bool { return n.Draining })
+	maps.DeleteFunc(stay, func(_ string, n store.NodeInfo) bool { return n.Draining })
 	if len(stay) == 0 {
 		stay = run
 	}

@@ -5,13 +5,14 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"taskledger/store"
 	"testing"
 	"testing/synctest"
 )
 
 // planMail is a store in which a plan is answered when it was asked for often enough.
 type planMail struct {
-	Store
+	store.Store
 	left     int // letters that are not answered
 	answered chan struct{}
 	full     bool // nothing can be removed
@@ -27,11 +28,11 @@ func (s *planMail) Post(_ context.Context, _ int, asker string, _ uint8, _ []byt
 	return nil
 }
 
-func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer, error] {
-	return func(yield func(LetterAnswer, error) bool) {
+func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.LetterAnswer, error] {
+	return func(yield func(store.LetterAnswer, error) bool) {
 		select {
 		case <-s.answered:
-			yield(LetterAnswer{Answer: encodeAnswers([]answer{{text: "planned"}})}, nil)
+			yield(store.LetterAnswer{Answer: encodeAnswers([]answer{{text: "planned"}})}, nil)
 		case <-ctx.Done():
 		}
 	}
@@ -39,7 +40,7 @@ func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer
 
 func (s *planMail) RemoveMail(_ context.Context, sender string, _ ...int) error {
 	if s.full {
-		return ErrFull
+		return store.ErrFull
 	}
 	s.removed = append(s.removed, sender)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // An answer may say what no entry of the journal stands for: that a command was refused, that there is no such task, that an
@@ -57,7 +58,7 @@ func (o *owner) readOwner(ctx context.Context) error {
 		return fmt.Errorf("read who owns shard %d: %w", o.ownership.Shard, err)
 	}
 	if now := members.Owners[o.ownership.Shard]; now.Revision != o.ownership.Revision {
-		return ErrFenced
+		return store.ErrFenced
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // The lease was revoked although it was renewed a moment ago, and another owner has decided since.
@@ -33,14 +34,14 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 			brake := "braked"
 			b.m.brake.Store(&brake)
 			b.own.ownership.Revision = 100
-			b.store.members.Owners[0] = Owner{farID, 101}
+			b.store.members.Owners[0] = store.Owner{Node: farID, Revision: 101}
 			l := b.next("sender", c.lane, c.command)
 			b.deliver(l)
 			b.turn()
 			if len(l.got) > 0 {
 				t.Errorf("told %+v", l.got)
 			}
-			b.store.members.Owners[0] = Owner{selfID, 100}
+			b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: 100}
 			b.deliver(l)
 			b.turn()
 			if len(l.got) != 1 {
@@ -49,7 +50,7 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 		})
 	}
 	b := newBench(t, -1)
-	b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1}
+	b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.ownership.Revision + 1}
 	if _, later := b.own.await(&awaitCommand{Task: "x"}); later == nil || later(t.Context()).code != answerTryAgain {
 		t.Error("a future was told that there is no such task")
 	}
@@ -69,18 +70,18 @@ func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
 
 // slowReads is a store whose reads of the membership wait for the test.
 type slowReads struct {
-	Store
+	store.Store
 	mu    sync.Mutex
 	begun int
 	gate  chan error
 }
 
-func (s *slowReads) ReadMembers(ctx context.Context) (Membership, error) {
+func (s *slowReads) ReadMembers(ctx context.Context) (store.Membership, error) {
 	s.mu.Lock()
 	s.begun++
 	s.mu.Unlock()
 	if err := <-s.gate; err != nil {
-		return Membership{}, err
+		return store.Membership{}, err
 	}
 	return s.Store.ReadMembers(ctx)
 }

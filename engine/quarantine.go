@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 const (
@@ -44,7 +45,7 @@ func damagedAt(entry uint64, err error) error {
 // isDamage reports that what is stored makes no sense.
 func isDamage(err error) bool {
 	var t *projection.TransitionError
-	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, ErrAlien) || errors.As(err, &t)
+	return errors.Is(err, events.ErrDamaged) || errors.Is(err, projection.ErrChain) || errors.Is(err, store.ErrAlien) || errors.As(err, &t)
 }
 
 // quarantine stands for a shard that is this node's and cannot be read: its journal makes no sense, or what the archive alone
@@ -55,11 +56,11 @@ type quarantine struct {
 	shard int
 	since events.Millis
 	inbox *inbox
-	taken Ownership         // that the damage was met under
+	taken store.Ownership   // that the damage was met under
 	knows func(*batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
 	tried func(*batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
 	why   atomic.Pointer[string]
-	owned atomic.Pointer[Ownership] // begun for the quarantine; nil = not yet
+	owned atomic.Pointer[store.Ownership] // begun for the quarantine; nil = not yet
 
 	// Of the look under way, one at a time.
 	entry    uint64 // that is damaged; 0 = not known
@@ -71,7 +72,7 @@ type quarantine struct {
 
 // quarantine tells why the shard cannot be served until it is sound, and returns its state and an ownership to serve it under; or
 // until it is lost, or the session over. left is the owner that has met the damage, nil when none began to serve.
-func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left *owner) (Ownership, *loaded, error) {
+func (p *placement) quarantine(ctx context.Context, o store.Ownership, why error, left *owner) (store.Ownership, *loaded, error) {
 	q := newQuarantine(p, o, left)
 	var at *damageError
 	if errors.As(why, &at) {
@@ -101,7 +102,7 @@ func (p *placement) quarantine(ctx context.Context, o Ownership, why error, left
 	return q.run(ctx, o, first)
 }
 
-func newQuarantine(p *placement, o Ownership, left *owner) *quarantine {
+func newQuarantine(p *placement, o store.Ownership, left *owner) *quarantine {
 	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
 	if left != nil { // its senders have sent no other copy
 		q.inbox = left.inbox
@@ -151,7 +152,7 @@ type look struct {
 	err  error   // it is not this node's any more
 }
 
-func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (Ownership, *loaded, error) {
+func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Duration) (store.Ownership, *loaded, error) {
 	begun, looked := make(chan error, 1), make(chan look, 1)
 	q.p.m.spawn(func(context.Context) { begun <- q.begin(ctx, o) })
 	timer := time.NewTimer(wait)
@@ -204,7 +205,7 @@ func (q *quarantine) run(ctx context.Context, o Ownership, wait time.Duration) (
 
 // begin begins an ownership of its own: no copy of a write of the one before has an effect any more, so that what was not
 // written never will be.
-func (q *quarantine) begin(ctx context.Context, o Ownership) error {
+func (q *quarantine) begin(ctx context.Context, o store.Ownership) error {
 	m := q.p.m
 	q.p.mu.Lock()
 	q.p.over[q.shard] = o.Revision
@@ -215,7 +216,7 @@ func (q *quarantine) begin(ctx context.Context, o Ownership) error {
 	for {
 		v, err := m.look(ctx)
 		if err == nil && v.Owners[q.shard].Node != m.session.ID {
-			return fmt.Errorf("quarantine: %w", ErrFenced)
+			return fmt.Errorf("quarantine: %w", store.ErrFenced)
 		}
 		if err == nil {
 			o.Revision = v.Owners[q.shard].Revision
@@ -238,7 +239,7 @@ func (q *quarantine) look(ctx context.Context) look {
 		return look{}
 	}
 	if v.Owners[q.shard].Revision != q.owned.Load().Revision {
-		return look{err: fmt.Errorf("quarantine: %w", ErrFenced)}
+		return look{err: fmt.Errorf("quarantine: %w", store.ErrFenced)}
 	}
 	now := time.Now()
 	if !q.changed(ctx) && now.Before(q.reload) {
@@ -277,7 +278,7 @@ func (q *quarantine) changed(ctx context.Context) bool {
 		return false
 	}
 	rec, err := q.p.m.journal.Entry(ctx, q.shard, q.entry)
-	if err != nil && !errors.Is(err, ErrTrimmed) {
+	if err != nil && !errors.Is(err, store.ErrTrimmed) {
 		return false
 	}
 	before := q.revision
@@ -331,7 +332,7 @@ func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []del
 
 // turnDown refuses what was to be decided, once a read has shown that nobody else may decide it. What is reported of attempts
 // waits for an owner.
-func (q *quarantine) turnDown(ctx context.Context, o Ownership, submits []delivery) {
+func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []delivery) {
 	if len(submits) == 0 {
 		return
 	}

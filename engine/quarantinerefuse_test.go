@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // A write may still land that was under way when the damage was met. While the quarantine cannot begin, what such a write may hold is not
@@ -16,7 +17,7 @@ func TestQuarantine_WhileEtcdIsFullNothingIsTurnedDownThatMayBeDecided(t *testin
 	q := newQuarantine(b.m.place, b.own.ownership, b.own)
 	why := "damaged"
 	q.why.Store(&why)
-	b.m.usage.Store(&Usage{Full: true})
+	b.m.usage.Store(&store.Usage{Full: true})
 	b.deliver(tried)
 	b.post(posted)
 	b.deliver(fresh)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 // The quarantine cannot begin an ownership of its own, which is a write.
@@ -53,7 +54,7 @@ func TestQuarantine_WhileEtcdIsFullSubmitsAreTurnedDown(t *testing.T) {
 
 // countingStore counts the letters of reports and offers.
 type countingStore struct {
-	engine.Store
+	store.Store
 	letters atomic.Int64
 }
 

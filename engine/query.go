@@ -13,6 +13,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // readAgain is how long a batch of questions waits for what takes long. What is not known by then is asked again.
@@ -181,12 +182,12 @@ func tryLater(ctx context.Context) answer {
 // recall fills in what a finished task has left to the journal, as far as that is kept.
 func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err error) {
 	if t.ParamsElided && t.Params == nil {
-		if t.Params, err = m.payloadAt(ctx, shard, t.ParamsAt); err != nil && !errors.Is(err, ErrTrimmed) {
+		if t.Params, err = m.payloadAt(ctx, shard, t.ParamsAt); err != nil && !errors.Is(err, store.ErrTrimmed) {
 			return err
 		}
 	}
 	if t.ResultElided {
-		if t.Result, err = m.payloadAt(ctx, shard, t.Outcome); err != nil && !errors.Is(err, ErrTrimmed) {
+		if t.Result, err = m.payloadAt(ctx, shard, t.Outcome); err != nil && !errors.Is(err, store.ErrTrimmed) {
 			return err
 		}
 	}

@@ -7,19 +7,20 @@ import (
 	"iter"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // records is a shard's whole journal: what the archive holds of it, then what the store does.
 type records struct {
-	journal   Journal
-	snapshots Snapshots
-	trimmer   Trimmer
-	repairer  Repairer
-	archive   ArchiveReader // nil: what was trimmed is gone
-	all       bool          // journals are trimmed only of what is in the archive
+	journal   store.Journal
+	snapshots store.Snapshots
+	trimmer   store.Trimmer
+	repairer  store.Repairer
+	archive   store.ArchiveReader // nil: what was trimmed is gone
+	all       bool                // journals are trimmed only of what is in the archive
 }
 
-func recordsOf(s Store, archive ArchiveReader, all bool) records {
+func recordsOf(s store.Store, archive store.ArchiveReader, all bool) records {
 	return records{s, s, s, s, archive, all}
 }
 
@@ -30,7 +31,7 @@ func (m *member) records() records {
 // unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
 // no archive, and entries are archived before they are trimmed, it is away.
 func (r records) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
-	if !errors.Is(unread, ErrNoArchive) {
+	if !errors.Is(unread, store.ErrNoArchive) {
 		return unread // it is away or damaged: the entry is not gone
 	}
 	first, err := r.first(ctx, shard)
@@ -40,20 +41,20 @@ func (r records) unarchived(ctx context.Context, shard int, number uint64, unrea
 	if r.all && number < first {
 		return fmt.Errorf("%w: the journal begins with entry %d: %w", ErrUnavailable, first, unread)
 	}
-	return fmt.Errorf("%w: entry %d: %w", ErrTrimmed, number, unread)
+	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, unread)
 }
 
 // Read is Journal.Read, from the archive where the journal was trimmed.
-func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
 		for {
 			err, ended := pass(r.journal.Read(ctx, shard, next), &next, yield)
 			if ended || err == nil {
 				return
 			}
-			if !errors.Is(err, ErrTrimmed) || r.archive == nil {
-				yield(Record{}, err)
+			if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
+				yield(store.Record{}, err)
 				return
 			}
 			before := next
@@ -62,10 +63,10 @@ func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Rec
 			case ended:
 				return
 			case fromArchive != nil:
-				yield(Record{}, r.unarchived(ctx, shard, next, fromArchive))
+				yield(store.Record{}, r.unarchived(ctx, shard, next, fromArchive))
 				return
 			case next == before:
-				yield(Record{}, fmt.Errorf("neither in the archive: %w", err))
+				yield(store.Record{}, fmt.Errorf("neither in the archive: %w", err))
 				return
 			}
 		}
@@ -74,7 +75,7 @@ func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[Rec
 
 // pass yields the records of seq and counts them in next. It returns the error that ended seq, or that the consumer has
 // stopped.
-func pass(seq iter.Seq2[Record, error], next *uint64, yield func(Record, error) bool) (err error, stopped bool) {
+func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Record, error) bool) (err error, stopped bool) {
 	for rec, err := range seq {
 		if err != nil {
 			return err, false
@@ -88,21 +89,21 @@ func pass(seq iter.Seq2[Record, error], next *uint64, yield func(Record, error) 
 }
 
 // Entry is Journal.Entry, from the archive where the journal was trimmed.
-func (r records) Entry(ctx context.Context, shard int, number uint64) (Record, error) {
+func (r records) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
 	rec, err := r.journal.Entry(ctx, shard, number)
-	if !errors.Is(err, ErrTrimmed) || r.archive == nil {
+	if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
 		return rec, err
 	}
 	for rec, unread := range r.archive.ReadArchive(ctx, shard, number) {
 		switch {
 		case unread != nil:
-			return Record{}, r.unarchived(ctx, shard, number, unread)
+			return store.Record{}, r.unarchived(ctx, shard, number, unread)
 		case rec.Number == number:
 			return rec, nil
 		}
 		break
 	}
-	return Record{}, err
+	return store.Record{}, err
 }
 
 // begins returns the number of the first entry from which on all are held: in the archive, which may begin late, or in the
@@ -117,7 +118,7 @@ func (r records) begins(ctx context.Context, shard int) (uint64, error) {
 		switch {
 		case err == nil || errors.Is(err, events.ErrDamaged): // whoever reads it finds out
 			return true, nil
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			return false, nil
 		}
 		return false, err
@@ -141,22 +142,22 @@ func (r records) begins(ctx context.Context, shard int) (uint64, error) {
 }
 
 // Follow is Journal.Follow, from the archive where the journal was trimmed.
-func (r records) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+func (r records) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
 		for {
 			if err, ended := pass(r.Read(ctx, shard, next), &next, yield); ended {
 				return
 			} else if err != nil {
-				yield(Record{}, err)
+				yield(store.Record{}, err)
 				return
 			}
 			err, ended := pass(r.journal.Follow(ctx, shard, next), &next, yield)
 			if ended || err == nil {
 				return
 			}
-			if !errors.Is(err, ErrTrimmed) || r.archive == nil {
-				yield(Record{}, err)
+			if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
+				yield(store.Record{}, err)
 				return
 			}
 		}

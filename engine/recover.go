@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // entriesAhead is how many entries are decoded before they are folded.
@@ -26,23 +26,18 @@ var (
 // loaded is a shard's state after the entry head, and what is to be known to go on from there.
 type loaded struct {
 	state   *projection.Shard
-	head    Head
-	pointer SnapshotPointer // without the damaged ones
-	damaged []Snapshot      // that could not be read
-	tail    int64           // bytes of the entries after the newest snapshot
+	head    store.Head
+	pointer store.SnapshotPointer // without the damaged ones
+	damaged []store.Snapshot      // that could not be read
+	tail    int64                 // bytes of the entries after the newest snapshot
 }
 
 // pointTo takes over a pointer, less what is known to be damaged: no trim may rely on that, and the next snapshot to be
 // published takes its place.
-func (l *loaded) pointTo(p SnapshotPointer) { l.pointer = p.without(l.damaged) }
-
-func (p SnapshotPointer) without(damaged []Snapshot) SnapshotPointer {
-	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s Snapshot) bool { return slices.Contains(damaged, s) })
-	return p
-}
+func (l *loaded) pointTo(p store.SnapshotPointer) { l.pointer = p.Without(l.damaged) }
 
 // cutOff wraps errCutOff when a snapshot was made of an entry that did not come: all up to it were committed before.
-func (l *loaded) cutOff(shard int, p SnapshotPointer) error {
+func (l *loaded) cutOff(shard int, p store.SnapshotPointer) error {
 	if len(p.Kept) == 0 || p.Kept[0].Entry <= l.head.Number {
 		return nil
 	}
@@ -74,7 +69,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 			err = have.cutOff(shard, pointer)
 		}
 		cut := errors.Is(err, errCutOff)
-		if !cut && !errors.Is(err, ErrTrimmed) {
+		if !cut && !errors.Is(err, store.ErrTrimmed) {
 			return have, err
 		}
 		again, unread := m.readPointer(ctx, shard)
@@ -106,7 +101,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return have, ctx.Err()
-		case errors.Is(err, ErrTrimmed), isDamage(err):
+		case errors.Is(err, store.ErrTrimmed), isDamage(err):
 			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing, and not all entries can be read from the archive on: %w", events.ErrDamaged, missing, shard, err))
 		}
 		return nil, fmt.Errorf("%w: %w", errArchiveAway, err)
@@ -116,7 +111,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 // missing returns the first entry from from on that the journal does not hold.
 func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, error) {
 	for ; ; from++ {
-		if _, err := m.journal.Entry(ctx, shard, from); errors.Is(err, ErrTrimmed) {
+		if _, err := m.journal.Entry(ctx, shard, from); errors.Is(err, store.ErrTrimmed) {
 			return from, nil
 		} else if err != nil {
 			return 0, err
@@ -125,11 +120,11 @@ func (m *member) missing(ctx context.Context, shard int, from uint64) (uint64, e
 }
 
 // readPointer reads a shard's snapshot pointer. A damaged one points to nothing.
-func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, error) {
+func (m *member) readPointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
 	pointer, err := m.snapshots.Pointer(ctx, shard)
 	if errors.Is(err, events.ErrDamaged) {
 		m.log.ErrorContext(ctx, "snapshot pointer cannot be read, the entries are", "shard", shard, "err", err)
-		return SnapshotPointer{Revision: pointer.Revision}, nil
+		return store.SnapshotPointer{Revision: pointer.Revision}, nil
 	}
 	if err != nil {
 		return pointer, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
@@ -138,8 +133,8 @@ func (m *member) readPointer(ctx context.Context, shard int) (SnapshotPointer, e
 }
 
 // loadFrom reads the newest of the snapshots that can be read, and the journal from there, or the whole journal.
-func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointer) (*loaded, error) {
-	var damaged []Snapshot
+func (m *member) loadFrom(ctx context.Context, shard int, pointer store.SnapshotPointer) (*loaded, error) {
+	var damaged []store.Snapshot
 	contradict := 0
 	for _, s := range pointer.Kept {
 		have, err := m.restore(ctx, shard, s)
@@ -153,7 +148,7 @@ func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointe
 			have.damaged = damaged
 			have.pointTo(pointer)
 			return have, m.replay(ctx, shard, have)
-		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
+		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
 			m.log.Log(ctx, unreadLevel(err), "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
 			damaged = append(damaged, s)
 		default:
@@ -166,14 +161,14 @@ func (m *member) loadFrom(ctx context.Context, shard int, pointer SnapshotPointe
 
 // unreadLevel is for operators: a snapshot that is not there any more has made room for a later one meanwhile.
 func unreadLevel(err error) slog.Level {
-	if errors.Is(err, ErrTrimmed) {
+	if errors.Is(err, store.ErrTrimmed) {
 		return slog.LevelInfo
 	}
 	return slog.LevelError
 }
 
 // newLoaded is a shard before its first entry.
-func newLoaded(shard int, pointer SnapshotPointer, damaged []Snapshot) *loaded {
+func newLoaded(shard int, pointer store.SnapshotPointer, damaged []store.Snapshot) *loaded {
 	l := &loaded{state: projection.NewShard(shard), damaged: damaged}
 	l.pointTo(pointer)
 	return l
@@ -183,7 +178,7 @@ func newLoaded(shard int, pointer SnapshotPointer, damaged []Snapshot) *loaded {
 var errContradicts = errors.New("another history")
 
 // restore reads a snapshot and the entry that it is the state after.
-func (m *member) restore(ctx context.Context, shard int, s Snapshot) (*loaded, error) {
+func (m *member) restore(ctx context.Context, shard int, s store.Snapshot) (*loaded, error) {
 	state, err := m.records().restore(ctx, shard, s)
 	if err != nil {
 		return nil, err
@@ -208,7 +203,7 @@ func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
 }
 
 // replay folds the entries of a shard. What comes next is read and decoded meanwhile.
-func (l *loaded) replay(shard int, journal iter.Seq2[Record, error]) error {
+func (l *loaded) replay(shard int, journal iter.Seq2[store.Record, error]) error {
 	for e, err := range ahead(decoded(shard, l.head.Number+1, journal), entriesAhead) {
 		if err != nil {
 			return damagedAt(l.head.Number+1, fmt.Errorf("read entry %d of shard %d: %w", l.head.Number+1, shard, err))
@@ -216,7 +211,7 @@ func (l *loaded) replay(shard int, journal iter.Seq2[Record, error]) error {
 		if err := l.state.Replay(e.Entry); err != nil {
 			return damagedAt(e.Number, fmt.Errorf("replay entry %d of shard %d: %w", e.Number, shard, err))
 		}
-		l.head, l.tail = Head{Number: e.Number, Revision: e.revision}, l.tail+int64(e.size)
+		l.head, l.tail = store.Head{Number: e.Number, Revision: e.revision}, l.tail+int64(e.size)
 	}
 	return nil
 }

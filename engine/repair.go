@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Stray is a key of the cluster that is not where it belongs.
@@ -41,7 +42,7 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 	}
 	settle := func(s Stray) error {
 		if remove && s.Keep == "" {
-			if err := r.repairer.Remove(ctx, StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
+			if err := r.repairer.Remove(ctx, store.StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
 				return err
 			}
 			s.Removed = true
@@ -153,7 +154,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 			s = sound{last: first - 1, blank: true}
 		}
 	}
-	follows := func(rec Record) bool {
+	follows := func(rec store.Record) bool {
 		e, err := events.Decode(rec.Data)
 		return err == nil && s.follows(e, shard)
 	}
@@ -169,7 +170,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 	for damaged {
 		rec, err := r.journal.Entry(ctx, shard, s.last+1)
 		switch {
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			return s, nil
 		case err != nil:
 			return s, err
@@ -191,7 +192,7 @@ type judge struct {
 	found []Stray
 }
 
-func (j *judge) look(k StoredKey) {
+func (j *judge) look(k store.StoredKey) {
 	s := Stray{Key: k.Key, Shard: j.shard, Entry: k.Entry, Revision: k.Revision, Bytes: len(k.Data)}
 	e, err := events.Decode(k.Data)
 	switch {

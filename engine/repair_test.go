@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Of a journal that was trimmed whole nobody knows the last hash: what comes next belongs there.
@@ -17,7 +18,7 @@ func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
 	}
 	for blank, strays := range map[bool]int{true: 0, false: 1} {
 		j := judge{shard: 1, sound: sound{last: 7, blank: blank}}
-		j.look(StoredKey{Key: "journal/1/8", Entry: 8, Data: data})
+		j.look(store.StoredKey{Key: "journal/1/8", Entry: 8, Data: data})
 		if found := j.verdict(); len(found) != strays {
 			t.Errorf("last hash unknown %t: found %+v", blank, found)
 		}

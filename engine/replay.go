@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // ReplayOptions select events; zero fields select all.
@@ -92,7 +93,7 @@ func (o *ReplayOptions) begin(ctx context.Context, r records, shard int) (*proje
 		state, err := r.beginning(ctx, shard)
 		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {
 			err = fmt.Errorf("%w: of events up to %s the beginning was dropped, and nothing tells their behavior and status: choose a later time to begin with",
-				ErrTrimmed, state.Time.Time().UTC().Format(time.RFC3339))
+				store.ErrTrimmed, state.Time.Time().UTC().Format(time.RFC3339))
 		}
 		if err != nil {
 			return nil, 0, err
@@ -128,7 +129,7 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 	}
 	earlier := func(number uint64) (bool, error) {
 		rec, err := r.Entry(ctx, shard, number)
-		if errors.Is(err, ErrTrimmed) {
+		if errors.Is(err, store.ErrTrimmed) {
 			return false, nil // not written yet
 		}
 		if err != nil {
@@ -138,7 +139,7 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 		return err == nil && e.Time < at, err
 	}
 	low := uint64(0) // entries up to it are earlier, or dropped
-	if _, err := r.Entry(ctx, shard, 1); errors.Is(err, ErrTrimmed) {
+	if _, err := r.Entry(ctx, shard, 1); errors.Is(err, store.ErrTrimmed) {
 		first, err := r.begins(ctx, shard)
 		if err != nil {
 			return 0, err
@@ -185,7 +186,7 @@ func (e stored) before(o stored) bool {
 }
 
 // decoded reads the entries of a shard, which must follow each other from number next on.
-func decoded(shard int, next uint64, seq iter.Seq2[Record, error]) iter.Seq2[stored, error] {
+func decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[stored, error] {
 	return func(yield func(stored, error) bool) {
 		for rec, err := range seq {
 			var e *events.Entry

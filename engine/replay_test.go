@@ -15,6 +15,7 @@ import (
 	"taskledger/internal/testcluster"
 	codec "taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // spread runs further tasks, which take turns between the shards.
@@ -88,7 +89,7 @@ func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
 		t.Errorf("from the archive: %d events, want the same %d", len(got), len(want))
 	}
 	for _, err := range p.reader(nil).Replay(within(t), engine.ReplayOptions{}) {
-		if !errors.Is(err, engine.ErrTrimmed) {
+		if !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("without the archive: %v", err)
 		}
 		break
@@ -186,13 +187,13 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 
 // slipping is a store in which something happens when a shard is first followed.
 type slipping struct {
-	engine.Store
+	store.Store
 	shard int
 	once  sync.Once
 	slip  func()
 }
 
-func (s *slipping) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (s *slipping) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	if shard == s.shard {
 		s.once.Do(s.slip)
 	}
@@ -209,7 +210,7 @@ func TestFollow_GoesOnInTheArchiveWhenTheJournalWasTrimmedPastIt(t *testing.T) {
 	s.slip = func() {
 		ids = append(ids, p.spread(6)...)
 		all := p.records(1)
-		if _, err := archive.Archive(within(t), 1, engine.ArchiveHead{}, all); err != nil {
+		if _, err := archive.Archive(within(t), 1, store.ArchiveHead{}, all); err != nil {
 			t.Error(err)
 		}
 		for _, rec := range all[:len(all)-1] {

@@ -9,19 +9,20 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // dropped reports that the first entry is no longer held anywhere, or never was.
 func (r records) dropped(ctx context.Context, shard int) (bool, error) {
 	_, err := r.Entry(ctx, shard, 1)
-	if errors.Is(err, ErrTrimmed) {
+	if errors.Is(err, store.ErrTrimmed) {
 		return true, nil
 	}
 	return false, err
 }
 
 // kept returns the snapshots that are kept of a shard, newest first.
-func (r records) kept(ctx context.Context, shard int) ([]Snapshot, error) {
+func (r records) kept(ctx context.Context, shard int) ([]store.Snapshot, error) {
 	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot pointer of shard %d: %w", shard, err)
@@ -29,13 +30,13 @@ func (r records) kept(ctx context.Context, shard int) ([]Snapshot, error) {
 	return p.Kept, nil
 }
 
-func (r records) stillKept(ctx context.Context, shard int, s Snapshot) bool {
+func (r records) stillKept(ctx context.Context, shard int, s store.Snapshot) bool {
 	kept, err := r.kept(ctx, shard)
 	return err != nil || slices.Contains(kept, s)
 }
 
 // restore reads a snapshot. It wraps events.ErrDamaged when it is not what the pointer says, ErrTrimmed when a part is gone.
-func (r records) restore(ctx context.Context, shard int, s Snapshot) (*projection.Shard, error) {
+func (r records) restore(ctx context.Context, shard int, s store.Snapshot) (*projection.Shard, error) {
 	fail := func(err error) (*projection.Shard, error) {
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
 	}
@@ -57,7 +58,7 @@ func (r records) restore(ctx context.Context, shard int, s Snapshot) (*projectio
 var errOther = errors.New("it is not the one that the pointer names")
 
 // sum passes the parts of a snapshot on and returns their hash.
-func (r records) sum(ctx context.Context, shard int, s Snapshot, each func(part []byte) error) (events.Hash, error) {
+func (r records) sum(ctx context.Context, shard int, s store.Snapshot, each func(part []byte) error) (events.Hash, error) {
 	sums := sha256.New()
 	for part, err := range r.snapshots.Parts(ctx, shard, s) {
 		if err != nil {
@@ -74,7 +75,7 @@ func (r records) sum(ctx context.Context, shard int, s Snapshot, each func(part 
 
 // intact reports with an error that a snapshot is not stored as it was made: it wraps events.ErrDamaged, or ErrTrimmed when
 // a part is gone.
-func (r records) intact(ctx context.Context, shard int, s Snapshot) error {
+func (r records) intact(ctx context.Context, shard int, s store.Snapshot) error {
 	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
 	if err == nil && hash != s.Hash {
 		err = fmt.Errorf("%w: %w", events.ErrDamaged, errOther)

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // Counts of attempts at which the parts of a roll call begin and end.
@@ -194,7 +195,7 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	w := newWaiters(t)
 	m := &member{router: w.router, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}
-	m.view.Store(&Membership{Owners: map[int]Owner{0: {Revision: 1}}})
+	m.view.Store(&store.Membership{Owners: map[int]store.Owner{0: {Revision: 1}}})
 	rolls := func() int {
 		m.offers.shards[0].calling = 1
 		m.callRoll(0, 7, func() {})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -38,8 +39,8 @@ type router struct {
 	now       func() time.Time // of the wall clock
 	sender    string           // random, kept for the life of the node or client
 	principal string
-	bus       Bus     // nil without
-	mailbox   Mailbox // nil without
+	bus       store.Bus     // nil without
+	mailbox   store.Mailbox // nil without
 	log       *slog.Logger
 	lanes     [][laneCount]lane     // by shard
 	owners    sync.Map              // shard -> *inbox of an owner in this process
@@ -51,7 +52,7 @@ type router struct {
 	askers    sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
-func newRouter(sender, principal string, shards int, bus Bus, mailbox Mailbox, log *slog.Logger) *router {
+func newRouter(sender, principal string, shards int, bus store.Bus, mailbox store.Mailbox, log *slog.Logger) *router {
 	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
 		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
 	for i := range r.posts {

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // wayBus records what is published; nobody answers but the test.
 type wayBus struct {
-	Bus
+	store.Bus
 	mu   sync.Mutex
-	sent []Message
+	sent []store.Message
 	err  error
 }
 
@@ -28,23 +29,23 @@ func (b *wayBus) Publish(subject, reply string, data []byte) error {
 	if b.err != nil {
 		return b.err
 	}
-	b.sent = append(b.sent, Message{Subject: subject, Reply: reply, Data: data})
+	b.sent = append(b.sent, store.Message{Subject: subject, Reply: reply, Data: data})
 	return nil
 }
 
 // wayStore records what is posted.
 type wayStore struct {
-	Store
+	store.Store
 	takes  time.Duration
 	mu     sync.Mutex
-	posted []Letter
+	posted []store.Letter
 }
 
 func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8, batch []byte) error {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posted = append(s.posted, Letter{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
+	s.posted = append(s.posted, store.Letter{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
 	return nil
 }
 
@@ -144,7 +145,7 @@ func (w *ways) want(when string, bus, store int) *batch {
 
 // reply answers a batch over the bus; nil acknowledges it.
 func (w *ways) reply(b *batch, answers []answer) {
-	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, true)})
+	w.onMessage(store.Message{Data: encodeAnswerMessage(wayShard, b, answers, true)})
 	synctest.Wait()
 }
 
@@ -243,10 +244,10 @@ func TestRouter_WhenNobodyListensTheStoreIsNextAtOnce(t *testing.T) {
 		reply := w.bus.sent[0].Reply
 		w.bus.mu.Unlock()
 		first := w.want("at once", 1, 0)
-		w.onMessage(Message{Subject: reply, NoResponders: true})
+		w.onMessage(store.Message{Subject: reply, NoResponders: true})
 		w.same(first, w.want("nobody listens", 0, 1))
 		for _, other := range []string{"node.c-1.2.0.9", "node.c-1.2.0", "node.c-1.9.0.1", "node.c-1.-1.0.1", "node.c-1.2.9.1", "node.c-1.x.0.1", ""} {
-			w.onMessage(Message{Subject: other, NoResponders: true})
+			w.onMessage(store.Message{Subject: other, NoResponders: true})
 		}
 		w.want("news of other batches", 0, 0)
 		time.Sleep(resendEvery - busPatience)
@@ -318,8 +319,8 @@ func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
 		}
 		w.reply(first, []answer{})
 		w.reply(first, []answer{{}, {}})
-		w.onMessage(Message{Data: []byte("garbled")})
-		w.onMessage(Message{Data: encodeAnswerMessage(200, first, []answer{{}}, true)})
+		w.onMessage(store.Message{Data: []byte("garbled")})
+		w.onMessage(store.Message{Data: encodeAnswerMessage(200, first, []answer{{}}, true)})
 		w.wantSilence(got)
 		w.reply(first, []answer{{run: 1}})
 		w.wantResult(got, 1, nil)

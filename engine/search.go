@@ -8,6 +8,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 const (
@@ -247,7 +248,7 @@ read:
 func (o *owner) unread(ctx context.Context, err error) answer {
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, ErrTrimmed):
+	case errors.Is(err, store.ErrTrimmed):
 		return answer{code: answerNotKept}
 	case errors.Is(err, events.ErrDamaged):
 		return refused(answerInvalid, "%v", err)

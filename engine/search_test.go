@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // readable is a bench's journal that can be read, once it may.
@@ -22,19 +23,19 @@ type readable struct {
 }
 
 // Read implements Journal.
-func (r *readable) Read(ctx context.Context, _ int, from uint64) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+func (r *readable) Read(ctx context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		r.reads.Add(1)
 		if r.may != nil {
 			select {
 			case <-r.may:
 			case <-ctx.Done():
-				yield(Record{}, ctx.Err())
+				yield(store.Record{}, ctx.Err())
 				return
 			}
 		}
 		for i := max(from, 1); int(i) <= len(r.entries); i++ {
-			if !yield(Record{Head: Head{i, int64(i)}, Data: r.entries[i-1]}, nil) {
+			if !yield(store.Record{Head: store.Head{Number: i, Revision: int64(i)}, Data: r.entries[i-1]}, nil) {
 				return
 			}
 		}
@@ -49,7 +50,9 @@ func (b *bench) readable() *readable {
 }
 
 // lost makes the shard another's, which the owner does not know.
-func (b *bench) lost() { b.store.members.Owners[0] = Owner{farID, b.own.ownership.Revision + 1} }
+func (b *bench) lost() {
+	b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.ownership.Revision + 1}
+}
 
 // promise makes task "x" promise a second run that is then cancelled, by the operator or with the attempt under way.
 func (b *bench) promise(how string) {
@@ -351,7 +354,7 @@ func TestQuery_IsNotHeldUpByAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _, _ := slow(t)
 		view := b.m.view.Load()
-		view.Nodes[farID] = NodeInfo{ID: farID, Owner: true}
+		view.Nodes[farID] = store.NodeInfo{ID: farID, Owner: true}
 		b.m.place.members, b.m.place.order = view.Revision, [][]string{{farID}} // where it belongs
 		got := b.question(&handOverCommand{farID}, &getCommand{Task: "y"}).answers(t)
 		if got[0].code != answerState || !strings.Contains(got[0].text, "held up") || got[1].data == nil {

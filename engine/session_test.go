@@ -16,6 +16,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // A full or read-only disk costs the wait that the file would save, and nothing else.
@@ -59,25 +60,25 @@ var errGivesUp = errors.New("refused for good")
 
 // ending is a store whose watches of mail and members a test ends, as a refusal does.
 type ending struct {
-	engine.Store
+	store.Store
 	letters, members chan struct{} // what is sent ends one of them
 	answers          atomic.Int32  // times to end at once
 }
 
-func (s *ending) Letters(ctx context.Context, shard int) iter.Seq2[engine.Letter, error] {
+func (s *ending) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, error] {
 	if shard != 0 {
 		return s.Store.Letters(ctx, shard)
 	}
-	return endedBy(ctx, s.letters, func(ctx context.Context) iter.Seq2[engine.Letter, error] { return s.Store.Letters(ctx, shard) })
+	return endedBy(ctx, s.letters, func(ctx context.Context) iter.Seq2[store.Letter, error] { return s.Store.Letters(ctx, shard) })
 }
 
-func (s *ending) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
+func (s *ending) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
 	return endedBy(ctx, s.members, s.Store.WatchMembers)
 }
 
-func (s *ending) Answers(ctx context.Context, sender string) iter.Seq2[engine.LetterAnswer, error] {
+func (s *ending) Answers(ctx context.Context, sender string) iter.Seq2[store.LetterAnswer, error] {
 	if s.answers.Add(-1) >= 0 {
-		return func(yield func(engine.LetterAnswer, error) bool) { yield(engine.LetterAnswer{}, errGivesUp) }
+		return func(yield func(store.LetterAnswer, error) bool) { yield(store.LetterAnswer{}, errGivesUp) }
 	}
 	return s.Store.Answers(ctx, sender)
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,13 +18,13 @@ type unjoined struct {
 	joins atomic.Int64
 }
 
-func (s *unjoined) Join(context.Context, NodeInfo, time.Duration) (Session, error) {
+func (s *unjoined) Join(context.Context, store.NodeInfo, time.Duration) (store.Session, error) {
 	s.joins.Add(1)
-	return Session{}, errors.New("not now")
+	return store.Session{}, errors.New("not now")
 }
 
-func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[LetterAnswer, error] {
-	return func(func(LetterAnswer, error) bool) { <-ctx.Done() }
+func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[store.LetterAnswer, error] {
+	return func(func(store.LetterAnswer, error) bool) { <-ctx.Done() }
 }
 
 func (s *unjoined) RemoveMail(context.Context, string, ...int) error { return nil }
@@ -56,7 +57,7 @@ func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
 		all.Go(func() {
 			for range rounds {
 				least := p.view.Load().Revision
-				v := &Membership{Revision: latest.Add(1), Nodes: map[string]NodeInfo{p.session.ID: {}}}
+				v := &store.Membership{Revision: latest.Add(1), Nodes: map[string]store.NodeInfo{p.session.ID: {}}}
 				if err := p.see(v); err != nil {
 					t.Error(err)
 					return

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 const (
@@ -133,7 +134,7 @@ func (o *owner) learnSettings() {
 func (m *member) followSettings(ctx context.Context) error {
 	changed := newSignal()
 	if m.bus != nil {
-		err := m.bus.Subscribe(ctx, settingsSubject, "", func(Message) { changed.notify() })
+		err := m.bus.Subscribe(ctx, settingsSubject, "", func(store.Message) { changed.notify() })
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("subscribe to settings: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // settingsShard is the shard of cluster/settings in a cluster of pastShards.
@@ -64,7 +65,7 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.node.Kill()
-	silent, err := p.store.Join(within(t), engine.NodeInfo{Name: "silent"}, time.Minute)
+	silent, err := p.store.Join(within(t), store.NodeInfo{Name: "silent"}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +144,9 @@ func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 }
 
 // slowSettings is a store from which the shard of the settings is read a second later than others.
-type slowSettings struct{ engine.Store }
+type slowSettings struct{ store.Store }
 
-func (s *slowSettings) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer, error) {
+func (s *slowSettings) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
 	if shard == events.Settings.Shard(modelledShards) {
 		time.Sleep(time.Second)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,7 +226,7 @@ func (w *ways) askTwice(name string) (got chan result, first *batch) {
 
 // answer answers a batch over the bus.
 func (w *ways) answer(b *batch, recorded bool, answers ...answer) {
-	w.onMessage(Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
+	w.onMessage(store.Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
 	synctest.Wait()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // serveShard lets batches reach an owner over the bus and through the store while ctx lasts.
@@ -15,7 +16,7 @@ func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
 	if m.bus == nil {
 		return
 	}
-	err := m.bus.Subscribe(ctx, shardSubject(shard), "", func(msg Message) {
+	err := m.bus.Subscribe(ctx, shardSubject(shard), "", func(msg store.Message) {
 		b, err := decodeBatch(msg.Data)
 		if err != nil {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
@@ -64,7 +65,7 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 	}
 }
 
-func (m *member) answerLetter(ctx context.Context, in *inbox, l Letter, answer []byte) error {
+func (m *member) answerLetter(ctx context.Context, in *inbox, l store.Letter, answer []byte) error {
 	if o := in.fence.Load(); o != nil {
 		return m.mailbox.AnswerAs(ctx, *o, l, answer)
 	}
@@ -79,7 +80,7 @@ func (m *member) serveBus(ctx context.Context) error {
 	}
 	err := errors.Join(
 		m.servePlans(ctx),
-		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg Message) {
+		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
 			if shard, name, err := decodeCancel(msg.Data); err == nil {
 				m.exec.cancelAttempt(shard, name.Started, ErrCancelled)
 			}

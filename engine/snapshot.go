@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
+	"taskledger/store"
 	"time"
 )
 
@@ -35,15 +36,15 @@ type snapshots struct {
 	doubt bool // of run alone: whether the last one was published is not known
 
 	mu      sync.Mutex
-	damaged []Snapshot      // that this owner could not read
-	pointer SnapshotPointer // as this owner knows it, without the damaged ones
-	entry   uint64          // of the snapshot that is being taken; 0 = none
-	waiting [][]byte        // parts to store
-	whole   bool            // no part follows
-	failed  bool            // the owner gives it up
-	pause   time.Duration   // after the last failure; 0 = the last one succeeded
-	retry   time.Time       // not before
-	problem string          // of the last failure
+	damaged []store.Snapshot      // that this owner could not read
+	pointer store.SnapshotPointer // as this owner knows it, without the damaged ones
+	entry   uint64                // of the snapshot that is being taken; 0 = none
+	waiting [][]byte              // parts to store
+	whole   bool                  // no part follows
+	failed  bool                  // the owner gives it up
+	pause   time.Duration         // after the last failure; 0 = the last one succeeded
+	retry   time.Time             // not before
+	problem string                // of the last failure
 }
 
 func newSnapshots(o *owner, have *loaded) *snapshots {
@@ -51,15 +52,15 @@ func newSnapshots(o *owner, have *loaded) *snapshots {
 }
 
 // leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
-func (s *snapshots) leaveOut(damaged Snapshot) {
+func (s *snapshots) leaveOut(damaged store.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.damaged = append(s.damaged, damaged)
-	s.pointer = s.pointer.without(s.damaged)
+	s.pointer = s.pointer.Without(s.damaged)
 }
 
 // kept returns the pointer as this owner knows it.
-func (s *snapshots) kept() SnapshotPointer {
+func (s *snapshots) kept() store.SnapshotPointer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pointer
@@ -120,7 +121,7 @@ func (s *snapshots) next() (entry uint64, parts [][]byte, whole bool) {
 
 // run stores what comes until ctx ends.
 func (s *snapshots) run(ctx context.Context) {
-	var made Snapshot
+	var made store.Snapshot
 	sums := sha256.New()
 	for {
 		var again <-chan time.Time
@@ -142,7 +143,7 @@ func (s *snapshots) run(ctx context.Context) {
 			continue
 		}
 		if made.Entry != entry {
-			made = Snapshot{Entry: entry, Epoch: s.o.ownership.Revision}
+			made = store.Snapshot{Entry: entry, Epoch: s.o.ownership.Revision}
 			sums.Reset()
 		}
 		err := s.store(ctx, &made, parts, sums.Write)
@@ -162,7 +163,7 @@ func (s *snapshots) run(ctx context.Context) {
 	}
 }
 
-func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, sum func([]byte) (int, error)) error {
+func (s *snapshots) store(ctx context.Context, made *store.Snapshot, parts [][]byte, sum func([]byte) (int, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.o.m.ttl, time.Duration(len(parts))*time.Second))
 	defer cancel()
 	for _, part := range parts {
@@ -186,7 +187,7 @@ func (s *snapshots) store(ctx context.Context, made *Snapshot, parts [][]byte, s
 }
 
 // publish makes a stored snapshot count.
-func (s *snapshots) publish(ctx context.Context, made Snapshot) error {
+func (s *snapshots) publish(ctx context.Context, made store.Snapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.m.ttl)
 	defer cancel()
 	if s.doubt {
@@ -212,7 +213,7 @@ func (s *snapshots) look(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doubt, s.pointer = false, pointer.without(s.damaged)
+	s.doubt, s.pointer = false, pointer.Without(s.damaged)
 	s.o.trims.wake.notify()
 	return nil
 }

@@ -21,15 +21,16 @@ import (
 	"taskledger/internal/ring"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // ground is an etcd with a store of two shards, the first of which gets damaged while no node runs.
 type ground struct {
 	etcd    *clientv3.Client
-	store   engine.Store
+	store   store.Store
 	archive *shelf // nil: none
 	drop    bool
-	bus     func() engine.Bus // nil: none
+	bus     func() store.Bus // nil: none
 	worker  *worker
 }
 
@@ -66,7 +67,7 @@ func (g *ground) node(t *testing.T) *engine.Node {
 
 // load runs bulky tasks of shard 0 on a node of its own until two snapshots are kept and, unless all entries are, the
 // journal is trimmed.
-func (g *ground) load(t *testing.T) engine.SnapshotPointer {
+func (g *ground) load(t *testing.T) store.SnapshotPointer {
 	t.Helper()
 	t.Run("load", func(t *testing.T) {
 		n := g.node(t)
@@ -94,7 +95,7 @@ func fillShard(t *testing.T, by *engine.Client, b engine.Behavior, affinity stri
 	fill(t, by, b, affinity+"/", n)
 }
 
-func (g *ground) pointer(t *testing.T) engine.SnapshotPointer {
+func (g *ground) pointer(t *testing.T) store.SnapshotPointer {
 	t.Helper()
 	p, err := g.store.Pointer(within(t), 0)
 	if err != nil {
@@ -120,7 +121,7 @@ func (g *ground) change(t *testing.T, key string, f func(value []byte) []byte) {
 	}
 }
 
-func partKey(s engine.Snapshot) string {
+func partKey(s store.Snapshot) string {
 	return fmt.Sprintf("taskledger/snapshot/0/%016x-%d/%08x", s.Entry, s.Epoch, 0)
 }
 
@@ -153,26 +154,26 @@ func wantServed(t *testing.T, n *engine.Node) {
 // stores sound snapshots in place of the damaged ones. When nothing does, its shard alone is quarantined.
 func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	t.Parallel()
-	both := func(f func([]byte) []byte) func(*testing.T, *ground, engine.SnapshotPointer) {
-		return func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+	both := func(f func([]byte) []byte) func(*testing.T, *ground, store.SnapshotPointer) {
+		return func(t *testing.T, g *ground, p store.SnapshotPointer) {
 			for _, s := range p.Kept {
 				g.change(t, partKey(s), f)
 			}
 		}
 	}
-	newest := func(f func([]byte) []byte) func(*testing.T, *ground, engine.SnapshotPointer) {
-		return func(t *testing.T, g *ground, p engine.SnapshotPointer) { g.change(t, partKey(p.Kept[0]), f) }
+	newest := func(f func([]byte) []byte) func(*testing.T, *ground, store.SnapshotPointer) {
+		return func(t *testing.T, g *ground, p store.SnapshotPointer) { g.change(t, partKey(p.Kept[0]), f) }
 	}
-	otherHash := func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+	otherHash := func(t *testing.T, g *ground, p store.SnapshotPointer) {
 		g.change(t, pointerKey, func(value []byte) []byte {
 			value[bytes.Index(value, p.Kept[0].Hash[:])] ^= 1
 			return value
 		})
 	}
-	garbage := func(t *testing.T, g *ground, _ engine.SnapshotPointer) {
+	garbage := func(t *testing.T, g *ground, _ store.SnapshotPointer) {
 		g.change(t, pointerKey, func([]byte) []byte { return []byte("garbage") })
 	}
-	cut := func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+	cut := func(t *testing.T, g *ground, p store.SnapshotPointer) {
 		const journal = "taskledger/journal/0/"
 		from := fmt.Sprintf("%s%016x", journal, p.Kept[0].Entry)
 		if gone, err := g.etcd.Delete(within(t), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(journal))); err != nil || gone.Deleted == 0 {
@@ -182,7 +183,7 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 	const snapshots = "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd"
 	for _, c := range []struct {
 		name, mode string
-		damage     func(*testing.T, *ground, engine.SnapshotPointer)
+		damage     func(*testing.T, *ground, store.SnapshotPointer)
 		remedy     string // "" = nothing is lost
 	}{
 		{"the entries from the newest on missing", "keep", cut, "restore the missing entries from a backup of etcd"},
@@ -194,7 +195,7 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 		{"both", "keep", both(flip), ""},
 		{"both", "archive", both(remove), ""},
 		{"both", "drop", both(flip), snapshots},
-		{"both, and an archived entry", "archive", func(t *testing.T, g *ground, p engine.SnapshotPointer) {
+		{"both, and an archived entry", "archive", func(t *testing.T, g *ground, p store.SnapshotPointer) {
 			both(flip)(t, g, p)
 			g.archive.mu.Lock()
 			defer g.archive.mu.Unlock()
@@ -250,7 +251,7 @@ func TestSnapshot_BothDamagedWaitForAnArchiveThatIsAway(t *testing.T) {
 			client := engine.ClientConfig{Store: g.store}
 			if withBus {
 				url := testcluster.StartNATS(t).URL
-				g.bus = func() engine.Bus {
+				g.bus = func() store.Bus {
 					b, err := natsbus.Open(natsbus.Config{URLs: []string{url}, Key: g.store.Cluster().Key})
 					if err != nil {
 						t.Fatal(err)
@@ -314,7 +315,7 @@ func TestTrim_ReadsTheSnapshotsItReliesOn(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, "drop")
 	g.load(t)
-	spoiling := &spoiler{Store: g.store, spoil: func(s engine.Snapshot) { g.change(t, partKey(s), flip) }}
+	spoiling := &spoiler{Store: g.store, spoil: func(s store.Snapshot) { g.change(t, partKey(s), flip) }}
 	g.store = spoiling
 	n := g.node(t)
 	for round := 0; !spoiling.outlived(t); round++ {
@@ -330,13 +331,13 @@ func TestTrim_ReadsTheSnapshotsItReliesOn(t *testing.T) {
 
 // spoiler is a store in which the older snapshot is damaged as soon as the first one is published.
 type spoiler struct {
-	engine.Store
-	spoil  func(engine.Snapshot)
-	spoilt atomic.Pointer[engine.Snapshot]
-	relied atomic.Pointer[engine.SnapshotPointer] // on the damaged one, by a trim
+	store.Store
+	spoil  func(store.Snapshot)
+	spoilt atomic.Pointer[store.Snapshot]
+	relied atomic.Pointer[store.SnapshotPointer] // on the damaged one, by a trim
 }
 
-func (s *spoiler) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (engine.SnapshotPointer, error) {
+func (s *spoiler) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (store.SnapshotPointer, error) {
 	p, err := s.Store.Publish(ctx, o, seen, made)
 	if err == nil && o.Shard == 0 && s.spoilt.Load() == nil {
 		s.spoil(p.Kept[1])
@@ -345,7 +346,7 @@ func (s *spoiler) Publish(ctx context.Context, o engine.Ownership, seen engine.S
 	return p, err
 }
 
-func (s *spoiler) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s *spoiler) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	if spoilt := s.spoilt.Load(); spoilt != nil && slices.Contains(p.Kept, *spoilt) {
 		s.relied.Store(&p)
 	}
@@ -389,12 +390,12 @@ func (g *gate) await(t *testing.T) {
 
 // lateParts is a store whose first part is put late, whatever has become of its owner by then.
 type lateParts struct {
-	engine.Store
+	store.Store
 	*gate
 	late chan error
 }
 
-func (s *lateParts) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (s *lateParts) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	s.once.Do(func() {
 		close(s.reached)
 		<-s.open
@@ -426,7 +427,7 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 		return err == nil && infos[0].Owner == b.SessionID()
 	})
 	close(s.open)
-	if err := <-s.late; !errors.Is(err, engine.ErrFenced) {
+	if err := <-s.late; !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the late part: %v, want it fenced", err)
 	}
 	<-stopped
@@ -436,18 +437,18 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 
 // slowLoad is a store that is held up in the middle of reading a shard.
 type slowLoad struct {
-	engine.Store
+	store.Store
 	parts, journal *gate // nil: not there
 }
 
-func (s *slowLoad) Parts(ctx context.Context, shard int, of engine.Snapshot) iter.Seq2[[]byte, error] {
+func (s *slowLoad) Parts(ctx context.Context, shard int, of store.Snapshot) iter.Seq2[[]byte, error] {
 	if s.parts != nil {
 		s.parts.pass()
 	}
 	return s.Store.Parts(ctx, shard, of)
 }
 
-func (s *slowLoad) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (s *slowLoad) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	if s.journal != nil {
 		s.journal.pass()
 	}
@@ -462,7 +463,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			t.Parallel()
 			c := testcluster.New(t, testcluster.Options{Shards: 1})
 			w := &worker{attempts: map[events.TaskID]int{}}
-			var store engine.Store
+			var store store.Store
 			dropping := func(c *cfg) { store = c.Store; c.Store, c.Trimming = small{c.Store}, engine.TrimAll }
 			a := c.StartNode("a", dropping, w)
 			trimPast := func(prefix string) {

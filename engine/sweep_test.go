@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // sweptStore keeps the revisions up to which mail was swept.
 type sweptStore struct {
-	Store
+	store.Store
 	mu     sync.Mutex
 	before []int64
 	now    int64
@@ -78,7 +79,7 @@ func TestSweep_IsMadeByTheOwnerOfShardZeroAlone(t *testing.T) {
 	b.m.sweeper = s
 	noted := b.m.sweepOnce(b.Context(), 0)
 	other := present(2, selfID, farID)
-	other.Owners[0] = Owner{farID, 2}
+	other.Owners[0] = store.Owner{Node: farID, Revision: 2}
 	b.m.view.Store(&other)
 	if noted = b.m.sweepOnce(b.Context(), noted); len(s.before) != 1 {
 		t.Errorf("swept up to %v although another node owns shard 0", s.before)

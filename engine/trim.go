@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -32,7 +33,7 @@ type trims struct {
 	archived atomic.Uint64          // last entry that was read back from the archive, as far as known
 	late     atomic.Uint64          // entry that the archive begins with, where what was before is lost; 0 = it begins with the first
 
-	head     ArchiveHead
+	head     store.ArchiveHead
 	intact   int64      // revision of the pointer whose snapshots were read back
 	known    bool       // head was read
 	settling []settling // acknowledged, and not yet read back
@@ -42,8 +43,8 @@ type trims struct {
 // settling is a segment that was acknowledged. First is 0 for what was archived before this owner came.
 type settling struct {
 	first   uint64
-	head    ArchiveHead
-	entries []Record // nil: they are read from the journal again
+	head    store.ArchiveHead
+	entries []store.Record // nil: they are read from the journal again
 	at      time.Time
 }
 
@@ -114,7 +115,7 @@ func (t *trims) step(ctx context.Context) error {
 	if err != nil {
 		t.first.Store(0) // some of it may have been trimmed
 	}
-	if errors.Is(err, ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
+	if errors.Is(err, store.ErrFenced) && t.o.snapshots.kept().Revision != pointer.Revision {
 		t.wake.notify() // a newer snapshot came between
 		return nil
 	}
@@ -131,7 +132,7 @@ func (t *trims) shard() int { return t.o.ownership.Shard }
 var errReplaced = errors.New("a newer snapshot came between")
 
 // relyOn reads both snapshots back, once: what is trimmed stands in them alone. A damaged one is left out from now on.
-func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
+func (t *trims) relyOn(ctx context.Context, pointer store.SnapshotPointer) error {
 	if t.intact == pointer.Revision {
 		return nil
 	}
@@ -143,7 +144,7 @@ func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
 		case t.o.snapshots.kept().Revision != pointer.Revision:
 			t.wake.notify() // a newer snapshot came between
 			return errReplaced
-		case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):
+		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
 			t.o.snapshots.leaveOut(s)
 		}
 		return err
@@ -153,7 +154,7 @@ func (t *trims) relyOn(ctx context.Context, pointer SnapshotPointer) error {
 }
 
 // settle archives the entries before until, and reads back what has been archived for long enough to be durable.
-func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error {
+func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64) error {
 	if !t.known {
 		head, err := archive.Head(ctx, t.shard())
 		if err != nil {
@@ -161,13 +162,13 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 		}
 		if last := t.o.stats.head.Load(); head.Entry > last {
 			return fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
-				ErrConflict, head.Entry, last)
+				store.ErrConflict, head.Entry, last)
 		}
 		if err := t.compare(ctx, archive, head.Entry, head.Entry); err != nil { // before anything is added to another history
 			return err
 		}
 		t.archived.Store(min(head.Entry, max(t.first.Load(), 1)-1)) // what is trimmed was read back
-		if first := t.first.Load(); head == (ArchiveHead{}) && first > 1 {
+		if first := t.first.Load(); head == (store.ArchiveHead{}) && first > 1 {
 			head.Entry = first - 1
 			t.beginsLate(first)
 		} else if first > 1 {
@@ -184,7 +185,7 @@ func (t *trims) settle(ctx context.Context, archive Archive, until uint64) error
 	if err == nil {
 		err = t.readSettled(ctx, archive)
 	}
-	if errors.Is(err, ErrConflict) { // somebody else has written, or the archive has lost some: look again
+	if errors.Is(err, store.ErrConflict) { // somebody else has written, or the archive has lost some: look again
 		t.known, t.settled = false, 0
 	}
 	return err
@@ -200,7 +201,7 @@ func (t *trims) beginsLate(first uint64) {
 }
 
 // readSettled reads back the segments whose time has come.
-func (t *trims) readSettled(ctx context.Context, archive Archive) error {
+func (t *trims) readSettled(ctx context.Context, archive store.Archive) error {
 	for len(t.settling) > 0 && time.Since(t.settling[0].at) >= archive.Settled() {
 		oldest := &t.settling[0]
 		if err := t.readBack(ctx, archive, oldest); err != nil {
@@ -217,11 +218,11 @@ func (t *trims) readSettled(ctx context.Context, archive Archive) error {
 }
 
 // archive packs the entries before until into segments.
-func (t *trims) archive(ctx context.Context, archive Archive, until uint64) error {
+func (t *trims) archive(ctx context.Context, archive store.Archive, until uint64) error {
 	if t.head.Entry+1 >= until {
 		return nil
 	}
-	var segment []Record
+	var segment []store.Record
 	size, segments := 0, 0
 	flush := func() error {
 		head, err := archive.Archive(ctx, t.shard(), t.head, segment)
@@ -240,7 +241,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 		return t.readSettled(ctx, archive)
 	}
 	for rec, err := range t.o.m.journal.Read(ctx, t.shard(), t.head.Entry+1) {
-		if errors.Is(err, ErrTrimmed) {
+		if errors.Is(err, store.ErrTrimmed) {
 			return fmt.Errorf("the archive ends with entry %d and the journal begins later: %w", t.head.Entry, err)
 		}
 		if err != nil {
@@ -249,7 +250,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 		if rec.Number >= until {
 			break
 		}
-		if len(segment) > 0 && size+len(rec.Data) > MaxSegmentBytes {
+		if len(segment) > 0 && size+len(rec.Data) > store.MaxSegmentBytes {
 			if err := flush(); err != nil {
 				return err
 			}
@@ -267,7 +268,7 @@ func (t *trims) archive(ctx context.Context, archive Archive, until uint64) erro
 }
 
 // readBack compares what the archive holds with the journal.
-func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) error {
+func (t *trims) readBack(ctx context.Context, archive store.Archive, s *settling) error {
 	if s.first == 0 {
 		return t.compare(ctx, archive, t.first.Load(), s.head.Entry)
 	}
@@ -285,7 +286,7 @@ func (t *trims) readBack(ctx context.Context, archive Archive, s *settling) erro
 }
 
 // read reads entries of the journal.
-func (t *trims) read(ctx context.Context, first, last uint64) (entries []Record, err error) {
+func (t *trims) read(ctx context.Context, first, last uint64) (entries []store.Record, err error) {
 	for rec, err := range t.o.m.journal.Read(ctx, t.shard(), first) {
 		if err != nil {
 			return nil, err
@@ -298,7 +299,7 @@ func (t *trims) read(ctx context.Context, first, last uint64) (entries []Record,
 }
 
 // compare compares the archive with the journal, from entry first to last; what the journal does not hold is left out.
-func (t *trims) compare(ctx context.Context, archive Archive, first, last uint64) error {
+func (t *trims) compare(ctx context.Context, archive store.Archive, first, last uint64) error {
 	if first = max(first, t.first.Load()); last < first {
 		return nil
 	}
@@ -310,7 +311,7 @@ func (t *trims) compare(ctx context.Context, archive Archive, first, last uint64
 		}
 		archived, err, ok := next()
 		if err == nil && (!ok || archived.Head != rec.Head || !bytes.Equal(archived.Data, rec.Data)) {
-			err = fmt.Errorf("%w: entry %d differs from the journal's", ErrConflict, rec.Number)
+			err = fmt.Errorf("%w: entry %d differs from the journal's", store.ErrConflict, rec.Number)
 		}
 		if err != nil {
 			return fmt.Errorf("read the archive back: %w", err)

@@ -16,6 +16,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // shelf is an archive in memory, which can be made to fail.
@@ -26,11 +27,11 @@ type shelf struct {
 	archived atomic.Pointer[time.Time] // first
 
 	mu      sync.Mutex
-	records map[int][]engine.Record // by shard
+	records map[int][]store.Record // by shard
 	settled time.Duration
 }
 
-func newShelf() *shelf { return &shelf{records: map[int][]engine.Record{}, why: errAway} }
+func newShelf() *shelf { return &shelf{records: map[int][]store.Record{}, why: errAway} }
 
 var errAway = errors.New("the archive is away")
 
@@ -44,13 +45,13 @@ func (a *shelf) err() error {
 	return nil
 }
 
-func (a *shelf) of(shard int) []engine.Record {
+func (a *shelf) of(shard int) []store.Record {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.records[shard])
 }
 
-func (a *shelf) Head(_ context.Context, shard int) (h engine.ArchiveHead, err error) {
+func (a *shelf) Head(_ context.Context, shard int) (h store.ArchiveHead, err error) {
 	if all := a.of(shard); len(all) > 0 {
 		h.Entry = all[len(all)-1].Number
 		h.Sequence = h.Entry
@@ -58,30 +59,30 @@ func (a *shelf) Head(_ context.Context, shard int) (h engine.ArchiveHead, err er
 	return h, a.err()
 }
 
-func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+func (a *shelf) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.err(); err != nil {
 		return after, err
 	}
 	if uint64(len(a.records[shard])) != after.Entry || entries[0].Number != after.Entry+1 {
-		return after, engine.ErrConflict
+		return after, store.ErrConflict
 	}
 	a.records[shard] = append(a.records[shard], entries...)
 	now := time.Now()
 	a.archived.CompareAndSwap(nil, &now)
 	last := entries[len(entries)-1].Number
-	return engine.ArchiveHead{Entry: last, Sequence: last}, nil
+	return store.ArchiveHead{Entry: last, Sequence: last}, nil
 }
 
-func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (a *shelf) Confirm(_ context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	held := a.of(shard)
 	if entries[len(entries)-1].Number != head.Entry || uint64(len(held)) < head.Entry {
-		return engine.ErrConflict
+		return store.ErrConflict
 	}
 	for i, e := range entries {
 		if h := held[entries[0].Number-1+uint64(i)]; h.Head != e.Head || !bytes.Equal(h.Data, e.Data) {
-			return engine.ErrConflict
+			return store.ErrConflict
 		}
 	}
 	return a.err()
@@ -89,10 +90,10 @@ func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, e
 
 func (a *shelf) Settled() time.Duration { return a.settled }
 
-func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		if err := a.err(); err != nil {
-			yield(engine.Record{}, err)
+			yield(store.Record{}, err)
 			return
 		}
 		for _, r := range a.of(shard) {
@@ -103,10 +104,10 @@ func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2
 	}
 }
 
-func (a *shelf) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (a *shelf) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		if err := a.err(); err != nil {
-			yield(engine.Record{}, err)
+			yield(store.Record{}, err)
 			return
 		}
 		for _, r := range slices.Backward(a.of(shard)) {
@@ -126,8 +127,8 @@ type step struct {
 
 // mortal is a store and an archive under a node that dies at a step: from then on nothing that it does has an effect.
 type mortal struct {
-	engine.Store
-	engine.Archive
+	store.Store
+	store.Archive
 	at    step
 	mu    sync.Mutex
 	count map[string]int
@@ -167,9 +168,9 @@ func (m *mortal) do(write string, make func() error) error {
 
 type mortalStore struct{ *mortal }
 
-func (s mortalStore) Cluster() engine.Cluster { return s.Store.Cluster() }
+func (s mortalStore) Cluster() store.Cluster { return s.Store.Cluster() }
 
-func (s mortalStore) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (rev int64, err error) {
+func (s mortalStore) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (rev int64, err error) {
 	err = s.do("append", func() (err error) {
 		rev, err = s.Store.Append(ctx, o, after, entry)
 		return err
@@ -177,11 +178,11 @@ func (s mortalStore) Append(ctx context.Context, o engine.Ownership, after engin
 	return rev, err
 }
 
-func (s mortalStore) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (s mortalStore) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	return s.do("part", func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
 }
 
-func (s mortalStore) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (p engine.SnapshotPointer, err error) {
+func (s mortalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (p store.SnapshotPointer, err error) {
 	err = s.do("publish", func() (err error) {
 		p, err = s.Store.Publish(ctx, o, seen, made)
 		return err
@@ -189,13 +190,13 @@ func (s mortalStore) Publish(ctx context.Context, o engine.Ownership, seen engin
 	return p, err
 }
 
-func (s mortalStore) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s mortalStore) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	return s.do("trim", func() error { return s.Store.Trim(ctx, o, p, first, until) })
 }
 
 type mortalArchive struct{ *mortal }
 
-func (a mortalArchive) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (h engine.ArchiveHead, err error) {
+func (a mortalArchive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (h store.ArchiveHead, err error) {
 	err = a.do("archive", func() (err error) {
 		h, err = a.mortal.Archive.Archive(ctx, shard, after, entries)
 		return err
@@ -203,29 +204,29 @@ func (a mortalArchive) Archive(ctx context.Context, shard int, after engine.Arch
 	return h, err
 }
 
-func (a mortalArchive) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+func (a mortalArchive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
 	return a.mortal.Archive.Head(ctx, shard)
 }
 
-func (a mortalArchive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (a mortalArchive) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	return a.mortal.Archive.Confirm(ctx, shard, head, entries)
 }
 
 func (a mortalArchive) Settled() time.Duration { return a.mortal.Archive.Settled() }
 
-func (a mortalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (a mortalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return a.mortal.Archive.ReadArchive(ctx, shard, from)
 }
 
-func (a mortalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+func (a mortalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
 	return a.mortal.Archive.FindArchived(ctx, shard, task)
 }
 
 // small is a store that says that it is small, so that short tails make snapshots due.
-type small struct{ engine.Store }
+type small struct{ store.Store }
 
-func (small) Usage(context.Context) (engine.Usage, error) {
-	return engine.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
+func (small) Usage(context.Context) (store.Usage, error) {
+	return store.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
 }
 
 // bulk is parameters of two KiB: some hundred tasks make a tail long enough for a snapshot.
@@ -256,10 +257,10 @@ func fill(t *testing.T, by *engine.Client, b engine.Behavior, prefix string, n i
 
 // wantWhole checks that archive and journal together hold every entry, and alike where both do. The journal may be trimmed
 // meanwhile.
-func wantWhole(t *testing.T, store engine.Store, archive *shelf, shard int) {
+func wantWhole(t *testing.T, kept store.Store, archive *shelf, shard int) {
 	t.Helper()
 	for {
-		first, err := store.First(within(t), shard)
+		first, err := kept.First(within(t), shard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,8 +273,8 @@ func wantWhole(t *testing.T, store engine.Store, archive *shelf, shard int) {
 		if first > uint64(len(archived))+1 {
 			t.Fatalf("the journal begins with entry %d, the archive ends with %d", first, len(archived))
 		}
-		err = compareWith(t, archived, store.Read(within(t), shard, first))
-		if errors.Is(err, engine.ErrTrimmed) {
+		err = compareWith(t, archived, kept.Read(within(t), shard, first))
+		if errors.Is(err, store.ErrTrimmed) {
 			continue
 		}
 		if err != nil {
@@ -283,7 +284,7 @@ func wantWhole(t *testing.T, store engine.Store, archive *shelf, shard int) {
 	}
 }
 
-func compareWith(t *testing.T, archived []engine.Record, journal iter.Seq2[engine.Record, error]) error {
+func compareWith(t *testing.T, archived []store.Record, journal iter.Seq2[store.Record, error]) error {
 	t.Helper()
 	for r, err := range journal {
 		if err != nil {
@@ -320,7 +321,7 @@ func dieAt(t *testing.T, at step) {
 	archive := newShelf()
 	w := &worker{attempts: map[events.TaskID]int{}}
 	m := &mortal{Archive: archive, at: at, count: map[string]int{}, dead: make(chan struct{})}
-	var store engine.Store
+	var store store.Store
 	victim := c.StartNode("a", func(c *cfg) {
 		store = c.Store
 		c.Store = small{store}
@@ -352,17 +353,17 @@ func dieAt(t *testing.T, at step) {
 
 // halting is a store whose readings of the journal from its first entry on break off once, half-way.
 type halting struct {
-	engine.Store
+	store.Store
 	armed  atomic.Bool
 	halted atomic.Bool
 }
 
-func (s *halting) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (s *halting) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		n := 0
 		for r, err := range s.Store.Read(ctx, shard, from) {
 			if n++; n == 3 && s.armed.Load() && !s.halted.Swap(true) {
-				yield(engine.Record{}, errors.New("no answer"))
+				yield(store.Record{}, errors.New("no answer"))
 				return
 			}
 			if !yield(r, err) {

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // Damage is a kind of damage that a verification can find.
@@ -112,7 +113,7 @@ func (c *Client) served(ctx context.Context) ([]ShardInfo, error) {
 	}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	defer cancel()
-	if !slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), func(n NodeInfo) bool { return n.Owner }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), func(n store.NodeInfo) bool { return n.Owner }) {
 		cancel()
 	}
 	return c.Shards(ask)
@@ -152,7 +153,7 @@ func (v *verifier) run(ctx context.Context, r records, archive bool) error {
 		return err
 	}
 	for rec, err := range r.Read(ctx, v.Shard, v.state.Number+1) {
-		if errors.Is(err, ErrTrimmed) {
+		if errors.Is(err, store.ErrTrimmed) {
 			return v.untilMissing(ctx, r)
 		}
 		if err == nil {
@@ -177,7 +178,7 @@ func (v *verifier) untilMissing(ctx context.Context, r records) error {
 		next := v.state.Number + 1
 		rec, err := r.Entry(ctx, v.Shard, next)
 		switch {
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			v.damaged(DamageMissing, next, "%v", err)
 		case err == nil:
 			v.apply(rec)
@@ -198,7 +199,7 @@ func (v *verifier) unreadable(err error) error {
 }
 
 // apply folds an entry, or finds its damage.
-func (v *verifier) apply(rec Record) {
+func (v *verifier) apply(rec store.Record) {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
 		v.damaged(DamageGarbled, rec.Number, "%v", err)
@@ -283,7 +284,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 	defer func() { stop() }()
 	at := first
 	for archived, err := range r.archive.ReadArchive(ctx, v.Shard, first) {
-		if errors.Is(err, ErrNoArchive) {
+		if errors.Is(err, store.ErrNoArchive) {
 			return nil // every entry was read: the journal is whole
 		}
 		if err != nil {
@@ -293,10 +294,10 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 			continue
 		}
 		kept, err, ok := next()
-		if errors.Is(err, ErrTrimmed) || !ok { // somewhere in the page
+		if errors.Is(err, store.ErrTrimmed) || !ok { // somewhere in the page
 			kept, err = r.journal.Entry(ctx, v.Shard, archived.Number)
 		}
-		if errors.Is(err, ErrTrimmed) {
+		if errors.Is(err, store.ErrTrimmed) {
 			trimmed, err := r.first(ctx, v.Shard)
 			if err != nil {
 				return err
@@ -322,7 +323,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 }
 
 // differ finds out which of two forms of an entry that should be alike is damaged.
-func (v *verifier) differ(journal, archived Record) {
+func (v *verifier) differ(journal, archived store.Record) {
 	if bytes.Equal(journal.Data, archived.Data) {
 		return
 	}
@@ -337,7 +338,7 @@ func (v *verifier) differ(journal, archived Record) {
 
 func (v *verifier) archiveUnreadable(err error, entry uint64) error {
 	switch {
-	case errors.Is(err, ErrTrimmed):
+	case errors.Is(err, store.ErrTrimmed):
 		v.damaged(DamageMissing, entry, "in the archive: %v", err)
 	case errors.Is(err, events.ErrDamaged):
 		v.damaged(DamageGarbled, entry, "in the archive: %v", err)
@@ -365,9 +366,9 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 	for _, s := range slices.Backward(kept) {
 		state, err := r.restore(ctx, v.Shard, s)
 		switch {
-		case errors.Is(err, ErrTrimmed) && !r.stillKept(ctx, v.Shard, s):
+		case errors.Is(err, store.ErrTrimmed) && !r.stillKept(ctx, v.Shard, s):
 			continue // newer ones have taken its place
-		case errors.Is(err, ErrTrimmed) || errors.Is(err, events.ErrDamaged):
+		case errors.Is(err, store.ErrTrimmed) || errors.Is(err, events.ErrDamaged):
 			v.damaged(DamageSnapshot, s.Entry, "%v", err)
 			return nil
 		case err != nil:
@@ -395,7 +396,7 @@ func (v *verifier) chain(ctx context.Context, r records) error {
 	var prev *events.Entry
 	for rec, err := range r.Read(ctx, v.Shard, next) {
 		switch {
-		case errors.Is(err, ErrTrimmed):
+		case errors.Is(err, store.ErrTrimmed):
 			v.damaged(DamageMissing, next, "%v", err)
 			return nil
 		case errors.Is(err, events.ErrDamaged):

@@ -16,13 +16,14 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // forge returns the entry with another predecessor, and its results replaced unless result is "", its hash recomputed as by
 // somebody who may write everything.
 func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
 	t.Helper()
-	e := mustDecode(t, engine.Record{Data: data})
+	e := mustDecode(t, store.Record{Data: data})
 	e.Prev = prev
 	for i := range e.Events {
 		if s, ok := e.Events[i].Body.(*events.Succeeded); ok && result != "" {
@@ -35,27 +36,27 @@ func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
 // damages are what verify must name. Each changes the records of a shard, of which there are at least five.
 var damages = []struct {
 	what   string
-	damage func(t *testing.T, all []engine.Record) []engine.Record
+	damage func(t *testing.T, all []store.Record) []store.Record
 	kind   engine.Damage
 	at     uint64
 }{
-	{"a flipped byte", func(_ *testing.T, all []engine.Record) []engine.Record {
+	{"a flipped byte", func(_ *testing.T, all []store.Record) []store.Record {
 		all[2].Data = bytes.Clone(all[2].Data)
 		all[2].Data[len(all[2].Data)/2] ^= 1
 		return all
 	}, engine.DamageGarbled, 3},
-	{"a removed entry", func(_ *testing.T, all []engine.Record) []engine.Record {
+	{"a removed entry", func(_ *testing.T, all []store.Record) []store.Record {
 		return slices.Delete(all, 2, 3)
 	}, engine.DamageMissing, 3},
-	{"two swapped entries", func(_ *testing.T, all []engine.Record) []engine.Record {
+	{"two swapped entries", func(_ *testing.T, all []store.Record) []store.Record {
 		all[1].Data, all[2].Data = all[2].Data, all[1].Data
 		return all
 	}, engine.DamageOrder, 2},
-	{"a replaced entry", func(t *testing.T, all []engine.Record) []engine.Record {
+	{"a replaced entry", func(t *testing.T, all []store.Record) []store.Record {
 		all[2].Data = forge(t, all[2].Data, events.Hash{1}, "")
 		return all
 	}, engine.DamageChain, 3},
-	{"an illegal transition", func(t *testing.T, all []engine.Record) []engine.Record {
+	{"an illegal transition", func(t *testing.T, all []store.Record) []store.Record {
 		all[2].Data = illegal(t, all[2].Data)
 		return all
 	}, engine.DamageTransition, 3},
@@ -64,7 +65,7 @@ var damages = []struct {
 // illegal returns the entry with an event added that its task's state does not allow, its hash recomputed.
 func illegal(t *testing.T, data []byte) []byte {
 	t.Helper()
-	e := mustDecode(t, engine.Record{Data: data})
+	e := mustDecode(t, store.Record{Data: data})
 	last := e.Events[len(e.Events)-1]
 	e.Events = append(e.Events, events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
 	return testcluster.Sealed(t, e)
@@ -161,7 +162,7 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	p := newPast(t)
 	const begins = 3
 	later := 0 // the first entry of a later time than the one the archive begins with
-	var whole []engine.Record
+	var whole []store.Record
 	for later == 0 || len(whole) < later+6 {
 		p.spread(2)
 		whole = p.records(1)
@@ -171,13 +172,13 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 			}
 		}
 	}
-	store := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	kept := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
 	older, newer := later+2, later+4
-	store.take(t, whole[:older])
-	store.take(t, whole[:newer])
+	kept.take(t, whole[:older])
+	kept.take(t, whole[:newer])
 	p.replace(1, whole[older:])
 	p.archive[1] = whole[begins:newer]
-	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: store, Archive: p.archive}) }
+	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: kept, Archive: p.archive}) }
 	c := reader()
 	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
 		t.Errorf("verified %+v, want all from entry %d on", v, begins+1)
@@ -288,7 +289,7 @@ func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
 }
 
 // replace makes the journal of a shard what the records say.
-func (p *past) replace(shard int, all []engine.Record) {
+func (p *past) replace(shard int, all []store.Record) {
 	p.t.Helper()
 	for number := range uint64(100) {
 		p.write(entryKey(shard, number+1), "")
@@ -299,7 +300,7 @@ func (p *past) replace(shard int, all []engine.Record) {
 }
 
 // unserved is a client whom no owner tells what it knows.
-func (p *past) unserved(archive engine.ArchiveReader) *engine.Client {
+func (p *past) unserved(archive store.ArchiveReader) *engine.Client {
 	p.t.Helper()
 	c, err := engine.NewClient(engine.ClientConfig{Store: trimmed{p.store}, Archive: archive})
 	if err != nil {
@@ -327,18 +328,18 @@ func wantDamage(t *testing.T, v engine.Verification, kind engine.Damage, at uint
 // snapshotted is a store with snapshots that a test made.
 type snapshotted struct {
 	trimmed
-	kept  []engine.Snapshot
+	kept  []store.Snapshot
 	parts map[uint64][][]byte // by entry
 }
 
-func (s *snapshotted) Pointer(_ context.Context, shard int) (p engine.SnapshotPointer, err error) {
+func (s *snapshotted) Pointer(_ context.Context, shard int) (p store.SnapshotPointer, err error) {
 	if shard == 1 {
 		p.Kept = s.kept
 	}
 	return p, nil
 }
 
-func (s *snapshotted) Parts(_ context.Context, _ int, snapshot engine.Snapshot) iter.Seq2[[]byte, error] {
+func (s *snapshotted) Parts(_ context.Context, _ int, snapshot store.Snapshot) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, part := range s.parts[snapshot.Entry] {
 			if !yield(part, nil) {
@@ -349,7 +350,7 @@ func (s *snapshotted) Parts(_ context.Context, _ int, snapshot engine.Snapshot) 
 }
 
 // take makes the fold of the records the newest snapshot.
-func (s *snapshotted) take(t *testing.T, all []engine.Record) {
+func (s *snapshotted) take(t *testing.T, all []store.Record) {
 	t.Helper()
 	state := projection.NewShard(1)
 	for _, rec := range all {
@@ -371,7 +372,7 @@ func (s *snapshotted) take(t *testing.T, all []engine.Record) {
 		sums.Write(sum[:])
 	}
 	s.parts[state.Number] = parts
-	s.kept = slices.Insert(s.kept, 0, engine.Snapshot{Entry: state.Number, Parts: len(parts), Hash: events.Hash(sums.Sum(nil))})
+	s.kept = slices.Insert(s.kept, 0, store.Snapshot{Entry: state.Number, Parts: len(parts), Hash: events.Hash(sums.Sum(nil))})
 }
 
 func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDropped(t *testing.T) {
@@ -379,10 +380,10 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	p := newPast(t)
 	p.spread(8)
 	whole := p.records(1)
-	store := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
-	store.take(t, whole[:3])
-	store.take(t, whole[:5])
-	c := p.run(engine.ClientConfig{Store: store})
+	kept := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	kept.take(t, whole[:3])
+	kept.take(t, whole[:5])
+	c := p.run(engine.ClientConfig{Store: kept})
 	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.Snapshots != 2 || v.From != 1 {
 		t.Errorf("nothing dropped: %+v", v)
 	}
@@ -392,7 +393,7 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 		t.Errorf("the first three dropped: %+v", v)
 	}
 	for ev, err := range c.Replay(within(t), engine.ReplayOptions{Behavior: "job"}) {
-		if ev.Position.Shard == 1 && err == nil || err != nil && !errors.Is(err, engine.ErrTrimmed) {
+		if ev.Position.Shard == 1 && err == nil || err != nil && !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("replay by behavior from before the snapshot: %+v, %v", ev, err)
 		}
 	}
@@ -414,13 +415,13 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	forged[3].Data = forge(t, forged[3].Data, mustDecode(t, forged[2]).Hash, "2")
 	forged[4].Data = forge(t, forged[4].Data, mustDecode(t, forged[3]).Hash, "")
 	other.take(t, forged)
-	store.kept[0], store.parts[5] = other.kept[0], other.parts[5]
+	kept.kept[0], kept.parts[5] = other.kept[0], other.parts[5]
 	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
-	store.parts[5] = nil
+	kept.parts[5] = nil
 	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
 }
 
-func mustDecode(t *testing.T, rec engine.Record) *events.Entry {
+func mustDecode(t *testing.T, rec store.Record) *events.Entry {
 	t.Helper()
 	e, err := events.Decode(rec.Data)
 	if err != nil {
@@ -436,7 +437,7 @@ type overtaken struct {
 	once sync.Once
 }
 
-func (s *overtaken) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (s *overtaken) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	if shard == 1 {
 		s.once.Do(s.drop)
 	}
@@ -448,10 +449,10 @@ func TestVerify_BeginsAgainWhenEntriesAreDroppedMeanwhile(t *testing.T) {
 	p := newPast(t)
 	p.spread(8)
 	whole := p.records(1)
-	store := &overtaken{snapshotted: &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}}
-	store.take(t, whole[:3])
-	store.drop = func() { p.replace(1, whole[3:]) }
-	v := verified(t, p.run(engine.ClientConfig{Store: store}), engine.VerifyOptions{})[1]
+	kept := &overtaken{snapshotted: &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}}
+	kept.take(t, whole[:3])
+	kept.drop = func() { p.replace(1, whole[3:]) }
+	v := verified(t, p.run(engine.ClientConfig{Store: kept}), engine.VerifyOptions{})[1]
 	if v.Damage != "" || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("dropped while it was read: %+v", v)
 	}

@@ -8,11 +8,11 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Append is the commit. See engine.Journal.
-func (s *Store) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+func (s *Store) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
 	rev, err := s.append(ctx, o, after, entry)
 	if err != nil {
 		return 0, fmt.Errorf("append entry %d of shard %d: %w", after.Number+1, o.Shard, err)
@@ -20,12 +20,12 @@ func (s *Store) Append(ctx context.Context, o engine.Ownership, after engine.Hea
 	return rev, nil
 }
 
-func (s *Store) append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err
 	}
 	if (after.Number == 0) != (after.Revision == 0) {
-		return 0, fmt.Errorf("%w: entry %d cannot have revision %d", engine.ErrRefused, after.Number, after.Revision)
+		return 0, fmt.Errorf("%w: entry %d cannot have revision %d", store.ErrRefused, after.Number, after.Revision)
 	}
 	owner, node := s.keys.owner(o.Shard), s.keys.node(o.Session.ID)
 	next, pointer := s.keys.entry(o.Shard, after.Number+1), s.keys.pointer(o.Shard)
@@ -71,7 +71,7 @@ type evidence struct{ owner, node, next, pointer *mvccpb.KeyValue }
 
 // verdict says what became of an append whose compares failed. They may have failed because an earlier copy of it was
 // applied, and once they have failed no copy can be applied any more.
-func verdict(o engine.Ownership, after engine.Head, entry []byte, found evidence) (int64, error) {
+func verdict(o store.Ownership, after store.Head, entry []byte, found evidence) (int64, error) {
 	if found.next != nil {
 		if bytes.Equal(found.next.Value, entry) { // names its owner and epoch: nobody else writes the same
 			return found.next.ModRevision, nil
@@ -79,21 +79,21 @@ func verdict(o engine.Ownership, after engine.Head, entry []byte, found evidence
 		if err := fenced(o, found.owner, found.node); err != nil {
 			return 0, fmt.Errorf("%w: the entry was written by another", err)
 		}
-		return 0, fmt.Errorf("%w: key %s was written by somebody who does not own the shard", engine.ErrAlien, found.next.Key)
+		return 0, fmt.Errorf("%w: key %s was written by somebody who does not own the shard", store.ErrAlien, found.next.Key)
 	}
 	if found.pointer != nil {
 		kept, err := decodePointer(found.pointer.Value)
 		if err != nil {
-			return 0, fmt.Errorf("%w: read snapshot pointer: %w", engine.ErrMoved, err)
+			return 0, fmt.Errorf("%w: read snapshot pointer: %w", store.ErrMoved, err)
 		}
 		if covered := oldest(kept).Entry; covered > after.Number { // entries before it may have been trimmed
-			return 0, fmt.Errorf("%w: snapshots cover entry %d", engine.ErrMoved, covered)
+			return 0, fmt.Errorf("%w: snapshots cover entry %d", store.ErrMoved, covered)
 		}
 	}
 	if err := fenced(o, found.owner, found.node); err != nil {
 		return 0, err
 	}
-	return 0, fmt.Errorf("%w: entry %d is not the one of revision %d", engine.ErrRefused, after.Number, after.Revision)
+	return 0, fmt.Errorf("%w: entry %d is not the one of revision %d", store.ErrRefused, after.Number, after.Revision)
 }
 
 // found returns the key that the i-th operation read, or nil.

@@ -7,8 +7,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"taskledger/engine"
 	"taskledger/internal/faultstore"
+	"taskledger/store"
 )
 
 // The ways in which a write can go wrong without its sender learning what happened.
@@ -21,7 +21,7 @@ var (
 
 func TestAppend_IsCommittedOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
-	o, head := f.own(), engine.Head{}
+	o, head := f.own(), store.Head{}
 	for i, fates := range [][]faultstore.Fate{
 		{undelivered},
 		{replyLost},
@@ -43,7 +43,7 @@ func TestAppend_LostReplyReturnsTheRevisionOfTheEntry(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	f.faults.Next(replyLost)
-	head := f.append(o, engine.Head{}, "one")
+	head := f.append(o, store.Head{}, "one")
 	for r, err := range f.sound.Read(f.ctx, 0, 1) {
 		if err != nil || r.Head != head {
 			t.Errorf("stored is %+v, %v, want %+v", r.Head, err, head)
@@ -56,7 +56,7 @@ func TestAppend_LateDuplicateAfterTrimIsRefused(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	f.faults.Next(delayed)
-	one := f.append(o, engine.Head{}, "one")
+	one := f.append(o, store.Head{}, "one")
 	f.faults.Next(doubled)
 	two := f.append(o, one, "two")
 	three := f.append(o, two, "three")
@@ -71,14 +71,14 @@ func TestAppend_LateDuplicateAfterHandOverBackAndForthIsRefused(t *testing.T) {
 	f := newFixture(t)
 	o, other := f.own(), f.join(f.sound)
 	f.faults.Next(delayed)
-	one := f.append(o, engine.Head{}, "one")
+	one := f.append(o, store.Head{}, "one")
 	f.must(f.faulty.HandOver(f.ctx, o, other.ID))
-	theirs := engine.Ownership{Revision: f.owner().Revision, Session: other}
+	theirs := store.Ownership{Revision: f.owner().Revision, Session: other}
 	rev, err := f.sound.Append(f.ctx, theirs, one, []byte("two"))
 	f.must(err)
 	f.must(f.sound.HandOver(f.ctx, theirs, o.Session.ID))
 	o.Revision = f.owner().Revision
-	f.append(o, engine.Head{Number: 2, Revision: rev}, "three")
+	f.append(o, store.Head{Number: 2, Revision: rev}, "three")
 	f.release()
 	f.wantEntries(0, "one", "two", "three")
 }
@@ -90,8 +90,8 @@ func TestAppend_NeverAnsweredIsNeitherCommittedNorRefused(t *testing.T) {
 	late := delayed
 	late.Then = cancel
 	f.faults.Next(late)
-	_, err := f.faulty.Append(ctx, o, engine.Head{}, []byte("one"))
-	for _, definite := range []error{engine.ErrFenced, engine.ErrMoved, engine.ErrRefused} {
+	_, err := f.faulty.Append(ctx, o, store.Head{}, []byte("one"))
+	for _, definite := range []error{store.ErrFenced, store.ErrMoved, store.ErrRefused} {
 		if err == nil || errors.Is(err, definite) {
 			t.Errorf("error is %v, which is definite", err)
 		}
@@ -100,7 +100,7 @@ func TestAppend_NeverAnsweredIsNeitherCommittedNorRefused(t *testing.T) {
 	if n := f.faults.Release(f.ctx); n != 1 {
 		t.Errorf("%d late copies had an effect, want 1", n)
 	}
-	f.append(o, engine.Head{}, "one")
+	f.append(o, store.Head{}, "one")
 	f.wantEntries(0, "one")
 }
 
@@ -108,8 +108,8 @@ func TestAppend_FencedWhileUnknownIsFencedForEver(t *testing.T) {
 	f := newFixture(t)
 	o, other := f.own(), f.join(f.sound)
 	f.faults.Next(faultstore.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
-	if _, err := f.faulty.Append(f.ctx, o, engine.Head{}, []byte("one")); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("error is %v, want %v", err, engine.ErrFenced)
+	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("error is %v, want %v", err, store.ErrFenced)
 	}
 	f.release()
 	f.wantEntries(0)
@@ -121,7 +121,7 @@ func TestAppend_FencedAfterACommitWithLostReplyIsCommitted(t *testing.T) {
 	lost := replyLost
 	lost.Then = func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }
 	f.faults.Next(lost)
-	f.append(o, engine.Head{}, "one")
+	f.append(o, store.Head{}, "one")
 	f.wantEntries(0, "one")
 }
 
@@ -130,11 +130,11 @@ func TestAppend_RefusalIsDefiniteOnlyForTheFirstCopy(t *testing.T) {
 	o := f.own()
 	refusal := faultstore.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied}
 	f.faults.Next(refusal)
-	if _, err := f.faulty.Append(f.ctx, o, engine.Head{}, []byte("one")); !errors.Is(err, engine.ErrRefused) {
-		t.Errorf("refused at once: %v, want %v", err, engine.ErrRefused)
+	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("refused at once: %v, want %v", err, store.ErrRefused)
 	}
 	f.faults.Next(replyLost, refusal)
-	f.append(o, engine.Head{}, "one")
+	f.append(o, store.Head{}, "one")
 	if n := f.faults.Sent(); n != 3 {
 		t.Errorf("sent %d times, want 3", n)
 	}
@@ -143,7 +143,7 @@ func TestAppend_RefusalIsDefiniteOnlyForTheFirstCopy(t *testing.T) {
 
 func TestAppend_OtherErrorsAreUnknown(t *testing.T) {
 	f := newFixture(t)
-	o, head := f.own(), engine.Head{}
+	o, head := f.own(), store.Head{}
 	for _, err := range []error{rpctypes.ErrNoSpace, rpctypes.ErrTooManyRequests, rpctypes.ErrTimeout, rpctypes.ErrLeaderChanged,
 		rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, context.DeadlineExceeded, errors.New("connection reset")} {
 		f.faults.Next(faultstore.Fate{Err: err})
@@ -157,11 +157,11 @@ func TestAppend_OtherErrorsAreUnknown(t *testing.T) {
 func TestAppend_DamagedSnapshotPointerDecidesNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
-	one := f.append(o, engine.Head{}, "one")
+	one := f.append(o, store.Head{}, "one")
 	_, err := f.raw.Put(f.ctx, f.keys.Pointer(0), "garbage")
 	f.must(err)
 	f.must(f.faulty.Leave(f.ctx, o.Session))
-	if _, err := f.faulty.Append(f.ctx, o, one, []byte("two")); !errors.Is(err, engine.ErrMoved) {
-		t.Errorf("error is %v, want %v", err, engine.ErrMoved)
+	if _, err := f.faulty.Append(f.ctx, o, one, []byte("two")); !errors.Is(err, store.ErrMoved) {
+		t.Errorf("error is %v, want %v", err, store.ErrMoved)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -38,7 +38,7 @@ type Config struct {
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's, else Open wraps ErrShards.
 	Shards int
-	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or engine.ErrUnavailable of one that has lost its meta
+	// Existing refuses to create the cluster: Open then wraps ErrNoCluster, or store.ErrUnavailable of one that has lost its meta
 	// key. For who only looks.
 	Existing bool
 	// Endpoints are host:port or URLs of etcd members. https:// means TLS with the system's authorities; either all of
@@ -100,7 +100,7 @@ func (c Config) complete() (Config, error) {
 	case c.Dial != nil && c.TLS != nil:
 		return c, errors.New("etcd: want no TLS with a dialer")
 	case (c.Username == "") != (c.Password == ""):
-		return c, &engine.InvalidError{Field: "etcd", Problem: "want user and password, or neither"}
+		return c, &store.InvalidError{Field: "etcd", Problem: "want user and password, or neither"}
 	}
 	return c, checkEndpoints(c.Endpoints, c.TLS != nil)
 }
@@ -117,9 +117,9 @@ func checkEndpoints(endpoints []string, withTLS bool) error {
 			return fmt.Errorf("endpoint %q: want the path of a socket, no other endpoint and no TLS beside it", endpoint)
 		case socket:
 		case strings.Contains(endpoint, "@"):
-			return &engine.InvalidError{Field: "etcd", Problem: "an endpoint holds a user: want Username and Password instead"}
+			return &store.InvalidError{Field: "etcd", Problem: "an endpoint holds a user: want Username and Password instead"}
 		case withTLS && found && scheme == "http":
-			return &engine.InvalidError{Field: "endpoint " + endpoint, Problem: "want https:// with TLS"}
+			return &store.InvalidError{Field: "endpoint " + endpoint, Problem: "want https:// with TLS"}
 		case withTLS || scheme == "https":
 			secure++
 		}

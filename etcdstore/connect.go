@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // tryPause is the time between two tries.
@@ -153,15 +153,15 @@ func (t *tries) explain(err error, cfg Config) error {
 		}
 	}
 	if _, ok := errors.AsType[errTLS](err); ok {
-		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	if !timedOut(err) {
 		return err
 	}
 	if last := t.last.Load(); last != nil {
-		return fmt.Errorf("%w: %w: %w", engine.ErrUnavailable, err, *last)
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, err, *last)
 	}
-	return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
 // timedOut knows the ways in which the client tells so.

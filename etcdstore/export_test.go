@@ -1,6 +1,8 @@
 package etcdstore
 
-import "taskledger/engine"
+import (
+	"taskledger/store"
+)
 
 // Keys gives tests the layout of a cluster's keys.
 type Keys struct{ k keys }
@@ -13,7 +15,7 @@ func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }
 func (k Keys) Entry(shard int, number uint64) string { return k.k.entry(shard, number) }
 func (k Keys) Pointer(shard int) string              { return k.k.pointer(shard) }
 func (k Keys) Parts(shard int) string                { return k.k.parts(shard) }
-func (k Keys) Part(shard int, s engine.Snapshot, part int) string {
+func (k Keys) Part(shard int, s store.Snapshot, part int) string {
 	return k.k.part(shard, s.Entry, s.Epoch, part)
 }
 func (k Keys) Letter(shard int, from string, l uint8) string { return k.k.letter(shard, from, l) }
@@ -33,12 +35,12 @@ func DecodeMeta(b []byte) (shards int, id string, key []byte, err error) {
 	m, err := decodeMeta(b)
 	return m.shards, m.id, m.key, err
 }
-func EncodeNode(n engine.NodeInfo) []byte          { return encodeNode(n) }
-func DecodeNode(b []byte) (engine.NodeInfo, error) { return decodeNode(b) }
-func EncodeOwner(session string) []byte            { return encodeOwner(session) }
-func DecodeOwner(b []byte) (string, error)         { return decodeOwner(b) }
-func EncodePointer(k []engine.Snapshot) []byte     { return encodePointer(k) }
-func DecodePointer(b []byte) ([]engine.Snapshot, error) {
+func EncodeNode(n store.NodeInfo) []byte          { return encodeNode(n) }
+func DecodeNode(b []byte) (store.NodeInfo, error) { return decodeNode(b) }
+func EncodeOwner(session string) []byte           { return encodeOwner(session) }
+func DecodeOwner(b []byte) (string, error)        { return decodeOwner(b) }
+func EncodePointer(k []store.Snapshot) []byte     { return encodePointer(k) }
+func DecodePointer(b []byte) ([]store.Snapshot, error) {
 	return decodePointer(b)
 }
 func EncodeMail(data []byte) []byte       { return encodeMail(data) }

@@ -9,10 +9,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 const cluster = "test"
@@ -80,30 +80,30 @@ func (f *fixture) must(err error) {
 	}
 }
 
-func (f *fixture) join(s *etcdstore.Store) engine.Session {
+func (f *fixture) join(s *etcdstore.Store) store.Session {
 	f.Helper()
-	session, err := s.Join(f.ctx, engine.NodeInfo{Name: "n", Owner: true}, time.Minute)
+	session, err := s.Join(f.ctx, store.NodeInfo{Name: "n", Owner: true}, time.Minute)
 	f.must(err)
 	return session
 }
 
 // own takes shard 0 of the fresh cluster through the faulty store.
-func (f *fixture) own() engine.Ownership {
+func (f *fixture) own() store.Ownership {
 	f.Helper()
-	o, err := f.faulty.Take(f.ctx, f.join(f.faulty), 0, engine.Owner{})
+	o, err := f.faulty.Take(f.ctx, f.join(f.faulty), 0, store.Owner{})
 	f.must(err)
 	return o
 }
 
-func (f *fixture) append(o engine.Ownership, after engine.Head, entry string) engine.Head {
+func (f *fixture) append(o store.Ownership, after store.Head, entry string) store.Head {
 	f.Helper()
 	rev, err := f.faulty.Append(f.ctx, o, after, []byte(entry))
 	f.must(err)
-	return engine.Head{Number: after.Number + 1, Revision: rev}
+	return store.Head{Number: after.Number + 1, Revision: rev}
 }
 
 // snapshot puts the parts of a snapshot through the faulty store and publishes it as the newest.
-func (f *fixture) snapshot(o engine.Ownership, entry uint64, parts ...string) engine.SnapshotPointer {
+func (f *fixture) snapshot(o store.Ownership, entry uint64, parts ...string) store.SnapshotPointer {
 	f.Helper()
 	seen, err := f.sound.Pointer(f.ctx, o.Shard)
 	f.must(err)
@@ -113,9 +113,9 @@ func (f *fixture) snapshot(o engine.Ownership, entry uint64, parts ...string) en
 	return p
 }
 
-func (f *fixture) put(o engine.Ownership, entry uint64, parts ...string) engine.Snapshot {
+func (f *fixture) put(o store.Ownership, entry uint64, parts ...string) store.Snapshot {
 	f.Helper()
-	s := engine.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}
+	s := store.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}
 	for i, part := range parts {
 		f.must(f.faulty.PutPart(f.ctx, o, entry, i, []byte(part)))
 		s.Bytes += int64(len(part))
@@ -167,7 +167,7 @@ func (f *fixture) wantEntries(shard int, want ...string) {
 	}
 }
 
-func (f *fixture) owner() engine.Owner {
+func (f *fixture) owner() store.Owner {
 	f.Helper()
 	m, err := f.sound.ReadMembers(f.ctx)
 	f.must(err)

@@ -9,8 +9,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // meteredWatcher counts what a client is handed by its watches, and the watches that go on.
@@ -48,11 +48,11 @@ func TestFollow_KeepsNoMoreThanAFewEntriesForASlowConsumer(t *testing.T) {
 	next, stop := iter.Pull2(f.faulty.Follow(f.ctx, 0, 1))
 	defer stop()
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, size) }
-	var head engine.Head
+	var head store.Head
 	add := func(i int) {
 		revision, err := f.sound.Append(f.ctx, o, head, value(i))
 		f.must(err)
-		head = engine.Head{Number: head.Number + 1, Revision: revision}
+		head = store.Head{Number: head.Number + 1, Revision: revision}
 	}
 	read := func(i int) {
 		if r, err, ok := next(); err != nil || !ok || !bytes.Equal(r.Data, value(i)) {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 func golden(t testing.TB, name string) []byte {
@@ -44,7 +44,7 @@ func wantValue(t *testing.T, name string, got []byte) {
 func TestFormat_KeysAreWhatTheyWere(t *testing.T) {
 	k := etcdstore.KeysOf("cluster-1")
 	got := strings.Join([]string{k.Meta(), k.Node("abcdefghijklmnop"), k.Owner(12), k.Entry(12, 0xabcdef), k.Pointer(12),
-		k.Part(12, engine.Snapshot{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Letter(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
+		k.Part(12, store.Snapshot{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Letter(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
 	if want := string(golden(t, "keys.txt")); got != want {
 		t.Errorf("keys are\n%s\nstored ones are\n%s", got, want)
 	}
@@ -57,7 +57,7 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		t.Errorf("meta is %d, %q, %x, %v", shards, id, got, err)
 	}
 
-	node := engine.NodeInfo{Name: "node-1", Version: "1.2.3", Address: "10.0.0.1:7000", Behaviors: []string{"purge", "reindex"},
+	node := store.NodeInfo{Name: "node-1", Version: "1.2.3", Address: "10.0.0.1:7000", Behaviors: []string{"purge", "reindex"},
 		Types: "0f0f", Slots: -1, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{1, 2}}
 	wantValue(t, "node", etcdstore.EncodeNode(node))
 	if got, err := etcdstore.DecodeNode(goldenValue(t, "node")); !reflect.DeepEqual(got, node) || err != nil {
@@ -75,7 +75,7 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		t.Errorf("owner is %q, %v", got, err)
 	}
 
-	for name, kept := range map[string][]engine.Snapshot{
+	for name, kept := range map[string][]store.Snapshot{
 		"pointer": {
 			{Entry: 4711, Epoch: 1234, Parts: 300, Bytes: 19_000_000, Hash: events.Hash{0: 0xab, 31: 0xcd}},
 			{Entry: 4000, Epoch: 1234, Parts: 1, Bytes: 70},
@@ -97,8 +97,8 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 }
 
 func TestFormat_PointerThatMakesNoSenseIsRefused(t *testing.T) {
-	sound := engine.Snapshot{Entry: 9, Epoch: 7, Parts: 3, Bytes: 100}
-	for name, kept := range map[string][]engine.Snapshot{
+	sound := store.Snapshot{Entry: 9, Epoch: 7, Parts: 3, Bytes: 100}
+	for name, kept := range map[string][]store.Snapshot{
 		"none":          {},
 		"three":         {{Entry: 11, Epoch: 7, Parts: 1}, {Entry: 10, Epoch: 7, Parts: 1}, sound},
 		"no entry":      {{Epoch: 7, Parts: 1}},
@@ -114,7 +114,7 @@ func TestFormat_PointerThatMakesNoSenseIsRefused(t *testing.T) {
 			t.Errorf("%s: pointer names %+v, %v, want %v", name, got, err, wire.ErrMalformed)
 		}
 	}
-	sameEntry := []engine.Snapshot{{Entry: 9, Epoch: 8, Parts: 1}, sound}
+	sameEntry := []store.Snapshot{{Entry: 9, Epoch: 8, Parts: 1}, sound}
 	if _, err := etcdstore.DecodePointer(etcdstore.EncodePointer(sameEntry)); err != nil {
 		t.Errorf("one entry in two epochs: %v", err)
 	}

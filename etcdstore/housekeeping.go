@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // defaultQuota is etcd's own.
@@ -18,12 +18,12 @@ const defaultQuota = 2 << 30
 
 // Usage is described in engine.Housekeeping. It asks every member once and goes by those that answer in time. Where
 // their quotas differ it tells the smallest.
-func (s *Store) Usage(ctx context.Context) (engine.Usage, error) {
+func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 	answers, silent := s.askMembers(ctx)
 	if len(answers) == 0 {
-		return engine.Usage{}, fmt.Errorf("ask how full etcd is: %w", errors.Join(silent...))
+		return store.Usage{}, fmt.Errorf("ask how full etcd is: %w", errors.Join(silent...))
 	}
-	var u engine.Usage
+	var u store.Usage
 	for _, a := range answers {
 		quota := a.status.DbSizeQuota
 		if quota <= 0 {
@@ -61,7 +61,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	case err == nil || errors.Is(err, rpctypes.ErrCompacted):
 		return nil
 	case refused(err):
-		err = fmt.Errorf("%w: %w", engine.ErrRefused, err)
+		err = fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
 	return fmt.Errorf("compact to revision %d: %w", revision, err)
 }
@@ -69,7 +69,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 // Defragment is described in engine.Housekeeping.
 func (s *Store) Defragment(ctx context.Context) error {
 	if s.defragment == nil {
-		return fmt.Errorf("defragment etcd: %w: it is not this process's own", engine.ErrRefused)
+		return fmt.Errorf("defragment etcd: %w: it is not this process's own", store.ErrRefused)
 	}
 	if err := s.defragment(ctx); err != nil {
 		return fmt.Errorf("defragment etcd: %w", err)

@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 const smallQuota = 16 << 20
@@ -59,7 +59,7 @@ func (f *fixture) makeSpace() {
 	f.must(f.sound.Defragment(f.ctx))
 }
 
-func (f *fixture) usage() engine.Usage {
+func (f *fixture) usage() store.Usage {
 	f.Helper()
 	u, err := f.sound.Usage(f.ctx)
 	f.must(err)
@@ -69,7 +69,7 @@ func (f *fixture) usage() engine.Usage {
 func TestFull_AppendIsTriedUntilThereIsSpace(t *testing.T) {
 	f := newSmallFixture(t)
 	o := f.own()
-	one := f.append(o, engine.Head{}, "one")
+	one := f.append(o, store.Head{}, "one")
 	f.fill()
 	f.faults.Next()
 	appended := make(chan error, 1)
@@ -91,7 +91,7 @@ func TestFull_AppendIsTriedUntilThereIsSpace(t *testing.T) {
 func TestFull_WritesEndWithErrFull(t *testing.T) {
 	f := newSmallFixture(t)
 	o := f.own()
-	one := f.append(o, engine.Head{}, "one")
+	one := f.append(o, store.Head{}, "one")
 	f.fill()
 	for name, write := range map[string]func(context.Context) error{
 		"append": func(ctx context.Context) error {
@@ -100,15 +100,15 @@ func TestFull_WritesEndWithErrFull(t *testing.T) {
 		},
 		"part": func(ctx context.Context) error { return f.faulty.PutPart(ctx, o, 1, 0, []byte("part")) },
 		"join": func(ctx context.Context) error {
-			_, err := f.faulty.Join(ctx, engine.NodeInfo{}, time.Minute)
+			_, err := f.faulty.Join(ctx, store.NodeInfo{}, time.Minute)
 			return err
 		},
 	} {
 		ctx, cancel := context.WithTimeout(f.ctx, time.Second)
 		err := write(ctx)
 		cancel()
-		if !errors.Is(err, engine.ErrFull) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrRefused) {
-			t.Errorf("%s: %v, want %v of unknown outcome", name, err, engine.ErrFull)
+		if !errors.Is(err, store.ErrFull) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrRefused) {
+			t.Errorf("%s: %v, want %v of unknown outcome", name, err, store.ErrFull)
 		}
 	}
 }
@@ -234,22 +234,22 @@ func TestUsage_IsTheWorstOfTheMembersThatAnswer(t *testing.T) {
 		"b": {DbSizeInUse: 20, DbSize: 30, Header: &etcdserverpb.ResponseHeader{Revision: 6}},
 	}
 	client.Maintenance = told{members: members}
-	want := func(s *etcdstore.Store, want engine.Usage) {
+	want := func(s *etcdstore.Store, want store.Usage) {
 		t.Helper()
 		if got, err := s.Usage(t.Context()); got != want || err != nil {
 			t.Errorf("usage is %+v, %v, want %+v", got, err, want)
 		}
 	}
-	want(unset, engine.Usage{InUse: 20, Size: 40, Quota: 2 << 30, Revision: 7})
-	want(set, engine.Usage{InUse: 20, Size: 40, Quota: 5 << 30, Revision: 7})
+	want(unset, store.Usage{InUse: 20, Size: 40, Quota: 2 << 30, Revision: 7})
+	want(set, store.Usage{InUse: 20, Size: 40, Quota: 5 << 30, Revision: 7})
 	members["a"].DbSizeQuota = -1 // it has none
 	members["b"].DbSizeQuota = 8 << 30
 	members["b"].Errors = []string{"memberID:1 alarm:NOSPACE "}
-	want(set, engine.Usage{InUse: 20, Size: 40, Quota: 5 << 30, Revision: 7, Full: true})
+	want(set, store.Usage{InUse: 20, Size: 40, Quota: 5 << 30, Revision: 7, Full: true})
 	members["a"].DbSizeQuota = 9 << 30
-	want(set, engine.Usage{InUse: 20, Size: 40, Quota: 8 << 30, Revision: 7, Full: true})
+	want(set, store.Usage{InUse: 20, Size: 40, Quota: 8 << 30, Revision: 7, Full: true})
 	members["b"].Errors = []string{"memberID:1 alarm:CORRUPT "}
-	want(set, engine.Usage{InUse: 20, Size: 40, Quota: 8 << 30, Revision: 7})
+	want(set, store.Usage{InUse: 20, Size: 40, Quota: 8 << 30, Revision: 7})
 	clear(members)
 	if u, err := set.Usage(t.Context()); err == nil {
 		t.Errorf("no member answers, usage is %+v", u)

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // pageEntries bounds one reply to 12 MiB. Pages also end at a key: etcd counts all keys of the range it is given.
@@ -25,44 +25,44 @@ const (
 )
 
 // Read is described in engine.Journal.
-func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		_, _, err := s.read(ctx, shard, max(from, 1), each(yield))
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(engine.Record{}, fmt.Errorf("read shard %d from entry %d: %w", shard, from, err))
+			yield(store.Record{}, fmt.Errorf("read shard %d from entry %d: %w", shard, from, err))
 		}
 	}
 }
 
 // Entry is described in engine.Journal.
-func (s *Store) Entry(ctx context.Context, shard int, number uint64) (engine.Record, error) {
+func (s *Store) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
 	resp, err := s.get(ctx, s.keys.entry(shard, number))
 	if err == nil && len(resp.Kvs) == 0 {
-		err = engine.ErrTrimmed
+		err = store.ErrTrimmed
 	}
 	if err != nil {
-		return engine.Record{}, fmt.Errorf("read entry %d of shard %d: %w", number, shard, err)
+		return store.Record{}, fmt.Errorf("read entry %d of shard %d: %w", number, shard, err)
 	}
 	return toRecord(resp.Kvs[0])
 }
 
 // Follow is described in engine.Journal. It ends with an error only when the next entry was trimmed, when etcd refuses
 // the request for good, and when the client is closed.
-func (s *Store) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (s *Store) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
 		err := s.persist(ctx, fmt.Sprintf("follow shard %d", shard), func() (err error) {
 			next, err = s.follow(ctx, shard, next, each(yield))
 			return err
 		})
 		if err != nil {
-			yield(engine.Record{}, fmt.Errorf("at entry %d: %w", next, err))
+			yield(store.Record{}, fmt.Errorf("at entry %d: %w", next, err))
 		}
 	}
 }
 
-func each(yield func(engine.Record, error) bool) func(engine.Record) error {
-	return func(r engine.Record) error {
+func each(yield func(store.Record, error) bool) func(store.Record) error {
+	return func(r store.Record) error {
 		if !yield(r, nil) {
 			return errStopped
 		}
@@ -72,14 +72,14 @@ func each(yield func(engine.Record, error) bool) func(engine.Record) error {
 
 // follow reads to the end and watches from there, until something breaks or each does not keep up. It returns the number of
 // the entry that each has not seen yet.
-func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(engine.Record) error) (uint64, error) {
+func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(store.Record) error) (uint64, error) {
 	next, rev, err := s.read(ctx, shard, next, each)
 	if err != nil {
 		return next, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &watched{records: make(chan engine.Record, watchAhead)}
+	w := &watched{records: make(chan store.Record, watchAhead)}
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer stop()
@@ -99,7 +99,7 @@ func (s *Store) follow(ctx context.Context, shard int, next uint64, each func(en
 
 // watched is what a watch has brought and the consumer has not taken. The etcd client would keep any amount of it.
 type watched struct {
-	records chan engine.Record
+	records chan store.Record
 	bytes   atomic.Int64
 	err     error // why it has ended, once records is closed; nil = the consumer is too slow: what follows is to be read
 }
@@ -134,7 +134,7 @@ var errBehind = errors.New("the consumer is behind")
 
 // read calls each with the entries from next on that were written up to the revision of its first page, which it
 // returns with the number of the entry that each has not seen yet.
-func (s *Store) read(ctx context.Context, shard int, next uint64, each func(engine.Record) error) (uint64, int64, error) {
+func (s *Store) read(ctx context.Context, shard int, next uint64, each func(store.Record) error) (uint64, int64, error) {
 	var until int64
 	for {
 		page, rev, err := s.page(ctx, shard, next)
@@ -160,7 +160,7 @@ func (s *Store) read(ctx context.Context, shard int, next uint64, each func(engi
 }
 
 // page reads the entries from from on, at most pageEntries of them, at one revision, which it returns.
-func (s *Store) page(ctx context.Context, shard int, from uint64) ([]engine.Record, int64, error) {
+func (s *Store) page(ctx context.Context, shard int, from uint64) ([]store.Record, int64, error) {
 	resp, err := s.get(ctx, s.keys.entry(shard, from), clientv3.WithRange(s.keys.entry(shard, from+pageEntries)))
 	if err != nil {
 		return nil, 0, err
@@ -169,13 +169,13 @@ func (s *Store) page(ctx context.Context, shard int, from uint64) ([]engine.Reco
 	if len(resp.Kvs) == 0 {
 		return nil, rev, s.checkEnd(ctx, shard, from, rev)
 	}
-	page := make([]engine.Record, len(resp.Kvs))
+	page := make([]store.Record, len(resp.Kvs))
 	for i, kv := range resp.Kvs {
 		if page[i], err = toRecord(kv); err != nil {
 			return nil, 0, err
 		}
 		if want := from + uint64(i); page[i].Number != want {
-			return nil, 0, fmt.Errorf("%w: entry %d", engine.ErrTrimmed, want)
+			return nil, 0, fmt.Errorf("%w: entry %d", store.ErrTrimmed, want)
 		}
 	}
 	return page, rev, nil
@@ -199,13 +199,13 @@ func (s *Store) checkEnd(ctx context.Context, shard int, from uint64, rev int64)
 	if first.Revision > rev {
 		return nil // appended since
 	}
-	return fmt.Errorf("%w: entry %d, the first is %d", engine.ErrTrimmed, from, first.Number)
+	return fmt.Errorf("%w: entry %d, the first is %d", store.ErrTrimmed, from, first.Number)
 }
 
-func toRecord(kv *mvccpb.KeyValue) (engine.Record, error) {
+func toRecord(kv *mvccpb.KeyValue) (store.Record, error) {
 	n, err := number(kv.Key)
 	if err != nil {
-		return engine.Record{}, err
+		return store.Record{}, err
 	}
-	return engine.Record{Head: engine.Head{Number: n, Revision: kv.ModRevision}, Data: kv.Value}, nil
+	return store.Record{Head: store.Head{Number: n, Revision: kv.ModRevision}, Data: kv.Value}, nil
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // overwrite puts the node key of a session again without its lease, as a copy by hand does, under the same id or another one.
-func (f *fixture) overwrite(session engine.Session, id string) (revision int64) {
+func (f *fixture) overwrite(session store.Session, id string) (revision int64) {
 	f.Helper()
 	was, err := f.raw.Get(f.ctx, f.keys.Node(session.ID))
 	f.must(err)
@@ -22,7 +22,7 @@ func (f *fixture) overwrite(session engine.Session, id string) (revision int64) 
 func TestLeaselessNodeKey_IsNoMember(t *testing.T) {
 	f := newFixture(t)
 	lost, other := f.join(f.sound), f.join(f.sound)
-	wantOther := func(m engine.Membership) {
+	wantOther := func(m store.Membership) {
 		t.Helper()
 		if !slices.Equal(slices.Collect(maps.Keys(m.Nodes)), []string{other.ID}) {
 			t.Errorf("nodes are %+v, want %s alone", m.Nodes, other.ID)
@@ -48,9 +48,9 @@ func TestLeaselessNodeKey_IsNotUpdated(t *testing.T) {
 	f := newFixture(t)
 	session := f.join(f.sound)
 	f.overwrite(session, session.ID)
-	err := f.sound.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "n", Owner: true} })
-	if !errors.Is(err, engine.ErrSessionEnded) || len(f.membersNow().Nodes) != 0 {
-		t.Errorf("updated: %v, nodes are %+v; want %v", err, f.membersNow().Nodes, engine.ErrSessionEnded)
+	err := f.sound.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "n", Owner: true} })
+	if !errors.Is(err, store.ErrSessionEnded) || len(f.membersNow().Nodes) != 0 {
+		t.Errorf("updated: %v, nodes are %+v; want %v", err, f.membersNow().Nodes, store.ErrSessionEnded)
 	}
 }
 
@@ -59,24 +59,24 @@ func TestLeaselessNodeKey_OwnsNothing(t *testing.T) {
 	f := newFixture(t)
 	o, next := f.own(), f.join(f.sound)
 	f.overwrite(o.Session, o.Session.ID)
-	_, appended := f.faulty.Append(f.ctx, o, engine.Head{}, []byte("late"))
-	_, taken := f.faulty.Take(f.ctx, o.Session, 1, engine.Owner{})
+	_, appended := f.faulty.Append(f.ctx, o, store.Head{}, []byte("late"))
+	_, taken := f.faulty.Take(f.ctx, o.Session, 1, store.Owner{})
 	for what, err := range map[string]error{"append": appended, "take": taken, "part of a snapshot": f.faulty.PutPart(f.ctx, o, 1, 0, nil)} {
-		if !errors.Is(err, engine.ErrFenced) {
-			t.Errorf("%s of a session that is over: %v, want %v", what, err, engine.ErrFenced)
+		if !errors.Is(err, store.ErrFenced) {
+			t.Errorf("%s of a session that is over: %v, want %v", what, err, store.ErrFenced)
 		}
 	}
 	theirs, err := f.sound.Take(f.ctx, next, 0, f.owner())
 	f.must(err)
-	f.append(theirs, engine.Head{}, "one")
+	f.append(theirs, store.Head{}, "one")
 }
 
 func TestLeaselessNodeKey_IsHandedNothing(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	f.overwrite(o.Session, "phantom")
-	if err := f.faulty.HandOver(f.ctx, o, "phantom"); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("handed over: %v, want %v", err, engine.ErrFenced)
+	if err := f.faulty.HandOver(f.ctx, o, "phantom"); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("handed over: %v, want %v", err, store.ErrFenced)
 	}
-	f.append(o, engine.Head{}, "one")
+	f.append(o, store.Head{}, "one")
 }

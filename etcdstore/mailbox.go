@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Post is described in engine.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An error
@@ -32,7 +32,7 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 		}
 	}
 	if !validSender(sender) || len(batch) == 0 {
-		return fmt.Errorf("%w: malformed sender or empty batch", engine.ErrRefused)
+		return fmt.Errorf("%w: malformed sender or empty batch", store.ErrRefused)
 	}
 	key, letter := s.keys.letter(shard, sender, lane), encodeMail(batch)
 	sent := false // the letter was, perhaps
@@ -50,8 +50,8 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 			seen, value, sent = resp.Kvs[0].ModRevision, letter, true
 		}
 		posted, err := s.putMail(ctx, key, seen, value)
-		if err != nil && !sent && errors.Is(err, engine.ErrFull) {
-			err = fmt.Errorf("%w: %w", engine.ErrRefused, err)
+		if err != nil && !sent && errors.Is(err, store.ErrFull) {
+			err = fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byt
 		resp, err := s.client.Do(ctx, op)
 		switch {
 		case errors.Is(err, rpctypes.ErrNoSpace):
-			full = fmt.Errorf("%w: %w", engine.ErrFull, err)
+			full = fmt.Errorf("%w: %w", store.ErrFull, err)
 			return nil
 		case err == nil:
 			done = resp.Txn().Succeeded
@@ -87,9 +87,9 @@ func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byt
 
 // Letters is described in engine.Mailbox. A letter may be yielded again until it has been answered. What is no letter
 // is left where it is.
-func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[engine.Letter, error] {
+func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, error] {
 	prefix := s.keys.letters(shard)
-	return func(yield func(engine.Letter, error) bool) {
+	return func(yield func(store.Letter, error) bool) {
 		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
 			sender, lane, err := laned(kv.Key, prefix)
 			batch, err2 := decodeMail(kv.Value)
@@ -100,25 +100,25 @@ func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[engine.Letter,
 			if batch == nil {
 				return nil // a slot
 			}
-			if !yield(engine.Letter{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
+			if !yield(store.Letter{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
 				return errStopped
 			}
 			return nil
 		})
 		if err != nil {
-			yield(engine.Letter{}, err)
+			yield(store.Letter{}, err)
 		}
 	}
 }
 
 // Answer is described in engine.Mailbox. It holds the revision of its letter, which is gone with its own success.
-func (s *Store) Answer(ctx context.Context, l engine.Letter, answer []byte) error {
+func (s *Store) Answer(ctx context.Context, l store.Letter, answer []byte) error {
 	_, err := s.answer(ctx, l, answer, nil, nil)
 	return err
 }
 
 // AnswerAs is described in engine.Mailbox.
-func (s *Store) AnswerAs(ctx context.Context, o engine.Ownership, l engine.Letter, answer []byte) error {
+func (s *Store) AnswerAs(ctx context.Context, o store.Ownership, l store.Letter, answer []byte) error {
 	err := checkOwnership(o)
 	if err != nil {
 		return err
@@ -133,10 +133,10 @@ func (s *Store) AnswerAs(ctx context.Context, o engine.Ownership, l engine.Lette
 	return nil // the letter has been replaced, or an earlier copy was applied
 }
 
-func (s *Store) answer(ctx context.Context, l engine.Letter, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *Store) answer(ctx context.Context, l store.Letter, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	key := s.keys.letter(l.Shard, l.Sender, l.Lane)
 	if l.Revision <= 0 || !validSender(l.Sender) {
-		return nil, fmt.Errorf("answer %s: %w: not a letter", key, engine.ErrRefused) // revision 0 would compare equal to absence
+		return nil, fmt.Errorf("answer %s: %w: not a letter", key, store.ErrRefused) // revision 0 would compare equal to absence
 	}
 	resp, err := s.transact(ctx,
 		append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),
@@ -151,11 +151,11 @@ func (s *Store) answer(ctx context.Context, l engine.Letter, answer []byte, fenc
 }
 
 // Answers is described in engine.Mailbox. An answer may be yielded again when its removal failed.
-func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[engine.LetterAnswer, error] {
+func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[store.LetterAnswer, error] {
 	prefix := s.keys.answers(sender)
-	return func(yield func(engine.LetterAnswer, error) bool) {
+	return func(yield func(store.LetterAnswer, error) bool) {
 		if !validSender(sender) {
-			yield(engine.LetterAnswer{}, fmt.Errorf("answers to %q: %w: malformed sender", sender, engine.ErrRefused))
+			yield(store.LetterAnswer{}, fmt.Errorf("answers to %q: %w: malformed sender", sender, store.ErrRefused))
 			return
 		}
 		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
@@ -172,12 +172,12 @@ func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[engine.Let
 			return err
 		})
 		if err != nil {
-			yield(engine.LetterAnswer{}, err)
+			yield(store.LetterAnswer{}, err)
 		}
 	}
 }
 
-func toAnswer(kv *mvccpb.KeyValue, prefix string) (a engine.LetterAnswer, err error) {
+func toAnswer(kv *mvccpb.KeyValue, prefix string) (a store.LetterAnswer, err error) {
 	name, lane, err := laned(kv.Key, prefix)
 	if err != nil {
 		return a, err
@@ -187,7 +187,7 @@ func toAnswer(kv *mvccpb.KeyValue, prefix string) (a engine.LetterAnswer, err er
 		return a, err
 	}
 	data, err := decodeMail(kv.Value)
-	return engine.LetterAnswer{Shard: shard, Lane: lane, Answer: data}, err
+	return store.LetterAnswer{Shard: shard, Lane: lane, Answer: data}, err
 }
 
 // remove deletes the key unless it was written again since. It reports false, too, when only an earlier copy was applied.

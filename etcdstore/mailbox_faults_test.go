@@ -4,8 +4,8 @@ import (
 	"iter"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/internal/faultstore"
+	"taskledger/store"
 )
 
 const sender = "s"
@@ -16,7 +16,7 @@ func (f *fixture) post(batch string) {
 }
 
 // letter returns the one letter that waits.
-func (f *fixture) letter() engine.Letter { return first(f, f.sound.Letters(f.ctx, 0)) }
+func (f *fixture) letter() store.Letter { return first(f, f.sound.Letters(f.ctx, 0)) }
 
 func (f *fixture) reply() string {
 	f.Helper()

@@ -10,21 +10,21 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // ReadMembers is described in engine.Members. A node key that this release cannot read counts as present, with nothing
 // but its id. A node key without a lease is no session's, and nothing would ever remove it: it is left out. An owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
 // owner/ of no shard of the cluster is left out, too. Each of these is logged once.
-func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
+func (s *Store) ReadMembers(ctx context.Context) (store.Membership, error) {
 	resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithRange(end(s.keys.owners())))
 	if err != nil {
-		return engine.Membership{}, fmt.Errorf("read members: %w", err)
+		return store.Membership{}, fmt.Errorf("read members: %w", err)
 	}
-	m := engine.Membership{
+	m := store.Membership{
 		Revision: resp.Header.Revision,
-		Nodes:    make(map[string]engine.NodeInfo),
-		Owners:   make(map[int]engine.Owner),
+		Nodes:    make(map[string]store.NodeInfo),
+		Owners:   make(map[int]store.Owner),
 	}
 	for _, kv := range resp.Kvs {
 		if err := s.addMember(&m, kv); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) ReadMembers(ctx context.Context) (engine.Membership, error) {
 	return m, nil
 }
 
-func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
+func (s *Store) addMember(m *store.Membership, kv *mvccpb.KeyValue) error {
 	key := string(kv.Key)
 	if id, ok := strings.CutPrefix(key, s.keys.nodes()); ok {
 		if id == "" {
@@ -45,7 +45,7 @@ func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 		}
 		n, err := decodeNode(kv.Value)
 		if err != nil {
-			n = engine.NodeInfo{}
+			n = store.NodeInfo{}
 		}
 		n.ID, n.Revision, n.Modified = id, kv.CreateRevision, kv.ModRevision
 		m.Nodes[id] = n
@@ -59,7 +59,7 @@ func (s *Store) addMember(m *engine.Membership, kv *mvccpb.KeyValue) error {
 	if err != nil {
 		session = ""
 	}
-	m.Owners[shard] = engine.Owner{Node: session, Revision: kv.ModRevision}
+	m.Owners[shard] = store.Owner{Node: session, Revision: kv.ModRevision}
 	return err
 }
 
@@ -74,8 +74,8 @@ var errChanged = errors.New("members changed")
 
 // WatchMembers is described in engine.Members. Every membership it yields was read linearizably; the watch only tells
 // when to read. It reads and yields at least every two request time-outs: a watch does not tell that etcd is away.
-func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, error] {
-	return func(yield func(engine.Membership, error) bool) {
+func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
+	return func(yield func(store.Membership, error) bool) {
 		err := s.insist(ctx, "watch members", func() error {
 			m, err := s.ReadMembers(ctx)
 			if ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[engine.Membership, e
 			return err
 		})
 		if err != nil {
-			yield(engine.Membership{}, err)
+			yield(store.Membership{}, err)
 		}
 	}
 }

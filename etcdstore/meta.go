@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const keyBytes = 32
@@ -27,7 +27,7 @@ func (s *Store) loadMeta(ctx context.Context, shards int, existing bool) error {
 			return fmt.Errorf("read meta: %w", err)
 		}
 		if len(resp.Kvs) > 0 {
-			return fmt.Errorf("%w: %w", engine.ErrUnavailable, s.metaIsLost(resp.Kvs[0].Key))
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, s.metaIsLost(resp.Kvs[0].Key))
 		}
 		return ErrNoCluster
 	}

@@ -7,27 +7,27 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Take is described in engine.Owners.
-func (s *Store) Take(ctx context.Context, session engine.Session, shard int, seen engine.Owner) (engine.Ownership, error) {
+func (s *Store) Take(ctx context.Context, session store.Session, shard int, seen store.Owner) (store.Ownership, error) {
 	rev, err := s.take(ctx, session, shard, seen)
 	if err != nil {
-		return engine.Ownership{}, fmt.Errorf("take shard %d: %w", shard, err)
+		return store.Ownership{}, fmt.Errorf("take shard %d: %w", shard, err)
 	}
-	return engine.Ownership{Shard: shard, Revision: rev, Session: session}, nil
+	return store.Ownership{Shard: shard, Revision: rev, Session: session}, nil
 }
 
-func (s *Store) take(ctx context.Context, session engine.Session, shard int, seen engine.Owner) (int64, error) {
+func (s *Store) take(ctx context.Context, session store.Session, shard int, seen store.Owner) (int64, error) {
 	if err := s.checkShard(shard); err != nil {
 		return 0, err
 	}
 	if session.Lease == 0 {
-		return 0, fmt.Errorf("%w: not a session", engine.ErrFenced) // lease 0 would compare equal to absence
+		return 0, fmt.Errorf("%w: not a session", store.ErrFenced) // lease 0 would compare equal to absence
 	}
 	if seen.Node != "" && seen.Revision == 0 {
-		return 0, fmt.Errorf("%w: owner %q cannot have revision 0", engine.ErrRefused, seen.Node)
+		return 0, fmt.Errorf("%w: owner %q cannot have revision 0", store.ErrRefused, seen.Node)
 	}
 	owner, me := s.keys.owner(shard), s.keys.node(session.ID)
 	compare := []clientv3.Cmp{
@@ -54,27 +54,27 @@ func (s *Store) take(ctx context.Context, session engine.Session, shard int, see
 	now, alive := found(resp, 0), found(resp, 1)
 	switch {
 	case alive == nil || alive.Lease != session.Lease:
-		return 0, fmt.Errorf("%w: session %s is gone", engine.ErrFenced, session.ID)
+		return 0, fmt.Errorf("%w: session %s is gone", store.ErrFenced, session.ID)
 	case names(now, session.ID, seen.Revision):
 		return now.ModRevision, nil // an earlier copy was applied
 	case now == nil || now.ModRevision != seen.Revision:
-		return 0, fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
+		return 0, fmt.Errorf("%w: the owner key has changed", store.ErrFenced)
 	}
-	return 0, fmt.Errorf("%w: owner %q is alive", engine.ErrFenced, seen.Node)
+	return 0, fmt.Errorf("%w: owner %q is alive", store.ErrFenced, seen.Node)
 }
 
 // HandOver is described in engine.Owners. That the owner key names the target after o's revision is as good as the
 // call's own success: session ids are never used again.
-func (s *Store) HandOver(ctx context.Context, o engine.Ownership, target string) error {
+func (s *Store) HandOver(ctx context.Context, o store.Ownership, target string) error {
 	if err := s.handOver(ctx, o, target); err != nil {
 		return fmt.Errorf("hand shard %d over to %s: %w", o.Shard, target, err)
 	}
 	return nil
 }
 
-func (s *Store) handOver(ctx context.Context, o engine.Ownership, target string) error {
+func (s *Store) handOver(ctx context.Context, o store.Ownership, target string) error {
 	if o.Revision <= 0 {
-		return fmt.Errorf("%w: not an ownership", engine.ErrFenced) // revision 0 would compare equal to absence
+		return fmt.Errorf("%w: not an ownership", store.ErrFenced) // revision 0 would compare equal to absence
 	}
 	owner := s.keys.owner(o.Shard)
 	resp, err := s.transact(ctx,
@@ -91,9 +91,9 @@ func (s *Store) handOver(ctx context.Context, o engine.Ownership, target string)
 	case names(now, target, o.Revision):
 		return nil // an earlier copy was applied
 	case now == nil || now.ModRevision != o.Revision:
-		return fmt.Errorf("%w: the owner key has changed", engine.ErrFenced)
+		return fmt.Errorf("%w: the owner key has changed", store.ErrFenced)
 	}
-	return fmt.Errorf("%w: the target has left", engine.ErrFenced)
+	return fmt.Errorf("%w: the target has left", store.ErrFenced)
 }
 
 // names reports whether the owner key names the session since after revision rev.

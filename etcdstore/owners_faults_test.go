@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/faultstore"
+	"taskledger/store"
 )
 
 func TestTake_LostReplyIsOneOwnership(t *testing.T) {
 	f := newFixture(t)
-	session, seen := f.join(f.faulty), engine.Owner{}
+	session, seen := f.join(f.faulty), store.Owner{}
 	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		o, err := f.faulty.Take(f.ctx, session, 0, seen)
 		f.must(err)
-		if got := f.owner(); got != (engine.Owner{Node: session.ID, Revision: o.Revision}) {
+		if got := f.owner(); got != (store.Owner{Node: session.ID, Revision: o.Revision}) {
 			t.Errorf("owner is %+v, ownership %+v", got, o)
 		}
 		f.release()
@@ -30,7 +30,7 @@ func TestTake_LateCopyAfterHandOverDoesNotTakeBack(t *testing.T) {
 	f := newFixture(t)
 	session, other := f.join(f.faulty), f.join(f.sound)
 	f.faults.Next(delayed)
-	o, err := f.faulty.Take(f.ctx, session, 0, engine.Owner{})
+	o, err := f.faulty.Take(f.ctx, session, 0, store.Owner{})
 	f.must(err)
 	f.must(f.faulty.HandOver(f.ctx, o, other.ID))
 	handed := f.owner()
@@ -49,7 +49,7 @@ func TestTake_LateCopyAfterTheShardWentRoundIsHarmless(t *testing.T) {
 	o, err := f.faulty.Take(f.ctx, session, 0, f.owner())
 	f.must(err)
 	f.must(f.faulty.HandOver(f.ctx, o, other.ID))
-	f.must(f.sound.HandOver(f.ctx, engine.Ownership{Revision: f.owner().Revision, Session: other}, session.ID))
+	f.must(f.sound.HandOver(f.ctx, store.Ownership{Revision: f.owner().Revision, Session: other}, session.ID))
 	before := f.owner()
 	f.release()
 	if got := f.owner(); got != before {
@@ -62,11 +62,11 @@ func TestTake_LostReplyThenHandedOverIsFenced(t *testing.T) {
 	session, other := f.join(f.faulty), f.join(f.sound)
 	lost := replyLost
 	lost.Then = func() {
-		f.must(f.sound.HandOver(f.ctx, engine.Ownership{Revision: f.owner().Revision, Session: session}, other.ID))
+		f.must(f.sound.HandOver(f.ctx, store.Ownership{Revision: f.owner().Revision, Session: session}, other.ID))
 	}
 	f.faults.Next(lost)
-	if o, err := f.faulty.Take(f.ctx, session, 0, engine.Owner{}); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("took %+v, error %v, want %v", o, err, engine.ErrFenced)
+	if o, err := f.faulty.Take(f.ctx, session, 0, store.Owner{}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("took %+v, error %v, want %v", o, err, store.ErrFenced)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestHandOver_IsDoneOnceWhateverIsLost(t *testing.T) {
 		if handed.Node != other.ID {
 			t.Fatalf("owner is %+v, want %s", handed, other.ID)
 		}
-		f.must(f.sound.HandOver(f.ctx, engine.Ownership{Revision: handed.Revision, Session: other}, o.Session.ID))
+		f.must(f.sound.HandOver(f.ctx, store.Ownership{Revision: handed.Revision, Session: other}, o.Session.ID))
 		back := f.owner()
 		f.release()
 		if got := f.owner(); got != back {
@@ -116,8 +116,8 @@ func TestJoin_LeaseGoneBeforeTheKeyIsNoSession(t *testing.T) {
 			f.must(err)
 		}
 	}})
-	if s, err := f.faulty.Join(f.ctx, engine.NodeInfo{}, time.Minute); !errors.Is(err, engine.ErrSessionEnded) {
-		t.Errorf("joined as %+v, error %v, want %v", s, err, engine.ErrSessionEnded)
+	if s, err := f.faulty.Join(f.ctx, store.NodeInfo{}, time.Minute); !errors.Is(err, store.ErrSessionEnded) {
+		t.Errorf("joined as %+v, error %v, want %v", s, err, store.ErrSessionEnded)
 	}
 }
 
@@ -126,8 +126,8 @@ func TestUpdate_LateCopyDoesNotUndoALaterOne(t *testing.T) {
 	session := f.join(f.faulty)
 	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
-		f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "early"} }))
-		f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "later", Draining: true} }))
+		f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "early"} }))
+		f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "later", Draining: true} }))
 		f.release()
 		m, err := f.sound.ReadMembers(f.ctx)
 		f.must(err)
@@ -145,7 +145,7 @@ func TestUpdate_EveryCopySaysWhatIsTheCaseWhenItIsSent(t *testing.T) {
 		name := "early"
 		fate.Then = func() { name = "later" }
 		f.faults.Next(fate)
-		f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: name} }))
+		f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: name} }))
 		f.release()
 		m, err := f.sound.ReadMembers(f.ctx)
 		f.must(err)
@@ -159,7 +159,7 @@ func TestUpdate_LateCopyAfterLeaveMakesNoNode(t *testing.T) {
 	f := newFixture(t)
 	session := f.join(f.faulty)
 	f.faults.Next(delayed)
-	f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "x"} }))
+	f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "x"} }))
 	f.must(f.faulty.Leave(f.ctx, session))
 	f.release()
 	f.absent(f.keys.Node(session.ID))

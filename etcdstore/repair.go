@@ -10,17 +10,17 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Behind is described in engine.Repairer.
-func (s *Store) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[engine.StoredKey, error] {
-	return func(yield func(engine.StoredKey, error) bool) {
+func (s *Store) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[store.StoredKey, error] {
+	return func(yield func(store.StoredKey, error) bool) {
 		stop := end(s.keys.journal(shard))
 		for from, more := s.keys.entry(shard, entry)+"\x00", true; more; {
 			resp, err := s.get(ctx, from, clientv3.WithRange(stop), clientv3.WithLimit(pageEntries))
 			if err != nil {
-				yield(engine.StoredKey{}, fmt.Errorf("read shard %d behind entry %d: %w", shard, entry, err))
+				yield(store.StoredKey{}, fmt.Errorf("read shard %d behind entry %d: %w", shard, entry, err))
 				return
 			}
 			for _, kv := range resp.Kvs {
@@ -34,22 +34,22 @@ func (s *Store) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[e
 	}
 }
 
-func toStored(kv *mvccpb.KeyValue) engine.StoredKey {
+func toStored(kv *mvccpb.KeyValue) store.StoredKey {
 	n, err := number(kv.Key)
 	if err != nil {
 		n = 0
 	}
-	return engine.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: kv.Value}
+	return store.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: kv.Value}
 }
 
 // Foreign is described in engine.Repairer.
-func (s *Store) Foreign(ctx context.Context) iter.Seq2[engine.StoredKey, error] {
-	return func(yield func(engine.StoredKey, error) bool) {
+func (s *Store) Foreign(ctx context.Context) iter.Seq2[store.StoredKey, error] {
+	return func(yield func(store.StoredKey, error) bool) {
 		for _, kind := range []string{s.keys.owners(), s.keys.journals(), s.keys.snapshots(), s.keys.mailbox()} {
 			for from := kind; ; {
 				resp, err := s.get(ctx, from, clientv3.WithRange(end(kind)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 				if err != nil {
-					yield(engine.StoredKey{}, fmt.Errorf("look for foreign keys: %w", err))
+					yield(store.StoredKey{}, fmt.Errorf("look for foreign keys: %w", err))
 					return
 				}
 				if len(resp.Kvs) == 0 {
@@ -64,7 +64,7 @@ func (s *Store) Foreign(ctx context.Context) iter.Seq2[engine.StoredKey, error] 
 				if known || kind == s.keys.mailbox() && name == fmt.Sprint(s.meta.shards) { // the box of questions to nodes
 					continue
 				}
-				if !yield(engine.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision}, nil) {
+				if !yield(store.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision}, nil) {
 					return
 				}
 			}
@@ -73,15 +73,15 @@ func (s *Store) Foreign(ctx context.Context) iter.Seq2[engine.StoredKey, error] 
 }
 
 // Leaseless is described in engine.Repairer.
-func (s *Store) Leaseless(ctx context.Context) iter.Seq2[engine.StoredKey, error] {
-	return func(yield func(engine.StoredKey, error) bool) {
+func (s *Store) Leaseless(ctx context.Context) iter.Seq2[store.StoredKey, error] {
+	return func(yield func(store.StoredKey, error) bool) {
 		resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithPrefix())
 		if err != nil {
-			yield(engine.StoredKey{}, fmt.Errorf("look for node keys without a lease: %w", err))
+			yield(store.StoredKey{}, fmt.Errorf("look for node keys without a lease: %w", err))
 			return
 		}
 		for _, kv := range resp.Kvs {
-			if kv.Lease == 0 && !yield(engine.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision, Data: kv.Value}, nil) {
+			if kv.Lease == 0 && !yield(store.StoredKey{Key: string(kv.Key), Revision: kv.ModRevision, Data: kv.Value}, nil) {
 				return
 			}
 		}
@@ -91,9 +91,9 @@ func (s *Store) Leaseless(ctx context.Context) iter.Seq2[engine.StoredKey, error
 var errWritten = errors.New("it was written since")
 
 // Remove is described in engine.Repairer. It holds the revision of the key, which is gone with its own success.
-func (s *Store) Remove(ctx context.Context, k engine.StoredKey) error {
+func (s *Store) Remove(ctx context.Context, k store.StoredKey) error {
 	if !strings.HasPrefix(k.Key, string(s.keys)) || k.Revision <= 0 {
-		return fmt.Errorf("remove %q: %w: no key of the cluster", k.Key, engine.ErrRefused)
+		return fmt.Errorf("remove %q: %w: no key of the cluster", k.Key, store.ErrRefused)
 	}
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{

@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 const (
@@ -162,7 +163,7 @@ func TestFollow_WatchesAgainWhenEtcdHasForgottenTheLogIn(t *testing.T) {
 	older, stop := iter.Pull2(s.Follow(ctx, 0, 1))
 	defer stop()
 	o := f.own()
-	head := f.append(o, engine.Head{}, "one")
+	head := f.append(o, store.Head{}, "one")
 	f.wantNext(older, "one")
 	head = f.append(o, head, "two")
 	f.wantNext(older, "two") // from its watch, which stays
@@ -200,8 +201,8 @@ func TestCompact_WithoutPermissionIsRefused(t *testing.T) {
 	ca := testcluster.NewAuthority(t)
 	e := startSecure(t, ca, testcluster.Security{})
 	s := openStore(t, etcdstore.Config{Cluster: cluster, Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password})
-	if err := s.Compact(t.Context(), 1); !errors.Is(err, engine.ErrRefused) {
-		t.Errorf("compact: %v, want %v", err, engine.ErrRefused)
+	if err := s.Compact(t.Context(), 1); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("compact: %v, want %v", err, store.ErrRefused)
 	}
 	if u, err := s.Usage(t.Context()); err != nil || u.InUse == 0 {
 		t.Errorf("usage is %+v, %v", u, err)

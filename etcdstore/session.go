@@ -9,17 +9,17 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Join is described in engine.Sessions. A lease whose grant was not answered, or whose key could not be put, lapses by
 // itself.
-func (s *Store) Join(ctx context.Context, info engine.NodeInfo, ttl time.Duration) (engine.Session, error) {
+func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration) (store.Session, error) {
 	lease, err := s.grant(ctx, ttl)
 	if err != nil {
-		return engine.Session{}, fmt.Errorf("grant lease: %w", err)
+		return store.Session{}, fmt.Errorf("grant lease: %w", err)
 	}
-	session := engine.Session{ID: newID(), Lease: int64(lease)}
+	session := store.Session{ID: newID(), Lease: int64(lease)}
 	key := s.keys.node(session.ID)
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{
@@ -28,7 +28,7 @@ func (s *Store) Join(ctx context.Context, info engine.NodeInfo, ttl time.Duratio
 		[]clientv3.Op{put(key, encodeNode(info), clientv3.WithLease(lease))},
 		[]clientv3.Op{clientv3.OpGet(key, clientv3.WithKeysOnly())})
 	if err != nil {
-		return engine.Session{}, fmt.Errorf("create node key %s: %w", session.ID, err)
+		return store.Session{}, fmt.Errorf("create node key %s: %w", session.ID, err)
 	}
 	session.Revision = resp.Header.Revision
 	if !resp.Succeeded {
@@ -51,11 +51,11 @@ func (s *Store) grant(ctx context.Context, ttl time.Duration) (id clientv3.Lease
 }
 
 // Renew is described in engine.Sessions.
-func (s *Store) Renew(ctx context.Context, session engine.Session) error {
+func (s *Store) Renew(ctx context.Context, session store.Session) error {
 	_, err := s.client.KeepAliveOnce(ctx, clientv3.LeaseID(session.Lease))
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
-		return fmt.Errorf("renew session %s: %w", session.ID, engine.ErrSessionEnded)
+		return fmt.Errorf("renew session %s: %w", session.ID, store.ErrSessionEnded)
 	case err != nil:
 		return fmt.Errorf("renew session %s: %w", session.ID, err)
 	}
@@ -63,7 +63,7 @@ func (s *Store) Renew(ctx context.Context, session engine.Session) error {
 }
 
 // Update is described in engine.Sessions.
-func (s *Store) Update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) error {
+func (s *Store) Update(ctx context.Context, session store.Session, info func() store.NodeInfo) error {
 	for {
 		done, err := s.update(ctx, session, info)
 		if err != nil {
@@ -78,14 +78,14 @@ func (s *Store) Update(ctx context.Context, session engine.Session, info func() 
 // update replaces the value of the node key by compare, so that a late copy cannot undo a later update. Each copy says what is
 // the case when it is sent: a full etcd may refuse for long, and the value tells the time. It reports false when the key has
 // changed since it was read, be it by an earlier copy.
-func (s *Store) update(ctx context.Context, session engine.Session, info func() engine.NodeInfo) (bool, error) {
+func (s *Store) update(ctx context.Context, session store.Session, info func() store.NodeInfo) (bool, error) {
 	key := s.keys.node(session.ID)
 	read, err := s.get(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	if len(read.Kvs) == 0 || read.Kvs[0].CreateRevision != session.Revision || read.Kvs[0].Lease == 0 {
-		return false, engine.ErrSessionEnded // for ever: others may have taken a key without a lease for the end already
+		return false, store.ErrSessionEnded // for ever: others may have taken a key without a lease for the end already
 	}
 	unchanged := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), "=", read.Kvs[0].ModRevision)}
 	var resp clientv3.OpResponse
@@ -98,12 +98,12 @@ func (s *Store) update(ctx context.Context, session engine.Session, info func() 
 }
 
 // Leave is described in engine.Sessions.
-func (s *Store) Leave(ctx context.Context, session engine.Session) error {
+func (s *Store) Leave(ctx context.Context, session store.Session) error {
 	err := s.resend(ctx, func(ctx context.Context) error {
 		_, err := s.client.Revoke(ctx, clientv3.LeaseID(session.Lease))
 		return err
 	})
-	if err != nil && !errors.Is(err, engine.ErrSessionEnded) {
+	if err != nil && !errors.Is(err, store.ErrSessionEnded) {
 		return fmt.Errorf("revoke lease of session %s: %w", session.ID, err)
 	}
 	return nil

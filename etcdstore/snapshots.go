@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -24,19 +24,19 @@ const (
 )
 
 // PutPart is described in engine.Snapshots.
-func (s *Store) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	if err := s.putPart(ctx, o, entry, part, data); err != nil {
 		return fmt.Errorf("put part %d of snapshot %d of shard %d: %w", part, entry, o.Shard, err)
 	}
 	return nil
 }
 
-func (s *Store) putPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (s *Store) putPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	if err := checkOwnership(o); err != nil {
 		return err
 	}
 	if entry == 0 || part < 0 || part >= maxParts {
-		return fmt.Errorf("%w: no such part", engine.ErrRefused)
+		return fmt.Errorf("%w: no such part", store.ErrRefused)
 	}
 	key := s.keys.part(o.Shard, entry, o.Revision, part)
 	resp, err := s.transact(ctx,
@@ -54,30 +54,30 @@ func (s *Store) putPart(ctx context.Context, o engine.Ownership, entry uint64, p
 	if err := fenced(o, found(resp, 0), found(resp, 1)); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: it was written with other bytes", engine.ErrRefused)
+	return fmt.Errorf("%w: it was written with other bytes", store.ErrRefused)
 }
 
 // Publish is described in engine.Snapshots.
-func (s *Store) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, snapshot engine.Snapshot) (engine.SnapshotPointer, error) {
-	kept := append([]engine.Snapshot{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
+func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.Snapshot) (store.SnapshotPointer, error) {
+	kept := append([]store.Snapshot{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	rev, err := s.publish(ctx, o, seen.Revision, kept)
 	if err != nil {
-		return engine.SnapshotPointer{}, fmt.Errorf("publish snapshot %d of shard %d: %w", snapshot.Entry, o.Shard, err)
+		return store.SnapshotPointer{}, fmt.Errorf("publish snapshot %d of shard %d: %w", snapshot.Entry, o.Shard, err)
 	}
-	return engine.SnapshotPointer{Revision: rev, Kept: kept}, nil
+	return store.SnapshotPointer{Revision: rev, Kept: kept}, nil
 }
 
 // publish replaces the pointer of revision seen. While the first part is there, no other pointer has removed parts since
 // it was put, and it was the first to be put.
-func (s *Store) publish(ctx context.Context, o engine.Ownership, seen int64, kept []engine.Snapshot) (int64, error) {
+func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept []store.Snapshot) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err
 	}
 	if err := checkKept(kept); err != nil {
-		return 0, fmt.Errorf("%w: %w", engine.ErrRefused, err)
+		return 0, fmt.Errorf("%w: %w", store.ErrRefused, err)
 	}
 	if kept[0].Epoch != o.Revision {
-		return 0, fmt.Errorf("%w: taken in epoch %d, this is %d", engine.ErrRefused, kept[0].Epoch, o.Revision)
+		return 0, fmt.Errorf("%w: taken in epoch %d, this is %d", store.ErrRefused, kept[0].Epoch, o.Revision)
 	}
 	pointer, first := s.keys.pointer(o.Shard), s.keys.part(o.Shard, kept[0].Entry, kept[0].Epoch, 0)
 	value := encodePointer(kept)
@@ -102,16 +102,16 @@ func (s *Store) publish(ctx context.Context, o engine.Ownership, seen int64, kep
 		return 0, err
 	}
 	if modRevision(now) != seen {
-		return 0, fmt.Errorf("%w: the pointer has changed", engine.ErrFenced)
+		return 0, fmt.Errorf("%w: the pointer has changed", store.ErrFenced)
 	}
-	return 0, fmt.Errorf("%w: its parts are gone", engine.ErrRefused)
+	return 0, fmt.Errorf("%w: its parts are gone", store.ErrRefused)
 }
 
 // removeOthers deletes what is stored of the shard's snapshots and belongs to none of those kept: what lies before,
 // between and after them.
-func (s *Store) removeOthers(shard int, kept []engine.Snapshot) (deletes []clientv3.Op) {
-	key := func(k engine.Snapshot, part int) string { return s.keys.part(shard, k.Entry, k.Epoch, part) }
-	inOrder := slices.SortedFunc(slices.Values(kept), func(a, b engine.Snapshot) int { return cmp.Compare(key(a, 0), key(b, 0)) })
+func (s *Store) removeOthers(shard int, kept []store.Snapshot) (deletes []clientv3.Op) {
+	key := func(k store.Snapshot, part int) string { return s.keys.part(shard, k.Entry, k.Epoch, part) }
+	inOrder := slices.SortedFunc(slices.Values(kept), func(a, b store.Snapshot) int { return cmp.Compare(key(a, 0), key(b, 0)) })
 	from := s.keys.parts(shard)
 	for _, k := range inOrder {
 		deletes = append(deletes, clientv3.OpDelete(from, clientv3.WithRange(key(k, 0))))
@@ -121,20 +121,20 @@ func (s *Store) removeOthers(shard int, kept []engine.Snapshot) (deletes []clien
 }
 
 // Pointer is described in engine.Snapshots.
-func (s *Store) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer, error) {
+func (s *Store) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
 	resp, err := s.get(ctx, s.keys.pointer(shard))
 	if err != nil {
-		return engine.SnapshotPointer{}, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
+		return store.SnapshotPointer{}, fmt.Errorf("read snapshot pointer of shard %d: %w", shard, err)
 	}
 	if len(resp.Kvs) == 0 {
-		return engine.SnapshotPointer{}, nil
+		return store.SnapshotPointer{}, nil
 	}
 	kept, err := decodePointer(resp.Kvs[0].Value)
 	if err != nil {
-		return engine.SnapshotPointer{Revision: resp.Kvs[0].ModRevision},
+		return store.SnapshotPointer{Revision: resp.Kvs[0].ModRevision},
 			fmt.Errorf("read snapshot pointer of shard %d: %w: %w", shard, events.ErrDamaged, err)
 	}
-	return engine.SnapshotPointer{Revision: resp.Kvs[0].ModRevision, Kept: kept}, nil
+	return store.SnapshotPointer{Revision: resp.Kvs[0].ModRevision, Kept: kept}, nil
 }
 
 // partPage is what one read of parts brought; an error follows the parts.
@@ -145,7 +145,7 @@ type partPage struct {
 
 // Parts is described in engine.Snapshots. While the consumer works on a page, the next one is read; nothing is read any
 // more once the loop has ended.
-func (s *Store) Parts(ctx context.Context, shard int, snapshot engine.Snapshot) iter.Seq2[[]byte, error] {
+func (s *Store) Parts(ctx context.Context, shard int, snapshot store.Snapshot) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var reading sync.WaitGroup
@@ -176,7 +176,7 @@ func (s *Store) Parts(ctx context.Context, shard int, snapshot engine.Snapshot) 
 }
 
 // partPage reads the parts from number from on, at least one of them unless it fails.
-func (s *Store) partPage(ctx context.Context, shard int, snapshot engine.Snapshot, from int) (page partPage) {
+func (s *Store) partPage(ctx context.Context, shard int, snapshot store.Snapshot, from int) (page partPage) {
 	key := func(part int) string { return s.keys.part(shard, snapshot.Entry, snapshot.Epoch, part) }
 	until := min(from+pageParts, snapshot.Parts)
 	resp, err := s.get(ctx, key(from), clientv3.WithRange(key(until)))
@@ -185,7 +185,7 @@ func (s *Store) partPage(ctx context.Context, shard int, snapshot engine.Snapsho
 	}
 	for i := range until - from {
 		if i == len(resp.Kvs) || string(resp.Kvs[i].Key) != key(from+i) {
-			page.err = engine.ErrTrimmed
+			page.err = store.ErrTrimmed
 			break
 		}
 		page.parts = append(page.parts, resp.Kvs[i].Value)

@@ -4,15 +4,15 @@ import (
 	"errors"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/faultstore"
+	"taskledger/store"
 )
 
 func TestPublish_IsDoneOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
-	var last engine.SnapshotPointer
+	var last store.SnapshotPointer
 	for i, fates := range [][]faultstore.Fate{
 		{undelivered},
 		{replyLost},
@@ -55,11 +55,11 @@ func TestPublish_FencedWhileUnknownIsFencedForEver(t *testing.T) {
 	o, other := f.own(), f.join(f.sound)
 	s := f.put(o, 1, "a")
 	f.faults.Next(faultstore.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
-	if p, err := f.faulty.Publish(f.ctx, o, engine.SnapshotPointer{}, s); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("published %+v, %v, want %v", p, err, engine.ErrFenced)
+	if p, err := f.faulty.Publish(f.ctx, o, store.SnapshotPointer{}, s); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("published %+v, %v, want %v", p, err, store.ErrFenced)
 	}
 	f.release()
-	f.wantPointer(engine.SnapshotPointer{})
+	f.wantPointer(store.SnapshotPointer{})
 }
 
 func TestPublish_FencedAfterItsReplyWasLostIsDone(t *testing.T) {
@@ -69,7 +69,7 @@ func TestPublish_FencedAfterItsReplyWasLostIsDone(t *testing.T) {
 	lost := replyLost
 	lost.Then = func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }
 	f.faults.Next(lost)
-	p, err := f.faulty.Publish(f.ctx, o, engine.SnapshotPointer{}, s)
+	p, err := f.faulty.Publish(f.ctx, o, store.SnapshotPointer{}, s)
 	f.must(err)
 	f.wantPointer(p)
 }
@@ -121,8 +121,8 @@ func TestPublish_RemovesWhatLiesBeyondTheLastPart(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	f.put(o, 1, "a", "b", "given up")
-	s := engine.Snapshot{Entry: 1, Epoch: o.Revision, Parts: 2}
-	_, err := f.faulty.Publish(f.ctx, o, engine.SnapshotPointer{}, s)
+	s := store.Snapshot{Entry: 1, Epoch: o.Revision, Parts: 2}
+	_, err := f.faulty.Publish(f.ctx, o, store.SnapshotPointer{}, s)
 	f.must(err)
 	f.wantParts("a", "b")
 }
@@ -138,7 +138,7 @@ func TestPointer_OneThatCannotBeReadIsDamaged(t *testing.T) {
 	}
 }
 
-func (f *fixture) wantPointer(want engine.SnapshotPointer) {
+func (f *fixture) wantPointer(want store.SnapshotPointer) {
 	f.Helper()
 	got, err := f.sound.Pointer(f.ctx, 0)
 	f.must(err)

@@ -13,7 +13,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Store is a cluster in etcd. Its methods may be called concurrently.
@@ -32,7 +32,7 @@ type Store struct {
 	told   sync.Map      // key -> mod revision of the value that was complained of
 }
 
-var _ engine.Store = (*Store)(nil)
+var _ store.Store = (*Store)(nil)
 
 // Open connects, refuses servers that are too old, and creates or reads the cluster's meta record. ctx bounds the
 // opening only. It starts no goroutine of its own. The error wraps ErrDenied when etcd refuses the user, and
@@ -86,13 +86,13 @@ func (s *Store) Close() error {
 func (s *Store) Name() string { return strings.TrimSuffix(string(s.keys), "/") }
 
 // Cluster returns what was fixed when the cluster was created.
-func (s *Store) Cluster() engine.Cluster {
-	return engine.Cluster{ID: s.meta.id, Shards: s.meta.shards, Key: slices.Clone(s.meta.key)}
+func (s *Store) Cluster() store.Cluster {
+	return store.Cluster{ID: s.meta.id, Shards: s.meta.shards, Key: slices.Clone(s.meta.key)}
 }
 
 func (s *Store) checkShard(shard int) error {
 	if shard < 0 || shard >= s.meta.shards {
-		return fmt.Errorf("shard %d of %d: %w", shard, s.meta.shards, engine.ErrRefused)
+		return fmt.Errorf("shard %d of %d: %w", shard, s.meta.shards, store.ErrRefused)
 	}
 	return nil
 }

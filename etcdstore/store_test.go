@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"taskledger/engine"
-	"taskledger/engine/storetest"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store/storetest"
 )
 
 func TestStore_KeepsTheContractInProcess(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // removeRanges is how many ranges one request deletes: etcd takes 128 operations by default.
@@ -43,7 +43,7 @@ func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revisio
 // RemoveMail is described in engine.Sweeper. The letters go first: without its letter an answer cannot be put any more.
 func (s *Store) RemoveMail(ctx context.Context, sender string, boxes ...int) error {
 	if !validSender(sender) {
-		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, engine.ErrRefused)
+		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, store.ErrRefused)
 	}
 	if len(boxes) == 0 {
 		for shard := range s.meta.shards + 1 { // and the box that every node reads

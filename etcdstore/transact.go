@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -54,14 +54,14 @@ func (s *Store) resend(ctx context.Context, send func(context.Context) error) er
 			return nil
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			// Leases never come back, and take their keys with them: whatever earlier copies did is undone.
-			return fmt.Errorf("%w: %w", engine.ErrSessionEnded, err)
+			return fmt.Errorf("%w: %w", store.ErrSessionEnded, err)
 		case refused(err) && !unknown:
-			return fmt.Errorf("%w: %w", engine.ErrRefused, err)
+			return fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
 		if ended := s.wait(ctx, pause); ended != nil {
 			err = fmt.Errorf("outcome unknown: %w; last answer: %w", ended, err)
 			if full {
-				err = fmt.Errorf("%w: %w", engine.ErrFull, err)
+				err = fmt.Errorf("%w: %w", store.ErrFull, err)
 			}
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // trimEntries is how many entries one transaction deletes: other writes wait for it, for a few milliseconds.
@@ -51,19 +51,19 @@ func (s *Store) holds(ctx context.Context, shard int, number uint64) (bool, erro
 }
 
 // Trim is described in engine.Trimmer.
-func (s *Store) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s *Store) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	if err := s.trim(ctx, o, p, first, until); err != nil {
 		return fmt.Errorf("trim shard %d from entry %d to %d: %w", o.Shard, first, until, err)
 	}
 	return nil
 }
 
-func (s *Store) trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s *Store) trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	if err := checkOwnership(o); err != nil {
 		return err
 	}
 	if p.Revision <= 0 || len(p.Kept) != 2 || first == 0 || until > p.Kept[1].Entry {
-		return fmt.Errorf("%w: no two snapshots cover it", engine.ErrRefused)
+		return fmt.Errorf("%w: no two snapshots cover it", store.ErrRefused)
 	}
 	for ; first < until; first += trimEntries {
 		if err := s.trimPiece(ctx, o, p.Revision, first, min(first+trimEntries, until)); err != nil {
@@ -75,7 +75,7 @@ func (s *Store) trim(ctx context.Context, o engine.Ownership, p engine.SnapshotP
 
 // trimPiece deletes entries unless there is one before them: the journal has no gaps. Entries are never written again, so
 // late copies do no harm. A full store takes it, because it writes nothing.
-func (s *Store) trimPiece(ctx context.Context, o engine.Ownership, seen int64, first, until uint64) error {
+func (s *Store) trimPiece(ctx context.Context, o store.Ownership, seen int64, first, until uint64) error {
 	pointer, before := s.keys.pointer(o.Shard), s.keys.entry(o.Shard, first-1)
 	resp, err := s.transact(ctx,
 		append(s.fences(o),
@@ -91,7 +91,7 @@ func (s *Store) trimPiece(ctx context.Context, o engine.Ownership, seen int64, f
 		return err
 	}
 	if modRevision(found(resp, 2)) != seen {
-		return fmt.Errorf("%w: the snapshot pointer has changed", engine.ErrFenced)
+		return fmt.Errorf("%w: the snapshot pointer has changed", store.ErrFenced)
 	}
-	return fmt.Errorf("%w: entry %d is still there", engine.ErrRefused, first-1)
+	return fmt.Errorf("%w: entry %d is still there", store.ErrRefused, first-1)
 }

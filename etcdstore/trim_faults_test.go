@@ -8,14 +8,14 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/internal/faultstore"
+	"taskledger/store"
 )
 
 // covered appends entries 1 to n to shard 0 and covers n-1 by two snapshots.
-func (f *fixture) covered(o engine.Ownership, n int) (engine.Head, engine.SnapshotPointer) {
+func (f *fixture) covered(o store.Ownership, n int) (store.Head, store.SnapshotPointer) {
 	f.Helper()
-	head := engine.Head{}
+	head := store.Head{}
 	for i := 1; i <= n; i++ {
 		head = f.append(o, head, fmt.Sprint(i))
 	}

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"taskledger/engine"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // maxValueBytes bounds what is decoded: more is in no request.
@@ -72,7 +72,7 @@ func decodeMeta(b []byte) (m meta, err error) {
 }
 
 // encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some.
-func encodeNode(n engine.NodeInfo) []byte {
+func encodeNode(n store.NodeInfo) []byte {
 	elements := 10
 	if len(n.Limits) > 0 {
 		elements++
@@ -102,7 +102,7 @@ func encodeNode(n engine.NodeInfo) []byte {
 	return w.B
 }
 
-func decodeNode(b []byte) (n engine.NodeInfo, err error) {
+func decodeNode(b []byte) (n store.NodeInfo, err error) {
 	r, err := fields(b, 10)
 	if err != nil {
 		return n, err
@@ -148,7 +148,7 @@ func decodeOwner(b []byte) (session string, err error) {
 }
 
 // encodePointer makes the value of a snapshot pointer.
-func encodePointer(kept []engine.Snapshot) []byte {
+func encodePointer(kept []store.Snapshot) []byte {
 	w := record(1)
 	w.Array(len(kept))
 	for _, s := range kept {
@@ -163,13 +163,13 @@ func encodePointer(kept []engine.Snapshot) []byte {
 }
 
 // decodePointer returns the snapshots that are kept, newest first: one or two.
-func decodePointer(b []byte) (kept []engine.Snapshot, err error) {
+func decodePointer(b []byte) (kept []store.Snapshot, err error) {
 	r, err := fields(b, 1)
 	if err != nil {
 		return nil, err
 	}
 	for range r.Array() {
-		var s engine.Snapshot
+		var s store.Snapshot
 		if r.ArrayOf(5); r.Err() != nil || len(kept) == 2 {
 			r.Fail("more than two snapshots")
 			break
@@ -191,7 +191,7 @@ func decodePointer(b []byte) (kept []engine.Snapshot, err error) {
 }
 
 // checkKept returns an error unless these can be the snapshots that a pointer names.
-func checkKept(kept []engine.Snapshot) error {
+func checkKept(kept []store.Snapshot) error {
 	if n := len(kept); n < 1 || n > 2 {
 		return fmt.Errorf("pointer to %d snapshots", n)
 	}
@@ -208,7 +208,7 @@ func checkKept(kept []engine.Snapshot) error {
 }
 
 // oldest returns the snapshot from whose entry on the journal is complete.
-func oldest(kept []engine.Snapshot) engine.Snapshot { return kept[len(kept)-1] }
+func oldest(kept []store.Snapshot) store.Snapshot { return kept[len(kept)-1] }
 
 // encodeMail makes the value of a letter or an answer.
 func encodeMail(data []byte) []byte {

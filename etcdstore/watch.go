@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -35,7 +35,7 @@ func (s *Store) persist(ctx context.Context, what string, step func() error) err
 			return nil
 		case err == nil:
 			continue
-		case refused(err) || errors.Is(err, engine.ErrTrimmed) || s.client.Ctx().Err() != nil:
+		case refused(err) || errors.Is(err, store.ErrTrimmed) || s.client.Ctx().Err() != nil:
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		s.log.DebugContext(ctx, "reading again", "what", what, "err", err)

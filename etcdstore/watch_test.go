@@ -13,15 +13,15 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 func TestFollow_GoesOnAfterCompaction(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
-	head := f.append(o, engine.Head{}, "1")
+	head := f.append(o, store.Head{}, "1")
 	next, stop := iter.Pull2(f.sound.Follow(f.ctx, 0, 1))
 	defer stop()
 	f.wantNext(next, "1")
@@ -38,7 +38,7 @@ func TestFollow_GoesOnAfterCompaction(t *testing.T) {
 	f.wantNext(next, "41")
 }
 
-func (f *fixture) wantNext(next func() (engine.Record, error, bool), want string) {
+func (f *fixture) wantNext(next func() (store.Record, error, bool), want string) {
 	f.Helper()
 	r, err, ok := next()
 	if err != nil || !ok || string(r.Data) != want {
@@ -67,7 +67,7 @@ func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := f.join(f.faulty)
-	f.must(f.faulty.Update(f.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{Name: "x"} }))
+	f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "x"} }))
 	_, err := f.raw.Compact(f.ctx, f.membersRevision())
 	f.must(err)
 	m, err, _ := next()
@@ -79,7 +79,7 @@ func TestWatchMembers_GoesOnAfterCompaction(t *testing.T) {
 
 func (f *fixture) membersRevision() int64 { return f.membersNow().Revision }
 
-func (f *fixture) membersNow() engine.Membership {
+func (f *fixture) membersNow() store.Membership {
 	f.Helper()
 	m, err := f.sound.ReadMembers(f.ctx)
 	f.must(err)
@@ -108,11 +108,11 @@ func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
 	session := f.join(f.sound)
 	o, err := f.sound.Take(f.ctx, session, 3, seen)
 	f.must(err)
-	if now := f.membersNow().Owners[3]; now != (engine.Owner{Node: session.ID, Revision: o.Revision}) {
+	if now := f.membersNow().Owners[3]; now != (store.Owner{Node: session.ID, Revision: o.Revision}) {
 		t.Errorf("owner is %+v, want %+v", now, o)
 	}
-	if _, err := f.sound.Take(f.ctx, f.join(f.sound), 3, seen); !errors.Is(err, engine.ErrFenced) {
-		t.Errorf("take on an old view: %v, want %v", err, engine.ErrFenced)
+	if _, err := f.sound.Take(f.ctx, f.join(f.sound), 3, seen); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("take on an old view: %v, want %v", err, store.ErrFenced)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestStore_SurvivesLostConnections(t *testing.T) {
 	defer stopEntries()
 	members, stopMembers := iter.Pull2(far.WatchMembers(ctx))
 	defer stopMembers()
-	head := f.append(o, engine.Head{}, "one")
+	head := f.append(o, store.Head{}, "one")
 	f.wantNext(entries, "one")
 	if _, err, _ := members(); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestStore_ClosedStoreFailsAtOnce(t *testing.T) {
 	// Shorter than etcd's own retries: what waits for them fails with the deadline.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	if _, err := s.Append(ctx, o, engine.Head{}, []byte("one")); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Append(ctx, o, store.Head{}, []byte("one")); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("append: %v", err)
 	}
 	for r, err := range s.Follow(ctx, 0, 1) {

@@ -22,13 +22,14 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // tight is a store that says that it is small: a tail of 1 MiB makes a snapshot due.
-type tight struct{ engine.Store }
+type tight struct{ store.Store }
 
-func (tight) Usage(context.Context) (engine.Usage, error) {
-	return engine.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
+func (tight) Usage(context.Context) (store.Usage, error) {
+	return store.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
 }
 
 // bulky is parameters of 32 KiB that begin with the name of the task, and hardly compress.
@@ -54,7 +55,7 @@ func bulkyTally() *tally {
 	}})
 }
 
-func archiveOf(t *testing.T, bus engine.Bus) engine.Archive {
+func archiveOf(t *testing.T, bus store.Bus) store.Archive {
 	t.Helper()
 	a, err := bus.(*natsbus.Bus).Archive(natsbus.ArchiveConfig{Settled: -1})
 	if err != nil {
@@ -216,7 +217,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 	a := c.StartNode("a", archives(t), l.run())
 	f := startFlowOf(t, l, megabytes, a)
 	full := awaitShards(t, a.Client, "a full archive", func(s engine.ShardInfo) bool {
-		return strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, engine.ErrFull.Error())
+		return strings.Contains(s.Degraded, "not trimmed") && strings.Contains(s.Degraded, store.ErrFull.Error())
 	})[0]
 	f.await(t, 100)
 	if now, err := a.Shards(within(t, soon)); err != nil || now[0].Archived != full.Archived || now[0].First > full.Archived+1 {
@@ -355,7 +356,7 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 		t.Fatal("no segment holds two entries")
 	}
 	among := firstOf(t, good[at])
-	edited := func(change func([]engine.Record) []engine.Record) []*nats.Msg {
+	edited := func(change func([]store.Record) []store.Record) []*nats.Msg {
 		return slices.Concat(good[:at], []*nats.Msg{in.Edited(good[at], change)}, good[at+1:])
 	}
 	garbage := &nats.Msg{Subject: good[0].Subject, Data: []byte("garbage")}
@@ -374,16 +375,16 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled, first},
 		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled, second},
 		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing, 0},
-		"an entry flipped": {edited(func(all []engine.Record) []engine.Record {
+		"an entry flipped": {edited(func(all []store.Record) []store.Record {
 			all[1].Data[len(all[1].Data)/2] ^= 1
 			return all
 		}), engine.DamageGarbled, among + 1},
-		"an entry removed": {edited(func(all []engine.Record) []engine.Record { return slices.Delete(all, 1, 2) }), engine.DamageMissing, among + 1},
-		"two entries swapped": {edited(func(all []engine.Record) []engine.Record {
+		"an entry removed": {edited(func(all []store.Record) []store.Record { return slices.Delete(all, 1, 2) }), engine.DamageMissing, among + 1},
+		"two entries swapped": {edited(func(all []store.Record) []store.Record {
 			all[0], all[1] = all[1], all[0]
 			return all
 		}), engine.DamageGarbled, among},
-		"two entries' bytes swapped": {edited(func(all []engine.Record) []engine.Record {
+		"two entries' bytes swapped": {edited(func(all []store.Record) []store.Record {
 			all[0].Data, all[1].Data = all[1].Data, all[0].Data
 			return all
 		}), engine.DamageOrder, among},

@@ -13,6 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // idOf returns an id of a shard.
@@ -241,12 +242,12 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 
 // growing is a store in which every journal has grown whenever it is read.
 type growing struct {
-	engine.Store
+	store.Store
 	grow func(shard int)
 }
 
 // Behind implements engine.Store.
-func (s growing) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[engine.StoredKey, error] {
+func (s growing) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[store.StoredKey, error] {
 	s.grow(shard)
 	return s.Store.Behind(ctx, shard, entry)
 }

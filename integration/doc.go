@@ -21,7 +21,7 @@
 //
 // Store, leases, maintenance:
 //
-//	conditionalObjects                     package engine/storetest: each compare of an append, a take and a hand-over
+//	conditionalObjects                     package store/storetest: each compare of an append, a take and a hand-over
 //	retry loop, sleep bounds               none: a write of unknown outcome is resent until it is definite; tests of etcdstore
 //	committers: no lost update             TestMerge_ConcurrentMergesLoseNone,
 //	                                       TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce
@@ -29,7 +29,7 @@
 //	leaseAgainAfterStalledExecutor         TestSession_NodeWhoseLeaseIsGoneStartsAgainUnderANewID
 //	rescheduleWorksAfterPersistFailures    the fault tests of package engine: renewal is tried again every second
 //	allocateAll, incompatible config       none: ids of sessions are random and never run out
-//	overrideRuns                           package engine/storetest: a shard is taken only from the owner that was seen
+//	overrideRuns                           package store/storetest: a shard is taken only from the owner that was seen
 //
 // Implied by the contract:
 //

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 func TestKill_TaskOfADeadNodeRunsAgainOnASurvivor(t *testing.T) {
@@ -186,7 +187,7 @@ func TestDrain_TaskThatEndsWithinTheGraceSucceeds(t *testing.T) {
 		defer close(stopped)
 		a.Stop()
 	}()
-	awaitNode(t, b, func(n engine.NodeInfo) bool { return n.Name == "a" && n.Draining })
+	awaitNode(t, b, func(n store.NodeInfo) bool { return n.Name == "a" && n.Draining })
 	waiting := w.submit(t, b, "y")
 	w.nothing(t)
 	r.succeed("done")
@@ -201,7 +202,7 @@ func TestDrain_TaskThatEndsWithinTheGraceSucceeds(t *testing.T) {
 }
 
 // awaitNode waits until some present node is as wanted.
-func awaitNode(t *testing.T, at *testcluster.Node, holds func(engine.NodeInfo) bool) {
+func awaitNode(t *testing.T, at *testcluster.Node, holds func(store.NodeInfo) bool) {
 	t.Helper()
 	testcluster.Await(t, "a node as wanted", func() bool {
 		nodes, err := at.Nodes(within(t, soon))

@@ -11,6 +11,7 @@ import (
 	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // silentConn is one of which an attempt to connect waits for a word until it is closed, and not for 2 s.
@@ -21,7 +22,7 @@ func (silentConn) SetReadDeadline(time.Time) error  { return nil }
 func (silentConn) SetWriteDeadline(time.Time) error { return nil }
 
 // silentBus returns a bus that has just begun to connect to a NATS that takes connections and never says a word.
-func silentBus(t *testing.T) engine.Bus {
+func silentBus(t *testing.T) store.Bus {
 	t.Helper()
 	near, far := net.Pipe()
 	dialed := make(chan struct{}, 1)
@@ -47,7 +48,7 @@ func silentBus(t *testing.T) engine.Bus {
 // The client of NATS makes no subscription while it attempts to connect. That attempt lasts for as long as the test.
 func TestNATS_HostThatIsSilentHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	buses := []engine.Bus{silentBus(t), silentBus(t)} // they end after who uses them
+	buses := []store.Bus{silentBus(t), silentBus(t)} // they end after who uses them
 	c := testcluster.New(t, testcluster.Options{TTL: lasting, NoNATS: true, Shards: 2})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", func(cfg *engine.NodeConfig) { cfg.Bus = buses[0] }, w.on("a"))

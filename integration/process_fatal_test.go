@@ -10,8 +10,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // The writes of a shard's upkeep. A trim is made in pieces, each a transaction.
@@ -59,15 +59,15 @@ func die() {
 }
 
 type fatalStore struct {
-	engine.Store
+	store.Store
 	at *fatalWrite
 }
 
-func (s fatalStore) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (s fatalStore) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	return s.at.do(writePart, func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
 }
 
-func (s fatalStore) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (p engine.SnapshotPointer, err error) {
+func (s fatalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (p store.SnapshotPointer, err error) {
 	err = s.at.do(writePublish, func() (err error) {
 		p, err = s.Store.Publish(ctx, o, seen, made)
 		return err
@@ -75,7 +75,7 @@ func (s fatalStore) Publish(ctx context.Context, o engine.Ownership, seen engine
 	return p, err
 }
 
-func (s fatalStore) Trim(ctx context.Context, o engine.Ownership, p engine.SnapshotPointer, first, until uint64) error {
+func (s fatalStore) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	return s.at.do(writeTrim, func() error { return s.Store.Trim(ctx, o, p, first, until) })
 }
 
@@ -98,11 +98,11 @@ func (kv fatalKV) Do(ctx context.Context, op clientv3.Op) (resp clientv3.OpRespo
 
 // fatalArchive embeds nothing: the field would have the name of a method.
 type fatalArchive struct {
-	to engine.Archive
+	to store.Archive
 	at *fatalWrite
 }
 
-func (a fatalArchive) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (h engine.ArchiveHead, err error) {
+func (a fatalArchive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (h store.ArchiveHead, err error) {
 	err = a.at.do(writeArchive, func() (err error) {
 		h, err = a.to.Archive(ctx, shard, after, entries)
 		return err
@@ -110,20 +110,20 @@ func (a fatalArchive) Archive(ctx context.Context, shard int, after engine.Archi
 	return h, err
 }
 
-func (a fatalArchive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (a fatalArchive) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	return a.at.do(writeConfirm, func() error { return a.to.Confirm(ctx, shard, head, entries) })
 }
 
-func (a fatalArchive) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+func (a fatalArchive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
 	return a.to.Head(ctx, shard)
 }
 
 func (a fatalArchive) Settled() time.Duration { return a.to.Settled() }
 
-func (a fatalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (a fatalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return a.to.ReadArchive(ctx, shard, from)
 }
 
-func (a fatalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+func (a fatalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
 	return a.to.FindArchived(ctx, shard, task)
 }

@@ -17,6 +17,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // upkeepCluster is one of several clusters, of one shard each, on servers that are a process of their own; with a client in
@@ -124,7 +125,7 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-func (c *upkeepCluster) kept() []engine.Snapshot {
+func (c *upkeepCluster) kept() []store.Snapshot {
 	c.Helper()
 	p, err := c.store.Pointer(within(c.T, soon), 0)
 	ok(c.T, err)
@@ -174,7 +175,7 @@ func (c *upkeepCluster) wantNoLeftovers() {
 	kept := c.kept()
 	for _, kv := range got.Kvs {
 		key := strings.TrimPrefix(string(kv.Key), prefix)
-		of := func(s engine.Snapshot) bool {
+		of := func(s store.Snapshot) bool {
 			return strings.HasPrefix(key, fmt.Sprintf("%016x-%d/", s.Entry, s.Epoch))
 		}
 		if !slices.ContainsFunc(kept, of) && key < fmt.Sprintf("%016x", kept[0].Entry) {

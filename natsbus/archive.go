@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -51,7 +51,7 @@ type Archive struct {
 	latest   sync.Map // shard -> *segment that was archived last, where it is confirmed at once
 }
 
-var _ engine.Archive = (*Archive)(nil)
+var _ store.Archive = (*Archive)(nil)
 
 // Archive returns the cluster's archive, which works until b is closed. It asks NATS nothing: the stream is made by the
 // first segment. An error means that cfg is wrong; it names the field.
@@ -76,32 +76,32 @@ func (a *Archive) subject(shard int) string { return a.subjects + strconv.Itoa(s
 func (a *Archive) Settled() time.Duration { return max(a.cfg.Settled, 0) }
 
 // Head implements engine.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
-func (a *Archive) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
+func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
 	m, err := a.last(ctx, shard)
 	if err != nil {
-		return engine.ArchiveHead{}, fmt.Errorf("end of the archive of shard %d: %w", shard, err)
+		return store.ArchiveHead{}, fmt.Errorf("end of the archive of shard %d: %w", shard, err)
 	}
 	if m == nil {
-		return engine.ArchiveHead{}, nil
+		return store.ArchiveHead{}, nil
 	}
 	entries, err := decodeSegment(shard, m)
 	if err != nil {
-		return engine.ArchiveHead{}, err
+		return store.ArchiveHead{}, err
 	}
-	return engine.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
+	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
 }
 
 // Archive implements engine.Archiver. Besides, it wraps events.ErrDamaged when an entry is none of the shard's,
 // nats.ErrMaxPayload beyond the server's limit, engine.ErrFull when JetStream has no space left, and ErrNoJetStream.
-func (a *Archive) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
-	wrap := func(err error) (engine.ArchiveHead, error) {
-		return engine.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
+func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+	wrap := func(err error) (store.ArchiveHead, error) {
+		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
 	}
 	if len(entries) == 0 {
 		return wrap(errors.New("none given"))
 	}
 	if first := entries[0].Number; first != after.Entry+1 {
-		return wrap(fmt.Errorf("%w: entry %d is given", engine.ErrConflict, first))
+		return wrap(fmt.Errorf("%w: entry %d is given", store.ErrConflict, first))
 	}
 	s, err := newSegment(shard, entries)
 	if err == nil {
@@ -117,11 +117,11 @@ func (a *Archive) Archive(ctx context.Context, shard int, after engine.ArchiveHe
 	if a.Settled() == 0 {
 		a.latest.Store(shard, s)
 	}
-	return engine.ArchiveHead{Entry: s.last, Sequence: sequence}, nil
+	return store.ArchiveHead{Entry: s.last, Sequence: sequence}, nil
 }
 
 // append sends the segment until it is known to be stored or refused, a few times at most.
-func (a *Archive) append(ctx context.Context, shard int, after engine.ArchiveHead, s *segment) (sequence uint64, err error) {
+func (a *Archive) append(ctx context.Context, shard int, after store.ArchiveHead, s *segment) (sequence uint64, err error) {
 	for range maxSends {
 		sequence, err = a.send(ctx, shard, after.Sequence, s)
 		if err == nil || refused(err) {
@@ -136,14 +136,14 @@ func (a *Archive) append(ctx context.Context, shard int, after engine.ArchiveHea
 		case m != nil && s.same(m):
 			return m.sequence, nil
 		}
-		return 0, fmt.Errorf("%w: its last segment is another: %w", engine.ErrConflict, err)
+		return 0, fmt.Errorf("%w: its last segment is another: %w", store.ErrConflict, err)
 	}
 	return 0, err
 }
 
 // refused reports that the segment was not stored, and would not be if it were sent again.
 func refused(err error) bool {
-	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, engine.ErrFull) || errors.Is(err, ErrNoJetStream)
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, store.ErrFull) || errors.Is(err, ErrNoJetStream)
 }
 
 // send publishes the segment, which is stored if the shard's last message is the one at after.
@@ -167,7 +167,7 @@ func (a *Archive) send(ctx context.Context, shard int, after uint64, s *segment)
 }
 
 // segmentOf is newSegment, which need not read the entries that were just archived again.
-func (a *Archive) segmentOf(shard int, entries []engine.Record) (*segment, error) {
+func (a *Archive) segmentOf(shard int, entries []store.Record) (*segment, error) {
 	if latest, ok := a.latest.LoadAndDelete(shard); ok {
 		if s := latest.(*segment); bytes.Equal(s.body, pack(shard, entries)) {
 			return s, nil
@@ -177,7 +177,7 @@ func (a *Archive) segmentOf(shard int, entries []engine.Record) (*segment, error
 }
 
 // Confirm implements engine.Archiver. It asks the leader of the stream.
-func (a *Archive) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (a *Archive) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	wrap := func(err error) error {
 		return fmt.Errorf("confirm segment %d of shard %d: %w", head.Sequence, shard, err)
 	}
@@ -193,10 +193,10 @@ func (a *Archive) Confirm(ctx context.Context, shard int, head engine.ArchiveHea
 		return wrap(err)
 	}
 	if m == nil || m.sequence != head.Sequence {
-		return wrap(fmt.Errorf("%w: it is gone", engine.ErrConflict))
+		return wrap(fmt.Errorf("%w: it is gone", store.ErrConflict))
 	}
 	if s.last != head.Entry || !s.same(m) {
-		return wrap(fmt.Errorf("%w: it holds something else", engine.ErrConflict))
+		return wrap(fmt.Errorf("%w: it holds something else", store.ErrConflict))
 	}
 	return nil
 }

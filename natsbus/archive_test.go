@@ -18,16 +18,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 const archiveStream = "TASKLEDGER_ARCHIVE"
 
 func TestArchive_KeepsItsContract(t *testing.T) {
-	archivetest.Run(t, func(t *testing.T) engine.Archive { return openArchive(t, testcluster.StartJetStream(t)) })
+	archivetest.Run(t, func(t *testing.T) store.Archive { return openArchive(t, testcluster.StartJetStream(t)) })
 }
 
 // Where servers sync always a segment is confirmed as soon as it is archived, and not read from its entries again.
@@ -36,9 +37,9 @@ func TestArchive_ConfirmsAtOnceNothingButWhatItArchived(t *testing.T) {
 	s := testcluster.StartJetStream(t)
 	a := archiveOf(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.ArchiveConfig{Settled: -1})
 	one := archivetest.Entries(t, 0, 1, 1)
-	head := archive(t, a, 0, engine.ArchiveHead{}, one)
-	other := []engine.Record{archivetest.Entry(t, 0, 1, 20, "other")}
-	if err := a.Confirm(t.Context(), 0, head, other); !errors.Is(err, engine.ErrConflict) {
+	head := archive(t, a, 0, store.ArchiveHead{}, one)
+	other := []store.Record{archivetest.Entry(t, 0, 1, 20, "other")}
+	if err := a.Confirm(t.Context(), 0, head, other); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("another entry: confirmed with %v", err)
 	}
 	head = archive(t, a, 0, head, archivetest.Entries(t, 0, 2, 1))
@@ -69,7 +70,7 @@ func archiveOf(t testing.TB, cfg natsbus.Config, how natsbus.ArchiveConfig) *nat
 	return a
 }
 
-func archive(t testing.TB, a *natsbus.Archive, shard int, after engine.ArchiveHead, entries []engine.Record) engine.ArchiveHead {
+func archive(t testing.TB, a *natsbus.Archive, shard int, after store.ArchiveHead, entries []store.Record) store.ArchiveHead {
 	t.Helper()
 	head, err := a.Archive(t.Context(), shard, after, entries)
 	if err != nil {
@@ -124,7 +125,7 @@ func TestArchive_SurvivesARestartOfTheServerAndGoesOn(t *testing.T) {
 	s := testcluster.StartJetStream(t)
 	a := openArchive(t, s)
 	one, two := archivetest.Entries(t, 0, 1, 3), archivetest.Entries(t, 0, 4, 3)
-	head := archive(t, a, 0, engine.ArchiveHead{}, one)
+	head := archive(t, a, 0, store.ArchiveHead{}, one)
 	s.Stop()
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -150,9 +151,9 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 	one := archivetest.Entries(t, 0, 1, 1)
 	for name, call := range map[string]func(context.Context) error{
 		"head":    func(ctx context.Context) error { _, err := a.Head(ctx, 0); return err },
-		"archive": func(ctx context.Context) error { _, err := a.Archive(ctx, 0, engine.ArchiveHead{}, one); return err },
+		"archive": func(ctx context.Context) error { _, err := a.Archive(ctx, 0, store.ArchiveHead{}, one); return err },
 		"confirm": func(ctx context.Context) error {
-			return a.Confirm(ctx, 0, engine.ArchiveHead{Entry: 1, Sequence: 1}, one)
+			return a.Confirm(ctx, 0, store.ArchiveHead{Entry: 1, Sequence: 1}, one)
 		},
 		"read": func(ctx context.Context) error {
 			_, err := archivetest.Collect(a.ReadArchive(ctx, 0, 1))
@@ -200,19 +201,19 @@ func TestArchive_WithoutJetStreamWritesFailAndReadsSayThatThereIsNone(t *testing
 	t.Parallel()
 	a := openArchive(t, testcluster.StartNATS(t))
 	one := archivetest.Entries(t, 0, 1, 1)
-	_, unwritten := a.Archive(t.Context(), 0, engine.ArchiveHead{}, one)
+	_, unwritten := a.Archive(t.Context(), 0, store.ArchiveHead{}, one)
 	_, headless := a.Head(t.Context(), 0)
-	unconfirmed := a.Confirm(t.Context(), 0, engine.ArchiveHead{Entry: 1, Sequence: 1}, one)
+	unconfirmed := a.Confirm(t.Context(), 0, store.ArchiveHead{Entry: 1, Sequence: 1}, one)
 	for _, err := range []error{unwritten, headless, unconfirmed} {
 		if !errors.Is(err, natsbus.ErrNoJetStream) {
 			t.Errorf("without JetStream: %v", err)
 		}
 	}
-	for name, seq := range map[string]func() ([]engine.Record, error){
-		"read": func() ([]engine.Record, error) { return archivetest.Collect(a.ReadArchive(t.Context(), 0, 1)) },
-		"find": func() ([]engine.Record, error) { return archivetest.Collect(a.FindArchived(t.Context(), 0, "t")) },
+	for name, seq := range map[string]func() ([]store.Record, error){
+		"read": func() ([]store.Record, error) { return archivetest.Collect(a.ReadArchive(t.Context(), 0, 1)) },
+		"find": func() ([]store.Record, error) { return archivetest.Collect(a.FindArchived(t.Context(), 0, "t")) },
 	} {
-		if got, err := seq(); len(got) > 0 || !errors.Is(err, engine.ErrNoArchive) || !errors.Is(err, natsbus.ErrNoJetStream) {
+		if got, err := seq(); len(got) > 0 || !errors.Is(err, store.ErrNoArchive) || !errors.Is(err, natsbus.ErrNoJetStream) {
 			t.Errorf("%s without JetStream: %d records, %v", name, len(got), err)
 		}
 	}
@@ -227,10 +228,10 @@ func TestArchive_NoStreamIsNoArchive(t *testing.T) {
 		_, unfound = archivetest.Collect(a.FindArchived(t.Context(), 0, "t"))
 		return unread, unfound
 	}
-	if unread, unfound := read(); !errors.Is(unread, engine.ErrNoArchive) || !errors.Is(unfound, engine.ErrNoArchive) {
+	if unread, unfound := read(); !errors.Is(unread, store.ErrNoArchive) || !errors.Is(unfound, store.ErrNoArchive) {
 		t.Errorf("without a stream: %v, %v", unread, unfound)
 	}
-	archive(t, a, 1, engine.ArchiveHead{}, archivetest.Entries(t, 1, 1, 1))
+	archive(t, a, 1, store.ArchiveHead{}, archivetest.Entries(t, 1, 1, 1))
 	if unread, unfound := read(); unread != nil || unfound != nil {
 		t.Errorf("with a stream: %v, %v", unread, unfound)
 	}
@@ -243,11 +244,11 @@ func TestArchive_FullStoreSaysSoAndTakesMoreWhenThereIsSpace(t *testing.T) {
 	s.MaxStore = 256 << 10
 	s.Start()
 	a := openArchive(t, s)
-	var all []engine.Record
-	var head engine.ArchiveHead
+	var all []store.Record
+	var head store.ArchiveHead
 	var full error
-	next := func() []engine.Record {
-		return []engine.Record{archivetest.Entry(t, 0, head.Entry+1, 60<<10, archivetest.Task(head.Entry+1))}
+	next := func() []store.Record {
+		return []store.Record{archivetest.Entry(t, 0, head.Entry+1, 60<<10, archivetest.Task(head.Entry+1))}
 	}
 	for full == nil && len(all) < 100 {
 		entries := next()
@@ -256,7 +257,7 @@ func TestArchive_FullStoreSaysSoAndTakesMoreWhenThereIsSpace(t *testing.T) {
 			head, all = now, append(all, entries...)
 		}
 	}
-	if !errors.Is(full, engine.ErrFull) || len(all) == 0 {
+	if !errors.Is(full, store.ErrFull) || len(all) == 0 {
 		t.Fatalf("after %d entries in a store of 256 KiB: %v", len(all), full)
 	}
 	s.Stop()
@@ -303,8 +304,8 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 			s := testcluster.StartJetStream(t)
 			a, js := openArchive(t, s), byHand(t, s.URL)
 			one := archivetest.Entries(t, 0, 1, 2)
-			head := archive(t, a, 0, engine.ArchiveHead{}, one)
-			other := archive(t, a, 1, engine.ArchiveHead{Entry: 2}, archivetest.Entries(t, 1, 3, 2))
+			head := archive(t, a, 0, store.ArchiveHead{}, one)
+			other := archive(t, a, 1, store.ArchiveHead{Entry: 2}, archivetest.Entries(t, 1, 3, 2))
 			header, data := alter(messageAt(t, js, head.Sequence), messageAt(t, js, other.Sequence))
 			forge(t, js, header, data)
 			got, err := archivetest.Collect(a.ReadArchive(t.Context(), 0, 1))
@@ -318,7 +319,7 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 			if _, err := archivetest.Collect(a.FindArchived(t.Context(), 0, "task-1")); header == nil && !errors.Is(err, events.ErrDamaged) {
 				t.Errorf("found a task beside garbage: %v", err)
 			}
-			if _, err := a.Archive(t.Context(), 0, head, archivetest.Entries(t, 0, 3, 1)); !errors.Is(err, engine.ErrConflict) {
+			if _, err := a.Archive(t.Context(), 0, head, archivetest.Entries(t, 0, 3, 1)); !errors.Is(err, store.ErrConflict) {
 				t.Errorf("archived after a forged segment: %v", err)
 			}
 		})
@@ -335,13 +336,13 @@ func TestArchive_GapIsDamageThatNamesTheEntry(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
 	a, js := openArchive(t, s), byHand(t, s.URL)
-	head := archive(t, a, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
-	archive(t, a, 1, engine.ArchiveHead{Entry: 3}, archivetest.Entries(t, 1, 4, 2))
+	head := archive(t, a, 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
+	archive(t, a, 1, store.ArchiveHead{Entry: 3}, archivetest.Entries(t, 1, 4, 2))
 	late := messageAt(t, js, head.Sequence+1)
 	forge(t, js, late.Header, ofShard(0, unpack(t, late.Data)))
 	for _, from := range []uint64{1, 3} {
 		_, err := archivetest.Collect(a.ReadArchive(t.Context(), 0, from))
-		if !errors.Is(err, events.ErrDamaged) || !errors.Is(err, engine.ErrTrimmed) || !strings.Contains(err.Error(), "entry 4 where 3 is due") {
+		if !errors.Is(err, events.ErrDamaged) || !errors.Is(err, store.ErrTrimmed) || !strings.Contains(err.Error(), "entry 4 where 3 is due") {
 			t.Errorf("read from %d across a gap: %v", from, err)
 		}
 	}
@@ -389,12 +390,12 @@ func TestArchive_SegmentOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	s := testcluster.StartJetStream(t)
 	way := &unreliable{address: strings.TrimPrefix(s.URL, "nats://")}
 	a := archiveOf(t, natsbus.Config{InProcess: way}, natsbus.ArchiveConfig{})
-	head := archive(t, a, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
+	head := archive(t, a, 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
 	way.answer.Store(true)
 	head = archive(t, a, 0, head, archivetest.Entries(t, 0, 3, 2))
 	way.request.Store(true)
 	head = archive(t, a, 0, head, archivetest.Entries(t, 0, 5, 1))
-	if want := (engine.ArchiveHead{Entry: 5, Sequence: 3}); head != want || way.requests.Load() != 1 || way.answers.Load() != 1 {
+	if want := (store.ArchiveHead{Entry: 5, Sequence: 3}); head != want || way.requests.Load() != 1 || way.answers.Load() != 1 {
 		t.Errorf("head %+v after %d lost requests and %d lost answers; want %+v and one of each",
 			head, way.requests.Load(), way.answers.Load(), want)
 	}
@@ -410,7 +411,7 @@ func TestArchive_RequestEndsWithItsConnection(t *testing.T) {
 	s := testcluster.StartJetStream(t)
 	way := &unreliable{address: strings.TrimPrefix(s.URL, "nats://")}
 	a := archiveOf(t, natsbus.Config{InProcess: way}, natsbus.ArchiveConfig{})
-	archive(t, a, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
+	archive(t, a, 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 2))
 	way.answer.Store(true)
 	if _, err := a.Head(t.Context(), 0); !errors.Is(err, nats.ErrDisconnected) || way.answers.Load() != 1 {
 		t.Errorf("%v after %d lost answers, want one that ended with its connection", err, way.answers.Load())
@@ -420,15 +421,15 @@ func TestArchive_RequestEndsWithItsConnection(t *testing.T) {
 func TestArchive_BeyondTheServersLimitNamesBothSizes(t *testing.T) {
 	t.Parallel()
 	a := openArchive(t, testcluster.StartJetStream(t))
-	var large []engine.Record
+	var large []store.Record
 	for number := uint64(1); number <= 5; number++ {
 		large = append(large, archivetest.Entry(t, 0, number, events.MaxPayloadBytes-1, "t"))
 	}
-	_, err := a.Archive(t.Context(), 0, engine.ArchiveHead{}, large)
+	_, err := a.Archive(t.Context(), 0, store.ArchiveHead{}, large)
 	if !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "limit of 1048576") || !strings.Contains(err.Error(), "131") {
 		t.Errorf("archived 1.25 MiB: %v", err)
 	}
-	archive(t, a, 0, engine.ArchiveHead{}, large[:3])
+	archive(t, a, 0, store.ArchiveHead{}, large[:3])
 }
 
 func TestArchive_ExistingStreamIsUsedIfItKeepsEverything(t *testing.T) {
@@ -455,7 +456,7 @@ func TestArchive_ExistingStreamIsUsedIfItKeepsEverything(t *testing.T) {
 			if _, err := byHand(t, s.URL).CreateStream(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}
-			_, err := openArchive(t, s).Archive(t.Context(), 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
+			_, err := openArchive(t, s).Archive(t.Context(), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
 			if c.fit && err != nil {
 				t.Error(err)
 			}
@@ -473,7 +474,7 @@ func TestArchive_NodesThatBeginTogetherMakeOneStream(t *testing.T) {
 	for shard := range 8 {
 		a := openArchive(t, s)
 		beginning.Go(func() {
-			if _, err := a.Archive(t.Context(), shard, engine.ArchiveHead{}, archivetest.Entries(t, shard, 1, 1)); err != nil {
+			if _, err := a.Archive(t.Context(), shard, store.ArchiveHead{}, archivetest.Entries(t, shard, 1, 1)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -492,12 +493,12 @@ func TestArchive_NodesThatBeginTogetherMakeOneStream(t *testing.T) {
 func TestArchive_ClustersDoNotShareIt(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	archive(t, openArchive(t, s), 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
+	archive(t, openArchive(t, s), 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
 	blue := archiveOf(t, natsbus.Config{URLs: []string{s.URL}, Cluster: "blue"}, natsbus.ArchiveConfig{})
-	if head, err := blue.Head(t.Context(), 0); head != (engine.ArchiveHead{}) || err != nil {
+	if head, err := blue.Head(t.Context(), 0); head != (store.ArchiveHead{}) || err != nil {
 		t.Errorf("head in another cluster: %+v, %v", head, err)
 	}
-	archive(t, blue, 0, engine.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
+	archive(t, blue, 0, store.ArchiveHead{}, archivetest.Entries(t, 0, 1, 1))
 }
 
 func TestArchive_ConfigurationIsChecked(t *testing.T) {
@@ -523,11 +524,11 @@ func TestArchive_ConfigurationIsChecked(t *testing.T) {
 func BenchmarkArchive(b *testing.B) {
 	s := testcluster.StartJetStream(b)
 	a := openArchive(b, s)
-	var head engine.ArchiveHead
-	b.SetBytes(engine.MaxSegmentBytes)
+	var head store.ArchiveHead
+	b.SetBytes(store.MaxSegmentBytes)
 	for b.Loop() {
 		b.StopTimer()
-		var entries []engine.Record
+		var entries []store.Record
 		for i := range uint64(7) {
 			number := head.Entry + i + 1
 			entries = append(entries, archivetest.Entry(b, 0, number, 127<<10, events.TaskID(fmt.Sprint(number))))

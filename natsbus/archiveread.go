@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -25,11 +25,11 @@ const (
 // ReadArchive implements engine.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
 // one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries that are missing
 // or there twice, wrap events.ErrDamaged; missing ones engine.ErrTrimmed, too.
-func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}
-		if err := r.read(ctx, func(rec engine.Record) bool { return yield(rec, nil) }); err != nil {
-			yield(engine.Record{}, fmt.Errorf("read the archive of shard %d: %w", shard, err))
+		if err := r.read(ctx, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
+			yield(store.Record{}, fmt.Errorf("read the archive of shard %d: %w", shard, err))
 		}
 	}
 }
@@ -43,7 +43,7 @@ type reader struct {
 }
 
 // read yields until the consumer stops, and returns when nothing runs any more.
-func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error {
+func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error {
 	m, err := r.find(ctx)
 	if err != nil || m == nil {
 		return err
@@ -83,7 +83,7 @@ func (r *reader) read(ctx context.Context, yield func(engine.Record) bool) error
 }
 
 // open returns the entries of m, which continue at due; 0 = anywhere. With an error they are those before the damage.
-func (r *reader) open(m *stored, due uint64) ([]engine.Record, error) {
+func (r *reader) open(m *stored, due uint64) ([]store.Record, error) {
 	entries, err := decodeSegment(r.shard, m)
 	if len(entries) == 0 {
 		return nil, err
@@ -92,7 +92,7 @@ func (r *reader) open(m *stored, due uint64) ([]engine.Record, error) {
 	case due == 0 || first == due:
 		return entries, err
 	case first > due:
-		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due: %w", first, due, engine.ErrTrimmed))
+		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due: %w", first, due, store.ErrTrimmed))
 	default:
 		return nil, damaged(r.shard, m, fmt.Errorf("entry %d where %d is due", first, due))
 	}
@@ -133,7 +133,7 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 		return nil, damaged(r.shard, low, err)
 	}
 	if s.first > r.from {
-		return nil, fmt.Errorf("entry %d: %w: the archive begins at entry %d", r.from, engine.ErrTrimmed, s.first)
+		return nil, fmt.Errorf("entry %d: %w: the archive begins at entry %d", r.from, store.ErrTrimmed, s.first)
 	}
 	if at, err := readSpan(last.header); err == nil && s.last < r.from && at.first <= r.from {
 		return last, nil
@@ -160,22 +160,22 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 // noArchive adds engine.ErrNoArchive where it is meant. A stream that a server has just lost sight of looks like none.
 func noArchive(err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoJetStream) {
-		return fmt.Errorf("%w: %w", engine.ErrNoArchive, err)
+		return fmt.Errorf("%w: %w", store.ErrNoArchive, err)
 	}
 	return err
 }
 
 // FindArchived implements engine.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
 // newest on, the segments that may hold the task: all their entries are yielded.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
-		if err := a.findTask(ctx, shard, task, func(rec engine.Record) bool { return yield(rec, nil) }); err != nil {
-			yield(engine.Record{}, fmt.Errorf("find task %s in the archive of shard %d: %w", task, shard, err))
+func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		if err := a.findTask(ctx, shard, task, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
+			yield(store.Record{}, fmt.Errorf("find task %s in the archive of shard %d: %w", task, shard, err))
 		}
 	}
 }
 
-func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, yield func(engine.Record) bool) error {
+func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, yield func(store.Record) bool) error {
 	sequences, err := a.candidates(ctx, shard, task)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Bus implements engine.Bus. Its methods may be called concurrently.
@@ -37,7 +37,7 @@ type Bus struct {
 	subscriptions sync.WaitGroup // their goroutines
 }
 
-var _ engine.Bus = (*Bus)(nil)
+var _ store.Bus = (*Bus)(nil)
 
 // Stats counts what the bus did not deliver, since it was opened.
 type Stats struct {

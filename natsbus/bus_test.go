@@ -14,9 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,10 +83,10 @@ func receive[T any](t *testing.T, from <-chan T) T {
 }
 
 // subscribe returns what comes. The server knows of the subscription when it returns, if the bus is connected.
-func subscribe(t *testing.T, bus *natsbus.Bus, subject, queue string) <-chan engine.Message {
+func subscribe(t *testing.T, bus *natsbus.Bus, subject, queue string) <-chan store.Message {
 	t.Helper()
-	came := make(chan engine.Message, 1000)
-	if err := bus.Subscribe(t.Context(), subject, queue, func(m engine.Message) { came <- m }); err != nil {
+	came := make(chan store.Message, 1000)
+	if err := bus.Subscribe(t.Context(), subject, queue, func(m store.Message) { came <- m }); err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
 	settle(t, bus)
@@ -98,8 +98,8 @@ func settle(t *testing.T, bus *natsbus.Bus) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	came := make(chan engine.Message, 1)
-	if err := bus.Subscribe(ctx, "settled", "", func(m engine.Message) { came <- m }); err != nil {
+	came := make(chan store.Message, 1)
+	if err := bus.Subscribe(ctx, "settled", "", func(m store.Message) { came <- m }); err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
 	publish(t, bus, "settled", "", nil)
@@ -129,7 +129,7 @@ func TestPublish_ReachesOtherMembersAndTheSenderItself(t *testing.T) {
 	a, b := openUp(t, s), openUp(t, s)
 	atA, atB := subscribe(t, a, "load", ""), subscribe(t, b, "load", "")
 	publish(t, a, "load", "node.a.1", []byte("busy"))
-	for _, at := range []<-chan engine.Message{atA, atB} {
+	for _, at := range []<-chan store.Message{atA, atB} {
 		m := receive(t, at)
 		if m.Subject != "load" || m.Reply != "node.a.1" || string(m.Data) != "busy" || m.NoResponders {
 			t.Errorf("received %+v", m)
@@ -151,7 +151,7 @@ func TestSubscribe_QueueGivesEachMessageToOneMember(t *testing.T) {
 	a, b := openUp(t, s), openUp(t, s)
 	all := make(chan string, 1000)
 	for _, bus := range []*natsbus.Bus{a, b} {
-		err := bus.Subscribe(t.Context(), "plan.purge", "planners", func(m engine.Message) { all <- string(m.Data) })
+		err := bus.Subscribe(t.Context(), "plan.purge", "planners", func(m store.Message) { all <- string(m.Data) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestSubscribe_EndsWithItsContext(t *testing.T) {
 	bus := openUp(t, testcluster.StartNATS(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	came := make(chan string, 10)
-	if err := bus.Subscribe(ctx, "load", "", func(m engine.Message) { came <- string(m.Data) }); err != nil {
+	if err := bus.Subscribe(ctx, "load", "", func(m store.Message) { came <- string(m.Data) }); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, bus, "load", "", []byte("before"))
@@ -313,7 +313,7 @@ func TestPublish_RefusesWhatIsNoSubject(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "a.>.b", "a*", ">a", "a..*"} {
-		if err := bus.Subscribe(t.Context(), bad, "", func(engine.Message) {}); err == nil {
+		if err := bus.Subscribe(t.Context(), bad, "", func(store.Message) {}); err == nil {
 			t.Errorf("subscribed to %q", bad)
 		}
 	}
@@ -409,7 +409,7 @@ func TestSubscribe_SilentServerHoldsUpNobody(t *testing.T) {
 	came, ended := make(chan bool, 100), make(chan bool, 100)
 	subscribed := make(chan error, 2)
 	for ctx, to := range map[context.Context]chan bool{t.Context(): came, ending: ended} {
-		go func() { subscribed <- bus.Subscribe(ctx, "load", "", func(engine.Message) { to <- true }) }()
+		go func() { subscribed <- bus.Subscribe(ctx, "load", "", func(store.Message) { to <- true }) }()
 	}
 	for range 2 { // before the server has said a word
 		if err := receive(t, subscribed); err != nil {
@@ -471,7 +471,7 @@ func TestClose_EndsSubscriptionsAndRefusesTheRest(t *testing.T) {
 	if err := bus.Publish("load", "", nil); err == nil {
 		t.Error("published on a closed bus")
 	}
-	if err := bus.Subscribe(t.Context(), "load", "", func(engine.Message) {}); err == nil {
+	if err := bus.Subscribe(t.Context(), "load", "", func(store.Message) {}); err == nil {
 		t.Error("subscribed to a closed bus")
 	}
 }
@@ -479,7 +479,7 @@ func TestClose_EndsSubscriptionsAndRefusesTheRest(t *testing.T) {
 func TestClose_WaitsForTheHandlerThatRuns(t *testing.T) {
 	bus := openUp(t, testcluster.StartNATS(t))
 	running, finish, finished := make(chan bool), make(chan bool), make(chan bool, 1)
-	err := bus.Subscribe(t.Context(), "load", "", func(engine.Message) {
+	err := bus.Subscribe(t.Context(), "load", "", func(store.Message) {
 		close(running)
 		<-finish
 		finished <- true

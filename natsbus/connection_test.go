@@ -9,9 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 func TestNotify_RestartedServerIsLostAndFoundWithItsSubscriptions(t *testing.T) {
@@ -40,7 +40,7 @@ func TestNotify_ServerThatComesLateIsFound(t *testing.T) {
 	told := states(t, bus)
 	await(t, told, false)
 	came := make(chan string, 1)
-	err := bus.Subscribe(t.Context(), "load", "", func(m engine.Message) { came <- string(m.Data) })
+	err := bus.Subscribe(t.Context(), "load", "", func(m store.Message) { came <- string(m.Data) })
 	if err != nil {
 		t.Fatalf("subscribe without a server: %v", err)
 	}
@@ -57,7 +57,7 @@ func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
 	release := sync.OnceFunc(func() { close(held) })
 	t.Cleanup(release)
 	count := 0
-	err := slow.Subscribe(t.Context(), "load", "", func(engine.Message) {
+	err := slow.Subscribe(t.Context(), "load", "", func(store.Message) {
 		if count == 0 {
 			<-held
 		}

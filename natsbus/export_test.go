@@ -5,8 +5,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Seal frames body for tests of the frame's format.
@@ -39,12 +39,12 @@ func NewFilter(tasks map[events.TaskID]struct{}) string { return newFilter(tasks
 func ParseFilter(text string) func(events.TaskID) bool { return parseFilter(text).mayHold }
 
 // DecodeSegment reads a message that was stored as a segment.
-func DecodeSegment(shard int, header nats.Header, data []byte) ([]engine.Record, error) {
+func DecodeSegment(shard int, header nats.Header, data []byte) ([]store.Record, error) {
 	return decodeSegment(shard, &stored{sequence: 1, header: header, data: data})
 }
 
 // Pack is the body of a segment of the entries, whatever they are.
-func Pack(shard int, entries []engine.Record) []byte { return pack(shard, entries) }
+func Pack(shard int, entries []store.Record) []byte { return pack(shard, entries) }
 
 // Meaning is what callers are told of a client's error.
 func Meaning(err error) error { return meaning(err) }

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 // With replicas the archive outlives the loss of a server, and takes more.
@@ -17,8 +17,8 @@ func TestArchive_IsKeptOnAsManyServersAsAskedFor(t *testing.T) {
 	a := archiveOf(t, natsbus.Config{URLs: servers.URLs}, natsbus.ArchiveConfig{Replicas: 3, Settled: -1})
 	js := byHand(t, strings.Join(servers.URLs, ","))
 	entries := archivetest.Entries(t, 0, 1, 4)
-	var head engine.ArchiveHead
-	archived := func(after engine.ArchiveHead, entries []engine.Record) func() bool {
+	var head store.ArchiveHead
+	archived := func(after store.ArchiveHead, entries []store.Record) func() bool {
 		return func() bool {
 			next, err := a.Archive(t.Context(), 0, after, entries)
 			if err != nil {

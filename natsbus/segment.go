@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // The headers of a segment.
@@ -40,11 +40,11 @@ type span struct{ first, last uint64 }
 
 // newSegment encodes entries, of which there is at least one. It wraps engine.ErrConflict when they are not consecutive,
 // and events.ErrDamaged when one is none of the shard's.
-func newSegment(shard int, entries []engine.Record) (*segment, error) {
+func newSegment(shard int, entries []store.Record) (*segment, error) {
 	tasks := map[events.TaskID]struct{}{}
 	for i, rec := range entries {
 		if want := entries[0].Number + uint64(i); rec.Number != want {
-			return nil, fmt.Errorf("%w: entry %d where %d is due", engine.ErrConflict, rec.Number, want)
+			return nil, fmt.Errorf("%w: entry %d where %d is due", store.ErrConflict, rec.Number, want)
 		}
 		e, err := events.Survey(rec.Data, func(task []byte) {
 			if _, seen := tasks[events.TaskID(task)]; !seen {
@@ -62,7 +62,7 @@ func newSegment(shard int, entries []engine.Record) (*segment, error) {
 }
 
 // pack is the body of a segment.
-func pack(shard int, entries []engine.Record) []byte {
+func pack(shard int, entries []store.Record) []byte {
 	size := 0
 	for i := range entries {
 		size += len(entries[i].Data) + 32
@@ -135,7 +135,7 @@ func readSpan(h nats.Header) (span, error) {
 // decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment of the
 // shard, and engine.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all the same.
 // What is inside the entries is not looked at.
-func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
+func decodeSegment(shard int, m *stored) ([]store.Record, error) {
 	at, err := readSpan(m.header)
 	if err != nil {
 		return nil, damaged(shard, m, err)
@@ -147,7 +147,7 @@ func decodeSegment(shard int, m *stored) ([]engine.Record, error) {
 	return entries, nil
 }
 
-func decodeBody(shard int, at span, data []byte) (entries []engine.Record, err error) {
+func decodeBody(shard int, at span, data []byte) (entries []store.Record, err error) {
 	body, err := unpack(data)
 	if err == nil {
 		err = wire.Scan(body)
@@ -164,7 +164,7 @@ func decodeBody(shard int, at span, data []byte) (entries []engine.Record, err e
 		r.Fail("it is of shard %d", of)
 	}
 	n := min(r.Array(), len(body)/4) // an entry takes 4 bytes at least
-	entries = make([]engine.Record, 0, n)
+	entries = make([]store.Record, 0, n)
 	for i := range n {
 		rec, due := decodeRecord(r), at.first+uint64(i)
 		switch {
@@ -181,14 +181,14 @@ func decodeBody(shard int, at span, data []byte) (entries []engine.Record, err e
 		return entries, err
 	}
 	if due := at.first + uint64(n); due <= at.last {
-		return entries, fmt.Errorf("entry %d is not there: %w", due, engine.ErrTrimmed)
+		return entries, fmt.Errorf("entry %d is not there: %w", due, store.ErrTrimmed)
 	}
 	return entries, nil
 }
 
-func decodeRecord(r *wire.Reader) engine.Record {
+func decodeRecord(r *wire.Reader) store.Record {
 	r.ArrayOf(3)
-	return engine.Record{Head: engine.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
+	return store.Record{Head: store.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
 }
 
 // misplaced says what an entry does where another is due: that one is missing, unless it is among those left.
@@ -198,7 +198,7 @@ func misplaced(r *wire.Reader, number, due uint64, left int) error {
 			return fmt.Errorf("entry %d stands where %d is due, which stands behind it", number, due)
 		}
 	}
-	return fmt.Errorf("entry %d stands where %d is due: %w", number, due, engine.ErrTrimmed)
+	return fmt.Errorf("entry %d stands where %d is due: %w", number, due, store.ErrTrimmed)
 }
 
 // damaged says which segment cannot be read, and wraps events.ErrDamaged and err.

@@ -17,11 +17,11 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 var update = flag.Bool("update", false, "write the golden file if it is missing; an existing one is never changed")
@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden file if it is missing;
 const goldenSegment = "testdata/segment.golden"
 
 // goldenEntries are two entries whose own form does not change with what tasks may hold.
-func goldenEntries(t *testing.T) (entries []engine.Record) {
+func goldenEntries(t *testing.T) (entries []store.Record) {
 	t.Helper()
 	var b events.Builder
 	for number := uint64(41); number <= 42; number++ {
@@ -41,7 +41,7 @@ func goldenEntries(t *testing.T) (entries []engine.Record) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		entries = append(entries, engine.Record{Head: engine.Head{Number: number, Revision: int64(1000 + number)}, Data: data})
+		entries = append(entries, store.Record{Head: store.Head{Number: number, Revision: int64(1000 + number)}, Data: data})
 	}
 	return entries
 }
@@ -80,7 +80,7 @@ func TestSegment_IsStoredAsEver(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
 	a, js := openArchive(t, s), byHand(t, s.URL)
-	head := archive(t, a, 3, engine.ArchiveHead{Entry: 40}, goldenEntries(t))
+	head := archive(t, a, 3, store.ArchiveHead{Entry: 40}, goldenEntries(t))
 	got := messageAt(t, js, head.Sequence)
 	text, err := os.ReadFile(goldenSegment)
 	switch {
@@ -133,21 +133,21 @@ func TestSegment_DamageIsNamedWhereItIs(t *testing.T) {
 	whole := archivetest.Entries(t, 3, 7, 4)
 	header := nats.Header{"Taskledger-First": {"7"}, "Taskledger-Last": {"10"}}
 	for name, c := range map[string]struct {
-		entries []engine.Record
+		entries []store.Record
 		sound   int
 		missing bool
 		says    string
 	}{
 		"none":        {whole, 4, false, ""},
 		"removed":     {slices.Concat(whole[:1], whole[2:]), 1, true, "entry 9 stands where 8 is due"},
-		"swapped":     {[]engine.Record{whole[0], whole[2], whole[1], whole[3]}, 1, false, "entry 9 stands where 8 is due, which stands behind it"},
+		"swapped":     {[]store.Record{whole[0], whole[2], whole[1], whole[3]}, 1, false, "entry 9 stands where 8 is due, which stands behind it"},
 		"cut off":     {whole[:2], 2, true, "entry 9 is not there"},
 		"added":       {slices.Concat(whole, archivetest.Entries(t, 3, 11, 1)), 4, false, "entry 11 is none of them"},
 		"one twice":   {slices.Concat(whole[:2], whole[1:]), 2, false, "entry 8 stands where 9 is due, which stands behind it"},
 		"all removed": {nil, 0, true, "entry 7 is not there"},
 	} {
 		got, err := natsbus.DecodeSegment(3, header, s2.Encode(nil, natsbus.Pack(3, c.entries)))
-		if (err != nil) != (c.says != "") || err != nil && (!errors.Is(err, events.ErrDamaged) || errors.Is(err, engine.ErrTrimmed) != c.missing ||
+		if (err != nil) != (c.says != "") || err != nil && (!errors.Is(err, events.ErrDamaged) || errors.Is(err, store.ErrTrimmed) != c.missing ||
 			!strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}

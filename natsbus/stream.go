@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // ErrNoJetStream reports that NATS keeps nothing: JetStream is not enabled on its servers, or not for the account.
@@ -24,10 +24,10 @@ const requestTimeout = 5 * time.Second
 // unsentPause is the time between two tries of a request while the client has not yet told that its connection is broken.
 const unsentPause = 10 * time.Millisecond
 
-// What ends a request that has no answer; both wrap engine.ErrUnavailable.
+// What ends a request that has no answer; both wrap store.ErrUnavailable.
 var (
-	errSlow = fmt.Errorf("%w: no answer from NATS within %s", engine.ErrUnavailable, requestTimeout)
-	errCut  = fmt.Errorf("%w: %w", engine.ErrUnavailable, nats.ErrDisconnected)
+	errSlow = fmt.Errorf("%w: no answer from NATS within %s", store.ErrUnavailable, requestTimeout)
+	errCut  = fmt.Errorf("%w: %w", store.ErrUnavailable, nats.ErrDisconnected)
 )
 
 // Error codes of JetStream that the client does not name.
@@ -118,7 +118,7 @@ func meaning(err error) error {
 	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return fmt.Errorf("%w: %w", ErrNoJetStream, err)
 	case errCodeAccountResources, errCodeResources, errCodeMemory, errCodeStorage, errCodeStoreFailed:
-		return fmt.Errorf("JetStream's %w: %w", engine.ErrFull, err)
+		return fmt.Errorf("JetStream's %w: %w", store.ErrFull, err)
 	}
 	return err
 }

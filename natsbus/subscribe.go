@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // true when it begins and again when the handler has caught up. While a connection is being made, Subscribe returns within
 // 50 ms, and the subscription is made when the attempt ends, after 4 s at most; if there is a connection by then, Notify tells
 // true once more. Errors: a bad subject, or one that wraps nats.ErrConnectionClosed.
-func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	if err := checkPattern(subject); err != nil {
 		return fmt.Errorf("subscribe: %w", err)
 	}
@@ -58,7 +58,7 @@ func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(engin
 }
 
 // subscribe waits for the client. It has been counted.
-func (b *Bus) subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (b *Bus) subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	s := &subscription{bus: b, ctx: ctx, handle: h}
 	sub, err := b.conn.QueueSubscribe(b.prefix+subject, queue, s.receive)
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *Bus) enter() error {
 type subscription struct {
 	bus     *Bus
 	ctx     context.Context
-	handle  func(engine.Message)
+	handle  func(store.Message)
 	dropped int // messages, at the last time that the loss was told
 }
 
@@ -135,15 +135,15 @@ func (s *subscription) tellLoss(sub *nats.Subscription) {
 }
 
 // open returns what m means to the engine, or false when no member of the cluster can have sent it.
-func (b *Bus) open(m *nats.Msg) (engine.Message, bool) {
+func (b *Bus) open(m *nats.Msg) (store.Message, bool) {
 	subject, inside := strings.CutPrefix(m.Subject, b.prefix)
 	if !inside {
-		return engine.Message{}, false
+		return store.Message{}, false
 	}
 	if isNoResponders(m) {
-		return engine.Message{Subject: subject, NoResponders: true}, strings.HasPrefix(subject, replies)
+		return store.Message{Subject: subject, NoResponders: true}, strings.HasPrefix(subject, replies)
 	}
-	msg := engine.Message{Subject: subject, Data: m.Data}
+	msg := store.Message{Subject: subject, Data: m.Data}
 	if isPublic(subject) {
 		return msg, true
 	}

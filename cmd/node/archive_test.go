@@ -22,6 +22,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // bulk is parameters of 60 KiB: of 300 tasks with them a journal is long enough for two snapshots, and is trimmed.
@@ -506,7 +507,7 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 	in := nats.Stream()
 	segments := in.Segments()
 	for i := range segments {
-		segments[i] = in.Edited(segments[i], func(all []engine.Record) []engine.Record {
+		segments[i] = in.Edited(segments[i], func(all []store.Record) []store.Record {
 			for j := range all {
 				all[j].Data = forge(all[j].Data)
 				forged[all[j].Number] = all[j].Data

@@ -8,9 +8,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/cluster"
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/engine/embedded"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 // connect opens the cluster on the servers and its archive, until the test ends.
@@ -30,7 +30,7 @@ func TestServers_ArchiveSurvivesARestart(t *testing.T) {
 	first := start(t, embedded.ServersConfig{Dir: dir})
 	archive := connect(t, first).Archive
 	entries := archivetest.Entries(t, 0, 1, 3)
-	head, err := archive.Archive(t.Context(), 0, engine.ArchiveHead{}, entries)
+	head, err := archive.Archive(t.Context(), 0, store.ArchiveHead{}, entries)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ var commits = []Bug{
 		{"	if err != nil {\n		return 0, err\n	}\n	if resp.Succeeded {", `	if err != nil {
 		seen, err := s.get(ctx, next)
 		if err != nil || len(seen.Kvs) == 0 {
-			return 0, fmt.Errorf("%w: entry is not there", engine.ErrFenced)
+			return 0, fmt.Errorf("%w: entry is not there", store.ErrFenced)
 		}
 		return seen.Kvs[0].ModRevision, nil
 	}
@@ -119,10 +119,10 @@ var snapshots = []Bug{
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
 	{"fall-back disabled", "engine/recover.go", []Edit{
-		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
+		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
 	{"damaged snapshot kept as the older one", "engine/recover.go", []Edit{
-		{"{ l.pointer = p.without(l.damaged) }", "{ l.pointer = p }"},
+		{"{ l.pointer = p.Without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
 	{"snapshot of another entry", "engine/restore.go", []Edit{
 		{" || state.Number != s.Entry) {", ") {"},
@@ -352,7 +352,7 @@ var sessions = []Bug{
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},
 	}, whole, "TestSlots_ReturnWhenTheNodeTheyWereOfferedToLeaves"},
 	{"plan asked of owners alone", "engine/plan.go", []Edit{
-		{"	planners := members.planners(cmd.Behavior)\n", `	var planners []string
+		{"	planners := plannersOf(&members, cmd.Behavior)\n", `	var planners []string
 	for _, o := range members.Owners {
 		if _, alive := members.Nodes[o.Node]; alive {
 			planners = append(planners, o.Node)

@@ -93,7 +93,7 @@ var planOfOneOwner = []bugs.Bug{
 }
 
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
-var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", engine.ErrAlien, ", "by somebody who does not own the shard\", engine.ErrFenced, ")
+var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", store.ErrAlien, ", "by somebody who does not own the shard\", store.ErrFenced, ")
 
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
 // no bug that a history can show.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
+	"taskledger/store"
 )
 
 // readAgain is the pause after an archive could not be read.
@@ -18,16 +18,16 @@ const readAgain = 200 * time.Millisecond
 
 // archived reads the archive of every shard, again and again while it is away. One that cannot be read is damage; there must
 // be one once entries were trimmed.
-func (r *run) archived(ctx context.Context, archive engine.ArchiveReader, trimmed bool) [][]history.Record {
+func (r *run) archived(ctx context.Context, archive store.ArchiveReader, trimmed bool) [][]history.Record {
 	all := make([][]history.Record, shards)
 	for shard := range all {
 		for {
 			var err error
 			all[shard], err = readArchive(ctx, archive, shard)
-			if err == nil || errors.Is(err, engine.ErrNoArchive) && !trimmed {
+			if err == nil || errors.Is(err, store.ErrNoArchive) && !trimmed {
 				break
 			}
-			lasting := errors.Is(err, events.ErrDamaged) || errors.Is(err, engine.ErrTrimmed)
+			lasting := errors.Is(err, events.ErrDamaged) || errors.Is(err, store.ErrTrimmed)
 			if !lasting {
 				sleep(ctx, readAgain)
 			}
@@ -40,7 +40,7 @@ func (r *run) archived(ctx context.Context, archive engine.ArchiveReader, trimme
 	return all
 }
 
-func readArchive(ctx context.Context, archive engine.ArchiveReader, shard int) (all []history.Record, _ error) {
+func readArchive(ctx context.Context, archive store.ArchiveReader, shard int) (all []history.Record, _ error) {
 	for rec, err := range archive.ReadArchive(ctx, shard, 1) {
 		if err != nil {
 			return all, err

@@ -14,12 +14,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 // chainOf makes the first n entries of shard 0, each of its own revision.
@@ -49,21 +50,21 @@ func putOf(r history.Record) *clientv3.Event {
 
 // fakeArchive is one that fails a few times. It keeps shard 0 alone.
 type fakeArchive struct {
-	engine.ArchiveReader
+	store.ArchiveReader
 	fails   []error
 	entries []history.Record
 }
 
-func (a *fakeArchive) ReadArchive(_ context.Context, shard int, _ uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
+func (a *fakeArchive) ReadArchive(_ context.Context, shard int, _ uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		if len(a.fails) > 0 {
 			err := a.fails[0]
 			a.fails = a.fails[1:]
-			yield(engine.Record{}, err)
+			yield(store.Record{}, err)
 			return
 		}
 		for _, r := range a.entries {
-			if shard != 0 || !yield(engine.Record{Head: engine.Head{Number: r.Number, Revision: r.Revision}, Data: r.Data}, nil) {
+			if shard != 0 || !yield(store.Record{Head: store.Head{Number: r.Number, Revision: r.Revision}, Data: r.Data}, nil) {
 				return
 			}
 		}
@@ -91,10 +92,10 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		want    string // the invariant; "" = none
 	}{
 		"nothing is archived":             {held: entries},
-		"no stream":                       {held: entries, archive: fakeArchive{fails: always(engine.ErrNoArchive)}},
+		"no stream":                       {held: entries, archive: fakeArchive{fails: always(store.ErrNoArchive)}},
 		"archived and trimmed":            {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3]}},
 		"archived and not trimmed":        {trimmed: 1, held: entries[1:], archive: fakeArchive{entries: entries[:3]}},
-		"away for a while":                {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3], fails: []error{engine.ErrUnavailable, engine.ErrNoArchive}}},
+		"away for a while":                {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:3], fails: []error{engine.ErrUnavailable, store.ErrNoArchive}}},
 		"trimmed and not archived":        {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: entries[:2]}, want: "1 entries"},
 		"archived otherwise":              {trimmed: 3, held: entries[3:], archive: fakeArchive{entries: other[:3]}, want: "1 entries"},
 		"archive and journal differ":      {trimmed: 1, held: entries[1:], archive: fakeArchive{entries: []history.Record{entries[0], other[1]}}, want: "1 entries"},
@@ -103,9 +104,9 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		"written twice":                   {written: append(entries[:3:3], again), held: append(entries[:2:2], again), want: "1 entries"},
 		"archive away for good":           {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(engine.ErrUnavailable)}, want: "12 archive"},
 		"archive away, nothing trimmed":   {held: entries, archive: fakeArchive{fails: always(engine.ErrUnavailable)}, want: "12 archive"},
-		"trimmed, and no archive":         {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(engine.ErrNoArchive)}, want: "12 archive"},
+		"trimmed, and no archive":         {trimmed: 3, held: entries[3:], archive: fakeArchive{fails: always(store.ErrNoArchive)}, want: "12 archive"},
 		"archive is damaged":              {held: entries, archive: fakeArchive{fails: []error{events.ErrDamaged}}, want: "12 archive"},
-		"the archive's beginning is gone": {held: entries, archive: fakeArchive{fails: []error{engine.ErrTrimmed}}, want: "12 archive"},
+		"the archive's beginning is gone": {held: entries, archive: fakeArchive{fails: []error{store.ErrTrimmed}}, want: "12 archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -202,9 +203,9 @@ func TestNATS_KeepsTheArchive(t *testing.T) {
 			t.Errorf("what is acknowledged counts as durable after %s", archive.Settled())
 		}
 		if begin {
-			_, err = archive.Archive(ctx, 0, engine.ArchiveHead{}, entries)
+			_, err = archive.Archive(ctx, 0, store.ArchiveHead{}, entries)
 		} else {
-			var got []engine.Record
+			var got []store.Record
 			got, err = archivetest.Collect(archive.ReadArchive(ctx, 0, 1))
 			archivetest.Compare(t, got, entries)
 		}

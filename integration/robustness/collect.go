@@ -18,6 +18,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 const (
@@ -57,7 +58,7 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 
 // unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with what
 // the archive does; nil: there is none.
-func (r *run) unite(ctx context.Context, archive engine.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
+func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
 	all, err := r.recorder.all(ctx, revision)
 	if err != nil {
 		return err

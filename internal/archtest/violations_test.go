@@ -85,16 +85,16 @@ func TestImports_ProjectsTableCatchesTheUsualTemptations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, bad := range map[string]string{
-		"events":           "go.etcd.io/etcd/client/v3",
-		"projection":       "github.com/vmihailenco/msgpack/v5",
-		"engine":           "github.com/nats-io/nats.go",
-		"behaviors":        "go.etcd.io/etcd/client/v3",
-		"natsbus":          "github.com/vmihailenco/msgpack/v5",
-		"etcdstore":        "go.etcd.io/etcd/server/v3/embed",
-		"engine/embedded":  "github.com/spf13/cobra",
-		"cmd/node":         "go.etcd.io/etcd/client/v3",
-		"internal/wire":    "github.com/vmihailenco/msgpack/v5",
-		"engine/storetest": "pgregory.net/rapid",
+		"events":          "go.etcd.io/etcd/client/v3",
+		"projection":      "github.com/vmihailenco/msgpack/v5",
+		"engine":          "github.com/nats-io/nats.go",
+		"behaviors":       "go.etcd.io/etcd/client/v3",
+		"natsbus":         "github.com/vmihailenco/msgpack/v5",
+		"etcdstore":       "go.etcd.io/etcd/server/v3/embed",
+		"engine/embedded": "github.com/spf13/cobra",
+		"cmd/node":        "go.etcd.io/etcd/client/v3",
+		"internal/wire":   "github.com/vmihailenco/msgpack/v5",
+		"store/storetest": "pgregory.net/rapid",
 	} {
 		s := loadTree(t, map[string]string{dir + "/a.go": "package a\nimport _ \"" + bad + "\""})
 		equal(t, s.Imports(p), dir+"/a.go:2: "+dir+" must not import "+bad)

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine/storetest"
 	"taskledger/etcdstore"
 	"taskledger/internal/modeletcd"
+	"taskledger/store/storetest"
 )
 
 func TestModel_StoreKeepsTheContract(t *testing.T) {

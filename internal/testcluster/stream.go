@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"taskledger/engine"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // Stream is a cluster's archive as somebody has it in hands who may write everything in NATS.
@@ -78,7 +78,7 @@ func (s *Stream) Replace(segments []*nats.Msg) {
 }
 
 // Edited is a segment whose entries were changed, its headers as they were.
-func (s *Stream) Edited(m *nats.Msg, change func([]engine.Record) []engine.Record) *nats.Msg {
+func (s *Stream) Edited(m *nats.Msg, change func([]store.Record) []store.Record) *nats.Msg {
 	s.t.Helper()
 	body, err := s2.Decode(nil, m.Data)
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *Stream) Edited(m *nats.Msg, change func([]engine.Record) []engine.Recor
 	r := wire.NewReader(body)
 	r.ArrayOf(3)
 	version, shard := r.Uint(), r.Uint()
-	entries := make([]engine.Record, r.Array())
+	entries := make([]store.Record, r.Array())
 	for i := range entries {
 		r.ArrayOf(3)
-		entries[i] = engine.Record{Head: engine.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
+		entries[i] = store.Record{Head: store.Head{Number: r.Uint(), Revision: r.Int()}, Data: r.Bytes()}
 	}
 	if err := r.Close(); err != nil {
 		s.t.Fatal(err)

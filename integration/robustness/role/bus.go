@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // maxDelay is how late a message is delivered at most: after the sender has long sent it again.
@@ -17,7 +17,7 @@ const maxDelay = 2 * time.Second
 // restlessBus is a bus that, while it is on, sends one message in five twice, one in five late and one in ten both now
 // and late.
 type restlessBus struct {
-	engine.Bus
+	store.Bus
 	stats    func() natsbus.Stats
 	on       atomic.Bool
 	restless atomic.Int64

@@ -4,12 +4,12 @@ import (
 	"sync"
 	"testing"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // countingBus counts what is published.
 type countingBus struct {
-	engine.Bus
+	store.Bus
 	mu   sync.Mutex
 	sent map[string]int // by data
 }

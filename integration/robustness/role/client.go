@@ -19,6 +19,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // Connection is a client of the engine that runs.
 type Connection struct {
 	*engine.Client
-	Archive engine.ArchiveReader // nil: the journals are kept whole
+	Archive store.ArchiveReader // nil: the journals are kept whole
 	close   []func() error
 }
 

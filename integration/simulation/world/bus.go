@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // errNoBus is what Publish returns without a connection.
@@ -132,13 +132,13 @@ func (p *port) Publish(subject, reply string, data []byte) error {
 		return errNoBus
 	}
 	if p.passes() {
-		p.bus.carry(p, engine.Message{Subject: subject, Reply: reply, Data: slices.Clone(data)})
+		p.bus.carry(p, store.Message{Subject: subject, Reply: reply, Data: slices.Clone(data)})
 	}
 	return nil
 }
 
 // Subscribe implements engine.Bus.
-func (p *port) Subscribe(ctx context.Context, subject, queue string, h func(engine.Message)) error {
+func (p *port) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	pattern := strings.Split(subject, ".")
 	if len(pattern) == 5 && pattern[0] == "node" {
 		p.mu.Lock()
@@ -185,7 +185,7 @@ type subscription struct {
 	pattern []string
 	queue   string
 	mu      sync.Mutex // held while handle runs
-	handle  func(engine.Message)
+	handle  func(store.Message)
 }
 
 func (s *subscription) matches(subject []string) bool {
@@ -201,14 +201,14 @@ func (s *subscription) matches(subject []string) bool {
 }
 
 // carry brings a message to everybody who listens, or the news to its sender that nobody does.
-func (b *bus) carry(from *port, m engine.Message) {
+func (b *bus) carry(from *port, m store.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	to := b.receivers(m.Subject)
 	if len(to) == 0 && m.Reply != "" {
 		for _, s := range b.receivers(m.Reply) {
 			if s.port == from {
-				b.bring(s, engine.Message{Subject: m.Reply, NoResponders: true})
+				b.bring(s, store.Message{Subject: m.Reply, NoResponders: true})
 				return
 			}
 		}
@@ -246,7 +246,7 @@ func (b *bus) receivers(subject string) (to []*subscription) {
 }
 
 // bring hands a message to a handler after a moment.
-func (b *bus) bring(s *subscription, m engine.Message) {
+func (b *bus) bring(s *subscription, m store.Message) {
 	if b.dice.chance(b.unruly.lose) {
 		s.port.hits.add(muffled)
 		return

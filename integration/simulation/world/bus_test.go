@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // heard collects the subjects of messages.
@@ -17,7 +17,7 @@ type heard struct {
 	all []string
 }
 
-func (h *heard) hear(m engine.Message) {
+func (h *heard) hear(m store.Message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.NoResponders {

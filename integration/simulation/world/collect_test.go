@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 func slot() []byte {
@@ -61,7 +61,7 @@ func TestStored_IsArchiveAndJournal(t *testing.T) {
 	}
 	archived := func(numbers ...uint64) (s segment) {
 		for _, n := range numbers {
-			s.entries = append(s.entries, engine.Record{Head: engine.Head{Number: n, Revision: int64(10 + n)}})
+			s.entries = append(s.entries, store.Record{Head: store.Head{Number: n, Revision: int64(10 + n)}})
 			s.head.Entry = n
 		}
 		s.tasks = map[events.TaskID]bool{}

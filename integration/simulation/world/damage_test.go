@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // What a node calls an error is damage, unless a fault brings it about or nobody is there to hear it.
@@ -19,7 +19,7 @@ func TestAlarms_AreDamage(t *testing.T) {
 	log := slog.New(alarms{p}).With("node", "n")
 	log.Warn("nobody must act")
 	log.Error(expected[0])
-	log.Error("snapshot cannot be read, an earlier state is", "err", engine.ErrTrimmed)
+	log.Error("snapshot cannot be read, an earlier state is", "err", store.ErrTrimmed)
 	if found := w.record.run.Damage; len(found) != 0 {
 		t.Errorf("damage %v, want none", found)
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/store"
 )
 
 const (
@@ -179,7 +180,7 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 		text += " " + attr.String()
 		return true
 	})
-	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, engine.ErrTrimmed.Error())
+	superseded := strings.HasPrefix(text, "snapshot cannot be read") && strings.Contains(text, store.ErrTrimmed.Error())
 	if r.Message == clockAlarm && a.process.world.clockWasWrong() {
 		a.process.hits.add(alarmed)
 		return nil
@@ -202,12 +203,12 @@ func (a alarms) WithGroup(string) slog.Handler { return a }
 
 // sized is a store of the world's size.
 type sized struct {
-	engine.Store
+	store.Store
 	world *world
 }
 
 // Usage implements engine.Housekeeping.
-func (s sized) Usage(ctx context.Context) (engine.Usage, error) {
+func (s sized) Usage(ctx context.Context) (store.Usage, error) {
 	u, err := s.Store.Usage(ctx)
 	if s.world.small {
 		u.Quota = 32 << 20

@@ -7,9 +7,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
+	"taskledger/store"
 )
 
 // reach is a process' way to the archive, which has the weather of its way to etcd and goes over the bus' connection. It
@@ -20,7 +20,7 @@ type reach struct {
 	port  *port
 }
 
-func (p *process) reach() engine.Archive { return &reach{p.world.shelf, p.way, p.port} }
+func (p *process) reach() store.Archive { return &reach{p.world.shelf, p.way, p.port} }
 
 // parcel is what the archive answers.
 type parcel[T any] struct {
@@ -49,17 +49,17 @@ func ask[T any](ctx context.Context, r *reach, method string, writes bool, make 
 }
 
 // Head implements engine.Archiver.
-func (r *reach) Head(ctx context.Context, shard int) (engine.ArchiveHead, error) {
-	return ask(ctx, r, "archive: Head", false, func() (engine.ArchiveHead, error) { return r.shelf.Head(ctx, shard) })
+func (r *reach) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
+	return ask(ctx, r, "archive: Head", false, func() (store.ArchiveHead, error) { return r.shelf.Head(ctx, shard) })
 }
 
 // Archive implements engine.Archiver.
-func (r *reach) Archive(ctx context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
-	return ask(ctx, r, "archive: Archive", true, func() (engine.ArchiveHead, error) { return r.shelf.Archive(ctx, shard, after, entries) })
+func (r *reach) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+	return ask(ctx, r, "archive: Archive", true, func() (store.ArchiveHead, error) { return r.shelf.Archive(ctx, shard, after, entries) })
 }
 
 // Confirm implements engine.Archiver.
-func (r *reach) Confirm(ctx context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (r *reach) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	_, err := ask(ctx, r, "archive: Confirm", false, func() (none struct{}, _ error) { return none, r.shelf.Confirm(ctx, shard, head, entries) })
 	return err
 }
@@ -68,21 +68,21 @@ func (r *reach) Confirm(ctx context.Context, shard int, head engine.ArchiveHead,
 func (r *reach) Settled() time.Duration { return r.shelf.Settled() }
 
 // ReadArchive implements engine.ArchiveReader.
-func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
-	return r.read(ctx, func() iter.Seq2[engine.Record, error] { return r.shelf.ReadArchive(ctx, shard, from) })
+func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.shelf.ReadArchive(ctx, shard, from) })
 }
 
 // FindArchived implements engine.ArchiveReader.
-func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
-	return r.read(ctx, func() iter.Seq2[engine.Record, error] { return r.shelf.FindArchived(ctx, shard, task) })
+func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.shelf.FindArchived(ctx, shard, task) })
 }
 
 // read yields what the archive holds, or the error of a way that breaks before all is read.
-func (r *reach) read(ctx context.Context, all func() iter.Seq2[engine.Record, error]) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) {
-		found, err := ask(ctx, r, "archive: Read", false, func() (iter.Seq2[engine.Record, error], error) { return all(), nil })
+func (r *reach) read(ctx context.Context, all func() iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		found, err := ask(ctx, r, "archive: Read", false, func() (iter.Seq2[store.Record, error], error) { return all(), nil })
 		if err != nil {
-			yield(engine.Record{}, err)
+			yield(store.Record{}, err)
 			return
 		}
 		found(yield)

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 func TestReach_KeepsTheContractOfAnArchive(t *testing.T) {
-	archivetest.Run(t, func(t *testing.T) engine.Archive {
+	archivetest.Run(t, func(t *testing.T) store.Archive {
 		w := newWorld(1)
 		return &reach{newShelf(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
 	})

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // shelf is an archive in memory. It implements engine.Archive.
@@ -22,8 +22,8 @@ type shelf struct {
 
 // segment is what one call archived.
 type segment struct {
-	after, head engine.ArchiveHead
-	entries     []engine.Record
+	after, head store.ArchiveHead
+	entries     []store.Record
 	tasks       map[events.TaskID]bool // in the entries
 }
 
@@ -37,7 +37,7 @@ func (a *shelf) of(shard int) []segment {
 }
 
 // Head implements engine.Archiver.
-func (a *shelf) Head(_ context.Context, shard int) (head engine.ArchiveHead, _ error) {
+func (a *shelf) Head(_ context.Context, shard int) (head store.ArchiveHead, _ error) {
 	if all := a.of(shard); len(all) > 0 {
 		head = all[len(all)-1].head
 	}
@@ -45,7 +45,7 @@ func (a *shelf) Head(_ context.Context, shard int) (head engine.ArchiveHead, _ e
 }
 
 // Archive implements engine.Archiver.
-func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, entries []engine.Record) (engine.ArchiveHead, error) {
+func (a *shelf) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	s, err := newSegment(shard, after, entries)
 	if err != nil {
 		return after, err
@@ -57,7 +57,7 @@ func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, 
 		return all[at].head, nil
 	}
 	if len(all) > 0 && all[len(all)-1].head != after || len(all) == 0 && after.Sequence != 0 {
-		return after, fmt.Errorf("archive of shard %d does not end with entry %d: %w", shard, after.Entry, engine.ErrConflict)
+		return after, fmt.Errorf("archive of shard %d does not end with entry %d: %w", shard, after.Entry, store.ErrConflict)
 	}
 	a.sequence++
 	s.head.Sequence = a.sequence
@@ -66,7 +66,7 @@ func (a *shelf) Archive(_ context.Context, shard int, after engine.ArchiveHead, 
 }
 
 // newSegment makes a segment that has no place yet.
-func newSegment(shard int, after engine.ArchiveHead, entries []engine.Record) (segment, error) {
+func newSegment(shard int, after store.ArchiveHead, entries []store.Record) (segment, error) {
 	s := segment{after: after, head: after, entries: entries, tasks: map[events.TaskID]bool{}}
 	for _, r := range entries {
 		e, err := events.Decode(r.Data)
@@ -77,7 +77,7 @@ func newSegment(shard int, after engine.ArchiveHead, entries []engine.Record) (s
 			return s, fmt.Errorf("entry %d of shard %d as entry %d of shard %d: %w", e.Number, e.Shard, r.Number, shard, events.ErrDamaged)
 		}
 		if s.head.Entry++; s.head.Entry != r.Number {
-			return s, fmt.Errorf("entry %d instead of %d: %w", r.Number, s.head.Entry, engine.ErrConflict)
+			return s, fmt.Errorf("entry %d instead of %d: %w", r.Number, s.head.Entry, store.ErrConflict)
 		}
 		for i := range e.Events {
 			s.tasks[e.Events[i].Task] = true
@@ -87,32 +87,32 @@ func newSegment(shard int, after engine.ArchiveHead, entries []engine.Record) (s
 }
 
 // Confirm implements engine.Archiver.
-func (a *shelf) Confirm(_ context.Context, shard int, head engine.ArchiveHead, entries []engine.Record) error {
+func (a *shelf) Confirm(_ context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	for _, s := range a.of(shard) {
 		if s.head == head && slices.EqualFunc(s.entries, entries, sameRecord) {
 			return nil
 		}
 	}
-	return fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, engine.ErrConflict)
+	return fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, store.ErrConflict)
 }
 
-func sameRecord(a, b engine.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
+func sameRecord(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
 
 // Settled implements engine.Archiver.
 func (a *shelf) Settled() time.Duration { return 0 }
 
 // ReadArchive implements engine.ArchiveReader.
-func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[engine.Record, error] {
+func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	all := a.of(shard)
-	return func(yield func(engine.Record, error) bool) {
+	return func(yield func(store.Record, error) bool) {
 		if len(all) > 0 && max(from, 1) < all[0].entries[0].Number {
-			yield(engine.Record{}, engine.ErrTrimmed)
+			yield(store.Record{}, store.ErrTrimmed)
 			return
 		}
 		for _, s := range all {
 			for _, r := range s.entries {
 				if err := ctx.Err(); err != nil {
-					yield(engine.Record{}, err)
+					yield(store.Record{}, err)
 					return
 				}
 				if r.Number >= from && !yield(r, nil) {
@@ -124,9 +124,9 @@ func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Se
 }
 
 // FindArchived implements engine.ArchiveReader.
-func (a *shelf) FindArchived(_ context.Context, shard int, task events.TaskID) iter.Seq2[engine.Record, error] {
+func (a *shelf) FindArchived(_ context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
 	all := a.of(shard)
-	return func(yield func(engine.Record, error) bool) {
+	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {
 			if !s.tasks[task] {
 				continue

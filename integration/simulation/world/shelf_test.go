@@ -3,10 +3,10 @@ package world
 import (
 	"testing"
 
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 func TestShelf_KeepsTheContractOfAnArchive(t *testing.T) {
-	archivetest.Run(t, func(*testing.T) engine.Archive { return newShelf() })
+	archivetest.Run(t, func(*testing.T) store.Archive { return newShelf() })
 }

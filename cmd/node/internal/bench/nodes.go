@@ -8,6 +8,7 @@ import (
 
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 // readyWithin bounds how long a node may take to serve what is its own.
@@ -27,7 +28,7 @@ func startNode(ctx context.Context, link *cluster.Link, cfg engine.NodeConfig) (
 }
 
 // startNodeOn is startNode with a store in front of the link's.
-func startNodeOn(ctx context.Context, link *cluster.Link, store engine.Store, cfg engine.NodeConfig) (*node, error) {
+func startNodeOn(ctx context.Context, link *cluster.Link, store store.Store, cfg engine.NodeConfig) (*node, error) {
 	cfg.Store, cfg.Bus, cfg.Log = store, link.Bus, discard
 	inner, err := engine.NewNode(cfg)
 	if err != nil {

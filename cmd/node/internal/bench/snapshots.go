@@ -10,6 +10,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 // heldTasks wait in the shard whose snapshots are watched.
@@ -18,7 +19,7 @@ const heldTasks = 100_000
 // turns is a store that times an owner: how long its commits take, and how long it is busy between two of them, while a
 // snapshot is being stored and otherwise.
 type turns struct {
-	engine.Store
+	store.Store
 	on        atomic.Bool
 	storing   atomic.Bool // parts of a snapshot, of which one may come at any time
 	snapshots atomic.Int64
@@ -28,7 +29,7 @@ type turns struct {
 	commits, holds [2][]time.Duration // otherwise, and while one is being stored
 }
 
-func (t *turns) Append(ctx context.Context, o engine.Ownership, after engine.Head, entry []byte) (int64, error) {
+func (t *turns) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
 	begun, during := time.Now(), 0
 	if t.storing.Load() {
 		during = 1
@@ -46,12 +47,12 @@ func (t *turns) Append(ctx context.Context, o engine.Ownership, after engine.Hea
 	return revision, err
 }
 
-func (t *turns) PutPart(ctx context.Context, o engine.Ownership, entry uint64, part int, data []byte) error {
+func (t *turns) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	t.storing.Store(true)
 	return t.Store.PutPart(ctx, o, entry, part, data)
 }
 
-func (t *turns) Publish(ctx context.Context, o engine.Ownership, seen engine.SnapshotPointer, made engine.Snapshot) (engine.SnapshotPointer, error) {
+func (t *turns) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (store.SnapshotPointer, error) {
 	defer t.storing.Store(false)
 	if t.on.Load() {
 		t.snapshots.Add(1)

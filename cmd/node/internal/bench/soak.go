@@ -16,6 +16,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 const (
@@ -226,24 +227,24 @@ type awayArchive struct{}
 
 func (awayArchive) Settled() time.Duration { return 0 }
 
-func (awayArchive) Head(context.Context, int) (engine.ArchiveHead, error) {
-	return engine.ArchiveHead{}, errArchiveAway
+func (awayArchive) Head(context.Context, int) (store.ArchiveHead, error) {
+	return store.ArchiveHead{}, errArchiveAway
 }
 
-func (awayArchive) Archive(context.Context, int, engine.ArchiveHead, []engine.Record) (engine.ArchiveHead, error) {
-	return engine.ArchiveHead{}, errArchiveAway
+func (awayArchive) Archive(context.Context, int, store.ArchiveHead, []store.Record) (store.ArchiveHead, error) {
+	return store.ArchiveHead{}, errArchiveAway
 }
 
-func (awayArchive) Confirm(context.Context, int, engine.ArchiveHead, []engine.Record) error {
+func (awayArchive) Confirm(context.Context, int, store.ArchiveHead, []store.Record) error {
 	return errArchiveAway
 }
 
-func (awayArchive) ReadArchive(context.Context, int, uint64) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, errArchiveAway) }
+func (awayArchive) ReadArchive(context.Context, int, uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errArchiveAway) }
 }
 
-func (awayArchive) FindArchived(context.Context, int, events.TaskID) iter.Seq2[engine.Record, error] {
-	return func(yield func(engine.Record, error) bool) { yield(engine.Record{}, errArchiveAway) }
+func (awayArchive) FindArchived(context.Context, int, events.TaskID) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errArchiveAway) }
 }
 
 // watch takes samples until working ends.

@@ -10,6 +10,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 const (
@@ -38,10 +39,10 @@ type UpkeepResult struct {
 }
 
 // unsnapshotted is a store whose shards have, it says, just had a snapshot too large to be followed by another.
-type unsnapshotted struct{ engine.Store }
+type unsnapshotted struct{ store.Store }
 
-func (s unsnapshotted) Pointer(ctx context.Context, shard int) (engine.SnapshotPointer, error) {
-	return engine.SnapshotPointer{Kept: []engine.Snapshot{{Bytes: math.MaxInt64}}}, nil
+func (s unsnapshotted) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
+	return store.SnapshotPointer{Kept: []store.Snapshot{{Bytes: math.MaxInt64}}}, nil
 }
 
 // Upkeep measures noop tasks with and without snapshots, archive and trims.

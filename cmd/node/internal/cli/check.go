@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
+	"taskledger/store"
 )
 
 // notEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
@@ -164,6 +164,6 @@ func (o *submitOptions) check() error {
 }
 
 // runs reports whether any of the nodes has the code of a behavior.
-func runs(nodes []engine.NodeInfo, behavior string) bool {
-	return slices.ContainsFunc(nodes, func(n engine.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
+func runs(nodes []store.NodeInfo, behavior string) bool {
+	return slices.ContainsFunc(nodes, func(n store.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
 }

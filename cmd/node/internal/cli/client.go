@@ -10,6 +10,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // Client is what the commands need of a cluster, in five parts; each command takes the part that it uses.
@@ -74,7 +75,7 @@ type Historian interface {
 
 // Observer looks at the cluster itself.
 type Observer interface {
-	Nodes(ctx context.Context) ([]engine.NodeInfo, error)
+	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	VerifyWith(ctx context.Context, o engine.VerifyOptions) ([]engine.Verification, error)
 	Checkpoint(ctx context.Context) (engine.Checkpoint, error)

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/store"
 )
 
 // What the program ends with; scripts rely on it.
@@ -29,7 +30,7 @@ func codeOf(err error) int {
 		return exitFailed
 	case is[*usageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
 		return exitUsage
-	case errors.Is(err, engine.ErrNotKept) || errors.Is(err, engine.ErrTrimmed):
+	case errors.Is(err, engine.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
 		return exitNotKept
 	case errors.Is(err, engine.ErrNotFound):
 		return exitNotFound

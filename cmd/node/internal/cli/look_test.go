@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"taskledger/engine"
+	"taskledger/store"
 )
 
 // silentStore is a cluster whose shards answer, and whose store does not.
 type silentStore struct{ Observer }
 
-func (silentStore) Nodes(ctx context.Context) ([]engine.NodeInfo, error) {
+func (silentStore) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -41,8 +42,8 @@ func TestShards_AreShownWithoutTheNamesOfNodes(t *testing.T) {
 // silentShard is a cluster with two shards. Nobody answers for the second one; the store works.
 type silentShard struct{ Observer }
 
-func (silentShard) Nodes(ctx context.Context) ([]engine.NodeInfo, error) {
-	return []engine.NodeInfo{{ID: "session-of-a", Name: "a"}}, context.Cause(ctx)
+func (silentShard) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
+	return []store.NodeInfo{{ID: "session-of-a", Name: "a"}}, context.Cause(ctx)
 }
 
 func (silentShard) Shards(ctx context.Context) ([]engine.ShardInfo, error) {

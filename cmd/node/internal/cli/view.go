@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // taskView is a task as JSON shows it.
@@ -157,7 +157,7 @@ type nodeView struct {
 	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
 }
 
-func viewNode(n engine.NodeInfo) nodeView {
+func viewNode(n store.NodeInfo) nodeView {
 	return nodeView{n.ID, n.Name, n.Version, n.Address, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
 		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.ClockAhead}
 }

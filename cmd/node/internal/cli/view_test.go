@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 func TestNodes_TellHowFarAClockIsOff(t *testing.T) {
 	for ahead, want := range map[int64]string{0: "-", 3_600_000: "1h0m0s ahead", -1_500: "1.5s behind"} {
-		v := viewNode(engine.NodeInfo{ClockAhead: ahead})
+		v := viewNode(store.NodeInfo{ClockAhead: ahead})
 		if got := clock(v.ClockAheadMs); got != want {
 			t.Errorf("%d ms ahead: %q, want %q", ahead, got, want)
 		}

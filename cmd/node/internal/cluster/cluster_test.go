@@ -8,11 +8,11 @@ import (
 	"go.uber.org/goleak"
 
 	"taskledger/cmd/node/internal/cluster"
-	"taskledger/engine"
-	"taskledger/engine/archivetest"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
+	"taskledger/store"
+	"taskledger/store/archivetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +51,7 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 		t.Errorf("settled after %s and %s, want at once", here.Archive.Settled(), there.Archive.Settled())
 	}
 	entries := archivetest.Entries(t, 0, 1, 2)
-	if _, err := here.Archive.Archive(t.Context(), 0, engine.ArchiveHead{}, entries); err != nil {
+	if _, err := here.Archive.Archive(t.Context(), 0, store.ArchiveHead{}, entries); err != nil {
 		t.Fatal(err)
 	}
 	got, err := archivetest.Collect(there.Archive.ReadArchive(t.Context(), 0, 1))
@@ -72,7 +72,7 @@ func TestLink_WithoutJetStreamNothingIsArchived(t *testing.T) {
 	link, err = cluster.At(t.Context(), cluster.Addresses{Etcd: []string{servers.EtcdEndpoint()}, Log: log,
 		NATS: []string{testcluster.StartNATS(t).URL}})
 	archive := linked(t, link, err).Archive
-	if got, err := archivetest.Collect(archive.ReadArchive(t.Context(), 0, 1)); len(got) > 0 || !errors.Is(err, engine.ErrNoArchive) {
+	if got, err := archivetest.Collect(archive.ReadArchive(t.Context(), 0, 1)); len(got) > 0 || !errors.Is(err, store.ErrNoArchive) {
 		t.Errorf("read %d entries, %v", len(got), err)
 	}
 	if _, err := archive.Head(t.Context(), 0); !errors.Is(err, natsbus.ErrNoJetStream) {

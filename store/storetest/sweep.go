@@ -3,7 +3,7 @@ package storetest
 import (
 	"errors"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 var sweeps = map[string]func(*world){
@@ -32,7 +32,7 @@ var sweeps = map[string]func(*world){
 	},
 	"SweepMail/TouchesMailAlone": func(w *world) {
 		o := w.own(w.A)
-		one := w.append(w.A, o, engine.Head{}, "one")
+		one := w.append(w.A, o, store.Head{}, "one")
 		w.sweep(w.sweep(0, 0), 0)
 		w.append(w.A, o, one, "two")
 		if got := w.journal(1); len(got) != 2 {
@@ -84,8 +84,8 @@ var sweeps = map[string]func(*world){
 	"RemoveMail/OfNoSenderIsRefused": func(w *world) {
 		w.post(0, "s1", 0, "letter")
 		for _, sender := range []string{"", "s1/0", "s 1"} {
-			if err := w.A.RemoveMail(w.ctx, sender); !errors.Is(err, engine.ErrRefused) {
-				w.Errorf("sender %q: %v, want %v", sender, err, engine.ErrRefused)
+			if err := w.A.RemoveMail(w.ctx, sender); !errors.Is(err, store.ErrRefused) {
+				w.Errorf("sender %q: %v, want %v", sender, err, store.ErrRefused)
 			}
 		}
 		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "letter")

@@ -6,12 +6,12 @@ import (
 	"reflect"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 var sessions = map[string]func(*world){
 	"Join/ShowsTheNodeToEverybody": func(w *world) {
-		info := engine.NodeInfo{Name: "n1", Version: "v1", Address: "127.0.0.1:1", Behaviors: []string{"purge", "reindex"},
+		info := store.NodeInfo{Name: "n1", Version: "v1", Address: "127.0.0.1:1", Behaviors: []string{"purge", "reindex"},
 			Types: "abc", Slots: -1, Limits: map[string]int{"purge": 0}, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1}}
 		session, err := w.A.Join(w.ctx, info, time.Minute)
 		if err != nil {
@@ -37,7 +37,7 @@ var sessions = map[string]func(*world){
 		}
 	},
 	"Join/SessionLapsesWithoutRenewal": func(w *world) {
-		session, err := w.A.Join(w.ctx, engine.NodeInfo{Name: "short"}, time.Second)
+		session, err := w.A.Join(w.ctx, store.NodeInfo{Name: "short"}, time.Second)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -68,10 +68,10 @@ var sessions = map[string]func(*world){
 	},
 	"Update/ChangesTheNodeAndNotTheSession": func(w *world) {
 		o := w.own(w.A)
-		one := w.append(w.A, o, engine.Head{}, "one")
+		one := w.append(w.A, o, store.Head{}, "one")
 		modified := o.Session.Revision
-		for _, info := range []engine.NodeInfo{{Name: "x", Draining: true}, {Name: "y"}, {Name: "y"}} {
-			if err := w.A.Update(w.ctx, o.Session, func() engine.NodeInfo { return info }); err != nil {
+		for _, info := range []store.NodeInfo{{Name: "x", Draining: true}, {Name: "y"}, {Name: "y"}} {
+			if err := w.A.Update(w.ctx, o.Session, func() store.NodeInfo { return info }); err != nil {
 				w.Fatal(err)
 			}
 			got := w.members().Nodes[o.Session.ID]
@@ -91,18 +91,18 @@ var sessions = map[string]func(*world){
 	},
 	"Update/AsksForTheValueAgainWhenTheNodeHasChanged": func(w *world) {
 		session := w.join(w.A)
-		update := func(info func() engine.NodeInfo) {
+		update := func(info func() store.NodeInfo) {
 			w.Helper()
 			if err := w.A.Update(w.ctx, session, info); err != nil {
 				w.Fatal(err)
 			}
 		}
 		asked, draining := 0, false
-		update(func() engine.NodeInfo {
-			info := engine.NodeInfo{Name: "early", Draining: draining}
+		update(func() store.NodeInfo {
+			info := store.NodeInfo{Name: "early", Draining: draining}
 			if asked++; asked == 1 {
 				draining = true
-				update(func() engine.NodeInfo { return engine.NodeInfo{Name: "late", Draining: draining} })
+				update(func() store.NodeInfo { return store.NodeInfo{Name: "late", Draining: draining} })
 			}
 			return info
 		})
@@ -112,7 +112,7 @@ var sessions = map[string]func(*world){
 	},
 	"WatchMembers/ShowsEveryChange": func(w *world) {
 		next := pull(w, w.B.WatchMembers(w.ctx))
-		until := func(what string, holds func(engine.Membership) bool) engine.Membership {
+		until := func(what string, holds func(store.Membership) bool) store.Membership {
 			w.Helper()
 			for before := int64(0); ; {
 				m := next()
@@ -124,13 +124,13 @@ var sessions = map[string]func(*world){
 				}
 			}
 		}
-		first := until("the empty cluster", func(m engine.Membership) bool { return len(m.Nodes)+len(m.Owners) == 0 })
+		first := until("the empty cluster", func(m store.Membership) bool { return len(m.Nodes)+len(m.Owners) == 0 })
 		session := w.join(w.A)
-		until("a join", func(m engine.Membership) bool { return len(m.Nodes) == 1 })
-		w.take(w.A, session, 0, engine.Owner{})
-		until("a take", func(m engine.Membership) bool { return m.Owners[0].Node == session.ID })
+		until("a join", func(m store.Membership) bool { return len(m.Nodes) == 1 })
+		w.take(w.A, session, 0, store.Owner{})
+		until("a take", func(m store.Membership) bool { return m.Owners[0].Node == session.ID })
 		w.leave(w.A, session)
-		last := until("a leave", func(m engine.Membership) bool { return len(m.Nodes) == 0 })
+		last := until("a leave", func(m store.Membership) bool { return len(m.Nodes) == 0 })
 		if last.Owners[0].Node != session.ID {
 			w.Errorf("owners are %v: an owner key outlives its session", last.Owners)
 		}
@@ -151,15 +151,15 @@ var sessions = map[string]func(*world){
 }
 
 // wantEnded asserts that nothing can be done with the session.
-func (w *world) wantEnded(session engine.Session) {
+func (w *world) wantEnded(session store.Session) {
 	w.Helper()
-	if err := w.A.Renew(w.ctx, session); !errors.Is(err, engine.ErrSessionEnded) {
-		w.Errorf("renew: %v, want %v", err, engine.ErrSessionEnded)
+	if err := w.A.Renew(w.ctx, session); !errors.Is(err, store.ErrSessionEnded) {
+		w.Errorf("renew: %v, want %v", err, store.ErrSessionEnded)
 	}
-	if err := w.A.Update(w.ctx, session, func() engine.NodeInfo { return engine.NodeInfo{} }); !errors.Is(err, engine.ErrSessionEnded) {
-		w.Errorf("update: %v, want %v", err, engine.ErrSessionEnded)
+	if err := w.A.Update(w.ctx, session, func() store.NodeInfo { return store.NodeInfo{} }); !errors.Is(err, store.ErrSessionEnded) {
+		w.Errorf("update: %v, want %v", err, store.ErrSessionEnded)
 	}
-	if _, err := w.A.Take(w.ctx, session, 1, engine.Owner{}); !errors.Is(err, engine.ErrFenced) {
-		w.Errorf("take: %v, want %v", err, engine.ErrFenced)
+	if _, err := w.A.Take(w.ctx, session, 1, store.Owner{}); !errors.Is(err, store.ErrFenced) {
+		w.Errorf("take: %v, want %v", err, store.ErrFenced)
 	}
 }

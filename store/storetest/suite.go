@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // Fixture is a fresh cluster of at least two shards.
 type Fixture struct {
-	A, B engine.Store // two handles on it, such as two processes have
+	A, B store.Store // two handles on it, such as two processes have
 }
 
 // patience bounds a test that waits for what never comes.
@@ -41,23 +41,23 @@ type world struct {
 	ctx context.Context
 }
 
-func (w *world) join(s engine.Store) engine.Session {
+func (w *world) join(s store.Store) store.Session {
 	w.Helper()
-	session, err := s.Join(w.ctx, engine.NodeInfo{Name: w.Name(), Owner: true}, 30*time.Second)
+	session, err := s.Join(w.ctx, store.NodeInfo{Name: w.Name(), Owner: true}, 30*time.Second)
 	if err != nil {
 		w.Fatalf("join: %v", err)
 	}
 	return session
 }
 
-func (w *world) leave(s engine.Store, session engine.Session) {
+func (w *world) leave(s store.Store, session store.Session) {
 	w.Helper()
 	if err := s.Leave(w.ctx, session); err != nil {
 		w.Fatalf("leave: %v", err)
 	}
 }
 
-func (w *world) take(s engine.Store, session engine.Session, shard int, seen engine.Owner) engine.Ownership {
+func (w *world) take(s store.Store, session store.Session, shard int, seen store.Owner) store.Ownership {
 	w.Helper()
 	o, err := s.Take(w.ctx, session, shard, seen)
 	if err != nil {
@@ -67,22 +67,22 @@ func (w *world) take(s engine.Store, session engine.Session, shard int, seen eng
 }
 
 // own joins and takes shard 0 of the fresh cluster.
-func (w *world) own(s engine.Store) engine.Ownership {
+func (w *world) own(s store.Store) store.Ownership {
 	w.Helper()
-	return w.take(s, w.join(s), 0, engine.Owner{})
+	return w.take(s, w.join(s), 0, store.Owner{})
 }
 
 // owned is the ownership of a session that the owner key of shard 0 names.
-func (w *world) owned(session engine.Session) engine.Ownership {
+func (w *world) owned(session store.Session) store.Ownership {
 	w.Helper()
 	owner := w.members().Owners[0]
 	if owner.Node != session.ID {
 		w.Fatalf("shard 0 is owned by %q, want %q", owner.Node, session.ID)
 	}
-	return engine.Ownership{Shard: 0, Revision: owner.Revision, Session: session}
+	return store.Ownership{Shard: 0, Revision: owner.Revision, Session: session}
 }
 
-func (w *world) handOver(s engine.Store, o engine.Ownership, target engine.Session) engine.Ownership {
+func (w *world) handOver(s store.Store, o store.Ownership, target store.Session) store.Ownership {
 	w.Helper()
 	if err := s.HandOver(w.ctx, o, target.ID); err != nil {
 		w.Fatalf("hand over: %v", err)
@@ -90,7 +90,7 @@ func (w *world) handOver(s engine.Store, o engine.Ownership, target engine.Sessi
 	return w.owned(target)
 }
 
-func (w *world) members() engine.Membership {
+func (w *world) members() store.Membership {
 	w.Helper()
 	m, err := w.A.ReadMembers(w.ctx)
 	if err != nil {
@@ -99,17 +99,17 @@ func (w *world) members() engine.Membership {
 	return m
 }
 
-func (w *world) append(s engine.Store, o engine.Ownership, after engine.Head, entry string) engine.Head {
+func (w *world) append(s store.Store, o store.Ownership, after store.Head, entry string) store.Head {
 	w.Helper()
 	rev, err := s.Append(w.ctx, o, after, []byte(entry))
 	if err != nil {
 		w.Fatalf("append %q: %v", entry, err)
 	}
-	return engine.Head{Number: after.Number + 1, Revision: rev}
+	return store.Head{Number: after.Number + 1, Revision: rev}
 }
 
 // refuse asserts that appending fails with the error that want names.
-func (w *world) refuse(s engine.Store, o engine.Ownership, after engine.Head, entry string, want error, rule string) {
+func (w *world) refuse(s store.Store, o store.Ownership, after store.Head, entry string, want error, rule string) {
 	w.Helper()
 	if rev, err := s.Append(w.ctx, o, after, []byte(entry)); !errors.Is(err, want) {
 		w.Fatalf("append of entry %d: revision %d, error %v, want %v: %s", after.Number+1, rev, err, want, rule)

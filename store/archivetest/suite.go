@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // patience bounds a test that waits for what never comes.
 const patience = 60 * time.Second
 
 // Run runs the suite, in parallel subtests, each on an empty archive of its own.
-func Run(t *testing.T, open func(t *testing.T) engine.Archive) {
+func Run(t *testing.T, open func(t *testing.T) store.Archive) {
 	for _, group := range []map[string]func(*world){appends, reads} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
@@ -35,13 +35,13 @@ func Run(t *testing.T, open func(t *testing.T) engine.Archive) {
 // world is what a test works with; its helpers end the test when the archive fails them.
 type world struct {
 	*testing.T
-	engine.Archive
+	store.Archive
 	ctx context.Context
 }
 
 // Entry makes an entry of a shard, as a journal would hold it, with an event that creates each task; the first has
 // parameters of the given length, which cannot be compressed.
-func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.TaskID) engine.Record {
+func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.TaskID) store.Record {
 	t.Helper()
 	var b events.Builder
 	b.Reset(events.Entry{Shard: uint16(shard), Number: number, Epoch: 7, Owner: "owner", Time: 1_000_000})
@@ -60,13 +60,13 @@ func Entry(t testing.TB, shard int, number uint64, params int, tasks ...events.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Record{Head: engine.Head{Number: number, Revision: int64(100*number) + int64(shard)}, Data: data}
+	return store.Record{Head: store.Head{Number: number, Revision: int64(100*number) + int64(shard)}, Data: data}
 }
 
 // Entries makes n entries from a number on. Each creates the task that Task names.
-func Entries(t testing.TB, shard int, from uint64, n int) []engine.Record {
+func Entries(t testing.TB, shard int, from uint64, n int) []store.Record {
 	t.Helper()
-	var made []engine.Record
+	var made []store.Record
 	for number := from; number < from+uint64(n); number++ {
 		made = append(made, Entry(t, shard, number, 20, Task(number)))
 	}
@@ -77,7 +77,7 @@ func Entries(t testing.TB, shard int, from uint64, n int) []engine.Record {
 func Task(number uint64) events.TaskID { return events.TaskID(fmt.Sprint("task-", number)) }
 
 // Collect returns what seq yields, up to the first error.
-func Collect(seq iter.Seq2[engine.Record, error]) (got []engine.Record, err error) {
+func Collect(seq iter.Seq2[store.Record, error]) (got []store.Record, err error) {
 	for rec, err := range seq {
 		if err != nil {
 			return got, err
@@ -88,7 +88,7 @@ func Collect(seq iter.Seq2[engine.Record, error]) (got []engine.Record, err erro
 }
 
 // Compare fails the test unless got is want, byte for byte.
-func Compare(t testing.TB, got, want []engine.Record) {
+func Compare(t testing.TB, got, want []store.Record) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d records %v, want %d %v", len(got), numbers(got), len(want), numbers(want))
@@ -100,24 +100,24 @@ func Compare(t testing.TB, got, want []engine.Record) {
 	}
 }
 
-func numbers(records []engine.Record) (n []uint64) {
+func numbers(records []store.Record) (n []uint64) {
 	for _, rec := range records {
 		n = append(n, rec.Number)
 	}
 	return n
 }
 
-func (w *world) entry(shard int, number uint64, params int, tasks ...events.TaskID) engine.Record {
+func (w *world) entry(shard int, number uint64, params int, tasks ...events.TaskID) store.Record {
 	w.Helper()
 	return Entry(w, shard, number, params, tasks...)
 }
 
-func (w *world) entries(shard int, from uint64, n int) []engine.Record {
+func (w *world) entries(shard int, from uint64, n int) []store.Record {
 	w.Helper()
 	return Entries(w, shard, from, n)
 }
 
-func (w *world) archive(shard int, after engine.ArchiveHead, entries []engine.Record) engine.ArchiveHead {
+func (w *world) archive(shard int, after store.ArchiveHead, entries []store.Record) store.ArchiveHead {
 	w.Helper()
 	head, err := w.Archive.Archive(w.ctx, shard, after, entries)
 	if err != nil {
@@ -130,7 +130,7 @@ func (w *world) archive(shard int, after engine.ArchiveHead, entries []engine.Re
 }
 
 // fill archives segments of the given numbers of entries, from entry first on, and returns the entries and the end.
-func (w *world) fill(shard int, first uint64, sizes ...int) (all []engine.Record, head engine.ArchiveHead) {
+func (w *world) fill(shard int, first uint64, sizes ...int) (all []store.Record, head store.ArchiveHead) {
 	w.Helper()
 	head.Entry = first - 1
 	for _, n := range sizes {
@@ -141,24 +141,24 @@ func (w *world) fill(shard int, first uint64, sizes ...int) (all []engine.Record
 	return all, head
 }
 
-func (w *world) refuse(shard int, after engine.ArchiveHead, entries []engine.Record, rule string) {
+func (w *world) refuse(shard int, after store.ArchiveHead, entries []store.Record, rule string) {
 	w.Helper()
-	if head, err := w.Archive.Archive(w.ctx, shard, after, entries); !errors.Is(err, engine.ErrConflict) {
+	if head, err := w.Archive.Archive(w.ctx, shard, after, entries); !errors.Is(err, store.ErrConflict) {
 		w.Errorf("archived after %+v: %+v, %v; want a conflict: %s", after, head, err, rule)
 	}
 }
 
-func (w *world) wantHead(shard int, want engine.ArchiveHead) {
+func (w *world) wantHead(shard int, want store.ArchiveHead) {
 	w.Helper()
 	if got, err := w.Head(w.ctx, shard); got != want || err != nil {
 		w.Errorf("head of shard %d: %+v, %v; want %+v", shard, got, err, want)
 	}
 }
 
-func (w *world) wantArchived(shard int, from uint64, want []engine.Record) {
+func (w *world) wantArchived(shard int, from uint64, want []store.Record) {
 	w.Helper()
 	got, err := Collect(w.ReadArchive(w.ctx, shard, from))
-	if err != nil && (len(want) > 0 || !errors.Is(err, engine.ErrNoArchive)) {
+	if err != nil && (len(want) > 0 || !errors.Is(err, store.ErrNoArchive)) {
 		w.Fatalf("read shard %d from %d: %v", shard, from, err)
 	}
 	Compare(w, got, want)

@@ -3,15 +3,15 @@ package storetest
 import (
 	"errors"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 var housekeeping = map[string]func(*world){
 	"Usage/IsThatOfAnEtcdInUse": func(w *world) {
 		before := w.usage()
-		head := w.append(w.A, w.own(w.A), engine.Head{}, "one")
+		head := w.append(w.A, w.own(w.A), store.Head{}, "one")
 		after := w.usage()
-		for _, u := range []engine.Usage{before, after} {
+		for _, u := range []store.Usage{before, after} {
 			if u.InUse <= 0 || u.Size < u.InUse || u.Quota < u.Size || u.Full {
 				w.Errorf("usage is %+v", u)
 			}
@@ -26,13 +26,13 @@ var housekeeping = map[string]func(*world){
 		}
 	},
 	"Defragment/OfAnothersStoreIsRefused": func(w *world) {
-		if err := w.A.Defragment(w.ctx); !errors.Is(err, engine.ErrRefused) {
-			w.Errorf("defragment: %v, want %v", err, engine.ErrRefused)
+		if err := w.A.Defragment(w.ctx); !errors.Is(err, store.ErrRefused) {
+			w.Errorf("defragment: %v, want %v", err, store.ErrRefused)
 		}
 	},
 }
 
-func (w *world) usage() engine.Usage {
+func (w *world) usage() store.Usage {
 	w.Helper()
 	u, err := w.A.Usage(w.ctx)
 	if err != nil {

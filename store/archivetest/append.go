@@ -4,13 +4,13 @@ import (
 	"errors"
 	"sync"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 var appends = map[string]func(*world){
 	"Append/EmptyArchiveEndsAtZero": func(w *world) {
-		w.wantHead(0, engine.ArchiveHead{})
+		w.wantHead(0, store.ArchiveHead{})
 	},
 	"Append/SegmentsContinueEachOther": func(w *world) {
 		all, head := w.fill(0, 1, 3, 1, 2)
@@ -36,14 +36,14 @@ var appends = map[string]func(*world){
 		all, one := w.fill(0, 1, 2)
 		head := w.archive(0, one, w.entries(0, 3, 2))
 		w.refuse(0, one, w.entries(0, 3, 3), "another segment follows")
-		w.refuse(0, engine.ArchiveHead{}, w.entries(0, 1, 4), "the archive is not empty")
+		w.refuse(0, store.ArchiveHead{}, w.entries(0, 1, 4), "the archive is not empty")
 		w.wantHead(0, head)
 		w.wantArchived(0, 1, append(all, w.entries(0, 3, 2)...))
 	},
 	"Append/OtherBytesOfTheSameEntriesAreRefused": func(w *world) {
 		_, one := w.fill(0, 1, 2)
 		head := w.archive(0, one, w.entries(0, 3, 1))
-		w.refuse(0, one, []engine.Record{w.entry(0, 3, 20, "other")}, "an entry is archived once")
+		w.refuse(0, one, []store.Record{w.entry(0, 3, 20, "other")}, "an entry is archived once")
 		w.wantHead(0, head)
 	},
 	"Append/EntriesThatDoNotContinueAreRefused": func(w *world) {
@@ -55,19 +55,19 @@ var appends = map[string]func(*world){
 		w.wantArchived(0, 1, all)
 	},
 	"Append/WhatIsNoEntryOfTheShardIsRefused": func(w *world) {
-		garbage := engine.Record{Head: engine.Head{Number: 1, Revision: 1}, Data: []byte("garbage")}
-		for _, entries := range [][]engine.Record{{garbage}, w.entries(1, 1, 1)} {
-			if _, err := w.Archive.Archive(w.ctx, 0, engine.ArchiveHead{}, entries); !errors.Is(err, events.ErrDamaged) {
+		garbage := store.Record{Head: store.Head{Number: 1, Revision: 1}, Data: []byte("garbage")}
+		for _, entries := range [][]store.Record{{garbage}, w.entries(1, 1, 1)} {
+			if _, err := w.Archive.Archive(w.ctx, 0, store.ArchiveHead{}, entries); !errors.Is(err, events.ErrDamaged) {
 				w.Errorf("archived what nobody could read: %v", err)
 			}
 		}
-		w.wantHead(0, engine.ArchiveHead{})
+		w.wantHead(0, store.ArchiveHead{})
 	},
 	"Append/OfTwoWritersOneWins": func(w *world) {
 		_, head := w.fill(0, 1, 1)
 		for range 10 {
-			offers := [2][]engine.Record{w.entries(0, head.Entry+1, 1), w.entries(0, head.Entry+1, 2)}
-			var heads [2]engine.ArchiveHead
+			offers := [2][]store.Record{w.entries(0, head.Entry+1, 1), w.entries(0, head.Entry+1, 2)}
+			var heads [2]store.ArchiveHead
 			var errs [2]error
 			var writing sync.WaitGroup
 			for i, entries := range offers {
@@ -78,7 +78,7 @@ var appends = map[string]func(*world){
 			if errs[0] != nil {
 				won = 1
 			}
-			if errs[won] != nil || !errors.Is(errs[1-won], engine.ErrConflict) {
+			if errs[won] != nil || !errors.Is(errs[1-won], store.ErrConflict) {
 				w.Fatalf("two writers got %v; want one success and one conflict", errs)
 			}
 			w.wantHead(0, heads[won])
@@ -90,7 +90,7 @@ var appends = map[string]func(*world){
 		var filling sync.WaitGroup
 		for shard := range 4 {
 			filling.Go(func() {
-				var head engine.ArchiveHead
+				var head store.ArchiveHead
 				for range 5 {
 					var err error
 					if head, err = w.Archive.Archive(w.ctx, shard, head, w.entries(shard, head.Entry+1, 2)); err != nil {
@@ -117,15 +117,15 @@ var appends = map[string]func(*world){
 		if err != nil {
 			w.Fatal(err)
 		}
-		large := []engine.Record{{Head: engine.Head{Number: 1, Revision: 1}, Data: data}}
-		head := w.archive(0, engine.ArchiveHead{}, large)
+		large := []store.Record{{Head: store.Head{Number: 1, Revision: 1}, Data: data}}
+		head := w.archive(0, store.ArchiveHead{}, large)
 		w.wantArchived(0, 1, large)
 		if err := w.Confirm(w.ctx, 0, head, large); err != nil {
 			w.Error(err)
 		}
 	},
 	"Append/AFullSegmentFitsWithTheMostTasks": func(w *world) {
-		var full []engine.Record
+		var full []store.Record
 		size := 0
 		for number := uint64(1); ; number++ {
 			var tasks []events.TaskID
@@ -133,17 +133,17 @@ var appends = map[string]func(*world){
 				tasks = append(tasks, Task(number*100+i))
 			}
 			next := w.entry(0, number, 1, tasks...)
-			if size += len(next.Data); size > engine.MaxSegmentBytes {
+			if size += len(next.Data); size > store.MaxSegmentBytes {
 				break
 			}
 			full = append(full, next)
 		}
-		w.archive(0, engine.ArchiveHead{}, full)
+		w.archive(0, store.ArchiveHead{}, full)
 		w.wantArchived(0, 1, full)
 	},
 	"Confirm/OfWhatWasArchived": func(w *world) {
 		all, one := w.fill(0, 1, 2)
-		foreign := w.archive(1, engine.ArchiveHead{}, w.entries(1, 1, 1))
+		foreign := w.archive(1, store.ArchiveHead{}, w.entries(1, 1, 1))
 		head := w.archive(0, one, w.entries(0, 3, 2))
 		w.archive(0, head, w.entries(0, 5, 1))
 		if err := w.Confirm(w.ctx, 0, head, w.entries(0, 3, 2)); err != nil {
@@ -152,24 +152,24 @@ var appends = map[string]func(*world){
 		other := w.entry(0, 4, 20, "other")
 		moved := w.entries(0, 3, 2)
 		moved[1].Revision++
-		for rule, entries := range map[string][]engine.Record{
+		for rule, entries := range map[string][]store.Record{
 			"other bytes":            {w.entries(0, 3, 1)[0], other},
 			"another revision":       moved,
 			"fewer entries":          w.entries(0, 3, 1),
 			"more entries":           w.entries(0, 3, 3),
 			"entries of another one": all,
 		} {
-			if err := w.Confirm(w.ctx, 0, head, entries); !errors.Is(err, engine.ErrConflict) {
+			if err := w.Confirm(w.ctx, 0, head, entries); !errors.Is(err, store.ErrConflict) {
 				w.Errorf("%s: confirmed with %v", rule, err)
 			}
 		}
 		for _, sequence := range []uint64{head.Sequence + 100, foreign.Sequence, one.Sequence} {
-			at := engine.ArchiveHead{Entry: 4, Sequence: sequence}
-			if err := w.Confirm(w.ctx, 0, at, w.entries(0, 3, 2)); !errors.Is(err, engine.ErrConflict) {
+			at := store.ArchiveHead{Entry: 4, Sequence: sequence}
+			if err := w.Confirm(w.ctx, 0, at, w.entries(0, 3, 2)); !errors.Is(err, store.ErrConflict) {
 				w.Errorf("at %d instead of %d: confirmed with %v", sequence, head.Sequence, err)
 			}
 		}
-		if err := w.Confirm(w.ctx, 0, engine.ArchiveHead{Entry: 5, Sequence: head.Sequence}, w.entries(0, 3, 2)); !errors.Is(err, engine.ErrConflict) {
+		if err := w.Confirm(w.ctx, 0, store.ArchiveHead{Entry: 5, Sequence: head.Sequence}, w.entries(0, 3, 2)); !errors.Is(err, store.ErrConflict) {
 			w.Errorf("a head that names another entry: confirmed with %v", err)
 		}
 	},

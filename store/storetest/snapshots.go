@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 var snapshots = map[string]func(*world){
@@ -26,8 +26,8 @@ var snapshots = map[string]func(*world){
 		third := w.snapshot(w.A, o, 3, "third")
 		w.wantParts(third.Kept[0], "third")
 		w.wantParts(third.Kept[1], "second", "", "half")
-		failsWith(w, w.B.Parts(w.ctx, 0, first.Kept[0]), engine.ErrTrimmed)
-		if !slices.Equal(third.Kept, []engine.Snapshot{third.Kept[0], second.Kept[0]}) || third.Revision <= second.Revision {
+		failsWith(w, w.B.Parts(w.ctx, 0, first.Kept[0]), store.ErrTrimmed)
+		if !slices.Equal(third.Kept, []store.Snapshot{third.Kept[0], second.Kept[0]}) || third.Revision <= second.Revision {
 			w.Errorf("pointer is %+v after %+v", third, second)
 		}
 	},
@@ -38,8 +38,8 @@ var snapshots = map[string]func(*world){
 		between := w.put(w.A, o, 3, "between")
 		after := w.put(w.A, o, 5, "after")
 		w.snapshot(w.A, o, 4, "new")
-		for _, s := range []engine.Snapshot{half, between, after} {
-			failsWith(w, w.B.Parts(w.ctx, 0, s), engine.ErrTrimmed)
+		for _, s := range []store.Snapshot{half, between, after} {
+			failsWith(w, w.B.Parts(w.ctx, 0, s), store.ErrTrimmed)
 		}
 	},
 	"Publish/RemovesWhatAnEarlierOwnerLeft": func(w *world) {
@@ -51,13 +51,13 @@ var snapshots = map[string]func(*world){
 		p := w.snapshot(w.B, mine, 4, "new")
 		w.wantParts(p.Kept[0], "new")
 		w.wantParts(p.Kept[1], "old")
-		for _, s := range []engine.Snapshot{half, same} {
-			failsWith(w, w.B.Parts(w.ctx, 0, s), engine.ErrTrimmed)
+		for _, s := range []store.Snapshot{half, same} {
+			failsWith(w, w.B.Parts(w.ctx, 0, s), store.ErrTrimmed)
 		}
 	},
 	"Publish/LeavesOtherShardsAlone": func(w *world) {
 		session := w.join(w.A)
-		zero, one := w.take(w.A, session, 0, engine.Owner{}), w.take(w.A, session, 1, engine.Owner{})
+		zero, one := w.take(w.A, session, 0, store.Owner{}), w.take(w.A, session, 1, store.Owner{})
 		p := w.snapshot(w.A, zero, 1, "zero")
 		w.snapshot(w.A, one, 1, "one")
 		w.snapshot(w.A, one, 2, "one")
@@ -69,8 +69,8 @@ var snapshots = map[string]func(*world){
 		o := w.own(w.A)
 		first := w.snapshot(w.A, o, 1, "first")
 		second := w.snapshot(w.A, o, 2, "second")
-		w.wantNotPublished(o, first, w.put(w.A, o, 3, "third"), engine.ErrFenced, "a pointer replaces the one that was seen")
-		w.wantNotPublished(o, engine.SnapshotPointer{}, w.put(w.A, o, 3, "third"), engine.ErrFenced, "a pointer replaces the one that was seen")
+		w.wantNotPublished(o, first, w.put(w.A, o, 3, "third"), store.ErrFenced, "a pointer replaces the one that was seen")
+		w.wantNotPublished(o, store.SnapshotPointer{}, w.put(w.A, o, 3, "third"), store.ErrFenced, "a pointer replaces the one that was seen")
 		w.wantParts(second.Kept[0], "second")
 		w.wantParts(second.Kept[1], "first")
 	},
@@ -80,7 +80,7 @@ var snapshots = map[string]func(*world){
 		seen := w.snapshot(w.A, o, 1, "first")
 		next := w.put(w.A, o, 2, "second")
 		w.handOver(w.A, o, w.join(w.B))
-		w.wantNotPublished(o, seen, next, engine.ErrFenced, "a replaced owner publishes nothing")
+		w.wantNotPublished(o, seen, next, store.ErrFenced, "a replaced owner publishes nothing")
 	},
 	// Nobody has taken the shard: only the node key can tell.
 	"Publish/AfterEndOfSessionIsFenced": func(w *world) {
@@ -88,12 +88,12 @@ var snapshots = map[string]func(*world){
 		seen := w.snapshot(w.A, o, 1, "first")
 		next := w.put(w.A, o, 2, "second")
 		w.leave(w.A, o.Session)
-		w.wantNotPublished(o, seen, next, engine.ErrFenced, "an ended session publishes nothing")
+		w.wantNotPublished(o, seen, next, store.ErrFenced, "an ended session publishes nothing")
 	},
 	"Publish/AgainIsTheSamePointer": func(w *world) {
 		o := w.own(w.A)
 		p := w.snapshot(w.A, o, 1, "first")
-		if again, err := w.A.Publish(w.ctx, o, engine.SnapshotPointer{}, p.Kept[0]); err != nil || again.Revision != p.Revision {
+		if again, err := w.A.Publish(w.ctx, o, store.SnapshotPointer{}, p.Kept[0]); err != nil || again.Revision != p.Revision {
 			w.Errorf("published again: %+v, %v, want %+v", again, err, p)
 		}
 		w.wantParts(p.Kept[0], "first")
@@ -106,24 +106,24 @@ var snapshots = map[string]func(*world){
 		if err := w.A.PutPart(w.ctx, o, 2, 1, []byte("two")); err != nil {
 			w.Fatal(err)
 		}
-		s := engine.Snapshot{Entry: 2, Epoch: o.Revision, Parts: 2}
-		w.wantNotPublished(o, seen, s, engine.ErrRefused, "a snapshot is complete")
+		s := store.Snapshot{Entry: 2, Epoch: o.Revision, Parts: 2}
+		w.wantNotPublished(o, seen, s, store.ErrRefused, "a snapshot is complete")
 	},
 	"Publish/OfAnythingButANewerSnapshotIsRefused": func(w *world) {
 		o := w.own(w.A)
 		seen := w.snapshot(w.A, o, 2, "state")
 		s := w.put(w.A, o, 3, "state")
-		for _, wrong := range []func(*engine.Snapshot){
-			func(s *engine.Snapshot) { s.Entry = 0 },
-			func(s *engine.Snapshot) { s.Entry = 1 },
-			func(s *engine.Snapshot) { s.Entry = 2 },
-			func(s *engine.Snapshot) { s.Epoch++ },
-			func(s *engine.Snapshot) { s.Parts = 0 },
-			func(s *engine.Snapshot) { s.Bytes = -1 },
+		for _, wrong := range []func(*store.Snapshot){
+			func(s *store.Snapshot) { s.Entry = 0 },
+			func(s *store.Snapshot) { s.Entry = 1 },
+			func(s *store.Snapshot) { s.Entry = 2 },
+			func(s *store.Snapshot) { s.Epoch++ },
+			func(s *store.Snapshot) { s.Parts = 0 },
+			func(s *store.Snapshot) { s.Bytes = -1 },
 		} {
 			other := s
 			wrong(&other)
-			w.wantNotPublished(o, seen, other, engine.ErrRefused, "a pointer names snapshots, the newest first")
+			w.wantNotPublished(o, seen, other, store.ErrRefused, "a pointer names snapshots, the newest first")
 		}
 	},
 	// The newest is damaged: the one before it stays, and the entry is covered anew.
@@ -141,7 +141,7 @@ var snapshots = map[string]func(*world){
 		w.wantPointer(p)
 		w.wantParts(p.Kept[0], "second")
 		w.wantParts(first.Kept[0], "first")
-		failsWith(w, w.B.Parts(w.ctx, 0, damaged), engine.ErrTrimmed)
+		failsWith(w, w.B.Parts(w.ctx, 0, damaged), store.ErrTrimmed)
 	},
 	"PutPart/OfTwoOwnersOfOneEntryAreSeparate": func(w *world) {
 		o := w.own(w.A)
@@ -154,25 +154,25 @@ var snapshots = map[string]func(*world){
 		o := w.own(w.A)
 		s := w.put(w.A, o, 1, "state")
 		w.put(w.A, o, 1, "state")
-		w.wantNotPut(o, 1, 0, engine.ErrRefused, "a part is written once")
+		w.wantNotPut(o, 1, 0, store.ErrRefused, "a part is written once")
 		w.wantParts(s, "state")
 	},
 	"PutPart/AfterHandOverIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.handOver(w.A, o, w.join(w.B))
-		w.wantNotPut(o, 1, 0, engine.ErrFenced, "a replaced owner writes nothing")
+		w.wantNotPut(o, 1, 0, store.ErrFenced, "a replaced owner writes nothing")
 	},
 	"PutPart/AfterEndOfSessionIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.leave(w.A, o.Session)
-		w.wantNotPut(o, 1, 0, engine.ErrFenced, "an ended session writes nothing")
+		w.wantNotPut(o, 1, 0, store.ErrFenced, "an ended session writes nothing")
 	},
 	"PutPart/OutOfRangeIsRefused": func(w *world) {
 		o := w.own(w.A)
-		w.wantNotPut(o, 0, 0, engine.ErrRefused, "the first entry is 1")
-		w.wantNotPut(o, 1, -1, engine.ErrRefused, "the first part is 0")
-		w.wantNotPut(o, 1, 1<<40, engine.ErrRefused, "a key has room for so many")
-		w.wantNotPut(engine.Ownership{Session: o.Session}, 1, 0, engine.ErrFenced, "revision 0 is no ownership")
+		w.wantNotPut(o, 0, 0, store.ErrRefused, "the first entry is 1")
+		w.wantNotPut(o, 1, -1, store.ErrRefused, "the first part is 0")
+		w.wantNotPut(o, 1, 1<<40, store.ErrRefused, "a key has room for so many")
+		w.wantNotPut(store.Ownership{Session: o.Session}, 1, 0, store.ErrFenced, "revision 0 is no ownership")
 	},
 	"Parts/AreYieldedInOrder": func(w *world) {
 		o := w.own(w.A)
@@ -193,8 +193,8 @@ var snapshots = map[string]func(*world){
 			switch {
 			case read < 40 && (err != nil || string(part) != "part"):
 				w.Fatalf("part %d is %q, %v", read, part, err)
-			case read == 40 && !errors.Is(err, engine.ErrTrimmed):
-				w.Fatalf("part 40 is %q, %v, want %v", part, err, engine.ErrTrimmed)
+			case read == 40 && !errors.Is(err, store.ErrTrimmed):
+				w.Fatalf("part 40 is %q, %v, want %v", part, err, store.ErrTrimmed)
 			case read > 40:
 				w.Fatal("parts go on after an error")
 			}
@@ -231,9 +231,9 @@ var snapshots = map[string]func(*world){
 }
 
 // put stores the parts of a snapshot and names it.
-func (w *world) put(s engine.Store, o engine.Ownership, entry uint64, parts ...string) engine.Snapshot {
+func (w *world) put(s store.Store, o store.Ownership, entry uint64, parts ...string) store.Snapshot {
 	w.Helper()
-	snapshot, sums := engine.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}, sha256.New()
+	snapshot, sums := store.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}, sha256.New()
 	for i, part := range parts {
 		if err := s.PutPart(w.ctx, o, entry, i, []byte(part)); err != nil {
 			w.Fatalf("put part %d of snapshot %d: %v", i, entry, err)
@@ -247,7 +247,7 @@ func (w *world) put(s engine.Store, o engine.Ownership, entry uint64, parts ...s
 }
 
 // snapshot takes one and publishes it as the newest.
-func (w *world) snapshot(s engine.Store, o engine.Ownership, entry uint64, parts ...string) engine.SnapshotPointer {
+func (w *world) snapshot(s store.Store, o store.Ownership, entry uint64, parts ...string) store.SnapshotPointer {
 	w.Helper()
 	seen, err := s.Pointer(w.ctx, o.Shard)
 	if err != nil {
@@ -261,7 +261,7 @@ func (w *world) snapshot(s engine.Store, o engine.Ownership, entry uint64, parts
 }
 
 // pointer reads that of shard 0.
-func (w *world) pointer() engine.SnapshotPointer {
+func (w *world) pointer() store.SnapshotPointer {
 	w.Helper()
 	p, err := w.B.Pointer(w.ctx, 0)
 	if err != nil {
@@ -270,7 +270,7 @@ func (w *world) pointer() engine.SnapshotPointer {
 	return p
 }
 
-func (w *world) wantPointer(want engine.SnapshotPointer) {
+func (w *world) wantPointer(want store.SnapshotPointer) {
 	w.Helper()
 	if got := w.pointer(); got.Revision != want.Revision || !slices.Equal(got.Kept, want.Kept) {
 		w.Errorf("pointer is %+v, want %+v", got, want)
@@ -278,7 +278,7 @@ func (w *world) wantPointer(want engine.SnapshotPointer) {
 }
 
 // wantParts asserts what a snapshot of shard 0 consists of.
-func (w *world) wantParts(s engine.Snapshot, want ...string) {
+func (w *world) wantParts(s store.Snapshot, want ...string) {
 	w.Helper()
 	var got []string
 	for part, err := range w.B.Parts(w.ctx, 0, s) {
@@ -293,7 +293,7 @@ func (w *world) wantParts(s engine.Snapshot, want ...string) {
 }
 
 // wantNotPublished asserts that publishing through A fails with want and changes nothing.
-func (w *world) wantNotPublished(o engine.Ownership, seen engine.SnapshotPointer, s engine.Snapshot, want error, rule string) {
+func (w *world) wantNotPublished(o store.Ownership, seen store.SnapshotPointer, s store.Snapshot, want error, rule string) {
 	w.Helper()
 	before := w.pointer()
 	if p, err := w.A.Publish(w.ctx, o, seen, s); !errors.Is(err, want) {
@@ -302,7 +302,7 @@ func (w *world) wantNotPublished(o engine.Ownership, seen engine.SnapshotPointer
 	w.wantPointer(before)
 }
 
-func (w *world) wantNotPut(o engine.Ownership, entry uint64, part int, want error, rule string) {
+func (w *world) wantNotPut(o store.Ownership, entry uint64, part int, want error, rule string) {
 	w.Helper()
 	if err := w.A.PutPart(w.ctx, o, entry, part, []byte("other")); !errors.Is(err, want) {
 		w.Errorf("put part %d of snapshot %d: %v, want %v: %s", part, entry, err, want, rule)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // fill appends entries 1 to n to shard 0: more than fit in one reply, when n is 100.
-func (w *world) fill(o engine.Ownership, after engine.Head, n int) (heads []engine.Head) {
+func (w *world) fill(o store.Ownership, after store.Head, n int) (heads []store.Head) {
 	w.Helper()
 	for range n {
 		after = w.append(w.A, o, after, fmt.Sprint("entry ", after.Number+1))
@@ -18,7 +18,7 @@ func (w *world) fill(o engine.Ownership, after engine.Head, n int) (heads []engi
 	return heads
 }
 
-func (w *world) wantRecord(got engine.Record, head engine.Head) {
+func (w *world) wantRecord(got store.Record, head store.Head) {
 	w.Helper()
 	if want := fmt.Sprint("entry ", head.Number); got.Head != head || string(got.Data) != want {
 		w.Fatalf("got entry %+v %q, want %+v %q", got.Head, got.Data, head, want)
@@ -31,7 +31,7 @@ var reads = map[string]func(*world){
 		w.wantJournal(7)
 	},
 	"Read/YieldsEveryEntryOnceInOrder": func(w *world) {
-		heads := w.fill(w.own(w.A), engine.Head{}, 100)
+		heads := w.fill(w.own(w.A), store.Head{}, 100)
 		for _, from := range []uint64{1, 2, 17, 84, 85, 100} {
 			next := pull(w, w.B.Read(w.ctx, 0, from))
 			for _, head := range heads[from-1:] {
@@ -48,13 +48,13 @@ var reads = map[string]func(*world){
 	},
 	"Read/ShardsAreSeparate": func(w *world) {
 		session := w.join(w.A)
-		w.fill(w.take(w.A, session, 1, engine.Owner{}), engine.Head{}, 1)
-		w.fill(w.take(w.A, session, 0, engine.Owner{}), engine.Head{}, 2)
+		w.fill(w.take(w.A, session, 1, store.Owner{}), store.Head{}, 1)
+		w.fill(w.take(w.A, session, 0, store.Owner{}), store.Head{}, 2)
 		w.wantJournal(1, "entry 1", "entry 2")
 	},
 	"Read/EndsWithWhatWasThereAtItsCall": func(w *world) {
 		o := w.own(w.A)
-		heads := w.fill(o, engine.Head{}, 100)
+		heads := w.fill(o, store.Head{}, 100)
 		seen := 0
 		for _, err := range w.B.Read(w.ctx, 0, 1) {
 			if err != nil {
@@ -70,18 +70,18 @@ var reads = map[string]func(*world){
 	},
 	"Read/TrimmedEntryYieldsErrTrimmed": func(w *world) {
 		o := w.own(w.A)
-		heads := w.fill(o, engine.Head{}, 40)
+		heads := w.fill(o, store.Head{}, 40)
 		w.trimTo(w.A, o, 39)
 		for _, from := range []uint64{1, 30, 38} {
-			failsWith(w, w.A.Read(w.ctx, 0, from), engine.ErrTrimmed)
-			failsWith(w, w.A.Follow(w.ctx, 0, from), engine.ErrTrimmed)
+			failsWith(w, w.A.Read(w.ctx, 0, from), store.ErrTrimmed)
+			failsWith(w, w.A.Follow(w.ctx, 0, from), store.ErrTrimmed)
 		}
 		w.wantRecord(pull(w, w.A.Read(w.ctx, 0, 39))(), heads[38])
 		w.wantJournal(41)
 	},
 	"Entry/IsTheOneOfItsNumberOrTrimmed": func(w *world) {
 		o := w.own(w.A)
-		heads := w.fill(o, engine.Head{}, 3)
+		heads := w.fill(o, store.Head{}, 3)
 		w.trimTo(w.A, o, 2)
 		for _, head := range heads[1:] {
 			r, err := w.B.Entry(w.ctx, 0, head.Number)
@@ -91,8 +91,8 @@ var reads = map[string]func(*world){
 			w.wantRecord(r, head)
 		}
 		for _, number := range []uint64{0, 1, 4} {
-			if r, err := w.B.Entry(w.ctx, 0, number); !errors.Is(err, engine.ErrTrimmed) {
-				w.Errorf("entry %d is %+v, %v, want %v", number, r, err, engine.ErrTrimmed)
+			if r, err := w.B.Entry(w.ctx, 0, number); !errors.Is(err, store.ErrTrimmed) {
+				w.Errorf("entry %d is %+v, %v, want %v", number, r, err, store.ErrTrimmed)
 			}
 		}
 	},
@@ -103,7 +103,7 @@ var reads = map[string]func(*world){
 	},
 	"Follow/YieldsOldAndNewEntriesOnceInOrder": func(w *world) {
 		o := w.own(w.A)
-		heads := w.fill(o, engine.Head{}, 40)
+		heads := w.fill(o, store.Head{}, 40)
 		next := pull(w, w.B.Follow(w.ctx, 0, 3))
 		for _, head := range heads[2:] {
 			w.wantRecord(next(), head)
@@ -114,7 +114,7 @@ var reads = map[string]func(*world){
 	},
 	"Follow/WaitsForTheFirstEntry": func(w *world) {
 		o := w.own(w.A)
-		got := make(chan engine.Record)
+		got := make(chan store.Record)
 		go func() {
 			defer close(got)
 			for r := range w.B.Follow(w.ctx, 0, 1) {
@@ -122,12 +122,12 @@ var reads = map[string]func(*world){
 				return
 			}
 		}()
-		head := w.fill(o, engine.Head{}, 1)[0]
+		head := w.fill(o, store.Head{}, 1)[0]
 		w.wantRecord(<-got, head)
 	},
 	"Follow/IsNotDisturbedByTrims": func(w *world) {
 		o := w.own(w.A)
-		heads := w.fill(o, engine.Head{}, 5)
+		heads := w.fill(o, store.Head{}, 5)
 		next := pull(w, w.B.Follow(w.ctx, 0, 1))
 		for _, head := range heads {
 			w.wantRecord(next(), head)
@@ -138,7 +138,7 @@ var reads = map[string]func(*world){
 	},
 	"Follow/EndsWithItsContext": func(w *world) {
 		o := w.own(w.A)
-		w.fill(o, engine.Head{}, 1)
+		w.fill(o, store.Head{}, 1)
 		ctx, cancel := context.WithCancel(w.ctx)
 		defer cancel()
 		for _, err := range w.B.Follow(ctx, 0, 1) {

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 var reads = map[string]func(*world){
@@ -31,7 +31,7 @@ var reads = map[string]func(*world){
 	"Read/BeforeTheFirstIsTrimmed": func(w *world) {
 		all, _ := w.fill(0, 5, 2, 2)
 		for from := range uint64(5) {
-			if got, err := Collect(w.ReadArchive(w.ctx, 0, from)); !errors.Is(err, engine.ErrTrimmed) || len(got) > 0 {
+			if got, err := Collect(w.ReadArchive(w.ctx, 0, from)); !errors.Is(err, store.ErrTrimmed) || len(got) > 0 {
 				w.Errorf("from entry %d, before the first one archived: %v, %v", from, numbers(got), err)
 			}
 		}
@@ -39,7 +39,7 @@ var reads = map[string]func(*world){
 	},
 	"Read/EndsWhereTheArchiveEndedAtTheCall": func(w *world) {
 		all, head := w.fill(0, 1, 2, 2)
-		var got []engine.Record
+		var got []store.Record
 		for rec, err := range w.ReadArchive(w.ctx, 0, 1) {
 			if err != nil {
 				w.Fatal(err)
@@ -52,7 +52,7 @@ var reads = map[string]func(*world){
 	},
 	"Read/MayBeLeftEarly": func(w *world) {
 		all, _ := w.fill(0, 1, 2, 2, 2)
-		var got []engine.Record
+		var got []store.Record
 		for rec, err := range w.ReadArchive(w.ctx, 0, 1) {
 			if err != nil {
 				w.Fatal(err)
@@ -77,17 +77,17 @@ var reads = map[string]func(*world){
 		}
 	},
 	"Find/NewestFirst": func(w *world) {
-		var head engine.ArchiveHead
+		var head store.ArchiveHead
 		for number := uint64(1); number <= 6; number += 2 {
-			head = w.archive(0, head, []engine.Record{
+			head = w.archive(0, head, []store.Record{
 				w.entry(0, number, 20, "wanted", Task(number)), w.entry(0, number+1, 20, Task(number+1))})
 		}
-		w.archive(1, engine.ArchiveHead{}, []engine.Record{w.entry(1, 1, 20, "wanted")}) // not asked for
+		w.archive(1, store.ArchiveHead{}, []store.Record{w.entry(1, 1, 20, "wanted")}) // not asked for
 		got, err := Collect(w.FindArchived(w.ctx, 0, "wanted"))
 		if err != nil {
 			w.Fatal(err)
 		}
-		if !slices.IsSortedFunc(got, func(a, b engine.Record) int { return int(b.Number) - int(a.Number) }) {
+		if !slices.IsSortedFunc(got, func(a, b store.Record) int { return int(b.Number) - int(a.Number) }) {
 			w.Errorf("entries %v, want the newest first", numbers(got))
 		}
 		w.wantFound(got, "wanted", 5, 3, 1)
@@ -95,9 +95,9 @@ var reads = map[string]func(*world){
 	"Find/NoTaskIsOverlooked": func(w *world) {
 		random := rand.New(rand.NewPCG(1, 2))
 		at := map[events.TaskID][]uint64{}
-		var head engine.ArchiveHead
+		var head store.ArchiveHead
 		for segment := range 10 {
-			var entries []engine.Record
+			var entries []store.Record
 			for range 10 {
 				number := head.Entry + uint64(len(entries)) + 1
 				var tasks []events.TaskID
@@ -125,7 +125,7 @@ var reads = map[string]func(*world){
 		}
 	},
 	"Find/NothingInAnEmptyArchive": func(w *world) {
-		if got, err := Collect(w.FindArchived(w.ctx, 0, "wanted")); len(got) > 0 || err != nil && !errors.Is(err, engine.ErrNoArchive) {
+		if got, err := Collect(w.FindArchived(w.ctx, 0, "wanted")); len(got) > 0 || err != nil && !errors.Is(err, store.ErrNoArchive) {
 			w.Errorf("found %v, %v", numbers(got), err)
 		}
 		w.fill(0, 1, 2)
@@ -136,7 +136,7 @@ var reads = map[string]func(*world){
 }
 
 // wantFound checks which of the records found hold events of the task.
-func (w *world) wantFound(found []engine.Record, task events.TaskID, want ...uint64) {
+func (w *world) wantFound(found []store.Record, task events.TaskID, want ...uint64) {
 	w.Helper()
 	var got []uint64
 	for _, rec := range found {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"taskledger/engine"
+	"taskledger/store"
 )
 
 // last is a sender that sorts after all others: its letter ends what a test has to look at.
@@ -62,13 +62,13 @@ var mailboxes = map[string]func(*world){
 	},
 	"Post/WhatCannotBeAKeyIsRefused": func(w *world) {
 		for _, sender := range []string{"", "a/b", "a b", string(bytes.Repeat([]byte("x"), 129))} {
-			if err := w.A.Post(w.ctx, 0, sender, 0, []byte("x")); !errors.Is(err, engine.ErrRefused) {
-				w.Errorf("sender %q: %v, want %v", sender, err, engine.ErrRefused)
+			if err := w.A.Post(w.ctx, 0, sender, 0, []byte("x")); !errors.Is(err, store.ErrRefused) {
+				w.Errorf("sender %q: %v, want %v", sender, err, store.ErrRefused)
 			}
 		}
 		for _, shard := range []int{-1, w.A.Cluster().Shards + 1} {
-			if err := w.A.Post(w.ctx, shard, "s", 0, []byte("x")); !errors.Is(err, engine.ErrRefused) {
-				w.Errorf("shard %d: %v, want %v", shard, err, engine.ErrRefused)
+			if err := w.A.Post(w.ctx, shard, "s", 0, []byte("x")); !errors.Is(err, store.ErrRefused) {
+				w.Errorf("shard %d: %v, want %v", shard, err, store.ErrRefused)
 			}
 		}
 	},
@@ -114,8 +114,8 @@ var mailboxes = map[string]func(*world){
 		l := pull(w, w.B.Letters(w.ctx, 0))()
 		now := w.handOver(w.A, o, o.Session)
 		for range 2 {
-			if err := w.A.AnswerAs(w.ctx, o, l, []byte("too late")); !errors.Is(err, engine.ErrFenced) {
-				w.Errorf("answer of a former owner: %v, want %v", err, engine.ErrFenced)
+			if err := w.A.AnswerAs(w.ctx, o, l, []byte("too late")); !errors.Is(err, store.ErrFenced) {
+				w.Errorf("answer of a former owner: %v, want %v", err, store.ErrFenced)
 			}
 		}
 		for range 2 {
@@ -174,23 +174,23 @@ func (w *world) post(shard int, sender string, lane uint8, batch string) {
 	}
 }
 
-func (w *world) answer(l engine.Letter, answer string) {
+func (w *world) answer(l store.Letter, answer string) {
 	w.Helper()
 	if err := w.B.Answer(w.ctx, l, []byte(answer)); err != nil {
 		w.Fatalf("answer %q: %v", answer, err)
 	}
 }
 
-func (w *world) wantLetter(got engine.Letter, sender string, lane uint8, batch string) {
+func (w *world) wantLetter(got store.Letter, sender string, lane uint8, batch string) {
 	w.Helper()
 	if got.Sender != sender || got.Lane != lane || string(got.Batch) != batch || got.Revision <= 0 {
 		w.Fatalf("got letter %+v %q, want lane %d of %q: %q", got, got.Batch, lane, sender, batch)
 	}
 }
 
-func (w *world) wantAnswer(got engine.LetterAnswer, shard int, lane uint8, answer string) {
+func (w *world) wantAnswer(got store.LetterAnswer, shard int, lane uint8, answer string) {
 	w.Helper()
-	if want := (engine.LetterAnswer{Shard: shard, Lane: lane}); got.Shard != want.Shard || got.Lane != want.Lane || string(got.Answer) != answer {
+	if want := (store.LetterAnswer{Shard: shard, Lane: lane}); got.Shard != want.Shard || got.Lane != want.Lane || string(got.Answer) != answer {
 		w.Fatalf("got answer %+v %q, want lane %d of shard %d: %q", got, got.Answer, lane, shard, answer)
 	}
 }

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"taskledger/events"
+)
+
+// ArchiveHead is the end of a shard's archive. The zero value is the end of an empty one.
+type ArchiveHead struct {
+	Entry    uint64 // the last one archived
+	Sequence uint64 // where the archive keeps the segment that ends with it
+}
+
+// MaxSegmentBytes bounds the entries packed into one segment of the archive, so that it fits a message of 1 MiB.
+const MaxSegmentBytes = 896 << 10
+
+// ErrConflict reports that a shard's archive does not continue as its writer supposed.
+var ErrConflict = errors.New("archive continues otherwise")
+
+// Archiver appends entries to the archive, where they stay when the journal is trimmed; natsbus implements it.
+type Archiver interface {
+	// Head reads the end of a shard's archive.
+	Head(ctx context.Context, shard int) (ArchiveHead, error)
+	// Archive appends consecutive entries as one segment, at most MaxSegmentBytes unless it is a single entry, and returns
+	// when they are acknowledged as durable. Sending them again, after an error of unknown outcome, stores them once. It
+	// wraps ErrConflict when something else follows after.
+	Archive(ctx context.Context, shard int, after ArchiveHead, entries []Record) (ArchiveHead, error)
+	// Confirm reads the segment at head back and compares it with entries. It wraps ErrConflict when they differ.
+	Confirm(ctx context.Context, shard int, head ArchiveHead, entries []Record) error
+	// Settled is how long after its acknowledgement a segment may count as durable.
+	Settled() time.Duration
+}
+
+// ErrNoArchive reports that no archive is to be seen: none was ever begun, or what would keep it is not up.
+var ErrNoArchive = errors.New("there is no archive")
+
+// ArchiveReader reads what was archived; natsbus implements it. Its methods wrap ErrNoArchive, or yield nothing, where
+// nothing is.
+type ArchiveReader interface {
+	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
+	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.
+	ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+	// FindArchived yields, newest first, the archived entries that may hold events of the task.
+	FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[Record, error]
+}
+
+// Archive is both.
+type Archive interface {
+	Archiver
+	ArchiveReader
+}

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"errors"
+)
+
+var (
+	// ErrFenced reports that the shard has another owner or the session has ended. Nothing was written, now or later.
+	ErrFenced = errors.New("shard has another owner or the session has ended")
+	// ErrMoved reports that the fences are gone and the journal was trimmed past the entry: nobody can tell whether it
+	// was written. The shard is lost to this writer.
+	ErrMoved = errors.New("shard has moved on")
+	// ErrAlien reports that the place of the next entry holds something else, although the shard still is the caller's alone to
+	// write. Nothing was written, and nothing can be before that is gone.
+	ErrAlien = errors.New("the place of the next entry is taken")
+	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
+	// permission). Nothing was written, and sending it again would not help.
+	ErrRefused = errors.New("write refused")
+	// ErrSessionEnded reports that the lease or the node key of a session is gone for ever.
+	ErrSessionEnded = errors.New("session has ended")
+	// ErrTrimmed reports that what was asked for is no longer held: an entry, or a part of a snapshot.
+	ErrTrimmed = errors.New("entry was trimmed")
+	// ErrFull reports that the store takes no more writes until space is made. Whether the write was made is unknown.
+	ErrFull = errors.New("store is full")
+	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
+	ErrUnavailable = errors.New("cluster unavailable")
+)
+
+// InvalidError reports a request or a configuration that breaks a rule. Nothing was accepted.
+type InvalidError struct{ Field, Problem string }
+
+// Error names field and problem.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"iter"
+)
+
+// Letter is a batch that came by way of the store.
+type Letter struct {
+	Shard    int
+	Sender   string
+	Lane     uint8
+	Revision int64 // mod revision of its mailbox key
+	Batch    []byte
+}
+
+// LetterAnswer is the answer to a letter.
+type LetterAnswer struct {
+	Shard  int
+	Lane   uint8
+	Answer []byte
+}
+
+// Mailbox carries numbered batches and their answers when the bus cannot. Repetition is harmless: batches are numbered.
+type Mailbox interface {
+	// Post puts the batch under the one key of its shard, sender and lane, replacing what is there. A letter that is
+	// there already is yielded again: its answer may have been lost on another way. The number after the last shard is a
+	// box that every node reads. It wraps ErrRefused for any other that is no shard. It wraps ErrFull while the store is full,
+	// without waiting for room, and ErrRefused, too, when nothing of the batch was sent.
+	Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error
+	// Letters yields the waiting letters of a shard and every later one until ctx ends. It survives lost connections.
+	Letters(ctx context.Context, shard int) iter.Seq2[Letter, error]
+	// Answer removes the letter and puts its answer, or does nothing when the letter has been replaced.
+	Answer(ctx context.Context, l Letter, answer []byte) error
+	// AnswerAs is Answer as the owner of the shard: it wraps ErrFenced, and changes nothing, when that is over.
+	AnswerAs(ctx context.Context, o Ownership, l Letter, answer []byte) error
+	// Answers yields the waiting answers to a sender and every later one until ctx ends; what the consumer has seen is
+	// removed from the store.
+	Answers(ctx context.Context, sender string) iter.Seq2[LetterAnswer, error]
+}
+
+// Sweeper removes mail that nobody reads any more.
+type Sweeper interface {
+	// SweepMail removes the letters and answers of all senders that were last written at a revision up to before, page by
+	// page, and returns how many, and the store's revision when it began. What is written again meanwhile stays; 0 removes
+	// nothing.
+	SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error)
+	// RemoveMail removes the letters of a sender and the answers to it. The sender must have ended for good, and have posted to
+	// no other boxes than are named; none = to any. An error means that some mail may be left.
+	RemoveMail(ctx context.Context, sender string, boxes ...int) error
+}

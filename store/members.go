@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"iter"
+)
+
+// Membership is who is present and who owns which shard, at one revision.
+type Membership struct {
+	Revision int64
+	Nodes    map[string]NodeInfo // by id; a node key without a lease is no session's
+	Owners   map[int]Owner       // by shard of the cluster; shards never owned are missing
+}
+
+// Owner is the value of an owner key.
+type Owner struct {
+	Node     string // session id; the session may have ended. "" = the key cannot be read
+	Revision int64  // mod revision of the owner key: the epoch
+}
+
+// Members reads the membership.
+type Members interface {
+	// ReadMembers reads linearizably, all at one revision.
+	ReadMembers(ctx context.Context) (Membership, error)
+	// WatchMembers yields the membership at the time of the call and after every change, coalesced, until ctx ends or
+	// the consumer stops. After any watch error it reads again, linearizably. Values are new maps each time. It yields
+	// errors while etcd cannot be reached, and goes on.
+	WatchMembers(ctx context.Context) iter.Seq2[Membership, error]
+}
+
+// Ownership is the right to append to a shard: the fences that every append compares.
+type Ownership struct {
+	Shard    int
+	Revision int64 // of the owner key that names the session
+	Session  Session
+}
+
+// Owners changes who owns a shard. Both methods resolve unknown outcomes themselves.
+type Owners interface {
+	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). One that cannot be
+	// read is replaced by its revision alone: whoever it named before is fenced by it. It wraps
+	// ErrFenced when the owner key has changed, the old owner's node key is there and has a lease, or the session has ended.
+	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
+	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced when the shard is not o's any
+	// more or the target has no node key with a lease; in the latter case the shard stays o's.
+	HandOver(ctx context.Context, o Ownership, target string) error
+}

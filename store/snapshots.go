@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"taskledger/events"
+)
+
+// Snapshot names a stored state of a shard: the fold of its journal up to Entry, taken by the owner of Epoch.
+type Snapshot struct {
+	Entry uint64      `json:"entry"`
+	Epoch int64       `json:"epoch"` // etcd revision of the ownership that it was taken under
+	Parts int         `json:"parts"`
+	Bytes int64       `json:"bytes"` // of all parts
+	Hash  events.Hash `json:"hash"`  // SHA-256 of the SHA-256 sums of the parts, in order
+}
+
+// SnapshotPointer names the snapshots of a shard that are kept, newest first, at most two.
+type SnapshotPointer struct {
+	Revision int64 // mod revision of the pointer; 0 = no snapshot was ever taken
+	Kept     []Snapshot
+}
+
+// Without returns the pointer less some of its snapshots.
+func (p SnapshotPointer) Without(some []Snapshot) SnapshotPointer {
+	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s Snapshot) bool { return slices.Contains(some, s) })
+	return p
+}
+
+// Snapshots keeps states of the shards, two of each. Every write is fenced by the ownership and resolves unknown outcomes
+// itself.
+type Snapshots interface {
+	// PutPart stores part number part of the snapshot of an entry; parts are put in order, from 0. Only Publish makes them
+	// count. The bytes must never be changed. It wraps ErrFenced, ErrRefused, also when this ownership stored the part with
+	// other bytes, or, when ctx ended while the store was full, ErrFull.
+	PutPart(ctx context.Context, o Ownership, entry uint64, part int, data []byte) error
+	// Publish makes s the newest snapshot and seen's newest the older one, and removes the parts of all others. It wraps
+	// ErrFenced when the ownership is gone or the pointer is not the one seen, and ErrRefused when s is not newer than seen's
+	// newest, not of the ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out
+	// of seen.
+	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
+	// Pointer reads the pointer linearizably. It wraps events.ErrDamaged, and returns the revision alone, when its value
+	// makes no sense.
+	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
+	// Parts yields the parts in order, unchecked. A missing one yields ErrTrimmed and ends it.
+	Parts(ctx context.Context, shard int, s Snapshot) iter.Seq2[[]byte, error]
+}
+
+// Trimmer removes entries that snapshots cover.
+type Trimmer interface {
+	// First returns the number of the first entry that the journal holds; 0 = none.
+	First(ctx context.Context, shard int) (uint64, error)
+	// Trim removes the entries from first up to, but not, until, in pieces, each fenced by the ownership and compared with
+	// the pointer p. It wraps ErrRefused unless p keeps two snapshots of which the older covers until, or when the journal
+	// holds an entry before first, and ErrFenced when the ownership is gone or the pointer has changed. What an error leaves
+	// is trimmed by the next call.
+	Trim(ctx context.Context, o Ownership, p SnapshotPointer, first, until uint64) error
+}

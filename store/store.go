@@ -1,0 +1,23 @@
+package store
+
+// Store is what a node needs of etcd; etcdstore implements it, and store/storetest holds any implementation to it.
+type Store interface {
+	Journal
+	Sessions
+	Members
+	Owners
+	Mailbox
+	Sweeper
+	Snapshots
+	Trimmer
+	Repairer
+	Housekeeping
+	Cluster() Cluster
+}
+
+// Cluster is what was fixed when the cluster was created.
+type Cluster struct {
+	ID     string // random
+	Shards int
+	Key    []byte // 32 bytes; authenticates messages between members
+}
