@@ -335,7 +335,7 @@ var times = []Bug{
 		{"			p.present = true\n			l.greet()\n", "			p.present = true\n"},
 	}, engine, "TestClock_FreshProcessesDoNotWaitForEachOther"},
 	{"load that takes a drain back", "engine/member.go", []Edit{
-		{"return m.sessions.Update(ctx, m.session, m.key)", "info := m.key(); return m.sessions.Update(ctx, m.session, func() NodeInfo { return info })"},
+		{"return m.sessions.Update(ctx, m.session, m.key)", "info := m.key(); return m.sessions.Update(ctx, m.session, func() store.NodeInfo { return info })"},
 	}, engine, "TestDrain_IsNotTakenBackByALoad"},
 }
 
