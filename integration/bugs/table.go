@@ -119,7 +119,7 @@ var snapshots = []Bug{
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
 	{"fall-back disabled", "engine/recover.go", []Edit{
-		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			m.log", "case errors.Is(err, ErrTrimmed):\n			m.log"},
+		{"case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):\n			m.log", "case errors.Is(err, store.ErrTrimmed):\n			m.log"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/drop"},
 	{"damaged snapshot kept as the older one", "engine/recover.go", []Edit{
 		{"{ l.pointer = p.Without(l.damaged) }", "{ l.pointer = p }"},

@@ -16,9 +16,9 @@ import (
 var packageLines = archtest.Limits{
 	"...":                          3000,
 	"engine":                       14900,
-	"cmd/node/internal/cli":        3083,
-	"integration/robustness":       5364,
-	"integration/simulation/world": 3053,
+	"cmd/node/internal/cli":        3100,
+	"integration/robustness":       5370,
+	"integration/simulation/world": 3060,
 }
 
 // circles are the files of a package each of which uses, directly or through the others, what every other one declares.
@@ -43,8 +43,8 @@ var unions = []string{
 	"engine.ClientConfig",
 	"engine.NodeConfig",
 
-	"engine/archivetest.world",
-	"engine/storetest.Fixture",
+	"store/archivetest.world",
+	"store/storetest.Fixture",
 
 	"cmd/node/internal/bench.turns",
 	"cmd/node/internal/bench.unsnapshotted",
