@@ -12,43 +12,51 @@ import (
 // None is the type of no parameters or no result.
 type None = struct{}
 
-// Rules are what a behavior may choose. Every zero value is the documented default. They run outside the commit: TaskID,
-// Delay, Priority and Merge where the task is submitted, AfterSuccess and AfterFailure where the attempt ran. They may be called
-// concurrently. A panic refuses the submit, or fails the attempt.
+// Rules are what a behavior may choose. The zero value of each field selects the documented default. TaskID, Delay, Priority and
+// Merge run in the process that submits, where a panic refuses the submit; AfterSuccess and AfterFailure run on the node that
+// made the attempt, where a panic fails it. Rules may be called concurrently.
 type Rules[P, R any] struct {
-	// Policy is recorded with every task. Its zero fields select its defaults.
+	// Policy bounds attempts and says when failed ones are retried. It is recorded with every task. Its zero fields select its
+	// defaults.
 	Policy engine.Policy
 
-	// TaskID names the task: submits of one id meet. nil: random, a one-off task. An invalid id refuses the submit; HashID makes
-	// a valid one of any texts.
+	// TaskID returns the id of the task. Submits with equal ids join in one task. nil: a random id, so that every submit makes a
+	// task of its own. An invalid id refuses the submit; HashID makes a valid one of any texts.
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
 	Delay func(p P) time.Duration
-	// Priority overrides the policy's, 0 to 9,223,371, higher first among the ready tasks of a shard; 0 or nil: the policy's. Any other refuses the submit.
+	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of a shard the highest starts first. 0, or a
+	// nil rule: the policy's. Any other value refuses the submit.
 	Priority func(p P) int64
-	// RunNow lets a submit that meets a task which has ended and is to run again later, by a repetition or a retry, make it due when
-	// a new task would be. false: the submit waits for the next run as it is scheduled.
+	// RunNow is for submits that join a task which has ended and will run again later, by a repetition or a retry. true: its next
+	// run is due when a new task would be. false: the submit waits for the next run as it is scheduled.
 	RunNow bool
-	// Merge combines the parameters of a task that waits with those of a second submit. nil: the stored ones stay.
+	// Merge combines the parameters of the next run of a task with those of a further submit that joins it. nil: the stored ones
+	// stay.
 	Merge func(stored, requested P) P
-	// AfterSuccess returns when the task runs again. nil, or the zero time: never. A past time means at
-	// once, which is 50 ms after the start of the attempt at the earliest. now.Add(d) is a wait of d, whatever time the clock
-	// of this node shows: see engine.Outcome.Wait. A time without a monotonic reading, which time.Date, AddDate, Truncate, Round, In
-	// and UTC return, is a time of day: see engine.Outcome.Next, by which one clock that is wrong when the attempt ends, the owner's or
-	// this node's, makes the task late, not early. An owner's that is ahead only later makes it early.
+	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never. A time in the past means at once,
+	// which is at the earliest 50 ms after the start of the attempt.
+	//
+	// now.Add(d) is a wait of d, whatever the clock of this node shows: see engine.Outcome.Wait. A time without a monotonic clock
+	// reading is a time of day: see engine.Outcome.Next. time.Date, AddDate, Truncate, Round, In and UTC return such times. If the
+	// clock of this node or of the shard's owner is wrong when the attempt ends, the task is late and never early. If only later
+	// the owner's clock is ahead, the task is early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
-	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final.
-	// nil: f.Backoff. It is not asked about errors made final by Cancel, undecodable parameters, panics and losses: the
-	// first two are final, the others follow Policy. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait.
+	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final. A nil rule
+	// returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait. The rule is not called
+	// for errors that Cancel made final and for parameters that cannot be decoded, which are final too, nor for panics and lost
+	// attempts, which follow Policy.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
 }
 
 // Failure is a failed attempt as AfterFailure sees it.
 type Failure struct {
 	Err     *engine.TaskError
-	Attempt int       // number of the attempt within the life of the task, 1 is the first
-	Lost    int       // lost attempts of this run before this one
-	Backoff time.Time // when Policy, or RetryAfter, would run it again; zero: the attempts are used up, or the result cannot be recorded
+	Attempt int // number of the attempt within the life of the task, 1 is the first
+	Lost    int // lost attempts of this run before this one
+	// Backoff is when Policy, or RetryAfter, would run the task again. It is zero when the attempts are used up, and when the
+	// attempt failed because its result cannot be recorded.
+	Backoff time.Time
 }
 
 // maxDelay bounds what rules and handlers may ask for: every point in time stays far from overflow.
@@ -64,9 +72,9 @@ type Behavior[P, R any] struct {
 	random func() float64 // in [0, 1)
 }
 
-// Define declares a kind of work; id is 1 to 48 bytes of [a-z0-9-], rules may be nil and are copied. It never fails:
-// NewNode and Submit report a bad definition as *engine.InvalidError. When P or *P has a method Validate() error,
-// parameters that it rejects are refused at submit, and an attempt with them fails as "rejected".
+// Define declares a kind of work. id is 1 to 48 bytes of [a-z0-9-]; rules may be nil and are copied. Define never fails: NewNode
+// and Submit report a wrong definition as *engine.InvalidError. If P or *P has a method Validate() error, parameters that it
+// rejects are refused at submit, and an attempt with them fails with the code "rejected".
 func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	b := &Behavior[P, R]{id: id, now: time.Now, random: rand.Float64}
 	if rules != nil {
@@ -86,9 +94,10 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 // ID returns the behavior's id.
 func (b *Behavior[P, R]) ID() string { return b.id }
 
-// Bind returns what NodeConfig.Behaviors wants. fn may be called concurrently; its ctx answers Attempt and ends when the
-// attempt must stop. fn decides with its error what comes next: see Cancel, Snooze, RetryAfter and Code. With a nil fn
-// the returned behavior can be submitted, but NewNode refuses it.
+// Bind returns the behavior together with the function that does the work, for engine.NodeConfig.Behaviors. fn may be called
+// concurrently. Its ctx ends when the attempt must stop, and Attempt returns the attempt that it belongs to. The error of fn
+// decides what comes next: see Cancel, Snooze, RetryAfter and Code. With a nil fn the returned behavior can be submitted, but
+// NewNode refuses it.
 func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error)) engine.Behavior {
 	bound := &Bound[P, R]{Behavior: b, fn: fn}
 	if b.rules.Merge != nil {
@@ -97,23 +106,23 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 	return bound
 }
 
-// Client is an *engine.Node or an *engine.Client.
+// Client is what behaviors need to submit and to wait. *engine.Node and *engine.Client implement it.
 type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
 	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)
-	// Attach returns the future of a task submitted by anybody.
+	// Attach returns the future of a task that any process submitted.
 	Attach(id events.TaskID) *engine.Future
 }
 
-// Submit asks for the work. When the error is nil the request is durable. ctx bounds the call, never the task. The future
-// is never nil: after an error its Wait returns that error. Besides the client's errors there are
-// *engine.InvalidError when the definition, the parameters or the answer of a rule are invalid, and *engine.LimitError
-// when the parameters exceed events.MaxPayloadBytes of JSON text.
+// Submit asks for the work and returns when the request is durable. ctx bounds the call, never the task. The future is never
+// nil: after an error its Wait returns that error. Submit returns the errors of engine.Client.Submit; among them are
+// *engine.InvalidError if the definition, the parameters or what a rule returned are invalid, and *engine.LimitError if the
+// parameters exceed events.MaxPayloadBytes of JSON text.
 func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Future[R], error) {
 	return b.SubmitWith(ctx, to, params, engine.SubmitOptions{})
 }
 
-// SubmitWith is Submit with options.
+// SubmitWith is Submit with an id, time, priority or request id of its own in place of what the rules say.
 func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o engine.SubmitOptions) (*Future[R], error) {
 	raw, err := encode("parameters", params)
 	if err != nil {
@@ -123,7 +132,7 @@ func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o 
 	return futureOf[R](f, f), err
 }
 
-// Attach returns the future of a task that anybody submitted. A result that is no R makes Wait return an error.
+// Attach returns the future of a task that any process submitted. If the result cannot be decoded as an R, Wait returns an error.
 func (b *Behavior[P, R]) Attach(to Client, id events.TaskID) *Future[R] {
 	f := to.Attach(id)
 	return futureOf[R](f, f)

@@ -10,8 +10,8 @@ import (
 	"taskledger/events"
 )
 
-// Bound is a Behavior together with the function that does the work: an engine.Behavior for nodes that can be submitted
-// with types as well.
+// Bound is a Behavior together with the function that does the work. Nodes take it as an engine.Behavior, and it can be
+// submitted with types like the Behavior itself.
 type Bound[P, R any] struct {
 	*Behavior[P, R]
 	fn func(ctx context.Context, params P) (R, error)
@@ -20,7 +20,7 @@ type Bound[P, R any] struct {
 // merging is a Bound that is an engine.Merger: one without a Merge rule must not be, or every second submit would merge.
 type merging[P, R any] struct{ *Bound[P, R] }
 
-// Types names P and R, with the names of their packages.
+// Types returns the names of P and R, with those of their packages, by which nodes notice that they disagree.
 func (b *Bound[P, R]) Types() string {
 	return reflect.TypeFor[P]().String() + " -> " + reflect.TypeFor[R]().String()
 }
@@ -28,7 +28,7 @@ func (b *Bound[P, R]) Types() string {
 // Policy returns the policy with its defaults filled in.
 func (b *Bound[P, R]) Policy() engine.Policy { return b.rules.Policy }
 
-// Validate returns what keeps a node from running the behavior: a bad definition, or that no function is bound.
+// Validate returns an error if a node cannot run the behavior: its definition is wrong, or no function is bound to it.
 func (b *Bound[P, R]) Validate() error {
 	if b.invalid == nil && b.fn == nil {
 		return b.unbound()
@@ -40,7 +40,7 @@ func (b *Bound[P, R]) unbound() error {
 	return &engine.InvalidError{Field: "behavior " + b.id, Problem: "no function is bound to it"}
 }
 
-// Plan decodes the parameters and asks the rules TaskID, Delay and Priority.
+// Plan decodes the parameters and calls the rules TaskID, Delay and Priority. The engine calls it for each submit.
 func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
 	if b.invalid != nil {
 		return engine.Plan{}, b.invalid
@@ -92,7 +92,7 @@ func (b *merging[P, R]) Merge(stored, requested []byte) ([]byte, error) {
 	})
 }
 
-// Run makes one attempt.
+// Run makes one attempt: it calls the bound function and turns what that returns into an outcome. The engine calls it.
 func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 	p, err := decodeParams[P](a.Params)
 	if err == nil && b.fn == nil {

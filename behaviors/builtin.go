@@ -6,15 +6,15 @@ import (
 	"taskledger/engine"
 )
 
-// Codes that the built-in behaviors give to failures, besides those of package events.
+// Codes that the built-in behaviors give to failures, beside the Code constants of package events.
 const (
 	CodeExit       = "exit"       // the program ended with another exit code than 0
 	CodeStatus     = "status"     // the server answered with another status than expected
-	CodeNetwork    = "network"    // the server was not reached, or broke off
-	CodeRefused    = "refused"    // what the operator of the node does not allow; final
-	CodeNotFound   = "not-found"  // no such program or file; final
+	CodeNetwork    = "network"    // the server could not be reached, or broke off
+	CodeRefused    = "refused"    // the operator of the node does not allow it; final
+	CodeNotFound   = "not-found"  // there is no such program or file; final
 	CodePermission = "permission" // the node may not read or execute it; final
-	CodeInvalid    = "invalid"    // parameters that make no sense to the system, such as a directory as a file; final
+	CodeInvalid    = "invalid"    // the parameters make no sense to the system, such as a directory in place of a file; final
 )
 
 // BuiltinOptions configure the built-in behaviors of a node. The zero value runs those that need no permission.
@@ -24,8 +24,8 @@ type BuiltinOptions struct {
 	Checksum ChecksumOptions
 }
 
-// Builtin returns the built-in behaviors for NodeConfig.Behaviors: Noop, Sleep and HTTP; Exec when a program is allowed;
-// and Checksum when there is a root. A node does not advertise what it would only refuse.
+// Builtin returns the built-in behaviors that the options allow, for engine.NodeConfig.Behaviors: Noop, Sleep and HTTP always, Exec
+// if a program is allowed, and Checksum if there is a root.
 func Builtin(o BuiltinOptions) []engine.Behavior {
 	all := []engine.Behavior{Noop(), Sleep(), HTTP(o.HTTP)}
 	if len(o.Exec.Allow) > 0 {

@@ -15,11 +15,11 @@ import (
 	"syscall"
 )
 
-// ChecksumOptions say what a node reads.
+// ChecksumOptions say which files a node reads.
 type ChecksumOptions struct {
 	Root string // the directory that paths are relative to; required
-	// Exclude names files and directories that are not read, nor what is below them, by whatever path: those with the node's
-	// secrets. What does not exist excludes nothing.
+	// Exclude names files and directories that are not read, by whatever path, such as those with the node's secrets. What is below
+	// an excluded directory is not read either. A name that does not exist excludes nothing.
 	Exclude []string
 }
 
@@ -43,10 +43,10 @@ type ChecksumResult struct {
 	Lines  int64  `json:"lines"` // line feeds, as wc -l counts them
 }
 
-// Checksum returns the behavior "checksum", which reads a regular file below the root. Symbolic links are followed as far
-// as they stay within the root. Final failures have the codes "not-found", "permission", "invalid" for what is not a
-// regular file, and "refused". Refused is what leads out of the root, what is excluded, and a path with an element "..",
-// whose meaning would depend on the links before it. The policy retries other errors.
+// Checksum returns the behavior "checksum", which reads a regular file below the root and sums it up. Symbolic links are followed
+// as long as they stay within the root. Failures with the codes "not-found", "permission", "refused" and, for what is not a
+// regular file, "invalid" are final; the policy retries others. Refused are paths that lead out of the root, excluded files, and
+// paths with an element "..", whose meaning would depend on the links before it.
 func Checksum(o ChecksumOptions) *Bound[ChecksumParams, ChecksumResult] {
 	return bindBuiltin(Define[ChecksumParams, ChecksumResult]("checksum", nil), o.run)
 }

@@ -6,9 +6,9 @@ import (
 	"taskledger/engine"
 )
 
-// Then runs fn on success, once, in the goroutine that first learns of it: one of the client's, or the caller's when f is
-// a composed future that has resolved. A failure passes through. fn runs whether or not anybody waits for the returned
-// future; its panic becomes that future's error.
+// Then returns a future that resolves with what fn makes of the result of f; a failure of f passes through without a call of fn.
+// fn runs once, also if nobody waits for the returned future, in the goroutine that first learns of the outcome: one of the
+// client's, or the caller's if f is a composed future that has resolved. A panic of fn becomes the error of the returned future.
 func Then[A, B any](f *Future[A], fn func(A) (B, error)) *Future[B] {
 	return Handle(f, func(a A, err error) (B, error) {
 		if err != nil {
@@ -19,7 +19,7 @@ func Then[A, B any](f *Future[A], fn func(A) (B, error)) *Future[B] {
 	})
 }
 
-// Handle runs fn on either outcome, as Then does. The error is engine.ErrClosed when f was closed.
+// Handle is Then for both outcomes: fn gets the result or the error of f, which is engine.ErrClosed if f was closed.
 func Handle[A, B any](f *Future[A], fn func(A, error) (B, error)) *Future[B] {
 	p := newPromise[B](f)
 	f.outcome.Then(func(a A, err error) {
@@ -28,7 +28,8 @@ func Handle[A, B any](f *Future[A], fn func(A, error) (B, error)) *Future[B] {
 	return p.future()
 }
 
-// All resolves with every result in order, or with the first failure; with an empty list when there are no futures.
+// All returns a future that resolves with all results in the order of fs, or with the first failure. Without futures it resolves
+// with an empty list.
 func All[R any](fs ...*Future[R]) *Future[[]R] {
 	p := newPromise[[]R](closers(fs)...)
 	results := make([]R, len(fs))
@@ -51,7 +52,8 @@ func All[R any](fs ...*Future[R]) *Future[[]R] {
 	return p.future()
 }
 
-// Any resolves with the first success, or with the last failure; with an *engine.InvalidError when there are no futures.
+// Any returns a future that resolves with the first success, or with the last failure if there is no success. Without futures it
+// fails with an *engine.InvalidError.
 func Any[R any](fs ...*Future[R]) *Future[R] {
 	p := newPromise[R](closers(fs)...)
 	if len(fs) == 0 {

@@ -8,13 +8,13 @@ import (
 // Duration is a time.Duration that travels as text, such as "1m30s".
 type Duration time.Duration
 
-// String returns what time.ParseDuration reads.
+// String returns the duration in the form that time.ParseDuration reads.
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// MarshalText is String.
+// MarshalText returns the duration in the form of String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads the form that time.ParseDuration reads.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {

@@ -25,16 +25,16 @@ const (
 	execErrorBytes = 8 << 10
 )
 
-// ExecOptions say what a node runs.
+// ExecOptions say which programs a node runs.
 type ExecOptions struct {
 	// Allow lists the programs that may be run: names, looked up in PATH when Exec is called, or absolute paths. None by
 	// default. The list is no sandbox: a program that can start others, or an interpreter, allows everything.
 	Allow []string
-	// Env lists the variables that parameters may give, beside LANG, LC_ALL and TZ. Many a variable makes a program run code
-	// of whoever sets it: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND, PYTHONPATH.
+	// Env lists the variables that parameters may set, beside LANG, LC_ALL and TZ. Some variables make a program run code of whoever
+	// sets them: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND and PYTHONPATH, for example.
 	Env []string
-	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. Above 10s the engine gives
-	// the attempt up first.
+	// Grace is the time between SIGTERM and SIGKILL. Default 5s, also for a negative value. With more than 10s the engine gives the
+	// attempt up before SIGKILL is sent.
 	Grace time.Duration
 }
 
@@ -75,11 +75,10 @@ type ExecResult struct {
 	StderrTruncated bool   `json:"stderr_truncated,omitempty"`
 }
 
-// Exec returns the behavior "exec", which runs a program in a process group of its own and ends the whole group when the
-// program ends, at the time-out and when the attempt must stop. A process that leaves the group, and every process when
-// the node is killed, lives on. An exit code other than 0 is a failure with code "exit" and properties exit_code, stdout
-// and stderr; the policy repeats it. A program that is not allowed, missing or not executable, and a variable that is not
-// allowed, are final failures.
+// Exec returns the behavior "exec", which runs a program in a process group of its own. The whole group is ended when the program
+// ends, at the time-out, and when the attempt must stop. A process that leaves the group lives on, and so do all when the node is
+// killed. An exit code other than 0 is a failure with the code "exit" and the properties exit_code, stdout and stderr, which the
+// policy retries. It is a final failure if the program is not allowed, missing or not executable, or a variable is not allowed.
 func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
 	runner := &programs{allowed: make(map[string]allowance), env: append([]string{"LANG", "LC_ALL", "TZ"}, o.Env...), grace: o.Grace}
 	if o.Grace <= 0 {

@@ -7,9 +7,9 @@ import (
 	"taskledger/events"
 )
 
-// Future is the typed handle on a task's outcome, or on what was made of outcomes by Then, Handle, All or Any. It resolves
-// once. That of a task costs nothing until Done, Wait or a composition asks for the outcome. Methods may be called
-// concurrently. The zero value is not usable.
+// Future is the outcome of a task, or one that Then, Handle, All or Any compose of others. It resolves once. The future of a task
+// costs nothing until Done, Wait or a composition asks for the outcome. Methods may be called concurrently. The zero value is
+// not usable.
 type Future[R any] struct {
 	task    identity
 	outcome outcome[R]
@@ -46,16 +46,16 @@ func (f *Future[R]) Joined() bool { return f.task.Joined() }
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 
-// Wait returns the result. Its error is an *engine.TaskError when the task failed, engine.ErrClosed after Close, that of
-// ctx when ctx ends first, and otherwise says why the outcome cannot be known or is no R. The result of a composed
-// future is the same value for every caller.
+// Wait waits for the outcome and returns the result. The error is an *engine.TaskError if the task failed, engine.ErrClosed after
+// Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot be known, or that the result cannot be
+// decoded as an R. Every caller of Wait of a composed future gets the same value.
 //
-// Under the context of an attempt, or one derived from it, it lends the attempt's slot meanwhile, as engine.Attempt.Lend
-// does: a handler may wait for a task of another behavior that runs in the slot which it takes itself.
+// Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as engine.Attempt.Lend does:
+// so the task that a handler waits for can run in the handler's slot, if it is of another behavior.
 func (f *Future[R]) Wait(ctx context.Context) (R, error) { return f.outcome.Wait(ctx) }
 
-// Close stops watching; tasks go on. Of a composed future it closes the futures that it was made of, too, and keeps a
-// function that has not started from running. It may be called more than once.
+// Close stops waiting for the outcome; the task goes on. Closing a composed future also closes the futures that it is made of,
+// and a function of Then or Handle that has not started does not run. Close may be called more than once.
 func (f *Future[R]) Close() { f.outcome.Close() }
 
 func futureOf[R any](task identity, s source) *Future[R] {

@@ -32,8 +32,8 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// HTTPOptions say what a node may reach. Only addresses on the public internet by default: parameters come from whoever
-// may submit, and the node stands inside a network.
+// HTTPOptions say which addresses a node may reach; by default only those on the public internet, since parameters come from
+// whoever may submit, and the node is inside a network.
 type HTTPOptions struct {
 	Allow        []netip.Prefix // addresses that may be reached although they are not public
 	AllowPrivate bool           // every address may be reached
@@ -49,7 +49,7 @@ type HTTPParams struct {
 	Timeout      Duration          `json:"timeout,omitempty"`       // of the whole request; default 30s
 }
 
-// Validate refuses what is no HTTP request, and headers that belong to the connection.
+// Validate refuses parameters that make no HTTP request, and headers that belong to the connection.
 func (p HTTPParams) Validate() error {
 	if err := checkURL(p.URL); err != nil {
 		return err
@@ -120,12 +120,13 @@ type HTTPResult struct {
 	BodyTruncated    bool                `json:"body_truncated,omitempty"`
 }
 
-// HTTP returns the behavior "http", which makes one request and follows up to 10 redirects; headers are not sent on to
-// another origin, and one that would send a body there is refused. It refuses addresses that are not public, unless allowed, by the address dialled: whatever a name
-// resolves to, on every redirect. An unexpected status is a failure with code "status" and properties status and body:
-// retried by the policy for 408, 425, 429 and 5xx, not before Retry-After for 429 and 503, and otherwise final. A server
-// that cannot be reached is a failure with code "network", retried by the policy. A request may thus arrive more than
-// once. No proxy is used.
+// HTTP returns the behavior "http", which makes one request and follows up to 10 redirects. Headers are not sent on to another
+// origin, and a redirect that would send a body there is refused. Addresses that are not public are refused unless they are
+// allowed; what counts is the address that is dialled, whatever name resolved to it, also after a redirect.
+//
+// An unexpected status is a failure with the code "status" and the properties status and body. The policy retries 408, 425, 429
+// and 5xx, and for 429 and 503 not before the time in Retry-After; any other status is final. If the server cannot be reached,
+// the failure has the code "network", and the policy retries it. A request may thus arrive more than once. No proxy is used.
 func HTTP(o HTTPOptions) *Bound[HTTPParams, HTTPResult] {
 	dialer := &net.Dialer{Timeout: httpTimeout, ControlContext: o.control}
 	definition := Define[HTTPParams, HTTPResult]("http", nil)

@@ -24,22 +24,22 @@ const maxShards = 256
 // maxPage is the most tasks of one page of a list.
 const maxPage = 1000
 
-// ClientConfig configures a process that submits and waits but owns no shard and runs nothing.
+// ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
 type ClientConfig struct {
 	Bus     store.Bus           // required unless Store is given
-	Store   store.Store         // without it nothing is accepted while the bus is away, and there is no History, Nodes or Verify
-	Archive store.ArchiveReader // what was trimmed from the store; nil: it is gone
-	Shards  int                 // of the cluster; required without Store, else read from it
-	Name    string              // principal of what it asks, at most 256 bytes; default "client"
+	Store   store.Store         // without it nothing is accepted while the bus is away, and History, Nodes and Verify do not work
+	Archive store.ArchiveReader // holds what was trimmed from the store; nil: that cannot be read
+	Shards  int                 // of the cluster; required without Store, otherwise read from it
+	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: discard
-	Now     func() time.Time
+	Now     func() time.Time    // wall clock; default time.Now
 }
 
 // maxForgotten is how many calls of Get look at once for what is no longer in memory.
 const maxForgotten = 4
 
-// Client submits tasks and follows them. Its methods may be called concurrently. Calls made before Run wait for it, or
-// for their ctx.
+// Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Calls that are made
+// before Run wait for it, or until their ctx ends.
 type Client struct {
 	cfg     ClientConfig
 	router  *router
@@ -56,7 +56,7 @@ type Client struct {
 	archives bool // the node archives what it trims; a plain client does not know
 }
 
-// NewClient checks the configuration. It starts nothing; call Run.
+// NewClient returns a client, or an error if the configuration is wrong. It starts nothing: call Run.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Bus == nil && cfg.Store == nil {
 		return nil, &InvalidError{Field: "config", Problem: "neither Bus nor Store"}
@@ -89,8 +89,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 
 func (c *Client) now() time.Time { return c.cfg.Now() }
 
-// Run serves the client until ctx ends and leaves nothing behind. It may be called once. Who waits then gets ErrClosed,
-// or ErrUnknown for what was sent and not answered.
+// Run serves the client until ctx ends and leaves nothing behind. It may be called once. Calls that are waiting when it ends
+// return ErrClosed, or ErrUnknown if their command was sent and not answered.
 func (c *Client) Run(ctx context.Context) error {
 	return c.run(ctx, func(ctx context.Context) error {
 		<-ctx.Done()
@@ -186,11 +186,15 @@ func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, erro
 	return a, err
 }
 
-// Get returns a task with its parameters and result. It may be a moment behind. One that retention has forgotten is looked for
-// like History, in the journal and the archive, and is as its last event left it, Forgotten set. To find nothing costs as much:
-// all that etcd holds of the shard and an index of its archive are read, for four calls at once; GetLinear asks the owner
-// alone. ErrNotFound of what never was or was deleted, and of what is forgotten where the client lacks the Store or the
-// Archive that has it; ErrTrimmed where the beginning of the life is no longer held, ErrUnavailable while it cannot be read.
+// Get returns a task with its parameters and result. It may be a moment behind.
+//
+// A task that retention has removed from memory is read from the journal and the archive. It is then as its last event left it,
+// and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
+// four such calls of a client run at a time; use GetLinear to ask the owner only.
+//
+// It returns ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
+// Store or the Archive that holds its events; ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
+// cannot be read.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
@@ -207,8 +211,8 @@ func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, er
 	return t, err
 }
 
-// GetLinear returns what the shard's owner has of a task, and reflects everything committed before the call. ErrNotFound also of
-// what is forgotten.
+// GetLinear returns a task as the owner of its shard has it in memory. It reflects everything that was committed before the call.
+// It returns ErrNotFound also for a task that has been forgotten.
 func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, true)
 }
@@ -236,8 +240,8 @@ type Filter struct {
 	Limit    int    // default 100, at most 1,000
 }
 
-// List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. What cannot be reached
-// is yielded as an error, and the listing goes on.
+// List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. A shard that cannot be asked is
+// yielded as an error, and the listing continues with the next one.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
 	return func(yield func(projection.Task, error) bool) {
 		if f.Limit < 0 || f.Limit > maxPage {
@@ -282,20 +286,20 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 	return true
 }
 
-// Cancel of a waiting task is final at once. A running one is asked to end; it then ends as FAILURE "cancelled" unless
-// its SUCCESS comes first, and nothing starts after it. A task with a next run loses that. Cancelling what is final is a
-// *StateError. reason is cut at 256 bytes.
+// Cancel ends a task. One that waits fails at once, with the code "cancelled". The context of a running attempt ends, and the task
+// fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
+// that run. For a task that has ended for good Cancel returns a *StateError. reason is cut at 256 bytes.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return c.operate(ctx, id, doCancel, reason)
 }
 
-// RunNow makes the schedule of a waiting task now.
+// RunNow makes a task that waits for its time due at once.
 func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doRunNow, "")
 }
 
-// Retry gives a task that has ended a new run with a fresh budget, now. It is a *StateError when the parameters are no
-// longer kept.
+// Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. It returns a *StateError
+// if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
 	a, err := c.ask(ctx, id, laneSubmit, &operateCommand{Task: id, Do: doRetry})
 	for try := 0; (a.code == answerMerge || a.code == answerChanged) && try < mergeTries; try++ {
@@ -317,7 +321,7 @@ func (c *Client) retryWith(ctx context.Context, id events.TaskID) (answer, error
 		Submit: submitCommand{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
 }
 
-// Suspend keeps a task from starting until Resume; a running attempt goes on.
+// Suspend keeps a task from starting until Resume is called; a running attempt goes on.
 func (c *Client) Suspend(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doSuspend, "")
 }
@@ -327,8 +331,8 @@ func (c *Client) Resume(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doResume, "")
 }
 
-// Delete ends the life of a task that is not RUNNING; its history stays in the journal, and who waits for a run that has ended
-// still gets its outcome.
+// Delete ends the life of a task that is not RUNNING: a later submit of its id makes a new task. Its history stays in the journal,
+// and callers that wait for a run that has ended still get its outcome.
 func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, doDelete, "")
 }
@@ -338,9 +342,9 @@ func (c *Client) operate(ctx context.Context, id events.TaskID, do operation, re
 	return err
 }
 
-// Pause keeps the tasks of a behavior from starting in the whole cluster until Unpause; running attempts go on. It is recorded
-// as the task cluster/settings. Every process that serves shards learns of it within a second, while the shard of that task is
-// served, and a session that has just begun starts nothing before it has heard what is paused.
+// Pause keeps the tasks of a behavior from starting, in the whole cluster, until Unpause is called; running attempts go on. It is
+// recorded as a change of the task cluster/settings. While the shard of that task is served, every process that owns shards
+// learns of it within a second. A session that has just begun starts nothing before it knows what is paused.
 func (c *Client) Pause(ctx context.Context, behavior string) error {
 	return c.pause(ctx, behavior, true)
 }
@@ -361,7 +365,7 @@ func (c *Client) pause(ctx context.Context, behavior string, paused bool) error 
 // settingsSubject hints that cluster/settings has changed.
 const settingsSubject = "settings"
 
-// Nodes returns the members present, by name. It needs a Store.
+// Nodes returns the nodes that are present, ordered by name. It needs a Store.
 func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	if c.cfg.Store == nil {
 		return nil, fmt.Errorf("nodes: %w: the client has no store", ErrUnavailable)
@@ -381,7 +385,7 @@ func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	return all, nil
 }
 
-// Shards returns what every shard tells of itself; of one that has not answered when ctx ends, Problem says so.
+// Shards returns what every shard tells of itself. For a shard that has not answered when ctx ends, Problem says so.
 func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
 	all := make([]ShardInfo, c.cfg.Shards)
 	var g errgroup.Group

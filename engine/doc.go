@@ -46,7 +46,7 @@
 // that can be left behind.
 //
 // A node is present as long as it renews its session, a lease in the store. When it cannot, it cancels its attempts and gives
-// up its shards before another node may take them, and begins a new session as soon as it can; Run goes on meanwhile.
+// up its shards before the lease runs out, and begins a new session as soon as it can; Run goes on meanwhile.
 //
 // # Submitting
 //

@@ -12,17 +12,17 @@ import (
 	"taskledger/projection"
 )
 
-// Why a task does not run, as Explanation.Why says it.
+// The values of Explanation.Why.
 const (
 	WhyScheduled   = "scheduled"   // its time has not come
 	WhyWaiting     = "waiting"     // ready, and waits for a slot
 	WhyNoNode      = "no-node"     // no live node may run its behavior
-	WhyNoOwner     = "no-owner"    // nobody serves its shard at the moment
+	WhyNoOwner     = "no-owner"    // no node serves its shard at the moment
 	WhySuspended   = "suspended"   // an operator suspended it
 	WhyPaused      = "paused"      // an operator paused its behavior
-	WhySettings    = "settings"    // what operators paused is not known: nothing starts
+	WhySettings    = "settings"    // the owner does not know yet what operators paused, and starts nothing before it does
 	WhyQuarantined = "quarantined" // its shard cannot be read
-	WhyRunning     = "running"     // it does run
+	WhyRunning     = "running"     // it runs
 	WhyFinished    = "finished"    // it has ended
 )
 
@@ -30,12 +30,12 @@ const (
 type Explanation struct {
 	Task  events.TaskID `json:"task"`
 	Why   string        `json:"why"`            // one of the Why constants
-	Since events.Millis `json:"since,omitzero"` // 0 where nobody can tell
+	Since events.Millis `json:"since,omitzero"` // 0 = not known
 	Text  string        `json:"text"`
 }
 
-// Explain says why a task does not run, and since when. A shard without owner is an explanation, not an error;
-// one that waits for room in the store is ErrUnavailable, with the remedy.
+// Explain says why a task does not run, and since when. A shard without an owner is an explanation and not an error. For a shard
+// that waits for room in the store it returns ErrUnavailable, with the remedy.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
 	if err := id.Validate(); err != nil {
 		return e, &InvalidError{Field: "id", Problem: err.Error()}

@@ -7,9 +7,9 @@ import (
 	"taskledger/events"
 )
 
-// Future is the handle on one task's outcome. It costs nothing until Done, Wait or Then is called, so fire and forget is
-// free. It resolves once: with the SUCCESS of the run it joined, or with the final FAILURE of that run; a failed attempt
-// that will be retried does not resolve it. Methods may be called concurrently. A Future is never nil.
+// Future is the outcome of one run of a task: the run that its submit joined. It resolves once, with the SUCCESS of that run or
+// with its final FAILURE; a failed attempt that is retried does not resolve it. It costs nothing until Done, Wait or Then is
+// called, so a caller that needs no outcome can drop it. Methods may be called concurrently. The engine never returns a nil Future.
 type Future struct {
 	futures *futures // nil when the submit was refused
 	shard   int
@@ -62,9 +62,16 @@ func (f *Future) Done() <-chan struct{} {
 	return f.done
 }
 
-// Wait returns the result as JSON text, nil for none, or a *TaskError when the task failed, an error wrapping ErrNotFound
-// when it is unknown or was deleted before the run had ended, one wrapping ErrNotKept when it is forgotten and its journal
-// dropped, ErrClosed after Close, or ctx's error. An error of the submit comes back from here.
+// Wait waits for the outcome and returns the result as JSON text, nil if there is none. The error is
+//
+//   - that of the submit, if the submit failed;
+//   - a *TaskError if the task failed;
+//   - one that wraps ErrNotFound if there is no such task, or it was deleted before the run had ended;
+//   - one that wraps ErrNotKept if the task has been forgotten and its journal entries were dropped;
+//   - ErrClosed after Close, or when the client has stopped;
+//   - the cause of ctx if ctx ends first.
+//
+// Under the context of an attempt it lends the attempt's slot meanwhile: see Attempt.Lend.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	w := f.await()
 	if w == nil {

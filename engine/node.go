@@ -40,25 +40,25 @@ const (
 	maxSessionPause = 3 * time.Second
 )
 
-// NodeConfig configures a node: a client that also owns shards and runs attempts.
+// NodeConfig configures a node: a client that also owns shards and makes attempts.
 type NodeConfig struct {
 	Store     store.Store // required
-	Bus       store.Bus   // nil: the node works at etcd-watch speed
-	Behaviors []Behavior  // what it runs; may be empty (an owner only)
+	Bus       store.Bus   // nil: everything goes by way of the store, at the speed of its watches
+	Behaviors []Behavior  // those that it runs; may be empty: it then only owns shards
 
-	Name   string         // shown to people, and the principal of what it asks; default the host name. Need not be unique
-	Slots  int            // attempts at once. Default 512, at most 65,536; -1 runs nothing
-	Limits map[string]int // attempts at once per behavior; a behavior without one is limited by Slots
-	Owner  *bool          // takes shards; default true
+	Name   string         // shown to people, and recorded as the principal of what it asks for; default the host name; need not be unique
+	Slots  int            // attempts at once; default 512, at most 65,536; -1: it makes none
+	Limits map[string]int // attempts at once by behavior; a behavior without a limit is bounded by Slots
+	Owner  *bool          // whether it owns shards; default true
 
 	Archive  store.Archive // keeps what is trimmed from the journals; nil = none
 	Trimming Trimming      // of the journals; default TrimArchived
 
-	TTL   time.Duration // of the session: how long until its death is noticed. Default 10s, 3s to 60s
-	Grace time.Duration // running attempts get at a drain. Default 30s; negative: none
+	TTL   time.Duration // of the session: after this time without renewal the node counts as dead; default 10s, 3s to 60s
+	Grace time.Duration // how long running attempts may go on when Run ends; default 30s; negative: not at all
 
-	// SessionFile remembers the session across restarts, so that a restarted process does not wait for its own TTL. It
-	// must not be shared with another process. "" = none.
+	// SessionFile is the path of a file that keeps the session across restarts, so that a restarted process can end its last session
+	// instead of waiting for its TTL. It must not be shared with another process. "": none.
 	SessionFile string
 
 	Log *slog.Logger     // default: discard
@@ -79,7 +79,7 @@ const (
 	TrimAll
 )
 
-// Node is a running member of the cluster. Everything a Client can do it can.
+// Node is a member of the cluster that owns shards and makes attempts. It can do everything that a Client can.
 type Node struct {
 	*Client
 	cfg    NodeConfig
@@ -97,7 +97,7 @@ type Node struct {
 	clockWrong atomic.Bool // too far off the other nodes'
 }
 
-// NewNode checks the configuration and every behavior; it starts nothing.
+// NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -205,9 +205,9 @@ func (c *NodeConfig) complete() error {
 	return nil
 }
 
-// Run joins, serves until ctx ends, then drains: no new attempts, Grace for the running ones, the rest Released, shards
-// handed over, lease revoked. It returns nil after a clean drain. When its session ends under it, it cancels every
-// attempt, drops all shards and starts again as a new node. It may be called once.
+// Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get Grace, those that
+// are left are recorded as Released, the shards are handed over, and the lease is revoked. It returns nil after a clean drain. If
+// the session ends while it serves, it cancels every attempt, drops all shards and begins a new session. It may be called once.
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
@@ -263,16 +263,16 @@ func (n *Node) stopWorkers() {
 	}
 }
 
-// Ready is closed when the node has joined and first serves every shard that nobody else does and that falls to it.
-// Shards that others serve well move to it later, one by one.
+// Ready is closed when the node has joined and first serves all shards that fall to it and that nobody else serves. Shards that
+// other nodes serve move to it later, one by one.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
 
-// Kill ends Run at once, without drain: what a crash would do, less the process.
+// Kill ends Run at once and without a drain, as a crash of the process would; for tests.
 func (n *Node) Kill() { n.kill(errKilled) }
 
 var errKilled = errors.New("node was killed")
 
-// SessionID is the id of the present session, "" between sessions. It names the node in events and in NodeInfo.
+// SessionID returns the id of the present session, "" between sessions. It names the node in events and in NodeInfo.
 func (n *Node) SessionID() string {
 	if m := n.member.Load(); m != nil {
 		return m.session.ID

@@ -9,15 +9,15 @@ import (
 	"taskledger/events"
 )
 
-// SubmitOptions override what the behavior plans.
+// SubmitOptions override what the behavior plans; a zero field leaves it as planned.
 type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
 	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of its shard; 0: the plan's
-	// RequestID makes a repeated submit the same request, at most 256 bytes: what it once made or changed of a task it neither makes
-	// nor changes again within the task's life. A task remembers the last 16 such requests. One that only joined what there was,
-	// a run under way, say, is not recorded: repeated after that run has ended, it is a new request, and with RunAgain asks for a
-	// further run. It counts together with the id only.
+	// RequestID makes a repeated submit the same request: what a request has made or changed of a task, it neither makes nor changes
+	// again within the task's life. It has at most 256 bytes, and counts only together with an id. A task remembers the last 16
+	// requests. A request that only joined what there was, such as a run under way, is not recorded: repeated after that run has
+	// ended, it is a new request, and with RunAgain asks for a further run.
 	RequestID string
 }
 
@@ -27,10 +27,10 @@ const mergeTries = 5
 // maxDelay is how far in the future a task may be scheduled: 10 years.
 const maxDelay = 10 * 365 * 24 * time.Hour
 
-// Submit commits a request and returns once it is durable. The Future is never nil: after an error its Wait returns that
-// error. With ErrUnknown its ID names the task that may exist: submit again with that id. After any other error nothing
-// was accepted: *InvalidError, *LimitError, *OverloadError, ErrUnavailable, ErrClosed, or what the behavior's plan
-// returned. ctx bounds the call, never the task.
+// Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an
+// error its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id. After any
+// other error nothing was accepted: *InvalidError, *LimitError, *OverloadError, ErrUnavailable, ErrClosed, or the error of the
+// behavior's Plan.
 func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
 	now := c.now()
 	plan, err := b.Plan(params, now)
@@ -41,7 +41,8 @@ func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o Submit
 	return c.submit(ctx, now, b.ID(), b.Policy(), plan, params, o, merge)
 }
 
-// SubmitRaw submits by name; a node that has the behavior plans it. ErrUnknownBehavior when no live node has.
+// SubmitRaw is Submit for a process without the behavior's code: a node that has the behavior plans the task. It returns
+// ErrUnknownBehavior if no live node has it.
 func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, o SubmitOptions) (*Future, error) {
 	if err := events.ValidateBehavior(behavior); err != nil {
 		err = &InvalidError{Field: "behavior", Problem: err.Error()}
