@@ -18,28 +18,28 @@ type ArchiveHead struct {
 // MaxSegmentBytes bounds the entries packed into one segment of the archive, so that it fits a message of 1 MiB.
 const MaxSegmentBytes = 896 << 10
 
-// ErrConflict reports that a shard's archive does not continue as its writer supposed.
+// ErrConflict reports that the archive of a shard does not hold or end with what its writer supposed: there was another writer.
 var ErrConflict = errors.New("archive continues otherwise")
 
-// Archiver appends entries to the archive, where they stay when the journal is trimmed; natsbus implements it.
+// Archiver appends entries to the archive, where they stay when the journal is trimmed.
 type Archiver interface {
 	// Head reads the end of a shard's archive.
 	Head(ctx context.Context, shard int) (ArchiveHead, error)
 	// Archive appends consecutive entries as one segment, at most MaxSegmentBytes unless it is a single entry, and returns
-	// when they are acknowledged as durable. Sending them again, after an error of unknown outcome, stores them once. It
-	// wraps ErrConflict when something else follows after.
+	// when they are acknowledged as durable. Sending them again, after an error of unknown outcome, stores them once. It wraps
+	// ErrConflict if the archive does not end with after, or something else than these entries follows it.
 	Archive(ctx context.Context, shard int, after ArchiveHead, entries []Record) (ArchiveHead, error)
 	// Confirm reads the segment at head back and compares it with entries. It wraps ErrConflict when they differ.
 	Confirm(ctx context.Context, shard int, head ArchiveHead, entries []Record) error
-	// Settled is how long after its acknowledgement a segment may count as durable.
+	// Settled returns how long after its acknowledgement a segment may be counted on: before that the servers may not have written
+	// it to disk.
 	Settled() time.Duration
 }
 
-// ErrNoArchive reports that no archive is to be seen: none was ever begun, or what would keep it is not up.
+// ErrNoArchive reports that there is no archive to read: none was ever begun, or what would keep it is not up.
 var ErrNoArchive = errors.New("there is no archive")
 
-// ArchiveReader reads what was archived; natsbus implements it. Its methods wrap ErrNoArchive, or yield nothing, where
-// nothing is.
+// ArchiveReader reads what was archived. Where there is no archive its methods yield ErrNoArchive or nothing.
 type ArchiveReader interface {
 	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
 	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.
@@ -48,7 +48,7 @@ type ArchiveReader interface {
 	FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[Record, error]
 }
 
-// Archive is both.
+// Archive is what a node that trims its journals needs; archivetest holds any implementation to it.
 type Archive interface {
 	Archiver
 	ArchiveReader

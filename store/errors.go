@@ -7,16 +7,16 @@ import (
 var (
 	// ErrFenced reports that the shard has another owner or the session has ended. Nothing was written, now or later.
 	ErrFenced = errors.New("shard has another owner or the session has ended")
-	// ErrMoved reports that the fences are gone and the journal was trimmed past the entry: nobody can tell whether it
-	// was written. The shard is lost to this writer.
+	// ErrMoved reports that the fence is gone and the journal was trimmed past the entry, so that nobody can tell whether it was
+	// written. The shard is lost to this writer.
 	ErrMoved = errors.New("shard has moved on")
-	// ErrAlien reports that the place of the next entry holds something else, although the shard still is the caller's alone to
-	// write. Nothing was written, and nothing can be before that is gone.
+	// ErrAlien reports that something else stands where the next entry belongs, although only the caller may write there. Nothing
+	// was written, and nothing can be written before it is removed.
 	ErrAlien = errors.New("the place of the next entry is taken")
 	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
 	// permission). Nothing was written, and sending it again would not help.
 	ErrRefused = errors.New("write refused")
-	// ErrSessionEnded reports that the lease or the node key of a session is gone for ever.
+	// ErrSessionEnded reports that the lease or the node key of a session is gone. It never comes back.
 	ErrSessionEnded = errors.New("session has ended")
 	// ErrTrimmed reports that what was asked for is no longer held: an entry, or a part of a snapshot.
 	ErrTrimmed = errors.New("entry was trimmed")

@@ -6,9 +6,9 @@ import (
 
 // Usage is how full the store is.
 type Usage struct {
-	InUse    int64 `json:"in_use"` // bytes that hold something, as of the last writes; the worst of all members
-	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the worst of all members
-	Quota    int64 `json:"quota"`  // of the file, above which the store takes no writes
+	InUse    int64 `json:"in_use"` // bytes that hold something, as of the last writes; the largest of all members
+	Size     int64 `json:"size"`   // bytes of the file, which never shrinks by itself; the largest of all members
+	Quota    int64 `json:"quota"`  // bytes of the file above which the store takes no writes
 	Revision int64 `json:"revision"`
 	Full     bool  `json:"full"` // the alarm is raised: the store takes no writes that need space
 }
@@ -16,10 +16,10 @@ type Usage struct {
 // Housekeeping keeps the store from filling up.
 type Housekeeping interface {
 	Usage(ctx context.Context) (Usage, error)
-	// Compact forgets replaced and removed values of before the revision. One that was compacted already is no error. It
-	// wraps ErrRefused when the store must compact itself because the caller may not.
+	// Compact removes values that were replaced or deleted before the revision; to do so twice is no error. It wraps ErrRefused if
+	// the caller may not compact, so that the store has to compact itself.
 	Compact(ctx context.Context, revision int64) error
-	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait meanwhile, for seconds. It wraps
-	// ErrRefused where the store is not the process's own.
+	// Defragment gives unused bytes of the file back, and then ends an alarm. Writes wait for seconds meanwhile. It wraps
+	// ErrRefused unless the store is inside this process.
 	Defragment(ctx context.Context) error
 }

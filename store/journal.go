@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Head names the entry after which a writer appends: the last one it has folded. Both fields are 0 before the first.
+// Head names the entry after which a writer appends: the last one that it has folded. Both fields are 0 before the first entry.
 type Head struct {
 	Number   uint64
 	Revision int64 // etcd revision of its write
@@ -29,6 +29,6 @@ type Journal interface {
 	Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
 	// Entry reads one entry linearizably; ErrTrimmed when it is gone, or was never written.
 	Entry(ctx context.Context, shard int, number uint64) (Record, error)
-	// Follow is Read that goes on with every later entry until ctx ends. It survives lost connections.
+	// Follow is Read, and then yields every later entry until ctx ends. It survives lost connections.
 	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
 }

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Letter is a batch that came by way of the store.
+// Letter is a batch of commands that came by way of the store.
 type Letter struct {
 	Shard    int
 	Sender   string
@@ -21,18 +21,18 @@ type LetterAnswer struct {
 	Answer []byte
 }
 
-// Mailbox carries numbered batches and their answers when the bus cannot. Repetition is harmless: batches are numbered.
+// Mailbox carries batches of commands, and the answers to them, when the bus cannot. Repetition is harmless: batches are numbered.
 type Mailbox interface {
-	// Post puts the batch under the one key of its shard, sender and lane, replacing what is there. A letter that is
-	// there already is yielded again: its answer may have been lost on another way. The number after the last shard is a
-	// box that every node reads. It wraps ErrRefused for any other that is no shard. It wraps ErrFull while the store is full,
-	// without waiting for room, and ErrRefused, too, when nothing of the batch was sent.
+	// Post puts the batch under the one key of its shard, sender and lane, replacing what is there. If the same batch is there
+	// already it is yielded again, since its answer may have been lost on another way. The number after the last shard is a box that
+	// every node reads; for any other number that is no shard it wraps ErrRefused. While the store is full it wraps ErrFull, without
+	// waiting for room, and ErrRefused as well if nothing of the batch was sent.
 	Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error
 	// Letters yields the waiting letters of a shard and every later one until ctx ends. It survives lost connections.
 	Letters(ctx context.Context, shard int) iter.Seq2[Letter, error]
 	// Answer removes the letter and puts its answer, or does nothing when the letter has been replaced.
 	Answer(ctx context.Context, l Letter, answer []byte) error
-	// AnswerAs is Answer as the owner of the shard: it wraps ErrFenced, and changes nothing, when that is over.
+	// AnswerAs is Answer by the owner of the shard: if it is the owner no longer, it changes nothing and wraps ErrFenced.
 	AnswerAs(ctx context.Context, o Ownership, l Letter, answer []byte) error
 	// Answers yields the waiting answers to a sender and every later one until ctx ends; what the consumer has seen is
 	// removed from the store.

@@ -5,11 +5,11 @@ import (
 	"iter"
 )
 
-// Membership is who is present and who owns which shard, at one revision.
+// Membership is which nodes are present and which of them owns which shard, at one revision.
 type Membership struct {
 	Revision int64
 	Nodes    map[string]NodeInfo // by id; a node key without a lease is no session's
-	Owners   map[int]Owner       // by shard of the cluster; shards never owned are missing
+	Owners   map[int]Owner       // by shard; a shard that never had an owner is missing
 }
 
 // Owner is the value of an owner key.
@@ -28,7 +28,7 @@ type Members interface {
 	WatchMembers(ctx context.Context) iter.Seq2[Membership, error]
 }
 
-// Ownership is the right to append to a shard: the fences that every append compares.
+// Ownership is the right to append to the journal of a shard. Every write on behalf of the shard compares it.
 type Ownership struct {
 	Shard    int
 	Revision int64 // of the owner key that names the session
@@ -37,11 +37,11 @@ type Ownership struct {
 
 // Owners changes who owns a shard. Both methods resolve unknown outcomes themselves.
 type Owners interface {
-	// Take makes the session the owner of a shard whose owner key was seen as given (zero: never owned). One that cannot be
-	// read is replaced by its revision alone: whoever it named before is fenced by it. It wraps
-	// ErrFenced when the owner key has changed, the old owner's node key is there and has a lease, or the session has ended.
+	// Take makes the session the owner of a shard whose owner key was seen as given; zero if it never had an owner. An owner key that
+	// cannot be read is replaced if it still has its revision, which fences whomever it named. It wraps ErrFenced if the owner key
+	// has changed, the node key of the old owner is there and has a lease, or the session has ended.
 	Take(ctx context.Context, s Session, shard int, seen Owner) (Ownership, error)
-	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced when the shard is not o's any
-	// more or the target has no node key with a lease; in the latter case the shard stays o's.
+	// HandOver gives the shard to the node with the given session id. It wraps ErrFenced if the shard is not o's any more, or if the
+	// target has no node key with a lease; in the latter case the shard stays o's.
 	HandOver(ctx context.Context, o Ownership, target string) error
 }

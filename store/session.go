@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Session is a node's presence: a lease, and the key node/<ID> bound to it. IDs are never used again.
+// Session is the presence of a node: a lease, and the node key that is bound to it. An ID is never used again.
 type Session struct {
 	ID       string
 	Lease    int64
 	Revision int64 // create revision of the node key
 }
 
-// NodeInfo is the value of a node key, and what a member tells of itself.
+// NodeInfo is what a node tells of itself: the value of its node key.
 type NodeInfo struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
@@ -21,7 +21,7 @@ type NodeInfo struct {
 	Behaviors []string `json:"behaviors"` // that it runs
 	Types     string   `json:"types"`     // hash of their parameter and result types
 	Slots     int      `json:"slots"`
-	// Limits is how many attempts at once it makes of the behaviors that are not limited by Slots alone; 0: none.
+	// Limits is how many attempts at once it makes of a behavior, for those that are not bounded by Slots alone; 0: none.
 	Limits   map[string]int `json:"limits,omitempty"`
 	Owner    bool           `json:"owner"` // takes shards
 	Draining bool           `json:"draining"`
@@ -29,22 +29,22 @@ type NodeInfo struct {
 	Load     []byte         `json:"-"`         // its last load message, kept here while it has no bus
 	Revision int64          `json:"-"`         // create revision of the node key
 	Modified int64          `json:"-"`         // mod revision of the node key
-	// ClockAhead is how far its wall clock is ahead of the other nodes', or, negative, behind, in milliseconds; 0 = a second
-	// at most, or not known. It is filled by Client.Nodes, from what the node tells.
+	// ClockAhead is how far its wall clock is ahead of those of the other nodes, or, negative, behind, in milliseconds; 0 = by a
+	// second at most, or not known. It is not stored: engine.Client.Nodes computes it from Load.
 	ClockAhead int64 `json:"clock_ahead_ms,omitempty"`
 }
 
-// Sessions makes, renews and ends presences.
+// Sessions begins, renews and ends sessions.
 type Sessions interface {
 	// Join grants a lease of at least ttl and creates the node key under a new id.
 	Join(ctx context.Context, info NodeInfo, ttl time.Duration) (Session, error)
 	// Renew extends the lease by one request. It wraps ErrSessionEnded when the lease is gone; any other error leaves
 	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.
 	Renew(ctx context.Context, s Session) error
-	// Update replaces the value of the node key. It calls info for the value after it has read the key, and again whenever
-	// the key has changed meanwhile: the last of concurrent updates saw what all of them are about. It also calls info for
-	// every copy of a request that it sends again, so that no value is written much later than it was asked for. It wraps
-	// ErrSessionEnded when the key is gone or has lost its lease.
+	// Update replaces the value of the node key. It calls info for the value after it has read the key, and again whenever the key
+	// has changed meanwhile, so that the last of several concurrent updates writes the latest value. It also calls info for every
+	// copy of a request that it sends again, so that no value is written much later than it was made. It wraps ErrSessionEnded if
+	// the key is gone or has lost its lease.
 	Update(ctx context.Context, s Session, info func() NodeInfo) error
 	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
 	Leave(ctx context.Context, s Session) error

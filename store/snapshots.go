@@ -29,22 +29,21 @@ func (p SnapshotPointer) Without(some []Snapshot) SnapshotPointer {
 	return p
 }
 
-// Snapshots keeps states of the shards, two of each. Every write is fenced by the ownership and resolves unknown outcomes
-// itself.
+// Snapshots keeps two states of each shard. Its writes are fenced by the ownership and resolve unknown outcomes themselves.
 type Snapshots interface {
 	// PutPart stores part number part of the snapshot of an entry; parts are put in order, from 0. Only Publish makes them
 	// count. The bytes must never be changed. It wraps ErrFenced, ErrRefused, also when this ownership stored the part with
 	// other bytes, or, when ctx ended while the store was full, ErrFull.
 	PutPart(ctx context.Context, o Ownership, entry uint64, part int, data []byte) error
-	// Publish makes s the newest snapshot and seen's newest the older one, and removes the parts of all others. It wraps
-	// ErrFenced when the ownership is gone or the pointer is not the one seen, and ErrRefused when s is not newer than seen's
-	// newest, not of the ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out
-	// of seen.
+	// Publish makes s the newest snapshot and the newest one of seen the older one, and removes the parts of all others. It wraps
+	// ErrFenced if the ownership is gone or the pointer is not the one seen, and ErrRefused if s is not newer than the newest one of
+	// seen, is not of this ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out of
+	// seen.
 	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
 	// Pointer reads the pointer linearizably. It wraps events.ErrDamaged, and returns the revision alone, when its value
 	// makes no sense.
 	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
-	// Parts yields the parts in order, unchecked. A missing one yields ErrTrimmed and ends it.
+	// Parts yields the parts of a snapshot in order, without checking them. It ends with ErrTrimmed at a missing part.
 	Parts(ctx context.Context, shard int, s Snapshot) iter.Seq2[[]byte, error]
 }
 

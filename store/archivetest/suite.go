@@ -1,4 +1,4 @@
-// Package archivetest holds an implementation of engine.Archive to its contract.
+// Package archivetest holds an implementation of store.Archive to its contract.
 package archivetest
 
 import (

@@ -1,4 +1,4 @@
-// Package storetest holds an implementation of engine.Store to its contract. Every rule is tested against one cause that
+// Package storetest holds an implementation of store.Store to its contract. Every rule is tested against one cause that
 // nothing else would catch: dropping any single compare of a write turns a test red.
 package storetest
 
