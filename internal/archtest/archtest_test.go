@@ -105,6 +105,14 @@ func TestProject_NoMachinePathsInText(t *testing.T) {
 	report(t, violations)
 }
 
+func TestProject_DocumentsNameWhatThereIs(t *testing.T) {
+	violations, err := archtest.Documents(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, violations)
+}
+
 // A caller that only submits links no server: neither etcd's nor NATS', nor what they store with.
 func TestProject_CallersLinkNoServer(t *testing.T) {
 	servers := []string{"go.etcd.io/etcd/server/", "go.etcd.io/raft/", "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"}

@@ -200,6 +200,22 @@ func TestMachinePaths_CatchesThemInAnyText(t *testing.T) {
 	equal(t, got, ".ci/run:1: ", "README.md:2: ", "docs/a.txt:1: ", "p/a.go:1: ")
 }
 
+func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {
+	got, err := archtest.Documents(tree(map[string]string{
+		"README.md": "# What it is\n[a](docs/a.md) [b](docs/b.md#top)\n[self](#what-it-is) [web](https://x.org/y#z)\n" +
+			"`p/a.go` and `a.go`\n`q/a.go`\n[gone](docs/c.md)\n[no](#what)",
+		"docs/a.md":    "see [up](../README.md#what-it-is) and [up](../README.md#top)",
+		"docs/b.md":    "## Top",
+		"p/a.go":       "package p",
+		"CHANGELOG.md": "`old.go` is gone",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, got, "README.md:5: there is no file q/a.go", "README.md:6: nothing is at docs/c.md", "README.md:7: nothing is at #what",
+		"docs/a.md:1: nothing is at ../README.md#top")
+}
+
 func TestLoad_ReportsCodeThatCannotBeParsed(t *testing.T) {
 	if _, err := archtest.Load(tree(map[string]string{"p/a.go": "package"})); err == nil || !strings.Contains(err.Error(), "p/a.go") {
 		t.Errorf("Load = %v, want an error that names the file", err)

@@ -1,0 +1,83 @@
+package archtest
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	quotedGo = regexp.MustCompile("`([\\w./-]+\\.go)`")
+	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	noAnchor = regexp.MustCompile(`[^\w\- ]`)
+)
+
+// Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that one
+// names, by path or by its last element, which the tree does not have. BUGS.md and CHANGELOG.md tell of the past and may name
+// what is gone.
+func Documents(fsys fs.FS) ([]string, error) {
+	names, documents, err := documentTree(fsys)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for name, text := range documents {
+		for number, line := range slices.Collect(strings.Lines(text)) {
+			at := fmt.Sprintf("%s:%d: ", name, number+1)
+			for _, m := range link.FindAllStringSubmatch(line, -1) {
+				if !strings.Contains(m[1], "://") && !leads(names, documents, name, m[1]) {
+					found = append(found, at+"nothing is at "+m[1])
+				}
+			}
+			for _, m := range quotedGo.FindAllStringSubmatch(line, -1) {
+				if !names[m[1]] && name != "BUGS.md" && name != "CHANGELOG.md" {
+					found = append(found, at+"there is no file "+m[1])
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// documentTree returns the paths and last elements of all files, and the texts of the Markdown files.
+func documentTree(fsys fs.FS) (names map[string]bool, documents map[string]string, err error) {
+	names, documents = map[string]bool{}, map[string]string{}
+	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && untracked(name):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		names[name], names[path.Base(name)] = true, true
+		if path.Ext(name) != ".md" {
+			return nil
+		}
+		text, err := fs.ReadFile(fsys, name)
+		documents[name] = string(text)
+		return err
+	})
+	return names, documents, err
+}
+
+// leads reports whether a link of a document leads to a file and, where it names a heading, to that.
+func leads(names map[string]bool, documents map[string]string, from, to string) bool {
+	to, anchor, named := strings.Cut(to, "#")
+	target := from
+	if to != "" {
+		target = path.Join(path.Dir(from), to)
+	}
+	if !names[target] {
+		return false
+	}
+	return !named || slices.ContainsFunc(heading.FindAllStringSubmatch(documents[target], -1), func(m []string) bool {
+		return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-") == anchor
+	})
+}
