@@ -176,9 +176,9 @@ func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte,
 	return c.router.askTask(ctx, cmd.Task, laneSubmit, second)
 }
 
-// Attach returns a future of a task submitted by anybody, from any process, at any time: of its present run, or of the
-// last one when none is due. Of a task that retention has forgotten it finds what Get finds, at the same cost: without the
-// Store, and the Archive where the journal was trimmed, Wait returns ErrNotFound.
+// Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run, or of its last
+// one if no further run is due. For a task that retention has removed from memory it finds what Get finds, at the same cost. Wait
+// returns ErrNotFound for such a task if the client lacks the Store or the Archive that holds its events.
 func (c *Client) Attach(id events.TaskID) *Future {
 	if err := id.Validate(); err != nil {
 		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
