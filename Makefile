@@ -12,11 +12,8 @@ vet:
 staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows nothing of
 	go tool -modfile=tools/go.mod staticcheck ./...
 
-# The race detector crashes by itself where many timers of testing/synctest fire on several processors (go.dev/issue/78156), so
-# package engine, which has most of these, runs on one.
 race:
-	go test -race $$(go list ./... | grep -v '^taskledger/engine$$')
-	GOMAXPROCS=1 go test -race ./engine
+	go test -race ./...
 
 test:
 	go test ./...
