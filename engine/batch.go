@@ -59,8 +59,7 @@ func (b *batch) encode() []byte {
 	w.Text(b.principal)
 	w.Array(2 * len(b.commands))
 	for _, c := range b.commands {
-		w.Uint(c.op())
-		c.encode(w)
+		encodeCommand(w, c)
 	}
 	return bytes.Clone(w.B)
 }
@@ -136,7 +135,7 @@ func decodeBatch(data []byte) (*batch, error) {
 		} else if c = newCommand(op); c == nil {
 			return nil, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
 		}
-		c.decode(r)
+		decodeCommand(r, c)
 		b.commands = append(b.commands, c)
 	}
 	return b, r.Close()

@@ -124,7 +124,7 @@ func TestBatch_OfWorkCountsWhateverTheClock(t *testing.T) {
 func TestBatch_FormIsPinned(t *testing.T) {
 	b := &batch{sender: "c-1", lane: laneSubmit, number: 7, made: 1_800_000_000_000, principal: "ada",
 		commands: []command{&operateCommand{Task: "x", Do: doDelete, Reason: "r"}}}
-	const golden = "96a3632d310007cf000001a3185c5000a3616461920593a17805a172"
+	const golden = "96a3632d310007cf000001a3185c5000a36164619205c40693a17805a172"
 	if got := hex.EncodeToString(b.encode()); got != golden {
 		t.Errorf("encoded as\n%s, want\n%s", got, golden)
 	}

@@ -263,8 +263,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, 
 func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
 	var after events.TaskID
 	for more := true; more && *left > 0; {
-		f.Limit = *left
-		a, err := c.read(ctx, shard, &listCommand{f, after})
+		a, err := c.read(ctx, shard, &listCommand{uint64(f.Status), f.Behavior, f.Affinity, f.Node, int64(*left), after})
 		if err == nil {
 			err = a.err("")
 		}
@@ -376,8 +375,8 @@ func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	}
 	var all []store.NodeInfo
 	for _, n := range members.Nodes {
-		if l, err := decodeLoad(n.Load); err == nil {
-			n.ClockAhead = l.ahead
+		if l, err := readMessage[loadMessage](n.Load); err == nil {
+			n.ClockAhead = l.Ahead
 		}
 		all = append(all, n)
 	}
@@ -400,10 +399,11 @@ func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
 
 func (c *Client) shard(ctx context.Context, shard int, ask *infoCommand) (s ShardInfo) {
 	a, err := c.read(ctx, shard, ask)
+	var report shardReport
 	if err == nil {
-		s, err = decodeInfo(a.data)
+		report, err = readMessage[shardReport](a.data)
 	}
-	switch s.Shard = shard; {
+	switch s = report.info(shard); {
 	case err != nil && ctx.Err() != nil:
 		s.Problem = "nobody answers"
 	case err != nil:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -96,10 +97,10 @@ func genCommand(t *rapid.T, op uint64) command {
 	case *getCommand:
 		return &getCommand{genID.Draw(t, "task"), rapid.Bool().Draw(t, "linear")}
 	case *awaitCommand:
-		return &awaitCommand{genID.Draw(t, "task"), genRef.Draw(t, "life"), rapid.Uint32().Draw(t, "run")}
+		return &awaitCommand{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
 	case *listCommand:
-		return &listCommand{Filter{projection.Status(rapid.IntRange(0, 4).Draw(t, "status")), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
-			genText.Draw(t, "node"), rapid.IntRange(0, 1000).Draw(t, "limit")}, genID.Draw(t, "after")}
+		return &listCommand{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
+			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after")}
 	case *infoCommand:
 		return c
 	case *explainCommand:
@@ -147,8 +148,7 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 		for op := uint64(1); op < count; op++ {
 			c := genCommand(t, op)
 			var w wire.Writer
-			w.Uint(op)
-			if c.encode(&w); len(w.B) > c.size() {
+			if encodeCommand(&w, c); len(w.B) > c.size() {
 				t.Fatalf("%T takes %d bytes, its size is %d", c, len(w.B), c.size())
 			}
 		}
@@ -173,6 +173,7 @@ func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
 		"completion": &completeCommand{How: released + 1},
 		"no error":   &completeCommand{How: failed},
 		"operation":  &operateCommand{Do: operationCount},
+		"run":        &awaitCommand{Run: math.MaxUint32 + 1},
 	} {
 		b := &batch{sender: "c-1", number: 1, commands: []command{c}}
 		if got, err := decodeBatch(b.encode()); err == nil {

@@ -1,19 +1,46 @@
 package engine
 
 import (
+	"fmt"
+	"math"
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
-	"taskledger/projection"
 )
 
-// command is one request to a shard. The set is closed: pointers to the types below.
+// command is one request to a shard. The set is closed: pointers to the types below. What is sent for every task encodes
+// itself; the others are messages.
 type command interface {
 	op() uint64
 	size() int // at least what it takes encoded, and what its events and its answer take in an entry
+}
+
+// selfEncoded is a command that is sent for every task or every offer.
+type selfEncoded interface {
 	encode(w *wire.Writer)
 	decode(r *wire.Reader)
+}
+
+func encodeCommand(w *wire.Writer, c command) {
+	w.Uint(c.op())
+	if own, ok := c.(selfEncoded); ok {
+		own.encode(w)
+		return
+	}
+	w.Bytes(message.Encode(c))
+}
+
+// decodeCommand reads into c what follows its number.
+func decodeCommand(r *wire.Reader, c command) {
+	if own, ok := c.(selfEncoded); ok {
+		own.decode(r)
+		return
+	}
+	if err := message.Decode(r.View(), maxMessageBytes, c); err != nil {
+		r.Fail("command %d: %v", c.op(), err)
+	}
 }
 
 // submitCommand asks for a task.
@@ -81,7 +108,7 @@ type operateCommand struct {
 	Reason string
 }
 
-type operation uint8
+type operation uint64
 
 const (
 	doCancel operation = iota
@@ -151,13 +178,15 @@ type getCommand struct {
 type awaitCommand struct {
 	Task events.TaskID
 	Life events.Ref // 0 = whichever life there is
-	Run  uint32     // 0 = the present run, or the last one when none is due
+	Run  uint64     // at most math.MaxUint32; 0 = the present run, or the last one when none is due
 }
 
-// listCommand reads tasks in id order.
+// listCommand reads tasks in id order, those after an id that match a Filter of these fields.
 type listCommand struct {
-	Filter Filter
-	After  events.TaskID
+	Status                   uint64 // a projection.Status
+	Behavior, Affinity, Node string
+	Limit                    int64
+	After                    events.TaskID
 }
 
 // infoCommand reads what the shard tells of itself.
@@ -338,27 +367,6 @@ func (c *progressCommand) decode(r *wire.Reader) {
 	c.Progress = events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
 }
 
-func (c *operateCommand) encode(w *wire.Writer) {
-	w.Array(3)
-	w.Text(string(c.Task))
-	w.Uint(uint64(c.Do))
-	w.Text(c.Reason)
-}
-
-func (c *operateCommand) decode(r *wire.Reader) {
-	r.ArrayOf(3)
-	c.Task, c.Do, c.Reason = events.TaskID(r.Text()), operation(r.Uint()), r.Text()
-	if c.Do >= operationCount {
-		r.Fail("operation %d", c.Do)
-	}
-}
-
-func (c *pauseCommand) encode(w *wire.Writer) { w.Array(2); w.Text(c.Behavior); w.Bool(c.Paused) }
-func (c *pauseCommand) decode(r *wire.Reader) {
-	r.ArrayOf(2)
-	c.Behavior, c.Paused = r.Text(), r.Bool()
-}
-
 func (c *offerCommand) encode(w *wire.Writer) {
 	w.Array(4)
 	w.Text(c.Node)
@@ -426,46 +434,21 @@ func decodeAttempts(r *wire.Reader) (attempts []attemptName) {
 	return attempts
 }
 
-func (c *handOverCommand) encode(w *wire.Writer) { w.Array(1); w.Text(c.Node) }
-func (c *handOverCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Node = r.Text() }
-
-func (c *getCommand) encode(w *wire.Writer) { w.Array(2); w.Text(string(c.Task)); w.Bool(c.Linear) }
-func (c *getCommand) decode(r *wire.Reader) {
-	r.ArrayOf(2)
-	c.Task, c.Linear = events.TaskID(r.Text()), r.Bool()
+// Check refuses an operation that there is not.
+func (c *operateCommand) Check() error {
+	if c.Do >= operationCount {
+		return fmt.Errorf("operation %d", uint64(c.Do))
+	}
+	return nil
 }
 
-func (c *awaitCommand) encode(w *wire.Writer) {
-	w.Array(3)
-	w.Text(string(c.Task))
-	w.Uint(uint64(c.Life))
-	w.Uint(uint64(c.Run))
+// Check refuses a run that no life of a task has.
+func (c *awaitCommand) Check() error {
+	if c.Run > math.MaxUint32 {
+		return fmt.Errorf("run %d", c.Run)
+	}
+	return nil
 }
-
-func (c *awaitCommand) decode(r *wire.Reader) {
-	r.ArrayOf(3)
-	c.Task, c.Life, c.Run = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint())
-}
-
-func (c *listCommand) encode(w *wire.Writer) {
-	w.Array(6)
-	w.Uint(uint64(c.Filter.Status))
-	w.Text(c.Filter.Behavior)
-	w.Text(c.Filter.Affinity)
-	w.Text(c.Filter.Node)
-	w.Int(int64(c.Filter.Limit))
-	w.Text(string(c.After))
-}
-
-func (c *listCommand) decode(r *wire.Reader) {
-	r.ArrayOf(6)
-	c.Filter.Status = projection.Status(r.Uint())
-	c.Filter.Behavior, c.Filter.Affinity, c.Filter.Node = r.Text(), r.Text(), r.Text()
-	c.Filter.Limit, c.After = int(r.Int()), events.TaskID(r.Text())
-}
-
-func (c *infoCommand) encode(w *wire.Writer) { w.Array(1); w.Bool(c.Digest) }
-func (c *infoCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Digest = r.Bool() }
 
 // explainCommand asks why a task does not run.
 type explainCommand struct{ Task events.TaskID }
@@ -479,22 +462,7 @@ type planCommand struct {
 	Stored   []byte
 }
 
-func (*explainCommand) op() uint64              { return 14 }
-func (*planCommand) op() uint64                 { return 15 }
-func (*explainCommand) size() int               { return 64 }
-func (c *planCommand) size() int                { return 96 + len(c.Params) + len(c.Stored) }
-func (c *explainCommand) encode(w *wire.Writer) { w.Array(1); w.Text(string(c.Task)) }
-func (c *explainCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Task = events.TaskID(r.Text()) }
-
-func (c *planCommand) encode(w *wire.Writer) {
-	w.Array(4)
-	w.Text(c.Behavior)
-	w.Bytes(c.Params)
-	w.Bool(c.Merge)
-	w.Bytes(c.Stored)
-}
-
-func (c *planCommand) decode(r *wire.Reader) {
-	r.ArrayOf(4)
-	c.Behavior, c.Params, c.Merge, c.Stored = r.Text(), r.Bytes(), r.Bool(), r.Bytes()
-}
+func (*explainCommand) op() uint64 { return 14 }
+func (*planCommand) op() uint64    { return 15 }
+func (*explainCommand) size() int  { return 64 }
+func (c *planCommand) size() int   { return 96 + len(c.Params) + len(c.Stored) }

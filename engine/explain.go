@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
+	"taskledger/internal/message"
 	"taskledger/projection"
 )
 
@@ -53,17 +53,20 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	if err != nil {
 		return e, err
 	}
-	return decodeExplanation(id, a.data)
+	told, err := readMessage[explained](a.data)
+	return Explanation{id, told.Why, events.Millis(told.Since), told.Text}, err
 }
 
-func decodeExplanation(id events.TaskID, data []byte) (e Explanation, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return e, err
-	}
-	r.ArrayOf(3)
-	e = Explanation{Task: id, Why: r.Text(), Since: events.Millis(r.Int()), Text: r.Text()}
-	return e, r.Close()
+// explained is an Explanation that travels; its task is known.
+type explained struct {
+	Why   string
+	Since int64 // ms
+	Text  string
+}
+
+// answer is the answer that carries the explanation.
+func (e Explanation) answer() answer {
+	return answer{data: message.Encode(explained{e.Why, int64(e.Since), e.Text})}
 }
 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
@@ -101,21 +104,12 @@ func (o *owner) explain(c *explainCommand) (answer, func(context.Context) answer
 	}
 	e, since := o.why(t)
 	if since == nil {
-		return answer{data: encodeExplanation(e)}, nil
+		return e.answer(), nil
 	}
 	return answer{}, func(ctx context.Context) answer {
 		e.Since = since(ctx)
-		return answer{data: encodeExplanation(e)}
+		return e.answer()
 	}
-}
-
-func encodeExplanation(e Explanation) []byte {
-	var w wire.Writer
-	w.Array(3)
-	w.Text(e.Why)
-	w.Int(int64(e.Since))
-	w.Text(e.Text)
-	return w.B
 }
 
 // why explains, with what finds out since when if the state does not tell.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -145,8 +146,7 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 			if !c.Digest {
 				return o.info(c)
 			}
-			s := ShardInfo{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why}
-			return answer{data: s.encode()}
+			return answer{data: message.Encode(shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why})}
 		}), false)
 	}
 	return letters

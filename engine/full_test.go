@@ -80,7 +80,7 @@ func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.commands[i], a, want)
 			}
 		}
-		if s, err := decodeInfo(l.got[0][7].data); err != nil || !strings.Contains(s.Problem, fullStore) {
+		if s, err := readMessage[shardReport](l.got[0][7].data); err != nil || !strings.Contains(s.Problem, fullStore) {
 			t.Errorf("taken %v: who wants to compare the state is told %+v, %v", taken, s, err)
 		}
 	}

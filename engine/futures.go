@@ -306,7 +306,7 @@ func (fs *futures) ask(f *Future) {
 		return
 	}
 	f.asking = true
-	question := &awaitCommand{f.id, f.life, f.run}
+	question := &awaitCommand{f.id, f.life, uint64(f.run)}
 	s.mu.Unlock()
 	fs.router.send(f.shard, laneQuery, question, callback(func(a answer, err error) {
 		s.mu.Lock()

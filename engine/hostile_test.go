@@ -31,14 +31,20 @@ func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) 
 	return entryPoint{name, sample, func(b []byte) error { _, err := decode(b); return err }}
 }
 
-type cancelMessage struct {
-	shard int
-	name  attemptName
+// encoded is message.Encode of messages of one type.
+func encoded[T any](m T) []byte { return message.Encode(m) }
+
+func decodePlanned(b []byte) (planned, error) {
+	p, err := readMessage[planned](b)
+	if err == nil {
+		_, err = p.policy()
+	}
+	return p, err
 }
 
-func decodeCancelMessage(b []byte) (m cancelMessage, err error) {
-	m.shard, m.name, err = decodeCancel(b)
-	return m, err
+func decodeLoad(b []byte) (map[int]map[string]int, error) {
+	m, err := readMessage[loadMessage](b)
+	return m.ready(), err
 }
 
 type pageMessage struct {
@@ -64,11 +70,8 @@ func entryPoints() []entryPoint {
 	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
 	task := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
 		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: []string{"r-1", "r-2"}}
-	var load, why, info, outcomes, assignments wire.Writer
-	load.B = append(load.B, 0x95, 0xa1, 'n', 5, 1, 0, 0x92, 0x93, 3, 0xa4, 'w', 'o', 'r', 'k', 7, 0x93, 4, 0xa1, 'x', 1)
-	why.B = append(why.B, 0x93, 0xa1, 'w', 1, 0xa1, 't')
-	info.Array(15)
-	info.B = append(info.B, 0xa1, 'n', 1, 2, 0xc0, 0xc0, 3, 4, 5, 6, 7, 8, 9, 10, 0xa0, 0xa0)
+	var policy, outcomes, assignments wire.Writer
+	(&Policy{}).Encode(&policy)
 	outcomes.Array(1)
 	(&outcome{task: "a", status: projection.Failure, err: failure}).encode(&outcomes, 0)
 	assignments.Array(1)
@@ -80,13 +83,15 @@ func entryPoints() []entryPoint {
 		pointAt("outcomes", outcomes.B, decodeOutcomes),
 		pointAt("assignments", assignments.B, decodeAssignments),
 		pointAt("names", encodeNames([]attemptName{{"a", 1}, {"b", 2}}), decodeNames),
-		pointAt("cancel", encodeCancel(3, attemptName{"a", 1}), decodeCancelMessage),
-		pointAt("plan", (&planned{plan: Plan{ID: "a"}, merged: []byte("1")}).encode(), decodePlanned),
+		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), readMessage[cancelMessage]),
+		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
+		pointAt("plan request", encoded(planCommand{Behavior: "work", Params: []byte("1")}), readMessage[planCommand]),
+		pointAt("plan letter", encoded(planLetter{[]string{"n-1", "n-2"}, planCommand{Behavior: "work"}}), readMessage[planLetter]),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
 		pointAt("task", encodeTask(&task), decodeTask),
-		pointAt("info", info.B, decodeInfo),
-		pointAt("explanation", why.B, func(b []byte) (Explanation, error) { return decodeExplanation("a", b) }),
-		pointAt("load", load.B, decodeLoad),
+		pointAt("info", encoded(shardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), readMessage[shardReport]),
+		pointAt("explanation", encoded(explained{"w", 1, "t"}), readMessage[explained]),
+		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); newCommand(op) != nil; op++ {
 		c := newCommand(op)
@@ -127,18 +132,16 @@ func FuzzDecodeReplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		roundTrip(t, b, decodeNames, encodeNames)
-		roundTrip(t, b, decodeCancelMessage, func(m cancelMessage) []byte { return encodeCancel(m.shard, m.name) })
-		roundTrip(t, b, decodePlanned, func(p planned) []byte { return p.encode() })
+		roundTrip(t, b, readMessage[cancelMessage], encoded)
+		roundTrip(t, b, decodePlanned, encoded)
+		roundTrip(t, b, readMessage[planLetter], encoded)
+		roundTrip(t, b, readMessage[shardReport], encoded)
+		roundTrip(t, b, readMessage[explained], encoded)
+		roundTrip(t, b, readMessage[loadMessage], encoded)
 		roundTrip(t, b, decodePageMessage, encodePage)
 		roundTrip(t, b, decodeTask, func(task projection.Task) []byte { return encodeTask(&task) })
-		if m, err := decodeLoad(b); err == nil && len(m.backlog) > maxShards {
-			t.Errorf("load of %d shards", len(m.backlog))
-		}
-		if _, err := decodeInfo(b); err == nil && wire.Scan(b) != nil {
-			t.Error("malformed bytes are read as a shard's information")
-		}
-		if e, err := decodeExplanation("a", b); err == nil && e.Task != "a" {
-			t.Errorf("explanation of %s", e.Task)
+		if ready, err := decodeLoad(b); err == nil && len(ready) > maxShards {
+			t.Errorf("load of %d shards", len(ready))
 		}
 		readSettings(&projection.Task{Params: b})
 	})

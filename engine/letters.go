@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"taskledger/store"
 	"time"
+
+	"taskledger/internal/message"
 )
 
 // post gives the flight to the postman of its shard, unless he has it.
@@ -74,8 +76,7 @@ func (r *router) noRoom(f *flight, unsent bool) {
 	switch f.batch.lane {
 	case laneQuery:
 		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, fullStore)
-		nothing := ShardInfo{Problem: why}
-		info := func(*infoCommand) answer { return answer{data: nothing.encode()} }
+		info := func(*infoCommand) answer { return answer{data: message.Encode(shardReport{Problem: why})} }
 		r.answered(f.shard, laneQuery, f.batch.number, answersWithoutRoom(f.batch.commands, why, info), false)
 	case laneSubmit:
 		full := overload("%s", fullStore)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
+	"taskledger/internal/message"
 	"taskledger/store"
 )
 
@@ -213,10 +213,13 @@ func (l *load) forKey() []byte {
 
 // backlogRow says how many tasks of a behavior are ready in a shard.
 type backlogRow struct {
-	shard    int
-	behavior string
-	ready    int
+	Shard    int64
+	Behavior string
+	Ready    int64
 }
+
+// backlogRowBytes is at least what a row takes encoded besides the text of its behavior.
+const backlogRowBytes = 16
 
 // backlogged reports that something waits in the shards served here.
 func (p *placement) backlogged() bool {
@@ -228,23 +231,17 @@ func (l *load) message() []byte {
 	var rows []backlogRow
 	for _, o := range l.m.place.served() {
 		for behavior, ready := range *o.backlog.Load() {
-			rows = append(rows, backlogRow{o.ownership.Shard, behavior, ready})
+			rows = append(rows, backlogRow{int64(o.ownership.Shard), behavior, int64(ready)})
 		}
 	}
 	slices.SortFunc(rows, func(a, b backlogRow) int {
-		return cmp.Or(cmp.Compare(b.ready, a.ready), cmp.Compare(a.shard, b.shard), cmp.Compare(a.behavior, b.behavior))
+		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Behavior, b.Behavior))
 	})
-	var told wire.Writer
 	n := 0
-	for _, row := range rows {
-		if len(told.B)+len(row.behavior)+32 > maxLoadBytes {
+	for size := 0; n < len(rows); n++ {
+		if size += backlogRowBytes + len(rows[n].Behavior); size > maxLoadBytes {
 			break
 		}
-		told.Array(3)
-		told.Int(int64(row.shard))
-		told.Text(row.behavior)
-		told.Int(int64(row.ready))
-		n++
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,55 +250,45 @@ func (l *load) message() []byte {
 		l.m.log.Warn("of the backlogs here only the longest are told", "told", n, "all", len(rows))
 	}
 	l.count++
-	var w wire.Writer
-	w.Array(5)
-	w.Text(l.m.session.ID)
-	w.Uint(l.count)
-	w.Int(int64(l.m.now()))
-	w.Int(l.ahead.Milliseconds())
-	w.Array(n)
-	w.B = append(w.B, told.B...)
-	return w.B
+	return message.Encode(loadMessage{l.m.session.ID, l.count, int64(l.m.now()), l.ahead.Milliseconds(), rows[:n]})
 }
 
 // loadMessage is what a node tells.
 type loadMessage struct {
-	node    string
-	count   uint64 // grows with every message of a session
-	clock   events.Millis
-	ahead   int64 // of the other nodes', as its node sees it, milliseconds; 0 = a second at most, or not known
-	backlog map[int]map[string]int
+	Node    string
+	Count   uint64 // grows with every message of a session
+	Clock   int64  // in ms
+	Ahead   int64  // of the other nodes', as its node sees it, in ms; 0 = a second at most, or not known
+	Backlog []backlogRow
 }
 
-func decodeLoad(data []byte) (m loadMessage, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return m, err
+// Check refuses shards that there cannot be.
+func (m *loadMessage) Check() error {
+	for _, row := range m.Backlog {
+		if row.Shard < 0 || row.Shard >= maxShards {
+			return fmt.Errorf("load of shard %d", row.Shard)
+		}
 	}
-	r.ArrayOf(5)
-	m.node, m.count, m.clock, m.ahead = r.Text(), r.Uint(), events.Millis(r.Int()), r.Int()
-	m.backlog = map[int]map[string]int{}
-	for range r.Array() {
-		r.ArrayOf(3)
-		shard, behavior, ready := r.Int(), r.Text(), int(r.Int())
-		if shard < 0 || shard >= maxShards {
-			r.Fail("load of shard %d", shard)
+	return nil
+}
+
+// ready returns the backlog by shard and behavior.
+func (m *loadMessage) ready() map[int]map[string]int {
+	all := map[int]map[string]int{}
+	for _, row := range m.Backlog {
+		shard := int(row.Shard)
+		if all[shard] == nil {
+			all[shard] = map[string]int{}
 		}
-		if r.Err() != nil {
-			break
-		}
-		if m.backlog[int(shard)] == nil {
-			m.backlog[int(shard)] = map[string]int{}
-		}
-		m.backlog[int(shard)][behavior] = ready
+		all[shard][row.Behavior] = int(row.Ready)
 	}
-	return m, r.Close()
+	return all
 }
 
 // hear takes a load message from the bus. Whoever is heard for the first time may not have heard this node: it was not yet
 // subscribed when others saw its session.
 func (l *load) hear(data []byte) {
-	if m, err := decodeLoad(data); err == nil && m.node != l.m.session.ID && l.take(m, true, true) {
+	if m, err := readMessage[loadMessage](data); err == nil && m.Node != l.m.session.ID && l.take(m, true, true) {
 		l.greet()
 	}
 }
@@ -310,22 +297,22 @@ func (l *load) hear(data []byte) {
 // session began is of unknown age, and only its number counts. It reports whether the clock of that node was not known.
 func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 	l.mu.Lock()
-	p := l.peers[m.node]
+	p := l.peers[m.Node]
 	if p == nil {
 		p = &peer{at: time.Now()}
-		l.peers[m.node] = p
+		l.peers[m.Node] = p
 	}
-	if m.count <= p.count {
+	if m.Count <= p.count {
 		l.mu.Unlock()
 		return false
 	}
-	p.count = m.count
+	p.count = m.Count
 	if onBus {
 		p.onBus = time.Now()
 	}
 	if fresh {
 		first = p.clock == 0
-		p.at, p.clock, p.backlog = time.Now(), m.clock, m.backlog
+		p.at, p.clock, p.backlog = time.Now(), events.Millis(m.Clock), m.ready()
 	}
 	l.mu.Unlock()
 	if first {
@@ -338,8 +325,8 @@ func (l *load) take(m loadMessage, fresh, onBus bool) (first bool) {
 // see takes who is there, and the loads that node keys carry.
 func (l *load) see() {
 	for id, n := range l.m.view.Load().Nodes {
-		m, err := decodeLoad(n.Load)
-		if err != nil || m.node != id || id == l.m.session.ID {
+		m, err := readMessage[loadMessage](n.Load)
+		if err != nil || m.Node != id || id == l.m.session.ID {
 			continue
 		}
 		if l.take(m, n.Modified > l.m.session.Revision, false) && l.m.bus != nil {

@@ -166,11 +166,11 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 	if len(data) > maxLoadBytes+100 {
 		t.Errorf("message has %d bytes", len(data))
 	}
-	m, err := decodeLoad(data)
+	m, err := readMessage[loadMessage](data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	toldOf, least := m.backlog[0], len(all)
+	toldOf, least := m.ready()[0], len(all)
 	for ready := range maps.Values(toldOf) {
 		least = min(least, ready)
 	}

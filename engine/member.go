@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/store"
 )
 
@@ -337,7 +338,7 @@ func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 		m.exec.cancelAttempt(shard, c.Started, ErrCancelled)
 		return
 	}
-	m.router.hint("node."+c.node+".cancel", "", encodeCancel(shard, c.attemptName))
+	m.router.hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started}))
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/store"
 )
@@ -65,45 +66,47 @@ func (c *planCommand) plan(b Behavior, now time.Time, planned chan<- answer) {
 
 func (c *planCommand) planWith(b Behavior, now time.Time) answer {
 	merge, merges := b.(Merger)
-	var p planned
+	var plan Plan
+	var merged []byte
 	var err error
 	switch {
 	case c.Merge && merges:
-		p.merged, err = merge.Merge(c.Stored, c.Params)
+		merged, err = merge.Merge(c.Stored, c.Params)
 	case !c.Merge:
-		p.plan, err = b.Plan(c.Params, now)
+		plan, err = b.Plan(c.Params, now)
 	}
 	if err != nil {
 		return refused(answerInvalid, "%v", err)
 	}
-	p.policy, p.merges = b.Policy(), merges
-	return answer{data: p.encode()}
+	var stored wire.Writer
+	policy := b.Policy()
+	policy.Encode(&stored)
+	return answer{data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), plan.Priority, plan.RunNow, stored.B, merges, merged})}
 }
 
-func (p *planned) encode() []byte {
-	var w wire.Writer
-	w.Array(7)
-	w.Text(string(p.plan.ID))
-	w.Int(int64(events.MillisOf(p.plan.NotBefore)))
-	w.Int(p.plan.Priority)
-	w.Bool(p.plan.RunNow)
-	p.policy.Encode(&w)
-	w.Bool(p.merges)
-	w.Bytes(p.merged)
-	return w.B
+// planned is what a node with the code says of a raw submit: where and when its task belongs, the policy in its stored form,
+// whether the behavior combines parameters, and what it has combined.
+type planned struct {
+	ID        events.TaskID
+	NotBefore int64 // ms
+	Priority  int64
+	RunNow    bool
+	Policy    []byte
+	Merges    bool
+	Merged    []byte
 }
 
-func decodePlanned(data []byte) (p planned, err error) {
-	r, err := scanned(data)
+func (p *planned) plan() Plan {
+	return Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Priority: p.Priority, RunNow: p.RunNow}
+}
+
+func (p *planned) policy() (policy Policy, err error) {
+	r, err := scanned(p.Policy)
 	if err != nil {
-		return p, err
+		return policy, err
 	}
-	r.ArrayOf(7)
-	p.plan.ID, p.plan.NotBefore, p.plan.Priority = events.TaskID(r.Text()), events.Millis(r.Int()).Time(), r.Int()
-	p.plan.RunNow = r.Bool()
-	p.policy.Decode(r)
-	p.merges, p.merged = r.Bool(), r.Bytes()
-	return p, r.Close()
+	policy.Decode(r)
+	return policy, r.Close()
 }
 
 // planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
@@ -156,7 +159,7 @@ func readPlanned(a answer, err error, behavior string) (planned, error) {
 	case a.code != answerOK:
 		return planned{}, a.err("")
 	}
-	return decodePlanned(a.data)
+	return readMessage[planned](a.data)
 }
 
 func planSubject(behavior string) string { return "plan." + behavior }
@@ -165,8 +168,6 @@ func planSubject(behavior string) string { return "plan." + behavior }
 func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, planLimit+busPatience)
 	defer cancel()
-	var w wire.Writer
-	cmd.encode(&w)
 	inbox := "node." + c.router.sender + ".plan." + randomID()
 	got := make(chan store.Message, 1)
 	err := c.cfg.Bus.Subscribe(ctx, inbox, "", func(m store.Message) {
@@ -178,7 +179,7 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.cfg.Bus.Publish(planSubject(cmd.Behavior), inbox, w.B); err != nil {
+	if err := c.cfg.Bus.Publish(planSubject(cmd.Behavior), inbox, message.Encode(cmd)); err != nil {
 		return answer{}, err
 	}
 	select {
@@ -200,12 +201,8 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 func (m *member) servePlans(ctx context.Context) error {
 	for behavior := range m.exec.behaviors {
 		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
-			var c planCommand
-			if wire.Scan(msg.Data) != nil {
-				return
-			}
-			r := wire.NewReader(msg.Data)
-			if c.decode(r); r.Close() != nil || msg.Reply == "" {
+			c, err := readMessage[planCommand](msg.Data)
+			if err != nil || msg.Reply == "" {
 				return
 			}
 			m.spawn(func(ctx context.Context) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/internal/wire"
+	"taskledger/internal/message"
 	"taskledger/store"
 )
 
@@ -48,7 +48,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 	defer stop()
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
 	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
-		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, encodePlanLetter(ask, cmd)); err != nil {
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, message.Encode(planLetter{ask, *cmd})); err != nil {
 			return answer{}, err
 		}
 		select {
@@ -97,16 +97,16 @@ func (m *member) answerPlans(ctx context.Context) error {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
 		}
-		planners, c, err := decodePlanLetter(l.Batch)
+		letter, err := readMessage[planLetter](l.Batch)
 		if err != nil {
 			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
 			continue
 		}
-		if !slices.Contains(planners, m.session.ID) || m.exec.behaviors[c.Behavior] == nil {
+		if !slices.Contains(letter.Planners, m.session.ID) || m.exec.behaviors[letter.Plan.Behavior] == nil {
 			continue
 		}
 		m.spawn(func(ctx context.Context) {
-			a := m.planHere(ctx, c)
+			a := m.planHere(ctx, &letter.Plan)
 			if err := m.mailbox.Answer(ctx, l, encodeAnswers([]answer{a})); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
 			}
@@ -115,28 +115,8 @@ func (m *member) answerPlans(ctx context.Context) error {
 	return nil
 }
 
-func encodePlanLetter(planners []string, c *planCommand) []byte {
-	var w wire.Writer
-	w.Array(2)
-	w.Array(len(planners))
-	for _, id := range planners {
-		w.Text(id)
-	}
-	c.encode(&w)
-	return w.B
-}
-
-func decodePlanLetter(data []byte) (planners []string, c *planCommand, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.ArrayOf(2)
-	planners = make([]string, r.Array())
-	for i := range planners {
-		planners[i] = r.Text()
-	}
-	c = new(planCommand)
-	c.decode(r)
-	return planners, c, r.Close()
+// planLetter asks some of the nodes for a plan.
+type planLetter struct {
+	Planners []string // their sessions
+	Plan     planCommand
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -354,13 +355,13 @@ func (q *quarantine) answers(b *batch) []answer {
 	for i, c := range b.commands {
 		switch c.(type) {
 		case *infoCommand:
-			s := ShardInfo{Problem: "quarantined: " + why}
+			s := shardReport{Problem: "quarantined: " + why}
 			if o := q.owned.Load(); o != nil {
 				s.Owner, s.Epoch = o.Session.ID, o.Revision
 			}
-			answers[i].data = s.encode()
+			answers[i].data = message.Encode(s)
 		case *explainCommand:
-			answers[i].data = encodeExplanation(Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)})
+			answers[i] = Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.answer()
 		default:
 			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}

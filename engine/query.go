@@ -239,8 +239,9 @@ func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
 			return o.find(ctx, *c, func(ctx context.Context) answer { return o.searchForward(ctx, c) })
 		}
 	}
-	a, later := o.awaitRun(t, c.Run)
-	if c.Run != 0 && (c.Run <= t.Runs || !t.Final()) {
+	run := uint32(c.Run)
+	a, later := o.awaitRun(t, run)
+	if run != 0 && (run <= t.Runs || !t.Final()) {
 		return a, later
 	}
 	if later == nil {
@@ -279,7 +280,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (answer, func(context.C
 	}
 	copied := *t
 	return answer{}, func(ctx context.Context) answer {
-		return o.find(ctx, awaitCommand{t.ID, copied.Created, run}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) })
+		return o.find(ctx, awaitCommand{t.ID, copied.Created, uint64(run)}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) })
 	}
 }
 
@@ -292,10 +293,10 @@ func outcomeAnswer(o outcome) answer {
 
 // list answers with the first tasks, in id order, that match.
 func (o *owner) list(c *listCommand) answer {
-	limit := min(max(c.Filter.Limit, 1), maxPage)
+	limit := int(min(max(c.Limit, 1), maxPage))
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
-		if t.ID <= c.After || t.ID == events.Settings || !c.Filter.matches(t) {
+		if t.ID <= c.After || t.ID == events.Settings || !c.matches(t) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(page, t, byID)
@@ -341,9 +342,9 @@ func decodePage(data []byte) (page []projection.Task, more bool, err error) {
 
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }
 
-func (f *Filter) matches(t *projection.Task) bool {
-	return (f.Status == 0 || f.Status == t.Status) && (f.Behavior == "" || f.Behavior == t.Kind.Behavior) &&
-		(f.Affinity == "" || f.Affinity == t.ID.Affinity()) && (f.Node == "" || f.Node == t.Node)
+func (c *listCommand) matches(t *projection.Task) bool {
+	return (c.Status == 0 || c.Status == uint64(t.Status)) && (c.Behavior == "" || c.Behavior == t.Kind.Behavior) &&
+		(c.Affinity == "" || c.Affinity == t.ID.Affinity()) && (c.Node == "" || c.Node == t.Node)
 }
 
 // giveTo hands the shard over to a node that asks for it.

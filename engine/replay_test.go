@@ -50,8 +50,7 @@ func (p *past) settle(shard int) {
 	batch.Text("")
 	batch.Array(2)
 	batch.Uint(16)
-	batch.Array(1)
-	batch.Uint(1)
+	batch.Bytes([]byte{0x91, 1}) // what becomes of batch 1
 	if err := p.store.Post(within(p.t), shard, "somebody", 0, batch.B); err != nil {
 		p.t.Fatal(err)
 	}

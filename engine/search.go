@@ -226,7 +226,7 @@ read:
 				out.end()
 				return outcomeAnswer(out)
 			}
-			if ends && (out.run >= c.Run || out.status == 0) {
+			if ends && (uint64(out.run) >= c.Run || out.status == 0) {
 				return outcomeAnswer(out)
 			}
 			if ends {

@@ -136,7 +136,7 @@ func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
 			b := newBench(t, -1)
 			b.readable()
 			b.promise(how)
-			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: run}
+			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: uint64(run)}
 			want := says(t, b.told(question))
 			b.evict()
 			if got := says(t, b.told(question)); got != want {
@@ -162,7 +162,7 @@ func TestSearch_TellsOfADeletedLifeWhatMemoryDid(t *testing.T) {
 			b := newBench(t, -1)
 			b.readable()
 			b.promise(how)
-			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: run}
+			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: uint64(run)}
 			want := says(t, b.told(question))
 			f, earlier := b.waiting(question.Life, run), b.waiting(question.Life, 1)
 			b.accept(laneSubmit, operate(doDelete))
@@ -320,7 +320,7 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 		b, r, life := slow(t)
 		var questions []command
 		for i := range 2*maxSearches + 1 {
-			questions = append(questions, &awaitCommand{Task: "x", Life: life, Run: uint32(i + 1)})
+			questions = append(questions, &awaitCommand{Task: "x", Life: life, Run: uint64(i + 1)})
 		}
 		b.question(questions...).answers(t)
 		b.question(questions...).answers(t)
@@ -377,7 +377,7 @@ func TestQuery_AnswersFitIntoAMessage(t *testing.T) {
 			c := *large
 			c.Task = events.TaskID(fmt.Sprint("large", i))
 			b.accept(laneSubmit, &c)
-			questions = append(questions, &getCommand{Task: c.Task, Linear: i%2 == 0}, &listCommand{Filter: Filter{Limit: 10}})
+			questions = append(questions, &getCommand{Task: c.Task, Linear: i%2 == 0}, &listCommand{Limit: 10})
 		}
 		for batches := 0; len(questions) > 0; batches++ {
 			var again []command

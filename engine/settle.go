@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -20,10 +19,8 @@ const letterReaders = 2
 // is the answers of that batch if they are recorded; nil = it never was, and never will be.
 type settleCommand struct{ Number uint64 }
 
-func (*settleCommand) op() uint64              { return 16 }
-func (*settleCommand) size() int               { return 16 }
-func (c *settleCommand) encode(w *wire.Writer) { w.Array(1); w.Uint(c.Number) }
-func (c *settleCommand) decode(r *wire.Reader) { r.ArrayOf(1); c.Number = r.Uint() }
+func (*settleCommand) op() uint64 { return 16 }
+func (*settleCommand) size() int  { return 16 }
 
 // forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
 // its process was asleep.

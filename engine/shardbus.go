@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
 	"taskledger/store"
 )
 
@@ -81,8 +80,8 @@ func (m *member) serveBus(ctx context.Context) error {
 	err := errors.Join(
 		m.servePlans(ctx),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
-			if shard, name, err := decodeCancel(msg.Data); err == nil {
-				m.exec.cancelAttempt(shard, name.Started, ErrCancelled)
+			if c, err := readMessage[cancelMessage](msg.Data); err == nil {
+				m.exec.cancelAttempt(int(c.Shard), c.Started, ErrCancelled)
 			}
 		}))
 	if err != nil && ctx.Err() == nil {
@@ -92,21 +91,9 @@ func (m *member) serveBus(ctx context.Context) error {
 	return nil
 }
 
-func encodeCancel(shard int, a attemptName) []byte {
-	var w wire.Writer
-	w.Array(3)
-	w.Uint(uint64(shard))
-	w.Text(string(a.Task))
-	w.Uint(uint64(a.Started))
-	return w.B
-}
-
-func decodeCancel(data []byte) (shard int, a attemptName, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return 0, a, err
-	}
-	r.ArrayOf(3)
-	shard, a = int(r.Uint()), attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
-	return shard, a, r.Close()
+// cancelMessage asks a node to end an attempt.
+type cancelMessage struct {
+	Shard   int64
+	Task    events.TaskID
+	Started events.Ref // names the attempt
 }

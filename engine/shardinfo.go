@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"taskledger/events"
-	"taskledger/internal/wire"
+	"taskledger/internal/message"
 )
 
 // ShardInfo is what a shard tells of itself.
@@ -28,57 +28,59 @@ type ShardInfo struct {
 	NodeName string        `json:"node_name,omitempty"`
 }
 
-// encode leaves out what the asker knows.
-func (s *ShardInfo) encode() []byte {
-	var w wire.Writer
-	w.Array(15)
-	w.Text(s.Owner)
-	w.Int(s.Epoch)
-	w.Uint(s.Entries)
-	w.Bytes(s.Hash[:])
-	w.Bytes(s.Digest[:])
-	w.Int(int64(s.Time))
-	w.Int(int64(s.Tasks))
-	w.Int(int64(s.Live))
-	w.Int(int64(s.Ready))
-	w.Int(s.Refused)
-	w.Uint(s.Snapshot)
-	w.Uint(s.First)
-	w.Uint(s.Archived)
-	w.Text(s.Degraded)
-	w.Text(s.Problem)
-	return w.B
+// shardReport is a ShardInfo that travels, without what the asker knows.
+type shardReport struct {
+	Owner        string
+	Epoch        int64
+	Entries      uint64
+	Hash, Digest []byte // events.Hash, or nil
+	Time         int64  // ms
+	Tasks        int64
+	Live         int64
+	Ready        int64
+	Refused      int64
+	Snapshot     uint64
+	First        uint64
+	Archived     uint64
+	Degraded     string
+	Problem      string
 }
 
-func decodeInfo(data []byte) (s ShardInfo, err error) {
-	r, err := scanned(data)
-	if err != nil {
-		return s, err
+// Check refuses hashes that are none.
+func (s *shardReport) Check() error {
+	for _, hash := range [...][]byte{s.Hash, s.Digest} {
+		if hash != nil && len(hash) != len(events.Hash{}) {
+			return fmt.Errorf("hash of %d bytes", len(hash))
+		}
 	}
-	r.ArrayOf(15)
-	s.Owner, s.Epoch, s.Entries = r.Text(), r.Int(), r.Uint()
-	copy(s.Hash[:], r.View())
-	copy(s.Digest[:], r.View())
-	s.Time, s.Tasks, s.Live, s.Ready, s.Refused = events.Millis(r.Int()), int(r.Int()), int(r.Int()), int(r.Int()), r.Int()
-	s.Snapshot, s.First, s.Archived, s.Degraded, s.Problem = r.Uint(), r.Uint(), r.Uint(), r.Text(), r.Text()
-	return s, r.Close()
+	return nil
+}
+
+func (s *shardReport) info(shard int) ShardInfo {
+	info := ShardInfo{Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
+		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
+		Degraded: s.Degraded, Problem: s.Problem}
+	copy(info.Hash[:], s.Hash)
+	copy(info.Digest[:], s.Digest)
+	return info
 }
 
 // info tells of the committed state, also while an entry is under way.
 func (o *owner) info(c *infoCommand) answer {
-	s := ShardInfo{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash, Time: o.state.Time,
-		Tasks: int(o.stats.tasks.Load()), Live: int(o.stats.live.Load()), Refused: o.stats.refused.Load(),
+	s := shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
+		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
 	for _, n := range *o.backlog.Load() {
-		s.Ready += n
+		s.Ready += int64(n)
 	}
 	if c.Digest {
-		s.Digest = o.state.Digest(o.turns)
+		digest := o.state.Digest(o.turns)
+		s.Digest = digest[:]
 	}
 	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
 		s.Snapshot = kept[0].Entry
 	}
-	return answer{data: s.encode()}
+	return answer{data: message.Encode(&s)}
 }
 
 // degraded says what works no more; "" = everything does.

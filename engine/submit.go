@@ -55,11 +55,15 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
+	policy, err := planned.policy()
+	if err != nil {
+		return failedFuture(o.ID, err), err
+	}
 	var merge Merger
-	if planned.merges {
+	if planned.Merges {
 		merge = &remoteMerger{ctx, c, behavior}
 	}
-	return c.submit(ctx, c.now(), behavior, planned.policy, planned.plan, params, o, merge)
+	return c.submit(ctx, c.now(), behavior, policy, planned.plan(), params, o, merge)
 }
 
 // remoteMerger combines parameters on a node that has the behavior.
@@ -71,7 +75,7 @@ type remoteMerger struct {
 
 func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 	planned, err := m.client.planAway(m.ctx, &planCommand{Behavior: m.behavior, Params: requested, Merge: true, Stored: stored})
-	return planned.merged, err
+	return planned.Merged, err
 }
 
 func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge Merger) (*Future, error) {
@@ -184,12 +188,4 @@ func (c *Client) Attach(id events.TaskID) *Future {
 		return failedFuture(id, &InvalidError{Field: "id", Problem: err.Error()})
 	}
 	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: true}
-}
-
-// planned is what a node with the code says of a raw submit.
-type planned struct {
-	plan   Plan
-	policy Policy
-	merges bool
-	merged []byte
 }

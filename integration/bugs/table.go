@@ -314,7 +314,7 @@ var times = []Bug{
 		{"	case wait > 0:\n		c.Next = anyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
-		{"	if m.count <= p.count {\n", "	if m.count < p.count {\n"},
+		{"	if m.Count <= p.count {\n", "	if m.Count < p.count {\n"},
 	}, engine, "TestLoad_KeyThatIsReadAgainIsNotHeardAgain"},
 	{"load of sessions that are over", "engine/clock.go", []Edit{
 		{"p.present && p.clock != 0", "p.clock != 0"},
