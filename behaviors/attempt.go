@@ -44,11 +44,11 @@ func Attempt(ctx context.Context) (engine.Attempt, bool) {
 // Submitter returns the client of the node that makes the attempt, for a handler that submits further tasks; false if ctx belongs
 // to no attempt. While the handler waits for a future under ctx it lends its slot: see [Future.Wait].
 func Submitter(ctx context.Context) (Client, bool) {
-	a, ok := ctx.Value(attemptKey{}).(*engine.Attempt)
-	if !ok || a.Client == nil {
+	c, ok := engine.ClientFromContext(ctx)
+	if !ok {
 		return nil, false
 	}
-	return a.Client, true
+	return c, true
 }
 
 // lendSlot lends the slot of the attempt that ctx belongs to, if it does to one, until it is taken back.

@@ -12,6 +12,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 type table struct {
@@ -205,7 +206,7 @@ func TestBehavior_DescribesItself(t *testing.T) {
 }
 
 func TestMerge_OnlyWithARuleAndOnlyOfWhatDecodes(t *testing.T) {
-	if _, ok := behaviors.Define[int, int]("x", nil).Bind(nil).(engine.Merger); ok {
+	if _, ok := behaviors.Define[int, int]("x", nil).Bind(nil).(task.Merger); ok {
 		t.Error("a behavior without the rule is a Merger")
 	}
 	to := &recorder{}
@@ -218,7 +219,7 @@ func TestMerge_OnlyWithARuleAndOnlyOfWhatDecodes(t *testing.T) {
 	if _, err := sum.Submit(t.Context(), to, 1); err != nil {
 		t.Fatal(err)
 	}
-	merger, ok := to.behavior.(engine.Merger)
+	merger, ok := to.behavior.(task.Merger)
 	if !ok {
 		t.Fatal("the submitted behavior is no Merger")
 	}

@@ -17,7 +17,7 @@ type Bound[P, R any] struct {
 	fn func(ctx context.Context, params P) (R, error)
 }
 
-// merging is a Bound that is an engine.Merger: one without a Merge rule must not be, or every second submit would merge.
+// merging is a Bound that is a task.Merger: one without a Merge rule must not be, or every second submit would merge.
 type merging[P, R any] struct{ *Bound[P, R] }
 
 // Types returns the names of P and R, with those of their packages, by which nodes notice that they disagree.
@@ -77,7 +77,7 @@ func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
 	return plan, nil
 }
 
-// Merge implements engine.Merger by the rule Merge.
+// Merge implements task.Merger by the rule Merge.
 func (b *merging[P, R]) Merge(stored, requested []byte) ([]byte, error) {
 	return safely("merging behavior ", b.id, func() ([]byte, error) {
 		s, err := decodeParams[P](stored)

@@ -16,7 +16,7 @@ import (
 )
 
 // task stands for a future of the engine. Its callbacks run in the goroutine that resolves or closes it.
-type task struct {
+type pendingTask struct {
 	id   events.TaskID
 	done chan struct{}
 
@@ -28,13 +28,13 @@ type task struct {
 	closed  int
 }
 
-func newTask(id events.TaskID) *task { return &task{id: id, done: make(chan struct{})} }
+func newTask(id events.TaskID) *pendingTask { return &pendingTask{id: id, done: make(chan struct{})} }
 
-func (f *task) ID() events.TaskID     { return f.id }
-func (f *task) Joined() bool          { return true }
-func (f *task) Done() <-chan struct{} { return f.done }
+func (f *pendingTask) ID() events.TaskID     { return f.id }
+func (f *pendingTask) Joined() bool          { return true }
+func (f *pendingTask) Done() <-chan struct{} { return f.done }
 
-func (f *task) Wait(ctx context.Context) ([]byte, error) {
+func (f *pendingTask) Wait(ctx context.Context) ([]byte, error) {
 	select {
 	case <-f.done:
 		return f.result, f.err
@@ -43,7 +43,7 @@ func (f *task) Wait(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (f *task) Then(fn func([]byte, error)) {
+func (f *pendingTask) Then(fn func([]byte, error)) {
 	f.mu.Lock()
 	if !f.over {
 		defer f.mu.Unlock()
@@ -54,14 +54,14 @@ func (f *task) Then(fn func([]byte, error)) {
 	fn(f.result, f.err)
 }
 
-func (f *task) Close() {
+func (f *pendingTask) Close() {
 	f.mu.Lock()
 	f.closed++
 	f.mu.Unlock()
 	f.resolve("", engine.ErrClosed)
 }
 
-func (f *task) resolve(result string, err error) {
+func (f *pendingTask) resolve(result string, err error) {
 	f.mu.Lock()
 	if f.over {
 		f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *task) resolve(result string, err error) {
 }
 
 // tasks makes n tasks and their futures.
-func tasks(n int) (ts []*task, fs []*behaviors.Future[int]) {
+func tasks(n int) (ts []*pendingTask, fs []*behaviors.Future[int]) {
 	for range n {
 		t := newTask("t")
 		ts, fs = append(ts, t), append(fs, behaviors.NewFuture[int](t))

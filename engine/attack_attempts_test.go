@@ -97,7 +97,7 @@ func TestComplete_OutcomeOfALostAttemptIsRefused(t *testing.T) {
 // Losses count from the last end of a run: an hourly task must survive its sixth restart in a life.
 func TestLoss_SuccessGivesAFreshBudget(t *testing.T) {
 	b := newBench(t, -1)
-	policy := Policy{MaxLost: 2, Existing: RunAgain}
+	policy := Policy{MaxLost: 2, Existing: events.RunAgain}
 	b.submit(policy)
 	for run := range 3 {
 		b.assign()

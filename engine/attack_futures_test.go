@@ -94,14 +94,14 @@ func TestFuture_RetriedFailureDoesNotResolveIt(t *testing.T) {
 // The outcome was told before anybody asked; the question must still find it, in whichever owner.
 func TestFuture_ThatComesLateFindsItsOwnRun(t *testing.T) {
 	b := newBench(t, -1)
-	b.submit(Policy{Existing: RunAgain})
+	b.submit(Policy{Existing: events.RunAgain})
 	life := b.task().Created
 	for range 3 {
 		b.assign()
 		c := report(b.task(), succeeded)
 		c.Result = events.JSON([]byte{byte('1' + b.task().Runs)})
 		b.accept(laneWork, c)
-		b.submit(Policy{Existing: RunAgain})
+		b.submit(Policy{Existing: events.RunAgain})
 	}
 	for name, between := range map[string]func(){"SameOwner": func() {}, "NextOwner": b.takeOver} {
 		between()

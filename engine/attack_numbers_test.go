@@ -13,12 +13,12 @@ var numbered = map[string]struct {
 	prepare func(b *bench)
 	command func(b *bench) command
 }{
-	"Submit":   {func(*bench) {}, func(*bench) command { return submitOf(Policy{}) }},
-	"RunAgain": {finished, func(*bench) command { return submitOf(Policy{Existing: RunAgain}) }},
-	"Retry":    {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doRetry} }},
-	"Delete":   {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doDelete} }},
-	"RunNow":   {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doRunNow} }},
-	"Cancel":   {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doCancel} }},
+	"Submit":          {func(*bench) {}, func(*bench) command { return submitOf(Policy{}) }},
+	"events.RunAgain": {finished, func(*bench) command { return submitOf(Policy{Existing: events.RunAgain}) }},
+	"Retry":           {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doRetry} }},
+	"Delete":          {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doDelete} }},
+	"RunNow":          {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doRunNow} }},
+	"Cancel":          {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doCancel} }},
 	"Merge": {scheduled, func(b *bench) command {
 		c := &mergeCommand{Submit: *submitOf(Policy{}), Life: b.task().Created, Seq: b.task().Seq}
 		c.Submit.Params, c.Submit.NotBefore = events.JSON([]byte("1")), b.time.Add(time.Hour)
@@ -76,7 +76,7 @@ func TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner(t *testing.T) {
 func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
 	b := newBench(t, -1)
 	finished(b)
-	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 	b.deliver(l)
 	b.post(l)
 	b.turn()
@@ -96,7 +96,7 @@ func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
 func TestNumbers_RunAgainResentAfterItsRunDoesNotRunAgain(t *testing.T) {
 	b := newBench(t, -1)
 	finished(b)
-	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 	b.deliver(l)
 	b.turn()
 	b.assign()
@@ -145,7 +145,7 @@ func TestNumbers_EarlierBatchThanTheLastIsNotDecided(t *testing.T) {
 			b := newBench(t, -1)
 			finished(b)
 			cancel := b.next("sender", laneSubmit, &operateCommand{Task: "x", Do: doDelete})
-			later := b.next("sender", laneSubmit, submitOf(Policy{Existing: RunAgain}))
+			later := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 			b.deliver(later)
 			b.turn()
 			between(b)

@@ -15,7 +15,7 @@ import (
 )
 
 // runAgain is a job of which every submit asks for a run.
-func runAgain() *job { return newJob(engine.Policy{Existing: engine.RunAgain}) }
+func runAgain() *job { return newJob(engine.Policy{Existing: events.RunAgain}) }
 
 // The call is answered, the answer is lost, and the task has run and ended before the batch is sent again.
 func TestSubmit_LostAnswerOfRunAgainRunsOnce(t *testing.T) {

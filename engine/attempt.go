@@ -83,7 +83,7 @@ func (x *executor) execute(a *attempt) {
 	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
 		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
-		Log: &a.log, Progress: a.reportProgress, Client: a.m.node.Client, Lend: a.lend})
+		Log: &a.log, Progress: a.reportProgress, Lend: a.lend})
 	returned = true
 }
 

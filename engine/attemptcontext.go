@@ -28,8 +28,11 @@ func (c *attemptContext) Done() <-chan struct{} { return c.look().Done() }
 
 // Value implements context.Context. Any key may be the one by which package context finds what it can cancel.
 func (c *attemptContext) Value(key any) any {
-	if key == (lendKey{}) {
+	switch key {
+	case lendKey{}:
 		return c.attempt
+	case clientKey{}:
+		return c.m.node.Client
 	}
 	return c.look().Value(key)
 }

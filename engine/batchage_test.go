@@ -28,7 +28,7 @@ func (b *bench) forget() {
 func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) {
 	for name, c := range map[string]command{
 		"delete": operate(doDelete), "cancel": operate(doCancel), "suspend": operate(doSuspend),
-		"submit": &submitCommand{Task: "x", Behavior: benchBehavior, Policy: policyOf(Policy{Existing: RunAgain})},
+		"submit": &submitCommand{Task: "x", Behavior: benchBehavior, Policy: policyOf(Policy{Existing: events.RunAgain})},
 		"pause":  &pauseCommand{benchBehavior, true},
 	} {
 		b := newBench(t, -1)
@@ -43,7 +43,7 @@ func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) 
 		}
 		switch name { // so that it could be done again
 		case "delete", "cancel":
-			b.submit(Policy{Existing: RunAgain})
+			b.submit(Policy{Existing: events.RunAgain})
 		case "suspend":
 			b.accept(laneSubmit, operate(doResume))
 		case "pause":

@@ -194,7 +194,7 @@ func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskI
 
 func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "keep", engine.Policy{RetainCount: 1, Existing: engine.RunAgain})
+	p := newAged(t, "keep", engine.Policy{RetainCount: 1, Existing: events.RunAgain})
 	want(t, p.submit("again", []byte("1")), "1")
 	want(t, p.submit("again", []byte("2")), "1")
 	p.submit("held", nil)
@@ -289,7 +289,7 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 // Where journals are trimmed without an archive a submit that runs a finished task again brings its own parameters.
 func TestSubmit_OfAFinishedTaskBringsItsParametersWhereJournalsAreDropped(t *testing.T) {
 	t.Parallel()
-	p := newAged(t, "drop", engine.Policy{Existing: engine.RunAgain})
+	p := newAged(t, "drop", engine.Policy{Existing: events.RunAgain})
 	want(t, p.submit("early", bulk), string(bulk))
 	p.pass()
 	want(t, p.submit("early", []byte(`"other"`)), `"other"`)

@@ -18,11 +18,9 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/version"
 	"taskledger/store"
 )
-
-// Version is the version of this program, as node keys show it.
-const Version = "0.1.0"
 
 // Limits of a node.
 const (
@@ -281,7 +279,7 @@ func (n *Node) SessionID() string {
 }
 
 func (n *Node) info() store.NodeInfo {
-	return store.NodeInfo{Name: n.cfg.Name, Version: Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
+	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
 		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Joined: n.cfg.Now().UnixMilli()}
 }
 

@@ -10,6 +10,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -65,7 +66,7 @@ func (c *planCommand) plan(b Behavior, now time.Time, planned chan<- answer) {
 }
 
 func (c *planCommand) planWith(b Behavior, now time.Time) answer {
-	merge, merges := b.(Merger)
+	merge, merges := b.(task.Merger)
 	var plan Plan
 	var merged []byte
 	var err error

@@ -57,7 +57,7 @@ func (b *bench) lost() {
 // promise makes task "x" promise a second run that is then cancelled, by the operator or with the attempt under way.
 func (b *bench) promise(how string) {
 	b.Helper()
-	p := Policy{Existing: RunAgain, RetainCount: 1}
+	p := Policy{Existing: events.RunAgain, RetainCount: 1}
 	b.submit(p)
 	b.assign()
 	switch how {
@@ -143,7 +143,7 @@ func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
 				t.Errorf("forgotten: told %q, before %q", got, want)
 			}
 			for range 2 {
-				b.submit(Policy{Existing: RunAgain})
+				b.submit(Policy{Existing: events.RunAgain})
 				b.assign()
 				b.accept(laneWork, report(b.task(), succeeded))
 			}

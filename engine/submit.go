@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // SubmitOptions override what the behavior plans; a zero field leaves it as planned.
@@ -37,7 +38,7 @@ func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o Submit
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
-	merge, _ := b.(Merger)
+	merge, _ := b.(task.Merger)
 	return c.submit(ctx, now, b.ID(), b.Policy(), plan, params, o, merge)
 }
 
@@ -59,7 +60,7 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
-	var merge Merger
+	var merge task.Merger
 	if planned.Merges {
 		merge = &remoteMerger{ctx, c, behavior}
 	}
@@ -78,7 +79,7 @@ func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 	return planned.Merged, err
 }
 
-func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge Merger) (*Future, error) {
+func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge task.Merger) (*Future, error) {
 	cmd, err := c.request(now, behavior, policy, plan, params, o)
 	if err != nil {
 		return failedFuture(o.ID, err), err
@@ -150,7 +151,7 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 }
 
 // combine is the second step of a submit that met an existing task.
-func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge Merger) (answer, error) {
+func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge task.Merger) (answer, error) {
 	stored, err := c.get(ctx, cmd.Task, false)
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment

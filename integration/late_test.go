@@ -76,7 +76,7 @@ func TestFuture_LargeResultIsEqualHereThereAndLater(t *testing.T) {
 
 func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain, MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		var futures []*behaviors.Future[string]
@@ -99,7 +99,7 @@ func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 // task has run again, or is forgotten, as for any other.
 func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		policy := engine.Policy{Existing: engine.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: engine.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}
+		policy := engine.Policy{Existing: events.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: engine.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: policy})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)

@@ -13,7 +13,7 @@ import (
 )
 
 // defineMerging is work whose parameters are "id:letters"; submits that meet join their letters.
-func defineMerging(existing engine.Existing) *work {
+func defineMerging(existing events.Existing) *work {
 	return defineWork("merging", &behaviors.Rules[string, string]{
 		Policy: engine.Policy{Existing: existing, MaxAttempts: 1},
 		TaskID: func(p string) events.TaskID {
@@ -29,7 +29,7 @@ func defineMerging(existing engine.Existing) *work {
 
 func TestMerge_IntoAWaitingTaskChangesItsParameters(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineMerging(engine.ReturnRecorded)
+		w := defineMerging(events.ReturnRecorded)
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		first := w.submitWith(t, n, "x:a", inAnHour())
@@ -49,7 +49,7 @@ func TestMerge_IntoAWaitingTaskChangesItsParameters(t *testing.T) {
 
 func TestMerge_IntoARunningTaskIsForAFurtherRun(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineMerging(engine.ReturnRecorded)
+		w := defineMerging(events.ReturnRecorded)
 		n := c.StartNode("a", nil, w.on("a"))
 		first := w.submit(t, n, "x:a")
 		running := w.next(t)
@@ -70,7 +70,7 @@ func TestMerge_IntoARunningTaskIsForAFurtherRun(t *testing.T) {
 
 func TestMerge_WithAFinalTaskFollowsThePolicy(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		again := defineMerging(engine.RunAgain)
+		again := defineMerging(events.RunAgain)
 		n := c.StartNode("a", nil, again.on("a"))
 		first := again.submit(t, n, "x:a")
 		again.next(t).succeed("1")
@@ -83,7 +83,7 @@ func TestMerge_WithAFinalTaskFollowsThePolicy(t *testing.T) {
 		r.succeed("2")
 		want(t, second, "2")
 
-		recorded := defineMerging(engine.ReturnRecorded)
+		recorded := defineMerging(events.ReturnRecorded)
 		want(t, recorded.submit(t, n, "x:c"), "2")
 		again.nothing(t)
 		if task := awaitTask(t, n, "x", "stays", func(task projection.Task) bool { return task.Final() }); task.Runs != 2 {
@@ -94,7 +94,7 @@ func TestMerge_WithAFinalTaskFollowsThePolicy(t *testing.T) {
 
 func TestMerge_OfARawSubmitIsMadeByANodeThatHasTheCode(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineMerging(engine.ReturnRecorded)
+		w := defineMerging(events.ReturnRecorded)
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		first := w.submitWith(t, n, "x:a", inAnHour())

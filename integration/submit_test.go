@@ -91,7 +91,7 @@ func TestSubmit_ResultlessSuccessIsASuccess(t *testing.T) {
 
 func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
 		once := engine.SubmitOptions{RequestID: "request-1"}
@@ -108,7 +108,7 @@ func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 
 func TestSubmit_RunAgainStartsANewRun(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: engine.RunAgain, MaxAttempts: 1}})
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
 		n := c.StartNode("a", nil, w.on("a"))
 		first := w.submit(t, n, "x")
 		w.next(t).fail(errors.New("no luck"))

@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 
-	"taskledger/engine"
+	release "taskledger/internal/version"
 	"taskledger/natsbus"
 )
 
@@ -25,7 +25,7 @@ const loopback = "127.0.0.1"
 
 // Versions names what runs in the roles.
 func Versions() []string {
-	return []string{"taskledger " + engine.Version, "etcd " + version.Version, "nats-server " + server.VERSION, runtime.Version()}
+	return []string{"taskledger " + release.Version, "etcd " + version.Version, "nats-server " + server.VERSION, runtime.Version()}
 }
 
 // etcd is a member that listens on ports that the system picks, and tells others the addresses of the links to it.

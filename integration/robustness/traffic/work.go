@@ -66,7 +66,7 @@ func (w *Work) Types() string { return "" }
 func (w *Work) Policy() engine.Policy {
 	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50}
 	if w.ID_ == again {
-		p.Existing = engine.RunAgain
+		p.Existing = events.RunAgain
 	}
 	return p
 }

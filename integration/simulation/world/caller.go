@@ -65,7 +65,7 @@ type order struct {
 // submit returns the future, of which the id is "" when nothing was accepted.
 func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation) {
 	b := behavior(p, o.behavior)
-	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == engine.RunAgain, Request: o.request}
+	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request}
 	o.job.Pad = c.world.pad
 	params, err := json.Marshal(o.job)
 	if err != nil {

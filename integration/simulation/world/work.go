@@ -30,10 +30,10 @@ type work struct {
 	process *process
 }
 
-// merging is a behavior that combines parameters. It implements engine.Merger.
+// merging is a behavior that combines parameters. It implements task.Merger.
 type merging struct{ work }
 
-// Merge implements engine.Merger: the longer work wins.
+// Merge implements task.Merger: the longer work wins.
 func (*merging) Merge(stored, requested []byte) ([]byte, error) {
 	var a, b job
 	if err := json.Unmarshal(stored, &a); err != nil {
@@ -58,9 +58,9 @@ func behaviors(p *process) []engine.Behavior {
 	backoff := engine.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
 	return []engine.Behavior{
 		&work{once, engine.Policy{MaxAttempts: 3, MaxLost: 3, Backoff: backoff}, p},
-		&work{again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: engine.RunAgain, LostDelay: 100 * time.Millisecond}, p},
+		&work{again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, LostDelay: 100 * time.Millisecond}, p},
 		&work{brief, engine.Policy{MaxAttempts: 2, Backoff: backoff, Timeout: 700 * time.Millisecond, Priority: 5, RetainCount: 1}, p},
-		&merging{work{merge, engine.Policy{MaxAttempts: 3, Backoff: backoff, Existing: engine.RunAgain}, p}},
+		&merging{work{merge, engine.Policy{MaxAttempts: 3, Backoff: backoff, Existing: events.RunAgain}, p}},
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
+	"taskledger/internal/version"
 )
 
 const (
@@ -112,7 +112,7 @@ func newWorld(seed uint64) *world {
 		w.shelf = newShelf()
 	}
 	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
-		Versions: []string{"taskledger " + engine.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),
+		Versions: []string{"taskledger " + version.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),
 		BoundMs: w.settleWithin().Milliseconds()}
 	if d.chance(limitedShare) {
 		w.record.run.Info.Limits = map[string]int{pick(d, once, again, brief): 1 + d.n(2)}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/engine"
+	"taskledger/internal/version"
 )
 
 // Program is the process as its user sees it.
@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 		Use:           "taskledger",
 		Short:         "Durable tasks on etcd and NATS",
 		Long:          about,
-		Version:       engine.Version,
+		Version:       version.Version,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name},
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,

@@ -20,6 +20,7 @@ import (
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
+	"taskledger/internal/version"
 	"taskledger/natsbus"
 )
 
@@ -289,7 +290,7 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 		name, _ = os.Hostname() // what the engine has shown by now
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", engine.Version, name, link.Store.Cluster().Shards)
+	fmt.Fprintf(&b, "taskledger %s: node %q is ready, in a cluster of %d shards\n", version.Version, name, link.Store.Cluster().Shards)
 	fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))

@@ -1,4 +1,4 @@
-package engine
+package task
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/store"
 )
 
 var (
@@ -18,16 +17,14 @@ var (
 	ErrNotKept = errors.New("outcome is no longer kept")
 	// ErrClosed reports that the client or node has stopped, or was never run.
 	ErrClosed = errors.New("client is closed")
-	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
-	ErrUnavailable = store.ErrUnavailable
 	// ErrUnknown reports that a command may or may not have been accepted. Submit again with the same id.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrCancelled is what the TaskError of a cancelled task is.
+	// ErrCancelled is what the Error of a cancelled task is.
 	ErrCancelled = errors.New("task cancelled")
 )
 
-// TaskError is the failure of a task, equal on every node.
-type TaskError struct {
+// Error is the failure of a task, equal on every node.
+type Error struct {
 	Task       events.TaskID
 	Attempt    int
 	Code       string // one of the events.Code constants or the behavior's own
@@ -37,12 +34,12 @@ type TaskError struct {
 }
 
 // Error returns task, code and message.
-func (e *TaskError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("task %s: %s: %s", e.Task, e.Code, e.Message)
 }
 
 // Is reports whether target is ErrCancelled and the task was cancelled.
-func (e *TaskError) Is(target error) bool {
+func (e *Error) Is(target error) bool {
 	return target == ErrCancelled && e.Code == events.CodeCancelled
 }
 
@@ -56,9 +53,6 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
 }
-
-// InvalidError reports a request or a configuration that breaks a rule. Nothing was accepted.
-type InvalidError = store.InvalidError
 
 // StateError refuses a command that the task's present state does not allow. Nothing was changed.
 type StateError struct {
