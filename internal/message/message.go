@@ -16,6 +16,7 @@ package message
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -58,11 +59,14 @@ func Decode(data []byte, limit int, v any) error {
 	if c, checks := v.(Checker); checks && err == nil {
 		err = c.Check()
 	}
-	if err != nil {
-		value.SetZero()
-		return fmt.Errorf("%w: %s: %w", wire.ErrMalformed, value.Type().Name(), err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	value.SetZero()
+	if !errors.Is(err, wire.ErrMalformed) {
+		err = fmt.Errorf("%w: %w", wire.ErrMalformed, err)
+	}
+	return fmt.Errorf("%s: %w", value.Type().Name(), err)
 }
 
 func decode(data []byte, limit int, value reflect.Value) error {
