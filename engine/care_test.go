@@ -19,6 +19,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
 // gauge is a store that is as full as the test says.
@@ -436,11 +437,14 @@ func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := &upkeep{shelf: newShelf()}
-			u.records[0] = []store.Record{{Head: store.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}}
+			u.held.Alter(0, func([]memarchive.Segment) []memarchive.Segment {
+				foreign := store.Record{Head: store.Head{Number: c.number, Revision: 7}, Data: []byte("foreign")}
+				return []memarchive.Segment{{Head: store.ArchiveHead{Entry: c.number, Sequence: 1}, Entries: []store.Record{foreign}}}
+			})
 			n := u.run(t)
 			awaitDegraded(t, n.Client, c.says)
 			u.wantUntrimmed(t)
-			if got := u.of(0); len(got) != 1 {
+			if got := u.held.Records(0); len(got) != 1 {
 				t.Errorf("%d entries in the archive after its one", len(got)-1)
 			}
 			n.Stop() // before the cluster is verified: the archive is not its own
@@ -456,16 +460,19 @@ func TestTrim_ArchivesAgainWhatTheArchiveLost(t *testing.T) {
 	u.run(t)
 	testcluster.Await(t, "all that is due in the archive", func() bool {
 		p, err := u.Store.Pointer(within(t), 0)
-		return err == nil && uint64(len(u.of(0))) == p.Kept[1].Entry-1
+		return err == nil && uint64(len(u.held.Records(0))) == p.Kept[1].Entry-1
 	})
 	u.wantUntrimmed(t)
-	u.mu.Lock()
-	lost := len(u.records[0])
-	u.records[0] = nil
-	u.mu.Unlock()
+	lost := 0
+	u.held.Alter(0, func(s []memarchive.Segment) []memarchive.Segment {
+		for i := range s {
+			lost += len(s[i].Entries)
+		}
+		return nil
+	})
 	u.awaitTrim(t)
-	if lost == 0 || len(u.of(0)) < lost {
-		t.Errorf("%d entries are archived, of %d that were before", len(u.of(0)), lost)
+	if lost == 0 || len(u.held.Records(0)) < lost {
+		t.Errorf("%d entries are archived, of %d that were before", len(u.held.Records(0)), lost)
 	}
 	wantWhole(t, u.Store, u.shelf, 0)
 }

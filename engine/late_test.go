@@ -308,7 +308,7 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archived := len(p.archive.of(0))
+	archived := len(p.archive.held.Records(0))
 	if err := p.client.Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
@@ -324,8 +324,8 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 		now, err := p.store.Pointer(within(t), 0)
 		return err == nil && now.Kept[1].Entry > before.Kept[0].Entry
 	})
-	if now, err := p.store.First(within(t), 0); err != nil || now != first || len(p.archive.of(0)) != archived {
-		t.Errorf("the journal begins with entry %d, %v, and %d are archived; before, %d and %d", now, err, len(p.archive.of(0)), first, archived)
+	if now, err := p.store.First(within(t), 0); err != nil || now != first || len(p.archive.held.Records(0)) != archived {
+		t.Errorf("the journal begins with entry %d, %v, and %d are archived; before, %d and %d", now, err, len(p.archive.held.Records(0)), first, archived)
 	}
 }
 

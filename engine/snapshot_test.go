@@ -22,6 +22,7 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
 // ground is an etcd with a store of two shards, the first of which gets damaged while no node runs.
@@ -197,10 +198,11 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 		{"both", "drop", both(flip), snapshots},
 		{"both, and an archived entry", "archive", func(t *testing.T, g *ground, p store.SnapshotPointer) {
 			both(flip)(t, g, p)
-			g.archive.mu.Lock()
-			defer g.archive.mu.Unlock()
-			rec := &g.archive.records[0][2]
-			rec.Data = flip(bytes.Clone(rec.Data))
+			g.archive.held.Alter(0, func(s []memarchive.Segment) []memarchive.Segment {
+				rec := &s[0].Entries[2]
+				rec.Data = flip(rec.Data)
+				return s
+			})
 		}, "restore the archive from a backup of NATS, with all nodes stopped"},
 		{"the pointer", "keep", garbage, ""},
 		{"the pointer", "archive", garbage, ""},

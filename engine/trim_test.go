@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,104 +16,72 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
-// shelf is an archive in memory, which can be made to fail.
+// shelf is an archive in memory that may be away, and may take its time until what it has acknowledged counts.
 type shelf struct {
+	held     *memarchive.Archive
 	away     atomic.Bool
-	until    atomic.Int64              // so many questions were asked in vain while away; 0 = for ever
 	why      error                     // of what is asked while it is away
 	archived atomic.Pointer[time.Time] // first
-
-	mu      sync.Mutex
-	records map[int][]store.Record // by shard
-	settled time.Duration
+	settled  time.Duration
 }
 
-func newShelf() *shelf { return &shelf{records: map[int][]store.Record{}, why: errAway} }
+func newShelf() *shelf { return &shelf{held: memarchive.New(), why: errAway} }
 
 var errAway = errors.New("the archive is away")
 
 func (a *shelf) err() error {
 	if a.away.Load() {
-		if a.until.Add(-1) == 0 {
-			a.away.Store(false)
-		}
 		return a.why
 	}
 	return nil
 }
 
-func (a *shelf) of(shard int) []store.Record {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.records[shard])
-}
-
-func (a *shelf) Head(_ context.Context, shard int) (h store.ArchiveHead, err error) {
-	if all := a.of(shard); len(all) > 0 {
-		h.Entry = all[len(all)-1].Number
-		h.Sequence = h.Entry
+func (a *shelf) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
+	if err := a.err(); err != nil {
+		return store.ArchiveHead{}, err
 	}
-	return h, a.err()
+	return a.held.Head(ctx, shard)
 }
 
-func (a *shelf) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *shelf) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	if err := a.err(); err != nil {
 		return after, err
 	}
-	if uint64(len(a.records[shard])) != after.Entry || entries[0].Number != after.Entry+1 {
-		return after, store.ErrConflict
+	head, err := a.held.Archive(ctx, shard, after, entries)
+	if err == nil {
+		now := time.Now()
+		a.archived.CompareAndSwap(nil, &now)
 	}
-	a.records[shard] = append(a.records[shard], entries...)
-	now := time.Now()
-	a.archived.CompareAndSwap(nil, &now)
-	last := entries[len(entries)-1].Number
-	return store.ArchiveHead{Entry: last, Sequence: last}, nil
+	return head, err
 }
 
-func (a *shelf) Confirm(_ context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
-	held := a.of(shard)
-	if entries[len(entries)-1].Number != head.Entry || uint64(len(held)) < head.Entry {
-		return store.ErrConflict
+func (a *shelf) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
+	if err := a.err(); err != nil {
+		return err
 	}
-	for i, e := range entries {
-		if h := held[entries[0].Number-1+uint64(i)]; h.Head != e.Head || !bytes.Equal(h.Data, e.Data) {
-			return store.ErrConflict
-		}
-	}
-	return a.err()
+	return a.held.Confirm(ctx, shard, head, entries)
 }
 
 func (a *shelf) Settled() time.Duration { return a.settled }
 
-func (a *shelf) ReadArchive(_ context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
-	return func(yield func(store.Record, error) bool) {
-		if err := a.err(); err != nil {
-			yield(store.Record{}, err)
-			return
-		}
-		for _, r := range a.of(shard) {
-			if r.Number >= from && !yield(r, nil) {
-				return
-			}
-		}
-	}
+func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return a.read(func() iter.Seq2[store.Record, error] { return a.held.ReadArchive(ctx, shard, from) })
 }
 
-func (a *shelf) FindArchived(_ context.Context, shard int, _ events.TaskID) iter.Seq2[store.Record, error] {
+func (a *shelf) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+	return a.read(func() iter.Seq2[store.Record, error] { return a.held.FindArchived(ctx, shard, task) })
+}
+
+func (a *shelf) read(all func() iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		if err := a.err(); err != nil {
 			yield(store.Record{}, err)
 			return
 		}
-		for _, r := range slices.Backward(a.of(shard)) {
-			if !yield(r, nil) {
-				return
-			}
-		}
+		all()(yield)
 	}
 }
 
@@ -264,7 +231,7 @@ func wantWhole(t *testing.T, kept store.Store, archive *shelf, shard int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archived := archive.of(shard)
+		archived := archive.held.Records(shard)
 		for i, r := range archived {
 			if r.Number != uint64(i+1) {
 				t.Fatalf("archived entry %d is numbered %d", i+1, r.Number)

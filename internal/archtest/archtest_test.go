@@ -29,6 +29,7 @@ task                 | events                                            | what 
 engine               | task store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events projection internal/wire             | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
+store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
 behaviors            | task engine events                                     | shared by callers and workers: light
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
@@ -59,10 +60,10 @@ integration/simulation   | integration/simulation/build integration/simulation/m
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | internal/version store engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/bugs     |                                                  | a leaf: broken sources
-integration/mutations | integration/bugs golang.org/x/sync               | rewrites source and runs tests
+integration/mutations | integration/bugs                                 | rewrites source and runs tests
 integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `

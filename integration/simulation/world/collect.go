@@ -93,7 +93,7 @@ func (w *world) collect() error {
 // verify lets the engine judge snapshots, archive and the states of the owners, which the checkers do not read.
 func (w *world) verify(ctx context.Context) error {
 	for {
-		all, err := w.clients[0].client.VerifyWith(ctx, engine.VerifyOptions{Archive: w.shelf != nil})
+		all, err := w.clients[0].client.VerifyWith(ctx, engine.VerifyOptions{Archive: w.archive != nil})
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
@@ -153,12 +153,10 @@ func path(c *modeletcd.Change) string { return strings.TrimPrefix(c.Key, cluster
 // stored returns what a reader finds of a shard: the archive, and then the journal.
 func (w *world) stored(shard int, written *history.Journals, held map[string]history.Record) (all []history.Record) {
 	var next uint64 = 1
-	if w.shelf != nil {
-		for _, s := range w.shelf.of(shard) {
-			for _, r := range s.entries {
-				all = append(all, history.Record{Number: r.Number, Revision: r.Revision, Data: r.Data})
-			}
-			next = s.head.Entry + 1
+	if w.archive != nil {
+		for _, r := range w.archive.Records(shard) {
+			all = append(all, history.Record{Number: r.Number, Revision: r.Revision, Data: r.Data})
+			next = r.Number + 1
 		}
 	}
 	for _, r := range written.Entries[shard] {

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/wire"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
 func slot() []byte {
@@ -59,28 +59,27 @@ func TestStored_IsArchiveAndJournal(t *testing.T) {
 	key := func(n uint64) string {
 		return cluster + "/journal/0/" + []string{1: "0000000000000001", 2: "0000000000000002", 3: "0000000000000003"}[n]
 	}
-	archived := func(numbers ...uint64) (s segment) {
+	archived := func(numbers ...uint64) (s memarchive.Segment) {
 		for _, n := range numbers {
-			s.entries = append(s.entries, store.Record{Head: store.Head{Number: n, Revision: int64(10 + n)}})
-			s.head.Entry = n
+			s.Entries = append(s.Entries, store.Record{Head: store.Head{Number: n, Revision: int64(10 + n)}})
+			s.Head.Entry = n
 		}
-		s.tasks = map[events.TaskID]bool{}
 		return s
 	}
 	for name, test := range map[string]struct {
-		segments []segment
+		segments []memarchive.Segment
 		held     []uint64
 		want     []uint64
 	}{
 		"journal alone":         {nil, []uint64{1, 2, 3}, []uint64{1, 2, 3}},
-		"trimmed":               {[]segment{archived(1, 2)}, []uint64{3}, []uint64{1, 2, 3}},
-		"not trimmed yet":       {[]segment{archived(1, 2)}, []uint64{1, 2, 3}, []uint64{1, 2, 3}},
-		"trimmed too far":       {[]segment{archived(1)}, []uint64{3}, []uint64{1, 3}},
-		"archived twice":        {[]segment{archived(1), archived(1, 2)}, []uint64{3}, []uint64{1, 1, 2, 3}},
+		"trimmed":               {[]memarchive.Segment{archived(1, 2)}, []uint64{3}, []uint64{1, 2, 3}},
+		"not trimmed yet":       {[]memarchive.Segment{archived(1, 2)}, []uint64{1, 2, 3}, []uint64{1, 2, 3}},
+		"trimmed too far":       {[]memarchive.Segment{archived(1)}, []uint64{3}, []uint64{1, 3}},
+		"archived twice":        {[]memarchive.Segment{archived(1), archived(1, 2)}, []uint64{3}, []uint64{1, 1, 2, 3}},
 		"removed, not archived": {nil, []uint64{2, 3}, []uint64{2, 3}},
 	} {
-		w := &world{shelf: newShelf()}
-		w.shelf.segments[0] = test.segments
+		w := &world{archive: memarchive.New()}
+		w.archive.Alter(0, func([]memarchive.Segment) []memarchive.Segment { return test.segments })
 		held := map[string]history.Record{}
 		for _, n := range test.held {
 			held[key(n)] = history.Record{Number: n, Revision: int64(10 + n)}

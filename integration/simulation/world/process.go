@@ -80,7 +80,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 		if p.world.unwritable {
 			cfg.SessionFile = "\x00" // refused without a system call, in which another goroutine could run
 		}
-		if p.world.shelf != nil {
+		if p.world.archive != nil {
 			cfg.Archive = p.reach()
 		}
 		if p.node, err = engine.NewNode(cfg); err != nil {
@@ -89,7 +89,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 		p.client, run = p.node.Client, p.node.Run
 	} else {
 		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.name, Now: p.now, Log: log}
-		if p.world.shelf != nil {
+		if p.world.archive != nil {
 			cfg.Archive = p.reach()
 		}
 		if p.client, err = engine.NewClient(cfg); err != nil {

@@ -10,17 +10,18 @@ import (
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
 
 // reach is a process' way to the archive, which has the weather of its way to etcd and goes over the bus' connection. It
-// implements engine.Archive.
+// implements store.Archive.
 type reach struct {
-	shelf *shelf
-	way   *way
-	port  *port
+	archive *memarchive.Archive
+	way     *way
+	port    *port
 }
 
-func (p *process) reach() store.Archive { return &reach{p.world.shelf, p.way, p.port} }
+func (p *process) reach() store.Archive { return &reach{p.world.archive, p.way, p.port} }
 
 // parcel is what the archive answers.
 type parcel[T any] struct {
@@ -48,33 +49,33 @@ func ask[T any](ctx context.Context, r *reach, method string, writes bool, make 
 	return answer, err
 }
 
-// Head implements engine.Archiver.
+// Head implements store.Archiver.
 func (r *reach) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
-	return ask(ctx, r, "archive: Head", false, func() (store.ArchiveHead, error) { return r.shelf.Head(ctx, shard) })
+	return ask(ctx, r, "archive: Head", false, func() (store.ArchiveHead, error) { return r.archive.Head(ctx, shard) })
 }
 
-// Archive implements engine.Archiver.
+// Archive implements store.Archiver.
 func (r *reach) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
-	return ask(ctx, r, "archive: Archive", true, func() (store.ArchiveHead, error) { return r.shelf.Archive(ctx, shard, after, entries) })
+	return ask(ctx, r, "archive: Archive", true, func() (store.ArchiveHead, error) { return r.archive.Archive(ctx, shard, after, entries) })
 }
 
-// Confirm implements engine.Archiver.
+// Confirm implements store.Archiver.
 func (r *reach) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
-	_, err := ask(ctx, r, "archive: Confirm", false, func() (none struct{}, _ error) { return none, r.shelf.Confirm(ctx, shard, head, entries) })
+	_, err := ask(ctx, r, "archive: Confirm", false, func() (none struct{}, _ error) { return none, r.archive.Confirm(ctx, shard, head, entries) })
 	return err
 }
 
-// Settled implements engine.Archiver.
-func (r *reach) Settled() time.Duration { return r.shelf.Settled() }
+// Settled implements store.Archiver.
+func (r *reach) Settled() time.Duration { return r.archive.Settled() }
 
-// ReadArchive implements engine.ArchiveReader.
+// ReadArchive implements store.ArchiveReader.
 func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
-	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.shelf.ReadArchive(ctx, shard, from) })
+	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.archive.ReadArchive(ctx, shard, from) })
 }
 
-// FindArchived implements engine.ArchiveReader.
+// FindArchived implements store.ArchiveReader.
 func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
-	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.shelf.FindArchived(ctx, shard, task) })
+	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.archive.FindArchived(ctx, shard, task) })
 }
 
 // read yields what the archive holds, or the error of a way that breaks before all is read.

@@ -6,12 +6,13 @@ import (
 
 	"taskledger/store"
 	"taskledger/store/archivetest"
+	"taskledger/store/memarchive"
 )
 
 func TestReach_KeepsTheContractOfAnArchive(t *testing.T) {
 	archivetest.Run(t, func(t *testing.T) store.Archive {
 		w := newWorld(1)
-		return &reach{newShelf(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
+		return &reach{memarchive.New(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
 	})
 }
 
@@ -26,7 +27,7 @@ func TestReach_HasWeather(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(1)
-				r := &reach{newShelf(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
+				r := &reach{memarchive.New(), newWay(w.dice, &w.late, t.Context()), w.bus.port(t.Context())}
 				spoil(r)
 				if _, err := r.Head(t.Context(), 0); err == nil {
 					t.Error("it answered")

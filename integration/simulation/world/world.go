@@ -12,6 +12,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
+	"taskledger/store/memarchive"
 )
 
 const (
@@ -39,11 +40,12 @@ type world struct {
 	pad    string // makes parameters large
 	etcd   *modeletcd.Model
 	bus    *bus
-	shelf  *shelf // nil: the journals are kept whole
-	small  bool   // the store is so small that snapshots become due early: the program is built to take them then
-	roomy  bool   // nodes have slots for everything
-	crowd  bool   // they have one or two
-	long   bool   // minutes follow in which little happens
+	small  bool // the store is so small that snapshots become due early: the program is built to take them then
+	roomy  bool // nodes have slots for everything
+	crowd  bool // they have one or two
+	long   bool // minutes follow in which little happens
+	// archive is nil where the journals are kept whole.
+	archive *memarchive.Archive
 	// unwritable is that no node can write its session file.
 	unwritable bool
 	almost     atomic.Bool    // the store looks almost full
@@ -109,7 +111,7 @@ func newWorld(seed uint64) *world {
 		w.small = true
 	}
 	if w.small && d.chance(0.9) || d.chance(0.1) {
-		w.shelf = newShelf()
+		w.archive = memarchive.New()
 	}
 	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
 		Versions: []string{"taskledger " + version.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),

@@ -1,0 +1,188 @@
+// Package memarchive keeps an archive in memory. It is for tests, simulations and programs that need their history no longer
+// than they run: it keeps the whole contract of store.Archive but that what it holds ends with the process.
+package memarchive
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/events"
+	"taskledger/store"
+)
+
+// Archive is an archive of any number of shards. Its methods may be called at the same time. The data of records are kept and
+// returned without being copied: neither who archives nor who reads them alters them.
+type Archive struct {
+	mu       sync.Mutex
+	sequence uint64            // of the last segment
+	segments map[int][]segment // by shard, in order
+}
+
+var _ store.Archive = (*Archive)(nil)
+
+// Segment is what one call of Archive added.
+type Segment struct {
+	After, Head store.ArchiveHead // the ends of the archive before and after it
+	Entries     []store.Record
+}
+
+type segment struct {
+	Segment
+	tasks map[events.TaskID]bool // in the entries; nil = any
+}
+
+// New returns an empty archive.
+func New() *Archive { return &Archive{segments: map[int][]segment{}} }
+
+// of returns the segments of a shard. They never change.
+func (a *Archive) of(shard int) []segment {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clip(a.segments[shard])
+}
+
+// Records returns all that is archived of a shard.
+func (a *Archive) Records(shard int) (all []store.Record) {
+	for _, s := range a.of(shard) {
+		all = append(all, s.Entries...)
+	}
+	return all
+}
+
+// Alter replaces the segments of a shard with what alter makes of copies of them. It checks nothing: a test damages, forges or
+// loses an archive by it.
+func (a *Archive) Alter(shard int, alter func([]Segment) []Segment) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var copies []Segment
+	for _, s := range a.segments[shard] {
+		s.Entries = slices.Clone(s.Entries)
+		for i := range s.Entries {
+			s.Entries[i].Data = bytes.Clone(s.Entries[i].Data)
+		}
+		copies = append(copies, s.Segment)
+	}
+	a.segments[shard] = nil
+	for _, s := range alter(copies) {
+		tasks, err := tasksIn(shard, s.Entries)
+		if err != nil {
+			tasks = nil
+		}
+		a.segments[shard] = append(a.segments[shard], segment{s, tasks})
+	}
+}
+
+// Head implements store.Archiver.
+func (a *Archive) Head(_ context.Context, shard int) (head store.ArchiveHead, _ error) {
+	if all := a.of(shard); len(all) > 0 {
+		head = all[len(all)-1].Head
+	}
+	return head, nil
+}
+
+// Archive implements store.Archiver.
+func (a *Archive) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+	tasks, err := tasksIn(shard, entries)
+	if err != nil {
+		return after, err
+	}
+	head := after
+	for _, r := range entries {
+		if head.Entry++; head.Entry != r.Number {
+			return after, fmt.Errorf("entry %d instead of %d: %w", r.Number, head.Entry, store.ErrConflict)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.segments[shard]
+	at := slices.IndexFunc(all, func(there segment) bool { return there.After == after })
+	if at >= 0 && slices.EqualFunc(all[at].Entries, entries, sameRecord) {
+		return all[at].Head, nil
+	}
+	if len(all) > 0 && all[len(all)-1].Head != after || len(all) == 0 && after.Sequence != 0 {
+		return after, fmt.Errorf("archive of shard %d does not end with entry %d: %w", shard, after.Entry, store.ErrConflict)
+	}
+	a.sequence++
+	head.Sequence = a.sequence
+	a.segments[shard] = append(all, segment{Segment{after, head, slices.Clone(entries)}, tasks})
+	return head, nil
+}
+
+// tasksIn returns the tasks that entries hold events of. It fails where one is no entry of the shard.
+func tasksIn(shard int, entries []store.Record) (map[events.TaskID]bool, error) {
+	tasks := map[events.TaskID]bool{}
+	for _, r := range entries {
+		e, err := events.Decode(r.Data)
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", r.Number, err)
+		}
+		if int(e.Shard) != shard || e.Number != r.Number {
+			return nil, fmt.Errorf("entry %d of shard %d as entry %d of shard %d: %w", e.Number, e.Shard, r.Number, shard, events.ErrDamaged)
+		}
+		for i := range e.Events {
+			tasks[e.Events[i].Task] = true
+		}
+	}
+	return tasks, nil
+}
+
+// Confirm implements store.Archiver.
+func (a *Archive) Confirm(_ context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
+	for _, s := range a.of(shard) {
+		if s.Head == head && slices.EqualFunc(s.Entries, entries, sameRecord) {
+			return nil
+		}
+	}
+	return fmt.Errorf("archive of shard %d differs up to entry %d: %w", shard, head.Entry, store.ErrConflict)
+}
+
+func sameRecord(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
+
+// Settled implements store.Archiver: what is acknowledged may be counted on at once.
+func (a *Archive) Settled() time.Duration { return 0 }
+
+// ReadArchive implements store.ArchiveReader.
+func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	all := a.Records(shard)
+	return func(yield func(store.Record, error) bool) {
+		if len(all) > 0 && max(from, 1) < all[0].Number {
+			yield(store.Record{}, store.ErrTrimmed)
+			return
+		}
+		for _, r := range all {
+			if err := ctx.Err(); err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+			if r.Number >= from && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// FindArchived implements store.ArchiveReader.
+func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+	all := a.of(shard)
+	return func(yield func(store.Record, error) bool) {
+		for _, s := range slices.Backward(all) {
+			if s.tasks != nil && !s.tasks[task] {
+				continue
+			}
+			for _, r := range slices.Backward(s.Entries) {
+				if err := ctx.Err(); err != nil {
+					yield(store.Record{}, err)
+					return
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
