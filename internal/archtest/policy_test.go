@@ -15,7 +15,7 @@ import (
 // packageLines are the lines of a package, tests aside.
 var packageLines = archtest.Limits{
 	"...":                    3000,
-	"engine":                 14900,
+	"engine":                 14300,
 	"cmd/node/internal/cli":  3100,
 	"integration/robustness": 5370,
 }
@@ -23,7 +23,7 @@ var packageLines = archtest.Limits{
 // circles are the files of a package each of which uses, directly or through the others, what every other one declares.
 var circles = archtest.Limits{
 	"...":                          15,
-	"engine":                       61,
+	"engine":                       60,
 	"cmd/node/internal/cli":        21,
 	"integration/robustness":       24,
 	"integration/robustness/check": 18,
@@ -31,7 +31,7 @@ var circles = archtest.Limits{
 
 // exportedNames are those of a package that its users read first.
 var exportedNames = archtest.Limits{
-	"engine": 111,
+	"engine": 66,
 }
 
 // unions are the structs with a field that is all ports of a kind at once: configurations, which callers fill with the one thing
