@@ -37,8 +37,8 @@ type Rules[P, R any] struct {
 	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never. A time in the past means at once,
 	// which is at the earliest 50 ms after the start of the attempt.
 	//
-	// now.Add(d) is a wait of d, whatever the clock of this node shows: see engine.Outcome.Wait. A time without a monotonic clock
-	// reading is a time of day: see engine.Outcome.Next. time.Date, AddDate, Truncate, Round, In and UTC return such times. If the
+	// now.Add(d) is a wait of d, whatever the clock of this node shows: see task.Outcome.Wait. A time without a monotonic clock
+	// reading is a time of day: see task.Outcome.Next. time.Date, AddDate, Truncate, Round, In and UTC return such times. If the
 	// clock of this node or of the shard's owner is wrong when the attempt ends, the task is late and never early. If only later
 	// the owner's clock is ahead, the task is early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time

@@ -50,7 +50,7 @@ func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 // Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot be known, or that the result cannot be
 // decoded as an R. Every caller of Wait of a composed future gets the same value.
 //
-// Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as engine.Attempt.Lend does:
+// Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as task.Attempt.Lend does:
 // so the task that a handler waits for can run in the handler's slot, if it is of another behavior.
 func (f *Future[R]) Wait(ctx context.Context) (R, error) { return f.outcome.Wait(ctx) }
 

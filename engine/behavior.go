@@ -39,8 +39,8 @@ type (
 
 type clientKey struct{}
 
-// ClientFromContext returns the client of the node that makes the attempt which ctx belongs to, to submit further tasks with and
-// wait for them; false when ctx belongs to none.
+// ClientFromContext returns the client of the node that makes the attempt, for a Behavior that submits further tasks and waits for
+// them; false if ctx belongs to no attempt.
 func ClientFromContext(ctx context.Context) (*Client, bool) {
 	c, ok := ctx.Value(clientKey{}).(*Client)
 	return c, ok

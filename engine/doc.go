@@ -1,9 +1,9 @@
 // Package engine is the task engine: it records what is asked for, decides when it runs, runs it on one node at a time, and
 // tells every caller what came of it.
 //
-// Most programs reach it through two other packages. Package behaviors gives tasks types, and is where kinds of work are
-// defined. Packages cluster and engine/embedded connect an engine to etcd and NATS. This comment says what the engine does
-// with a task, and what it expects of those who call it and of those who implement a behavior.
+// Most programs reach it through other packages. Package behaviors gives tasks types, and is where kinds of work are defined.
+// Packages cluster and engine/embedded connect an engine to etcd and NATS. This comment says what the engine does with a task, and
+// what it expects of those who call it.
 //
 // # Tasks, shards and journals
 //
@@ -19,7 +19,7 @@
 //
 // # Ports
 //
-// The engine depends on three ports, and on no implementation of them:
+// The engine depends on the three ports of package store, and on no implementation of them:
 //
 //   - the store holds journals, snapshots, the presence of nodes and the ownership of shards. It is the only truth, and the
 //     only port whose failure stops anything. Package etcdstore implements it.
@@ -69,17 +69,9 @@
 //
 // # Implementing a behavior
 //
-// Programs normally use package behaviors. Whoever implements Behavior directly owes the engine this:
-//
-//   - Plan runs in the process that submits. It depends on its arguments alone, has no effects, and returns quickly.
-//   - Run makes one attempt and returns soon after its context has ended. It can be called concurrently, for different tasks.
-//   - An attempt may have had effects although it is recorded as failed or lost. Effects outside must be idempotent by the id
-//     of the task, or guarded by Attempt.Token, which grows with every attempt of a task.
-//   - Policy is recorded when a task is created. A change of it applies to tasks that are created later.
-//
-// An attempt that panics fails, and so does one that has not returned 10 s after its context ended; that one keeps its slot until
-// it returns. The loss of a node is no failure: the attempt is recorded as lost and made again, at most Policy.MaxLost times in
-// a run.
+// Programs normally use package behaviors. Package task describes Behavior, and what its implementer owes the engine. The
+// functions of a behavior run in the process that submits and on the node that makes the attempt; the owner of a shard calls none
+// of them, and decides by the Policy that was recorded with the task.
 //
 // # Reading
 //

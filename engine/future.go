@@ -71,7 +71,7 @@ func (f *Future) Done() <-chan struct{} {
 //   - ErrClosed after Close, or when the client has stopped;
 //   - the cause of ctx if ctx ends first.
 //
-// Under the context of an attempt it lends the attempt's slot meanwhile: see Attempt.Lend.
+// Under the context of an attempt it lends the attempt's slot meanwhile: see task.Attempt.Lend.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
 	w := f.await()
 	if w == nil {

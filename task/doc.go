@@ -1,4 +1,42 @@
-// Package task is what the implementer of a behavior sees: Behavior and its optional Merger, the Plan of a submit, the Attempt
-// that a node makes, its Outcome, the Policy that is recorded with every task, and the errors that submitters and those who wait
-// get. Package behaviors implements Behavior for functions of any parameter and result types; package engine runs it.
+// Package task is what the implementer of a behavior sees: the behavior itself, the plan of a submit, the attempt that a node
+// makes and its outcome, and the errors that callers get. Package engine runs behaviors and has short aliases for most of these
+// names. Package behaviors implements Behavior for functions of any parameter and result types; a program that uses it
+// needs this package only for its errors.
+//
+// # The life of a task
+//
+// A submit names a behavior and brings parameters, as JSON text. Plan says which task they are about and when it may start. If
+// there is no task with that id, one is created, and the Policy of the behavior is recorded with it. If there is one, the
+// submit joins it; a behavior that is a Merger can combine the parameters of both.
+//
+// When the task is due and a node has a free slot, an attempt starts: the node calls Run. The Outcome says what comes next:
+//
+//   - a success, with a result. The task has ended, or runs again at the time that Wait or Next says.
+//   - a failure, with Err. If Wait or Next names a time, the task is retried then, as part of the same run; otherwise the failure
+//     is final.
+//   - a Snooze: no outcome yet. The task is run again after that time, and no attempt of the policy is used up.
+//
+// An attempt whose node dies has no outcome: it is recorded as lost and made again, at most Policy.MaxLost times in a run. One that
+// is cut off because its node stops in order is recorded as released, and made again elsewhere.
+//
+// # What an implementation owes
+//
+// Plan and Merge run in the process that submits, or, for a submit by name, on a node that has the behavior, where they have a
+// second to return. They depend on their arguments alone and have no effects. Run makes one attempt. All three can be called
+// concurrently.
+//
+// The context of an attempt ends at its time-out, when the task is cancelled, when the node stops, and when the node loses its
+// session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its slot until Run returns.
+// If the session is lost, another node may make the next attempt before this one has returned.
+//
+// An attempt that is recorded as failed, lost or released may have had effects outside. They must be idempotent by the id of the
+// task, or be guarded by Attempt.Token: it grows with every attempt of a task, so that an outside system that remembers
+// the largest one can refuse those of earlier attempts.
+//
+// # Errors
+//
+// A caller that submits learns by the error whether anything was accepted. After *LimitError, *OverloadError, ErrUnknownBehavior,
+// *store.InvalidError and store.ErrUnavailable nothing was; after ErrUnknown nobody knows, and a submit of the same id finds out. A
+// command that the state of a task does not allow ends with a *StateError. A task that failed is an *Error, the same for
+// every caller in every process.
 package task

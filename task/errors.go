@@ -9,21 +9,21 @@ import (
 )
 
 var (
-	// ErrUnknownBehavior reports a raw submit for which no live node has the code. Nothing was accepted.
+	// ErrUnknownBehavior reports a submit by name of a behavior that no live node has. Nothing was accepted.
 	ErrUnknownBehavior = errors.New("unknown behavior")
 	// ErrNotFound reports that there is no such task, or no longer.
 	ErrNotFound = errors.New("no such task")
-	// ErrNotKept reports that the task has ended and been forgotten, and that nothing keeps what was trimmed from the journal.
+	// ErrNotKept reports that the task has ended and been forgotten, and that its journal entries were trimmed and not archived.
 	ErrNotKept = errors.New("outcome is no longer kept")
 	// ErrClosed reports that the client or node has stopped, or was never run.
 	ErrClosed = errors.New("client is closed")
-	// ErrUnknown reports that a command may or may not have been accepted. Submit again with the same id.
+	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrCancelled is what the Error of a cancelled task is.
+	// ErrCancelled is what the Error of a cancelled task matches, by errors.Is.
 	ErrCancelled = errors.New("task cancelled")
 )
 
-// Error is the failure of a task, equal on every node.
+// Error is the failure of a task, the same for every caller in every process.
 type Error struct {
 	Task       events.TaskID
 	Attempt    int
@@ -33,7 +33,7 @@ type Error struct {
 	Properties map[string]string
 }
 
-// Error returns task, code and message.
+// Error returns the task, the code and the message.
 func (e *Error) Error() string {
 	return fmt.Sprintf("task %s: %s: %s", e.Task, e.Code, e.Message)
 }
@@ -43,18 +43,18 @@ func (e *Error) Is(target error) bool {
 	return target == ErrCancelled && e.Code == events.CodeCancelled
 }
 
-// LimitError names the field and the limit that a request broke. Nothing was accepted.
+// LimitError reports that a field of a request exceeds a limit. Nothing was accepted.
 type LimitError struct {
 	Field      string
 	Limit, Got int64
 }
 
-// Error names field, value and limit.
+// Error names the field, its value and the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
 }
 
-// StateError refuses a command that the task's present state does not allow. Nothing was changed.
+// StateError reports a command that the present state of the task does not allow. Nothing was changed.
 type StateError struct {
 	Task    events.TaskID
 	Problem string // what was asked, and the state
@@ -63,13 +63,13 @@ type StateError struct {
 // Error names the task, what was asked and the state.
 func (e *StateError) Error() string { return fmt.Sprintf("task %s: %s", e.Task, e.Problem) }
 
-// OverloadError refuses a submit; nothing was accepted.
+// OverloadError reports that a submit was refused for lack of room or time. Nothing was accepted; submit again after RetryAfter.
 type OverloadError struct {
 	Cause      string
 	RetryAfter time.Duration
 }
 
-// Error says why and how long to wait.
+// Error says why the submit was refused and how long to wait.
 func (e *OverloadError) Error() string {
 	return fmt.Sprintf("overloaded: %s; retry after %s", e.Cause, e.RetryAfter)
 }
