@@ -15,7 +15,7 @@ type Measures struct {
 	TestLines  int
 	BlackBox   int // of TestLines, those in a package of their own
 	Exported   int // names
-	Widest     int // methods of the widest interface of the module that a field holds
+	Widest     int // methods of the widest interface of the module that a field holds, but those of types named Config
 	WidestName string
 }
 
@@ -30,8 +30,8 @@ func (s *Source) Measures(t *Types) (all []Measures) {
 		}
 		if p := t.byDir[dir]; p != nil {
 			m.Files, m.Circle = len(p.files), len(t.circle(p))
-			t.fields(p, func(_ string, _ *ast.Field, of *types.Interface, name string) {
-				if of.NumMethods() > m.Widest {
+			t.fields(p, func(owner string, _ *ast.Field, of *types.Interface, name string) {
+				if of.NumMethods() > m.Widest && !strings.HasSuffix(owner, "Config") {
 					m.Widest, m.WidestName = of.NumMethods(), name
 				}
 			})
