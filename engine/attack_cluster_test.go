@@ -144,7 +144,7 @@ func want(t *testing.T, f *engine.Future, result string) {
 func history(t *testing.T, c *engine.Client, id events.TaskID) string {
 	t.Helper()
 	var kinds []string
-	for ev, err := range c.History(within(t), id) {
+	for ev, err := range c.Ledger().History(within(t), id) {
 		if err != nil {
 			t.Fatalf("history of %s: %v", id, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
@@ -57,7 +58,7 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 	}
 	wantQuarantined(t, n.Client, poisoned, shards, "damaged entry")
 	wantQuarantined(t, runClient(t, engine.ClientConfig{Bus: bus(), Shards: shards}), poisoned, shards, "damaged entry")
-	found, err := n.Verify(within(t), nil)
+	found, err := n.Ledger().Verify(within(t), ledger.VerifyOptions{})
 	if err != nil || found[poisoned].Problem == "" {
 		t.Errorf("verification of shard %d: %+v, %v; want the damage", poisoned, found, err)
 	}

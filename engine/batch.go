@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // A lane is a stream of numbered batches from a sender to a shard, of which one is under way at a time.
@@ -168,7 +169,7 @@ func decodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, a
 	number = r.Uint()
 	body := r.View()
 	recorded = r.Bool()
-	if shard64 >= maxShards || lane64 >= uint64(laneCount) {
+	if shard64 >= store.MaxShards || lane64 >= uint64(laneCount) {
 		r.Fail("answer from shard %d, lane %d", shard64, lane64)
 	}
 	shard, laneID = int(shard64), uint8(lane64)

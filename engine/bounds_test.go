@@ -15,20 +15,20 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 	longID := func(i int) events.TaskID { return events.TaskID(fmt.Sprintf("%0128d", i)) }
 	text := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	request := text(events.MaxNameBytes)
-	kinds := map[string]func(l *ledger, i int) command{
-		"submits": func(l *ledger, i int) command {
+	kinds := map[string]func(l *journalDriver, i int) command{
+		"submits": func(l *journalDriver, i int) command {
 			c := l.ask(events.Policy{Timeout: time.Hour, LostDelay: time.Hour, Retain: 300 * 24 * time.Hour})
 			c.Task, c.Behavior, c.RequestID, c.Priority = longID(i), text(events.MaxBehaviorBytes), request, events.MaxPriority
 			return c
 		},
-		"refusals": func(l *ledger, i int) command {
+		"refusals": func(l *journalDriver, i int) command {
 			c := l.ask(events.Policy{})
 			if c.Task = longID(i); i > 0 {
 				c.Task = events.TaskID(bytes.Repeat([]byte{0}, events.MaxIDBytes))
 			}
 			return c
 		},
-		"outcomes": func(l *ledger, i int) command {
+		"outcomes": func(l *journalDriver, i int) command {
 			c := l.ask(events.Policy{})
 			c.Task = longID(i)
 			l.decide(c)
@@ -38,12 +38,12 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			l.decide(m)
 			return &completeCommand{Task: c.Task, Started: l.state.Task(c.Task).Started, Node: "n-1", How: failed, Error: &events.Error{Code: text(events.MaxNameBytes)}}
 		},
-		"pauses": func(_ *ledger, i int) command {
+		"pauses": func(_ *journalDriver, i int) command {
 			return &pauseCommand{fmt.Sprintf("%048d", i), true}
 		},
 	}
 	for name, commandOf := range kinds {
-		l := newLedger(t)
+		l := newJournalDriver(t)
 		l.now += 1 << 40
 		var b []command
 		for n, size := 0, 0; n < maxBatchCommands && size < maxBatchBytes; n++ {

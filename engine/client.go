@@ -18,9 +18,6 @@ import (
 	"taskledger/store"
 )
 
-// maxShards is the most shards of a cluster.
-const maxShards = 256
-
 // maxPage is the most tasks of one page of a list.
 const maxPage = 1000
 
@@ -64,8 +61,8 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Store != nil {
 		cfg.Shards = cfg.Store.Cluster().Shards
 	}
-	if cfg.Shards < 1 || cfg.Shards > maxShards {
-		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, maxShards)}
+	if cfg.Shards < 1 || cfg.Shards > store.MaxShards {
+		return nil, &InvalidError{Field: "shards", Problem: fmt.Sprintf("%d, want 1 to %d", cfg.Shards, store.MaxShards)}
 	}
 	if len(cfg.Name) > events.MaxNameBytes {
 		return nil, &LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
@@ -206,7 +203,7 @@ func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, er
 	case <-ctx.Done():
 		return t, fmt.Errorf("task %s: %w: %w", id, ErrUnavailable, context.Cause(ctx))
 	}
-	t, err = c.StateAt(ctx, id, time.Time{})
+	t, err = c.Ledger().StateAt(ctx, id, time.Time{})
 	t.Forgotten = t.Final()
 	return t, err
 }

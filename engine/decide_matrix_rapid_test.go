@@ -469,7 +469,7 @@ func seen(t *projection.Task) taskModel {
 
 // matrixMachine is a shard whose every entry is predicted.
 type matrixMachine struct {
-	*ledger
+	*journalDriver
 	matrix   matrix
 	snapshot *projection.Snapshot // under way
 	began    uint64               // first entry of the present ownership
@@ -761,7 +761,7 @@ func (m *matrixMachine) rollCall(t *rapid.T, node string, foreign bool, answered
 
 func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &matrixMachine{ledger: newLedger(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, drop: rapid.Bool().Draw(t, "drop")}}
+		m := &matrixMachine{journalDriver: newJournalDriver(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, drop: rapid.Bool().Draw(t, "drop")}}
 		turn := func(t *rapid.T) {
 			steps := make([]func(*decider), rapid.IntRange(1, 8).Draw(t, "steps"))
 			for i := range steps {

@@ -17,7 +17,7 @@ import (
 // shardMachine is one shard under senders that resend, copies that come late, and owners that are replaced with or
 // without their last entry.
 type shardMachine struct {
-	*ledger
+	*journalDriver
 	own     *owner
 	senders map[projection.SenderLane]*laneState
 	pending [laneCount][]delivery
@@ -36,7 +36,7 @@ type laneState struct {
 }
 
 func newShardMachine(t checker) *shardMachine {
-	m := &shardMachine{ledger: newLedger(t), senders: map[projection.SenderLane]*laneState{}, decided: map[batchKey][]answer{}, effects: map[batchKey]bool{}}
+	m := &shardMachine{journalDriver: newJournalDriver(t), senders: map[projection.SenderLane]*laneState{}, decided: map[batchKey][]answer{}, effects: map[batchKey]bool{}}
 	m.takeOver()
 	return m
 }

@@ -171,28 +171,30 @@ func TestMerge_OfARequestThatWasRecordedJoins(t *testing.T) {
 func TestBrakeAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
 	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", 500)))
 	again := events.Policy{Existing: events.RunAgain}
-	submit := func(l *ledger) command { return l.ask(again) }
-	merge := func(params events.Payload) func(l *ledger) command {
-		return func(l *ledger) command {
+	submit := func(l *journalDriver) command { return l.ask(again) }
+	merge := func(params events.Payload) func(l *journalDriver) command {
+		return func(l *journalDriver) command {
 			m := &mergeCommand{Submit: *l.ask(again), Life: l.task().Created, Seq: l.task().Seq}
 			m.Submit.Params = params
 			return m
 		}
 	}
-	retry := func(l *ledger) command {
+	retry := func(l *journalDriver) command {
 		m := merge(large)(l).(*mergeCommand)
 		m.Operator = true
 		return m
 	}
-	operate := func(do operation) func(l *ledger) command {
-		return func(*ledger) command { return &operateCommand{Task: ledgerTask, Do: do} }
+	operate := func(do operation) func(l *journalDriver) command {
+		return func(*journalDriver) command { return &operateCommand{Task: ledgerTask, Do: do} }
 	}
-	done := func(how completion) func(l *ledger) command { return func(l *ledger) command { return l.done(how) } }
+	done := func(how completion) func(l *journalDriver) command {
+		return func(l *journalDriver) command { return l.done(how) }
+	}
 	same := events.JSON([]byte("1"))
 	for _, row := range []struct {
 		name          string
 		at            situation
-		command       func(l *ledger) command
+		command       func(l *journalDriver) command
 		braked, large bool // refused while the brake is closed, or the live tasks are at their limit
 	}{
 		{"submit", atNothing, submit, true, true},
@@ -294,11 +296,11 @@ func TestMerge_TooLateIsRefusedAndChangesNothing(t *testing.T) {
 }
 
 func TestMerge_OntoARunningTaskRunsOnceMoreWhateverHappensToTheAttempt(t *testing.T) {
-	for _, between := range []func(l *ledger){
-		func(*ledger) {},
-		func(l *ledger) { l.lose("n-1") },
-		func(l *ledger) { l.decide(l.done(released)) },
-		func(l *ledger) { c := l.done(failed); c.ByPolicy = true; l.decide(c) },
+	for _, between := range []func(l *journalDriver){
+		func(*journalDriver) {},
+		func(l *journalDriver) { l.lose("n-1") },
+		func(l *journalDriver) { l.decide(l.done(released)) },
+		func(l *journalDriver) { c := l.done(failed); c.ByPolicy = true; l.decide(c) },
 	} {
 		l := ledgerAt(t, atRunning)
 		promised, _ := l.decide(l.merge("2"))
@@ -352,7 +354,7 @@ func TestOperate_OnEveryState(t *testing.T) {
 				t.Errorf("%s while %s: answer %+v with events %q, want %q", do, at, a, got, want)
 			}
 		}
-		if a, kinds := newLedger(t).decide(&operateCommand{Task: ledgerTask, Do: do}); a.code != answerNotFound || kinds != nil {
+		if a, kinds := newJournalDriver(t).decide(&operateCommand{Task: ledgerTask, Do: do}); a.code != answerNotFound || kinds != nil {
 			t.Errorf("%s of nothing: answer %+v with events %v, want not found", do, a, kinds)
 		}
 	}
@@ -491,7 +493,7 @@ func TestComplete_NextRunIsDueWhenItsWaitAndItsTimeHaveCome(t *testing.T) {
 }
 
 func TestFail_ByPolicyUntilTheAttemptsAreUsedUp(t *testing.T) {
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	l.decide(l.ask(events.Policy{MaxAttempts: 3, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second}}))
 	for i, want := range []time.Duration{500 * time.Millisecond, time.Second} {
 		l.start(ledgerTask, "n-1")
@@ -515,7 +517,7 @@ func TestFail_ByPolicyUntilTheAttemptsAreUsedUp(t *testing.T) {
 }
 
 func TestLose_FailsTheRunWhenTheLossesAreUsedUp(t *testing.T) {
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	l.decide(l.ask(events.Policy{MaxLost: 2, LostDelay: time.Second}))
 	l.start(ledgerTask, "n-1")
 	if kinds := l.lose("n-1"); !slices.Equal(kinds, []string{"Lost"}) || l.task().Due != l.now.Add(time.Second) {
@@ -534,7 +536,7 @@ func TestLose_FailsTheRunWhenTheLossesAreUsedUp(t *testing.T) {
 // An entry that grew with the slots of a node that died could not be committed, by this owner or any other.
 func TestLose_AnyNumberOfAttemptsFitsIntoEntries(t *testing.T) {
 	const count = 6000
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	for i := 0; i < count; {
 		l.entry(func(d *decider) {
 			for ; i < count && !d.full(); i++ {
@@ -563,7 +565,7 @@ func TestLose_AnyNumberOfAttemptsFitsIntoEntries(t *testing.T) {
 }
 
 func TestPause_RecordsEachChangeOnce(t *testing.T) {
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	for _, row := range []struct {
 		behavior string
 		paused   bool
@@ -610,7 +612,7 @@ func TestSubmit_RefusesWhatBreaksARule(t *testing.T) {
 		"hostile bytes": func(c *submitCommand) { c.Task = events.TaskID(strings.Repeat("\x00", events.MaxIDBytes)) },
 	} {
 		for _, merge := range []bool{false, true} {
-			l := newLedger(t)
+			l := newJournalDriver(t)
 			c := l.ask(events.Policy{})
 			spoil(c)
 			var cmd command = c

@@ -55,7 +55,7 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 
 // An owner that sums a large shard says now and then that it is not stuck, which would end its session.
 func TestStateDigest_OfALargeShardComesInSteps(t *testing.T) {
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	const tasks = 3 * 4096
 	for first := 0; first < tasks; first += 512 {
 		l.entry(func(d *decider) {

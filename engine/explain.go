@@ -34,6 +34,9 @@ type Explanation struct {
 	Text  string        `json:"text"`
 }
 
+// askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.
+const askOwnerFor = 3 * time.Second
+
 // Explain says why a task does not run, and since when. A shard without an owner is an explanation and not an error. For a shard
 // that waits for room in the store it returns ErrUnavailable, with the remedy.
 func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, err error) {
@@ -41,7 +44,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 		return e, &InvalidError{Field: "id", Problem: err.Error()}
 	}
 	shard := id.Shard(c.cfg.Shards)
-	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	ask, cancel := context.WithTimeout(ctx, askOwnerFor)
 	defer cancel()
 	a, err := c.read(ask, shard, &explainCommand{id})
 	if err != nil && ask.Err() != nil && ctx.Err() == nil {
@@ -196,7 +199,7 @@ func (o *owner) since(last events.Ref, is func(*events.Event) bool) func(context
 // goBack shows the events of a task, from the given one back to its first, until one cannot be read or more is false.
 func (m *member) goBack(ctx context.Context, shard int, last events.Ref, more func(*events.Event) bool) {
 	for ref := last; ref != 0; {
-		ev, err := eventAt(ctx, m.records(), shard, ref)
+		ev, err := m.reader.Event(ctx, shard, ref)
 		if err != nil || !more(ev) {
 			return
 		}

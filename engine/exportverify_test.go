@@ -12,6 +12,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
 // exports returns an export of shard 1 and one of a task with neighbours between its events.
@@ -25,11 +26,11 @@ func exports(t *testing.T, p *past) (shard, task string, id events.TaskID) {
 	want(t, f, `"secret"`)
 	p.spread(2)
 	var whole, one bytes.Buffer
-	if err := p.node.ExportShard(within(t), 1, &whole, nil); err != nil {
+	if err := p.node.Ledger().ExportShard(within(t), 1, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	sign := func(text string) (string, error) { return text + "signed", nil }
-	if err := p.node.ExportTask(within(t), id, &one, sign); err != nil {
+	if err := p.node.Ledger().ExportTask(within(t), id, &one, sign); err != nil {
 		t.Fatal(err)
 	}
 	return whole.String(), one.String(), id
@@ -39,20 +40,20 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	shard, task, id := exports(t, p)
-	served := verified(t, p.node.Client, engine.VerifyOptions{})[1]
-	v, err := engine.VerifyExport(strings.NewReader(shard))
+	served := verified(t, p.node.Client, ledger.VerifyOptions{})[1]
+	v, err := ledger.VerifyExport(strings.NewReader(shard))
 	if err != nil || v.Damage != "" || v.From != 1 || v.Entries != served.Entries || v.Hash != served.Hash || v.Events != served.Events || v.Task != "" {
 		t.Errorf("the shard: %+v, %v; want what is served, %+v", v, err, served)
 	}
-	v, err = engine.VerifyExport(strings.NewReader(task))
+	v, err = ledger.VerifyExport(strings.NewReader(task))
 	if err != nil || v.Damage != "" || v.Task != id || v.Events != 3 || !strings.HasSuffix(v.Checkpoint, "signed") {
 		t.Errorf("the task: %+v, %v", v, err)
 	}
-	kept, err := engine.ParseCheckpoint(strings.TrimSuffix(v.Checkpoint, "signed"))
-	if err != nil || len(kept.Heads) != 1 || kept.Heads[0] != (engine.CheckpointHead{Shard: 1, Entry: v.Entries, Hash: v.Hash}) {
+	kept, err := ledger.ParseCheckpoint(strings.TrimSuffix(v.Checkpoint, "signed"))
+	if err != nil || len(kept.Heads) != 1 || kept.Heads[0] != (ledger.CheckpointHead{Shard: 1, Entry: v.Entries, Hash: v.Hash}) {
 		t.Errorf("checkpoint %+v, %v, of %+v", kept, err, v)
 	}
-	if again := verified(t, p.node.Client, engine.VerifyOptions{Against: []engine.Checkpoint{kept}})[1]; again.Damage != "" || again.Heads != 1 {
+	if again := verified(t, p.node.Client, ledger.VerifyOptions{Against: []ledger.Checkpoint{kept}})[1]; again.Damage != "" || again.Heads != 1 {
 		t.Errorf("the ledger against the checkpoint of the export: %+v", again)
 	}
 	neighbour := fmt.Sprint(id, "/n-1")
@@ -84,10 +85,10 @@ func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
 	p.keep(1)
 	c := p.reader(p.archive)
 	var whole, one bytes.Buffer
-	if err := c.ExportShard(within(t), 1, &whole, nil); err != nil {
+	if err := c.Ledger().ExportShard(within(t), 1, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ExportTask(within(t), id, &one, func(text string) (string, error) { return text + "signed", nil }); err != nil {
+	if err := c.Ledger().ExportTask(within(t), id, &one, func(text string) (string, error) { return text + "signed", nil }); err != nil {
 		t.Fatal(err)
 	}
 	if whole.String() != shard || one.String() != task {
@@ -113,7 +114,7 @@ func TestExport_EveryDamageIsFound(t *testing.T) {
 		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 		found := func(what string, changed []string) {
 			t.Helper()
-			if v, err := engine.VerifyExport(strings.NewReader(strings.Join(changed, ""))); err == nil && v.Damage == "" {
+			if v, err := ledger.VerifyExport(strings.NewReader(strings.Join(changed, ""))); err == nil && v.Damage == "" {
 				t.Errorf("%s: %s was not found", name, what)
 			}
 		}
@@ -155,7 +156,7 @@ func TestExport_EveryFlippedBitIsFound(t *testing.T) {
 		for bit := range 8 {
 			flipped := []byte(task)
 			flipped[i] ^= 1 << bit
-			if v, err := engine.VerifyExport(bytes.NewReader(flipped)); err == nil && v.Damage == "" {
+			if v, err := ledger.VerifyExport(bytes.NewReader(flipped)); err == nil && v.Damage == "" {
 				t.Errorf("byte %d, bit %d: not found: %s", i, bit, flipped[max(0, i-20):min(len(task), i+20)])
 			}
 		}
@@ -166,7 +167,7 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,24 +178,24 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 	}
 	p.replace(1, forged)
 	var file bytes.Buffer
-	if err := p.unserved(nil).ExportShard(within(t), 1, &file, nil); err != nil {
+	if err := p.unserved(nil).Ledger().ExportShard(within(t), 1, &file, nil); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := engine.VerifyExport(bytes.NewReader(file.Bytes())); err != nil || v.Damage != "" {
+	if v, err := ledger.VerifyExport(bytes.NewReader(file.Bytes())); err != nil || v.Damage != "" {
 		t.Errorf("alone: %+v, %v", v, err)
 	}
-	v, err := engine.VerifyExport(bytes.NewReader(file.Bytes()), kept)
+	v, err := ledger.VerifyExport(bytes.NewReader(file.Bytes()), kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantDamage(t, v.Verification, engine.DamageCheckpoint, forged[len(forged)-1].Number)
+	wantDamage(t, v.Verification, ledger.DamageCheckpoint, forged[len(forged)-1].Number)
 }
 
 func TestExport_RefusesWhatItIsNot(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":1,"from":1}`, `{"format":"taskledger export","version":2}`} {
 		var invalid *engine.InvalidError
-		if _, err := engine.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
+		if _, err := ledger.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
 			t.Errorf("%q: %v, want an *InvalidError", text, err)
 		}
 	}
@@ -202,14 +203,14 @@ func TestExport_RefusesWhatItIsNot(t *testing.T) {
 
 func TestCheckpoint_TextIsReadAsWritten(t *testing.T) {
 	t.Parallel()
-	p := engine.Checkpoint{Cluster: "abc", Heads: []engine.CheckpointHead{{Shard: 0, Entry: 1, Hash: events.Hash{1}}, {Shard: 15, Entry: 1 << 40, Hash: events.Hash{2}}}}
-	got, err := engine.ParseCheckpoint(p.String())
+	p := ledger.Checkpoint{Cluster: "abc", Heads: []ledger.CheckpointHead{{Shard: 0, Entry: 1, Hash: events.Hash{1}}, {Shard: 15, Entry: 1 << 40, Hash: events.Hash{2}}}}
+	got, err := ledger.ParseCheckpoint(p.String())
 	if err != nil || got.Cluster != p.Cluster || !slices.Equal(got.Heads, p.Heads) {
 		t.Errorf("%+v, %v, want %+v", got, err, p)
 	}
 	for _, text := range []string{"", "taskledger checkpoint\n", p.String()[1:], strings.TrimSuffix(p.String(), "\n"), p.String() + "\n", p.String() + "0 0 " + p.Heads[0].Hash.String() + "\n",
 		p.String() + "-1 1 " + p.Heads[0].Hash.String() + "\n", p.String() + "1 1 00\n", strings.ReplaceAll(p.String(), " ", "  ")} {
-		if got, err := engine.ParseCheckpoint(text); err == nil {
+		if got, err := ledger.ParseCheckpoint(text); err == nil {
 			t.Errorf("%q is read as %+v", text, got)
 		}
 	}

@@ -185,20 +185,20 @@ func TestHistory_OfADeletedTaskComesFromJournalAndArchive(t *testing.T) {
 	const whole = "Created Started Succeeded Deleted"
 	wantHistory(t, p.node.Client, id, whole)
 	p.do(id + "/2")
-	if got, err := kindsOf(p.reader(nil).History(within(t), id)); got != whole || err != nil {
+	if got, err := kindsOf(p.reader(nil).Ledger().History(within(t), id)); got != whole || err != nil {
 		t.Errorf("by another client: %s, %v", got, err)
 	}
 	p.keep(0)
-	if got, err := kindsOf(p.reader(p.archive).History(within(t), id)); got != whole || err != nil {
+	if got, err := kindsOf(p.reader(p.archive).Ledger().History(within(t), id)); got != whole || err != nil {
 		t.Errorf("from the archive: %s, %v", got, err)
 	}
-	if got, err := kindsOf(p.reader(nil).History(within(t), id)); got != "" || !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "dropped") {
+	if got, err := kindsOf(p.reader(nil).Ledger().History(within(t), id)); got != "" || !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "dropped") {
 		t.Errorf("without the archive: %s, %v", got, err)
 	}
-	if got, err := kindsOf(p.reader(nil).History(within(t), id+"/2")); got != "Succeeded" || !errors.Is(err, store.ErrTrimmed) {
+	if got, err := kindsOf(p.reader(nil).Ledger().History(within(t), id+"/2")); got != "Succeeded" || !errors.Is(err, store.ErrTrimmed) {
 		t.Errorf("of what is left: %s, %v; want the last event and ErrTrimmed", got, err)
 	}
-	if got, err := kindsOf(p.reader(p.archive).History(within(t), "nobody")); got != "" || !errors.Is(err, engine.ErrNotFound) {
+	if got, err := kindsOf(p.reader(p.archive).Ledger().History(within(t), "nobody")); got != "" || !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("of no task: %s, %v", got, err)
 	}
 }
@@ -210,7 +210,7 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 	id := idIn(0, pastShards)
 	p.do(id)
 	var first []events.Event
-	for ev, err := range p.node.History(within(t), id) {
+	for ev, err := range p.node.Ledger().History(within(t), id) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,27 +224,27 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 	testcluster.Await(t, "a later millisecond", func() bool { return time.Since(deleted) > 5*time.Millisecond })
 	p.do(id)
 	for _, r := range []*engine.Client{p.node.Client, p.reader(nil)} {
-		if task, err := r.StateAt(within(t), id, first[2].At.Time()); err != nil || task.Status != projection.Success || string(task.Result) != "\x011" ||
+		if task, err := r.Ledger().StateAt(within(t), id, first[2].At.Time()); err != nil || task.Status != projection.Success || string(task.Result) != "\x011" ||
 			task.Created != first[0].Position.Ref {
 			t.Errorf("at the end of the first life: %+v, %v", task, err)
 		}
-		if _, err := r.StateAt(within(t), id, first[0].At.Time().Add(-time.Millisecond)); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := r.Ledger().StateAt(within(t), id, first[0].At.Time().Add(-time.Millisecond)); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("before its creation: %v", err)
 		}
-		if _, err := r.StateAt(within(t), id, deleted.Add(2*time.Millisecond)); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := r.Ledger().StateAt(within(t), id, deleted.Add(2*time.Millisecond)); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("between its lives: %v", err)
 		}
-		if task, err := r.StateAt(within(t), id, time.Time{}); err != nil || task.Status != projection.Success || task.Created == first[0].Position.Ref {
+		if task, err := r.Ledger().StateAt(within(t), id, time.Time{}); err != nil || task.Status != projection.Success || task.Created == first[0].Position.Ref {
 			t.Errorf("now: %+v, %v", task, err)
 		}
 		for seq, status := range []projection.Status{projection.Created, projection.Running, projection.Success} {
-			task, err := r.StateAfter(within(t), id, uint64(seq+1))
+			task, err := r.Ledger().StateAfter(within(t), id, uint64(seq+1))
 			if err != nil || task.Status != status || task.Seq != uint64(seq+1) {
 				t.Errorf("after event %d: %+v, %v", seq+1, task, err)
 			}
 		}
 		for _, seq := range []uint64{0, 4} {
-			if _, err := r.StateAfter(within(t), id, seq); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := r.Ledger().StateAfter(within(t), id, seq); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("after event %d: %v", seq, err)
 			}
 		}

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -140,7 +137,7 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, readMessage[loadMessage], encoded)
 		roundTrip(t, b, decodePageMessage, encodePage)
 		roundTrip(t, b, decodeTask, func(task projection.Task) []byte { return encodeTask(&task) })
-		if ready, err := decodeLoad(b); err == nil && len(ready) > maxShards {
+		if ready, err := decodeLoad(b); err == nil && len(ready) > store.MaxShards {
 			t.Errorf("load of %d shards", len(ready))
 		}
 		readSettings(&projection.Task{Params: b})
@@ -172,73 +169,6 @@ func FuzzNoResponders(f *testing.F) {
 	})
 }
 
-// FuzzParseCheckpoint reads any text: what is accepted is what String returns, to the byte, because it was signed.
-func FuzzParseCheckpoint(f *testing.F) {
-	f.Add(Checkpoint{Cluster: "c", Heads: []CheckpointHead{{3, 17, events.Hash{1}}, {4, 1, events.Hash{}}}}.String())
-	f.Add(Checkpoint{}.String())
-	f.Add("taskledger checkpoint\nc\n03 017 " + strings.Repeat("AB", 32) + "\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParseCheckpoint(text)
-		if err == nil && p.String() != text {
-			t.Errorf("%q is read as %q", text, p)
-		}
-		if _, err := headsOf([]Checkpoint{p}, store.Cluster{ID: p.Cluster, Shards: maxShards}); err == nil && len(p.Heads) > 0 && p.Heads[0].Shard >= maxShards {
-			t.Errorf("shard %d", p.Heads[0].Shard)
-		}
-	})
-}
-
-// exported is an export of a shard of some entries, its checkpoint, and one of a task in them.
-func exported(t testing.TB) (shard, task string, kept Checkpoint) {
-	t.Helper()
-	l := newLedger(t)
-	l.decide(l.ask(events.Policy{}))
-	l.start(ledgerTask, "n-1")
-	other := l.ask(events.Policy{})
-	other.Task = "neighbour"
-	l.decide(other)
-	l.decide(l.done(succeeded))
-	var whole, one bytes.Buffer
-	w, o := json.NewEncoder(&whole), json.NewEncoder(&one)
-	header := exportHeader{Format: exportFormat, Version: exportVersion, Cluster: "c", From: 1}
-	lines := []exportLine{}
-	excerpts := []exportLine{}
-	for _, e := range l.entries {
-		lines = append(lines, exportLine{Entry: sealed(t, e)})
-		x, err := events.NewExcerpt(sealed(t, e), func(ev *events.Event) bool { return ev.Task == ledgerTask })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(x.Shown) > 0 {
-			excerpts = append(excerpts, exportLine{Head: x.Head, Digests: x.Digests, Origins: x.Origins, Shown: x.Shown})
-			continue
-		}
-		link := x.Link()
-		excerpts = append(excerpts, exportLine{Link: &link.Head, Digests: link.Digests})
-	}
-	last := l.entries[len(l.entries)-1]
-	end := exportLine{End: last.Number, Hash: &last.Hash}
-	encode := func(to *json.Encoder, all ...any) {
-		for _, v := range all {
-			if err := to.Encode(v); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	encode(w, header)
-	for i := range lines {
-		encode(w, lines[i])
-	}
-	encode(w, end)
-	header.Task = ledgerTask
-	encode(o, header)
-	for i := range excerpts {
-		encode(o, excerpts[i])
-	}
-	encode(o, end)
-	return whole.String(), one.String(), Checkpoint{"c", []CheckpointHead{{0, last.Number, last.Hash}}}
-}
-
 // sealed returns the stored form of an entry.
 func sealed(t testing.TB, e *events.Entry) []byte {
 	t.Helper()
@@ -257,66 +187,4 @@ func sealed(t testing.TB, e *events.Entry) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// FuzzVerifyExport verifies any file against a checkpoint of a genuine one: nothing but the genuine entries is accepted.
-func FuzzVerifyExport(f *testing.F) {
-	shard, task, kept := exported(f)
-	genuine, err := VerifyExport(strings.NewReader(shard), kept)
-	if err != nil || genuine.Damage != "" || genuine.Heads != 1 {
-		f.Fatalf("the genuine export: %+v, %v", genuine, err)
-	}
-	if v, err := VerifyExport(strings.NewReader(task), kept); err != nil || v.Damage != "" || v.Events != 3 {
-		f.Fatalf("the genuine export of a task: %+v, %v", v, err)
-	}
-	f.Add(shard)
-	f.Add(task)
-	f.Add(strings.Replace(shard, `"from":1`, `"from":2`, 1))
-	f.Fuzz(func(t *testing.T, file string) {
-		v, err := VerifyExport(strings.NewReader(file), kept)
-		if err != nil || v.Damage != "" || v.Heads == 0 {
-			return
-		}
-		want := genuine.Events
-		if v.Task != "" {
-			want = 3
-		}
-		if v.From == 1 && v.Entries == genuine.Entries && (v.Hash != genuine.Hash || v.Events > want || v.Task == "" && v.Events != want) {
-			t.Errorf("accepted: %+v, the genuine one is %+v", v, genuine)
-		}
-	})
-}
-
-func TestVerifyExport_BombsCostLittle(t *testing.T) {
-	header := `{"format":"taskledger export","version":1,"cluster":"c","from":1}` + "\n"
-	ofTask := strings.Replace(header, `"from"`, `"task":"a","from"`, 1)
-	const size = 2 << 20
-	fill := func(before, element, after string) string {
-		return before + strings.Repeat(element+",", size/(len(element)+1)) + element + after
-	}
-	for name, file := range map[string]string{
-		"arrays in arrays":     header + strings.Repeat("[", size),
-		"objects in objects":   header + strings.Repeat(`{"a":`, size/5),
-		"unknown arrays":       header + fill(`{"x":[`, "[]", "]}"),
-		"empty events":         ofTask + fill(`{"head":"AAAA","shown":[`, "{}", "]}"),
-		"events that are none": ofTask + fill(`{"head":"AAAA","shown":[`, "null", "]}"),
-		"events of nothing":    ofTask + fill(`{"head":"AAAA","shown":[`, `{"index":0}`, "]}"),
-		"numbers as bytes":     header + fill(`{"entry":[`, "1", "]}"),
-		"digests":              ofTask + `{"link":"` + strings.Repeat("00", 32) + `","digests":"` + strings.Repeat("A", size/4*4) + `"}`,
-		"an entry":             header + `{"entry":"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x91}, size/4*3)) + `"}`,
-		"one line":             header + strings.Repeat("a", 2*maxExportLine),
-		"one header":           strings.Repeat("a", 2*maxExportLine),
-		"one key often":        header + `{` + strings.Repeat(`"end":1,`, size/8) + `"end":1}`,
-	} {
-		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {
-			v, err := VerifyExport(bytes.NewReader(b))
-			if err == nil && v.Damage == "" {
-				return nil
-			}
-			return errors.New("refused")
-		})
-		if err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
 }

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"taskledger/store"
 	"testing"
 	"time"
+
+	"taskledger/store"
 )
 
 // kept is a store that notes what is done to keep it small.

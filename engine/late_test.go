@@ -11,6 +11,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -150,10 +151,10 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			}
 			if mode != "drop" {
 				wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
-				if then, err := p.node.StateAfter(within(t), "early", 2); err != nil || then.Status != projection.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
+				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != projection.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
 					t.Errorf("after its second event: %s of %.20s, %v", then.Status, then.Params, err)
 				}
-				if then, err := p.node.StateAt(within(t), "early", task.EndedAt.Time()); err != nil || then.Status != projection.Success {
+				if then, err := p.node.Ledger().StateAt(within(t), "early", task.EndedAt.Time()); err != nil || then.Status != projection.Success {
 					t.Errorf("at its end: %s, %v", then.Status, err)
 				}
 			}
@@ -364,12 +365,12 @@ func waitsForTheArchive(t *testing.T, why error) {
 		}
 		return false
 	})
-	for _, err := range p.node.History(within(t), "forgotten") {
+	for _, err := range p.node.Ledger().History(within(t), "forgotten") {
 		if !errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, errAway) {
 			t.Errorf("history of a task that only the archive may know: %v", err)
 		}
 	}
-	if all, err := p.node.Verify(within(t), nil); err == nil {
+	if all, err := p.node.Ledger().Verify(within(t), ledger.VerifyOptions{}); err == nil {
 		t.Errorf("verified without the archive: %+v", all)
 	}
 	asked := f.Done()

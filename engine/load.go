@@ -265,7 +265,7 @@ type loadMessage struct {
 // Check refuses shards that there cannot be.
 func (m *loadMessage) Check() error {
 	for _, row := range m.Backlog {
-		if row.Shard < 0 || row.Shard >= maxShards {
+		if row.Shard < 0 || row.Shard >= store.MaxShards {
 			return fmt.Errorf("load of shard %d", row.Shard)
 		}
 	}

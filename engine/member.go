@@ -13,6 +13,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -50,6 +51,7 @@ type member struct {
 	snapshots    store.Snapshots
 	trimmer      store.Trimmer
 	housekeeping store.Housekeeping
+	reader       *ledger.Reader
 
 	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
 	began    time.Time
@@ -77,6 +79,7 @@ func newMember(n *Node) *member {
 	s := n.cfg.Store
 	m.sessions, m.members, m.owners, m.journal, m.mailbox = s, s, s, s, s
 	m.sweeper, m.snapshots, m.trimmer, m.housekeeping = s, s, s, s
+	m.reader = ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives())
 	m.view.Store(&store.Membership{})
 	m.usage.Store(&store.Usage{Quota: presumedQuota})
 	m.brake.Store(new(string))

@@ -1,10 +1,11 @@
 package engine
 
 import (
-	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"taskledger/store"
 )
 
 // sizing is a node of two slots, one shard of its own with a ready task, and one that another node serves.

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"context"
-	"taskledger/store"
 	"testing"
 	"time"
+
+	"taskledger/store"
 )
 
 // A node asks for a shard, and its owner dies: waiting for the answer would only delay the take-over.

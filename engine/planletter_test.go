@@ -5,9 +5,10 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
-	"taskledger/store"
 	"testing"
 	"testing/synctest"
+
+	"taskledger/store"
 )
 
 // planMail is a store in which a plan is answered when it was asked for often enough.

@@ -196,7 +196,7 @@ func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err
 
 // payloadAt reads the parameters or the result that an event carries.
 func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (events.Payload, error) {
-	ev, err := eventAt(ctx, m.records(), shard, ref)
+	ev, err := m.reader.Event(ctx, shard, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -209,22 +209,6 @@ func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (even
 		return b.Result, nil
 	}
 	return nil, fmt.Errorf("%w: event %s is %s and carries no payload", events.ErrDamaged, ev.Position, ev.Kind())
-}
-
-// eventAt reads one event.
-func eventAt(ctx context.Context, j records, shard int, ref events.Ref) (*events.Event, error) {
-	rec, err := j.Entry(ctx, shard, ref.Entry())
-	if err != nil {
-		return nil, fmt.Errorf("read event %s: %w", events.Position{Shard: uint16(shard), Ref: ref}, err)
-	}
-	e, err := events.Decode(rec.Data)
-	if err != nil {
-		return nil, err
-	}
-	if ref.Index() >= len(e.Events) {
-		return nil, fmt.Errorf("%w: entry %d of shard %d has no event %d", events.ErrDamaged, ref.Entry(), shard, ref.Index())
-	}
-	return &e.Events[ref.Index()], nil
 }
 
 // await answers with the outcome of a run, or with the life and run to wait for and the entry up to which it had not

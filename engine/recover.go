@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -86,8 +87,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 		if unread != nil {
 			return nil, unread
 		}
-		whole := m.records()
-		if whole.archive == nil {
+		if m.cfg.reader() == nil {
 			return nil, damagedAt(missing, fmt.Errorf("%w: entry %d of shard %d is missing", events.ErrDamaged, missing, shard))
 		}
 		if !fromArchive {
@@ -95,7 +95,7 @@ func (m *member) loadFor(ctx context.Context, shard int, fromArchive bool) (*loa
 		}
 		m.log.WarnContext(ctx, "an entry is missing after the last snapshot that can be read: all are read, from the archive on", "shard", shard, "entry", missing)
 		have = newLoaded(shard, pointer, pointer.Kept)
-		if err = have.replay(shard, whole.Read(ctx, shard, 1)); err == nil {
+		if err = have.replay(shard, m.reader.Read(ctx, shard, 1)); err == nil {
 			err = have.cutOff(shard, pointer)
 		}
 		switch {
@@ -179,7 +179,7 @@ var errContradicts = errors.New("another history")
 
 // restore reads a snapshot and the entry that it is the state after.
 func (m *member) restore(ctx context.Context, shard int, s store.Snapshot) (*loaded, error) {
-	state, err := m.records().restore(ctx, shard, s)
+	state, err := m.reader.Restore(ctx, shard, s)
 	if err != nil {
 		return nil, err
 	}
@@ -204,14 +204,14 @@ func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
 
 // replay folds the entries of a shard. What comes next is read and decoded meanwhile.
 func (l *loaded) replay(shard int, journal iter.Seq2[store.Record, error]) error {
-	for e, err := range ahead(decoded(shard, l.head.Number+1, journal), entriesAhead) {
+	for e, err := range ahead(ledger.Decoded(shard, l.head.Number+1, journal), entriesAhead) {
 		if err != nil {
 			return damagedAt(l.head.Number+1, fmt.Errorf("read entry %d of shard %d: %w", l.head.Number+1, shard, err))
 		}
 		if err := l.state.Replay(e.Entry); err != nil {
 			return damagedAt(e.Number, fmt.Errorf("replay entry %d of shard %d: %w", e.Number, shard, err))
 		}
-		l.head, l.tail = store.Head{Number: e.Number, Revision: e.revision}, l.tail+int64(e.size)
+		l.head, l.tail = store.Head{Number: e.Number, Revision: e.Revision}, l.tail+int64(e.Size)
 	}
 	return nil
 }

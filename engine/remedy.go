@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/ledger/repair"
 )
 
 // remedyPatience bounds the reads that choose a remedy before anybody who asks for the shard is answered.
@@ -40,28 +41,27 @@ func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why erro
 	case entry == 0:
 		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
 	}
-	r := m.records()
-	switch first, err := r.first(ctx, shard); {
+	switch first, err := m.reader.First(ctx, shard); {
 	case errors.Is(err, events.ErrDamaged):
 		return "restore the snapshot pointer of the shard from a backup of etcd", nil
 	case err != nil:
 		return "", err
-	case entry < first && r.archive != nil:
+	case entry < first && m.cfg.reader() != nil:
 		return "restore the archive from a backup of NATS, with all nodes stopped", nil
 	case entry < first:
 		return "restore the snapshots of the shard, which alone stand for the entries before, from a backup of etcd", nil
 	}
-	strays, err := r.strays(ctx, shard)
+	strays, err := m.node.journals().Strays(ctx, shard)
 	for _, s := range strays {
 		switch {
 		case s.Entry != entry:
 		case s.Keep == "":
 			return "taskledger repair --yes removes it, since it is no entry", nil
-		case s.Keep == keepReplaced:
+		case s.Keep == repair.KeepReplaced:
 			return fmt.Sprintf("restore entry %d from a backup of etcd, or remove its key if the backup has none", entry), nil
 		}
 	}
-	kept := func(s Stray) bool { return s.Keep != "" }
+	kept := func(s repair.Stray) bool { return s.Keep != "" }
 	if err == nil && len(strays) > 0 && !slices.ContainsFunc(strays, kept) { // without what is behind it nothing is missing
 		return fmt.Sprintf("taskledger repair --yes removes %s, since it is no entry", strays[0].Key), nil
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	codec "taskledger/internal/wire"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -57,9 +58,9 @@ func (p *past) settle(shard int) {
 	testcluster.Await(p.t, "settled batch", func() bool { return entries() > before })
 }
 
-func replayed(t *testing.T, c *engine.Client, o engine.ReplayOptions) (all []events.Event) {
+func replayed(t *testing.T, c *engine.Client, o ledger.ReplayOptions) (all []events.Event) {
 	t.Helper()
-	for ev, err := range c.Replay(within(t), o) {
+	for ev, err := range c.Ledger().Replay(within(t), o) {
 		if err != nil {
 			t.Fatalf("replay of %+v: %v", o, err)
 		}
@@ -72,7 +73,7 @@ func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	ids := p.spread(6)
-	want := replayed(t, p.node.Client, engine.ReplayOptions{})
+	want := replayed(t, p.node.Client, ledger.ReplayOptions{})
 	if len(want) != 3*len(ids) {
 		t.Fatalf("%d events of %d tasks", len(want), len(ids))
 	}
@@ -83,11 +84,11 @@ func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
 	}
 	p.keep(0)
 	p.keep(1)
-	got := replayed(t, p.reader(p.archive), engine.ReplayOptions{})
+	got := replayed(t, p.reader(p.archive), ledger.ReplayOptions{})
 	if !slices.EqualFunc(got, want, func(a, b events.Event) bool { return a.Position == b.Position && a.Kind() == b.Kind() }) {
 		t.Errorf("from the archive: %d events, want the same %d", len(got), len(want))
 	}
-	for _, err := range p.reader(nil).Replay(within(t), engine.ReplayOptions{}) {
+	for _, err := range p.reader(nil).Ledger().Replay(within(t), ledger.ReplayOptions{}) {
 		if !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("without the archive: %v", err)
 		}
@@ -100,22 +101,22 @@ func TestReplay_SelectsByTimeTaskBehaviorAndStatus(t *testing.T) {
 	p := newPast(t)
 	ids := p.spread(5)
 	c := p.node.Client
-	all := replayed(t, c, engine.ReplayOptions{})
+	all := replayed(t, c, ledger.ReplayOptions{})
 	middle := all[len(all)/2].At
 	for _, row := range []struct {
 		what    string
-		options engine.ReplayOptions
+		options ledger.ReplayOptions
 		is      func(ev events.Event) bool
 	}{
-		{"from", engine.ReplayOptions{From: middle.Time()}, func(ev events.Event) bool { return ev.At >= middle }},
-		{"to", engine.ReplayOptions{To: middle.Time()}, func(ev events.Event) bool { return ev.At < middle }},
-		{"from the future", engine.ReplayOptions{From: time.Now().Add(time.Hour)}, func(events.Event) bool { return false }},
-		{"from the beginning", engine.ReplayOptions{From: all[0].At.Time()}, func(events.Event) bool { return true }},
-		{"task", engine.ReplayOptions{Task: ids[1]}, func(ev events.Event) bool { return ev.Task == ids[1] }},
-		{"behavior", engine.ReplayOptions{Behavior: "job"}, func(events.Event) bool { return true }},
-		{"another behavior", engine.ReplayOptions{Behavior: "other"}, func(events.Event) bool { return false }},
-		{"status", engine.ReplayOptions{Status: projection.Running}, func(ev events.Event) bool { return ev.Kind() == events.KindStarted }},
-		{"all of them", engine.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: projection.Success},
+		{"from", ledger.ReplayOptions{From: middle.Time()}, func(ev events.Event) bool { return ev.At >= middle }},
+		{"to", ledger.ReplayOptions{To: middle.Time()}, func(ev events.Event) bool { return ev.At < middle }},
+		{"from the future", ledger.ReplayOptions{From: time.Now().Add(time.Hour)}, func(events.Event) bool { return false }},
+		{"from the beginning", ledger.ReplayOptions{From: all[0].At.Time()}, func(events.Event) bool { return true }},
+		{"task", ledger.ReplayOptions{Task: ids[1]}, func(ev events.Event) bool { return ev.Task == ids[1] }},
+		{"behavior", ledger.ReplayOptions{Behavior: "job"}, func(events.Event) bool { return true }},
+		{"another behavior", ledger.ReplayOptions{Behavior: "other"}, func(events.Event) bool { return false }},
+		{"status", ledger.ReplayOptions{Status: projection.Running}, func(ev events.Event) bool { return ev.Kind() == events.KindStarted }},
+		{"all of them", ledger.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: projection.Success},
 			func(ev events.Event) bool { return ev.Task == ids[4] && ev.Kind() == events.KindSucceeded }},
 	} {
 		var want []events.Position
@@ -142,11 +143,11 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 	p.settle(1)
 	p.keep(0)
 	c := p.reader(p.archive)
-	var cursor engine.Cursor
+	var cursor ledger.Cursor
 	var seen []events.Position
 	follow := func(until int) {
 		t.Helper()
-		for b, err := range c.Follow(within(t), cursor) {
+		for b, err := range c.Ledger().Follow(within(t), cursor) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +171,7 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 	p.spread(1)
 	follow(15)
 	want := map[events.Position]bool{}
-	for _, ev := range replayed(t, c, engine.ReplayOptions{}) {
+	for _, ev := range replayed(t, c, ledger.ReplayOptions{}) {
 		want[ev.Position] = true
 	}
 	for _, at := range seen {
@@ -218,7 +219,7 @@ func TestFollow_GoesOnInTheArchiveWhenTheJournalWasTrimmedPastIt(t *testing.T) {
 	}
 	c := p.run(engine.ClientConfig{Store: s, Archive: archive})
 	seen := map[events.Position]bool{}
-	for b, err := range c.Follow(within(t), nil) {
+	for b, err := range c.Ledger().Follow(within(t), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +245,7 @@ func TestFollow_EndsWithItsContextAndRefusesForeignCursors(t *testing.T) {
 	ctx, stop := context.WithCancel(within(t))
 	defer stop()
 	count := 0
-	for b, err := range p.node.Follow(ctx, nil) {
+	for b, err := range p.node.Ledger().Follow(ctx, nil) {
 		if err != nil {
 			t.Errorf("an error after the end: %v", err)
 		}
@@ -258,7 +259,7 @@ func TestFollow_EndsWithItsContextAndRefusesForeignCursors(t *testing.T) {
 	if count != 6 {
 		t.Errorf("%d events, want 3 of the past and 3 of the present", count)
 	}
-	for _, err := range p.node.Follow(within(t), engine.Cursor{1, 2, 3}) {
+	for _, err := range p.node.Ledger().Follow(within(t), ledger.Cursor{1, 2, 3}) {
 		var invalid *engine.InvalidError
 		if !errors.As(err, &invalid) {
 			t.Errorf("a cursor of three shards: %v", err)

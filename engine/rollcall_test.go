@@ -59,9 +59,9 @@ func TestRollCall_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 }
 
 // crowd lets a node run as many tasks as asked for, all by its offer 1, and returns their attempts as they started.
-func crowd(t *testing.T, n int) (*ledger, []attemptName) {
+func crowd(t *testing.T, n int) (*journalDriver, []attemptName) {
 	const perEntry = 1000
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	for first := 0; first < n; first += perEntry {
 		l.entry(func(d *decider) {
 			for i := first; i < min(first+perEntry, n); i++ {
@@ -146,7 +146,7 @@ func TestRollCall_WaitsForTheAnswerToTheLastOne(t *testing.T) {
 
 // An entry takes no more releases. Nobody would call again for the rest, so the command itself comes again.
 func TestRollCall_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	const n = 4000
 	for first := 0; first < n; first += 500 {
 		l.entry(func(d *decider) {

@@ -152,7 +152,7 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 	attempt, ended := t.Attempt, t.Runs // after the event that is looked at
 	dropped := false                    // the retry that was promised before
 	for ref := t.Last; ref != 0; {
-		ev, err := eventAt(ctx, o.m.records(), o.ownership.Shard, ref)
+		ev, err := o.m.reader.Event(ctx, o.ownership.Shard, ref)
 		if err != nil {
 			return o.unread(ctx, err)
 		}
@@ -188,7 +188,7 @@ func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
 	due := false          // a run is due or under way
 	over := false         // another life follows
 read:
-	for rec, err := range o.m.records().Read(ctx, o.ownership.Shard, c.Life.Entry()) {
+	for rec, err := range o.m.reader.Read(ctx, o.ownership.Shard, c.Life.Entry()) {
 		if err != nil {
 			return o.unread(ctx, err)
 		}

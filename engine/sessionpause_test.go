@@ -6,10 +6,11 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
-	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"taskledger/store"
 )
 
 // unjoined is a store in which no session can begin.

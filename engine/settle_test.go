@@ -2,10 +2,11 @@ package engine
 
 import (
 	"errors"
-	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"taskledger/store"
 )
 
 func operate(do operation) command { return &operateCommand{Task: "x", Do: do} }

@@ -20,6 +20,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/ring"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
 	"taskledger/store/memarchive"
@@ -138,7 +139,7 @@ const pointerKey = "taskledger/snapshot/0"
 // wantServed waits until the shards are served and equal the fold of what is stored, and everything stored is sound.
 func wantServed(t *testing.T, n *engine.Node) {
 	t.Helper()
-	var found []engine.Verification
+	var found []ledger.Verification
 	var err error
 	defer func() {
 		if t.Failed() {
@@ -146,8 +147,8 @@ func wantServed(t *testing.T, n *engine.Node) {
 		}
 	}()
 	testcluster.Await(t, "sound shards", func() bool {
-		found, err = n.Verify(within(t), nil)
-		return err == nil && !slices.ContainsFunc(found, func(v engine.Verification) bool { return !v.Compared || v.Problem != "" })
+		found, err = n.Ledger().Verify(within(t), ledger.VerifyOptions{})
+		return err == nil && !slices.ContainsFunc(found, func(v ledger.Verification) bool { return !v.Compared || v.Problem != "" })
 	})
 }
 
@@ -222,7 +223,7 @@ func TestSnapshot_DamagedIsPassedOver(t *testing.T) {
 					return err == nil && strings.Contains(infos[0].Problem, remedy)
 				})
 				wantQuarantined(t, n.Client, 0, 2, remedy)
-				if found, err := n.Verify(within(t), nil); err != nil || found[0].Problem == "" {
+				if found, err := n.Ledger().Verify(within(t), ledger.VerifyOptions{}); err != nil || found[0].Problem == "" {
 					t.Errorf("verification: %+v, %v; want the damage", found, err)
 				}
 			} else {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"taskledger/store"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"taskledger/store"
 )
 
 // sweptStore keeps the revisions up to which mail was swept.

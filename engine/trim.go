@@ -137,7 +137,7 @@ func (t *trims) relyOn(ctx context.Context, pointer store.SnapshotPointer) error
 		return nil
 	}
 	for _, s := range pointer.Kept {
-		err := t.o.m.records().intact(ctx, t.shard(), s)
+		err := t.o.m.reader.Intact(ctx, t.shard(), s)
 		switch {
 		case err == nil:
 			continue
@@ -172,7 +172,7 @@ func (t *trims) settle(ctx context.Context, archive store.Archive, until uint64)
 			head.Entry = first - 1
 			t.beginsLate(first)
 		} else if first > 1 {
-			begins, err := t.o.m.records().begins(ctx, t.shard())
+			begins, err := t.o.m.reader.Begins(ctx, t.shard())
 			if err != nil {
 				return fmt.Errorf("find the beginning of the archive: %w", err)
 			}

@@ -15,6 +15,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -37,29 +38,29 @@ func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
 var damages = []struct {
 	what   string
 	damage func(t *testing.T, all []store.Record) []store.Record
-	kind   engine.Damage
+	kind   ledger.Damage
 	at     uint64
 }{
 	{"a flipped byte", func(_ *testing.T, all []store.Record) []store.Record {
 		all[2].Data = bytes.Clone(all[2].Data)
 		all[2].Data[len(all[2].Data)/2] ^= 1
 		return all
-	}, engine.DamageGarbled, 3},
+	}, ledger.DamageGarbled, 3},
 	{"a removed entry", func(_ *testing.T, all []store.Record) []store.Record {
 		return slices.Delete(all, 2, 3)
-	}, engine.DamageMissing, 3},
+	}, ledger.DamageMissing, 3},
 	{"two swapped entries", func(_ *testing.T, all []store.Record) []store.Record {
 		all[1].Data, all[2].Data = all[2].Data, all[1].Data
 		return all
-	}, engine.DamageOrder, 2},
+	}, ledger.DamageOrder, 2},
 	{"a replaced entry", func(t *testing.T, all []store.Record) []store.Record {
 		all[2].Data = forge(t, all[2].Data, events.Hash{1}, "")
 		return all
-	}, engine.DamageChain, 3},
+	}, ledger.DamageChain, 3},
 	{"an illegal transition", func(t *testing.T, all []store.Record) []store.Record {
 		all[2].Data = illegal(t, all[2].Data)
 		return all
-	}, engine.DamageTransition, 3},
+	}, ledger.DamageTransition, 3},
 }
 
 // illegal returns the entry with an event added that its task's state does not allow, its hash recomputed.
@@ -82,7 +83,7 @@ func TestVerify_AnOwnerWhoseStateIsNotTheJournalsIsFound(t *testing.T) {
 		prev = mustDecode(t, all[i]).Hash
 	}
 	p.replace(1, all)
-	wantDamage(t, verified(t, p.node.Client, engine.VerifyOptions{})[1], engine.DamageState, uint64(len(all)))
+	wantDamage(t, verified(t, p.node.Client, ledger.VerifyOptions{})[1], ledger.DamageState, uint64(len(all)))
 }
 
 // A snapshot whose hash is right, of tasks that are not those of the fold.
@@ -95,11 +96,11 @@ func TestVerify_ASnapshotOfOtherTasksIsFound(t *testing.T) {
 		rest[at] = 'm'
 	})
 	c := runClient(t, engine.ClientConfig{Store: g.store})
-	found, err := c.Verify(within(t), nil)
+	found, err := c.Ledger().Verify(within(t), ledger.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantDamage(t, found[0], engine.DamageSnapshot, newest.Entry)
+	wantDamage(t, found[0], ledger.DamageSnapshot, newest.Entry)
 	wantDamage(t, found[1], "", 0)
 }
 
@@ -108,7 +109,7 @@ func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
 	p := newPast(t)
 	p.spread(6)
 	c := p.reader(nil)
-	for shard, v := range verified(t, c, engine.VerifyOptions{}) {
+	for shard, v := range verified(t, c, ledger.VerifyOptions{}) {
 		if wantDamage(t, v, "", 0); !v.Compared || v.Entries == 0 || v.From != 1 || v.Shard != shard {
 			t.Errorf("undamaged: %+v", v)
 		}
@@ -116,7 +117,7 @@ func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
 	whole := p.records(1)
 	for _, row := range damages {
 		p.replace(1, row.damage(t, slices.Clone(whole)))
-		all := verified(t, c, engine.VerifyOptions{})
+		all := verified(t, c, ledger.VerifyOptions{})
 		t.Log(row.what, "in the journal:", all[1].Problem)
 		wantDamage(t, all[0], "", 0)
 		wantDamage(t, all[1], row.kind, row.at)
@@ -125,16 +126,16 @@ func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
 	p.keep(1)
 	for _, row := range damages {
 		damaged := memoryArchive{1: row.damage(t, slices.Clone(whole))}
-		all := verified(t, p.reader(damaged), engine.VerifyOptions{})
+		all := verified(t, p.reader(damaged), ledger.VerifyOptions{})
 		t.Log(row.what, "in the archive:", all[1].Problem)
 		wantDamage(t, all[0], "", 0)
 		if row.what == "a removed entry" { // the archive itself notices
-			row.kind = engine.DamageGarbled
+			row.kind = ledger.DamageGarbled
 		}
 		wantDamage(t, all[1], row.kind, row.at)
 	}
-	wantDamage(t, verified(t, p.reader(p.archive), engine.VerifyOptions{Archive: true})[1], "", 0)
-	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageMissing, 1)
+	wantDamage(t, verified(t, p.reader(p.archive), ledger.VerifyOptions{Archive: true})[1], "", 0)
+	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageMissing, 1)
 }
 
 func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
@@ -142,7 +143,7 @@ func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
 	p := newPast(t)
 	p.spread(6)
 	told := map[int][]uint64{}
-	all := verified(t, p.node.Client, engine.VerifyOptions{Progress: func(shard int, entry uint64) { told[shard] = append(told[shard], entry) }})
+	all := verified(t, p.node.Client, ledger.VerifyOptions{Progress: func(shard int, entry uint64) { told[shard] = append(told[shard], entry) }})
 	for shard, v := range all {
 		if uint64(len(told[shard])) != v.Entries || v.Entries == 0 {
 			t.Errorf("shard %d: told of %v, of %d entries", shard, told[shard], v.Entries)
@@ -180,12 +181,12 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	p.archive[1] = whole[begins:newer]
 	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: kept, Archive: p.archive}) }
 	c := reader()
-	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
+	if v := verified(t, c, ledger.VerifyOptions{})[1]; v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
 		t.Errorf("verified %+v, want all from entry %d on", v, begins+1)
 	}
 	first := mustDecode(t, whole[later]) // in the archive alone
 	got := 0
-	for _, ev := range replayed(t, c, engine.ReplayOptions{From: first.Time.Time(), Task: first.Events[0].Task}) {
+	for _, ev := range replayed(t, c, ledger.ReplayOptions{From: first.Time.Time(), Task: first.Events[0].Task}) {
 		if got++; ev.Position.Ref.Entry() < begins+1 {
 			t.Errorf("replayed %+v", ev)
 		}
@@ -194,21 +195,21 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 		t.Error("nothing of the archive is replayed")
 	}
 	var file bytes.Buffer
-	if err := c.ExportShard(within(t), 1, &file, nil); err != nil {
+	if err := c.Ledger().ExportShard(within(t), 1, &file, nil); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := engine.VerifyExport(&file); err != nil || v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
+	if v, err := ledger.VerifyExport(&file); err != nil || v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
 		t.Errorf("exported %+v, %v, want all from entry %d on", v, err, begins+1)
 	}
 	for _, row := range damages {
 		switch row.kind {
-		case engine.DamageTransition: // nothing is folded of it
+		case ledger.DamageTransition: // nothing is folded of it
 			continue
-		case engine.DamageMissing: // the archive itself notices
-			row.kind = engine.DamageGarbled
+		case ledger.DamageMissing: // the archive itself notices
+			row.kind = ledger.DamageGarbled
 		}
 		p.archive[1] = row.damage(t, slices.Clone(whole[begins:newer]))
-		wantDamage(t, verified(t, reader(), engine.VerifyOptions{})[1], row.kind, row.at+begins)
+		wantDamage(t, verified(t, reader(), ledger.VerifyOptions{})[1], row.kind, row.at+begins)
 	}
 }
 
@@ -217,24 +218,24 @@ func TestVerify_FindsAMissingEndByTheOwnerAndByACheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := p.records(1)
 	last := uint64(len(whole))
 	p.replace(1, whole[:last-1])
-	wantDamage(t, verified(t, p.node.Client, engine.VerifyOptions{})[1], engine.DamageMissing, last)
+	wantDamage(t, verified(t, p.node.Client, ledger.VerifyOptions{})[1], ledger.DamageMissing, last)
 	stopped := p.unserved(nil)
-	wantDamage(t, verified(t, stopped, engine.VerifyOptions{})[1], "", 0)
-	wantDamage(t, verified(t, stopped, engine.VerifyOptions{Against: []engine.Checkpoint{kept}})[1], engine.DamageMissing, last)
+	wantDamage(t, verified(t, stopped, ledger.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, stopped, ledger.VerifyOptions{Against: []ledger.Checkpoint{kept}})[1], ledger.DamageMissing, last)
 }
 
 func TestVerify_AKeptCheckpointProvesAForgedResult(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,23 +246,23 @@ func TestVerify_AKeptCheckpointProvesAForgedResult(t *testing.T) {
 		forged[i].Data = forge(t, forged[i].Data, prev, []string{"", "1000000"}[i%2])
 		prev = mustDecode(t, forged[i]).Hash
 	}
-	var head engine.CheckpointHead
+	var head ledger.CheckpointHead
 	for _, h := range kept.Heads {
 		if h.Shard == 1 {
 			head = h
 		}
 	}
-	against := engine.VerifyOptions{Against: []engine.Checkpoint{kept}}
+	against := ledger.VerifyOptions{Against: []ledger.Checkpoint{kept}}
 	if v := verified(t, p.reader(nil), against)[1]; v.Heads != 1 || v.Damage != "" {
 		t.Errorf("before the forgery: %+v", v)
 	}
 	p.replace(1, forged)
 	stopped := p.unserved(nil)
-	wantDamage(t, verified(t, stopped, engine.VerifyOptions{})[1], "", 0)
-	wantDamage(t, verified(t, stopped, against)[1], engine.DamageCheckpoint, head.Entry)
+	wantDamage(t, verified(t, stopped, ledger.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, stopped, against)[1], ledger.DamageCheckpoint, head.Entry)
 	p.replace(1, whole)
 	p.keep(1)
-	wantDamage(t, verified(t, p.unserved(memoryArchive{1: forged}), against)[1], engine.DamageCheckpoint, head.Entry)
+	wantDamage(t, verified(t, p.unserved(memoryArchive{1: forged}), against)[1], ledger.DamageCheckpoint, head.Entry)
 }
 
 func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
@@ -269,21 +270,21 @@ func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
 	p := newPast(t)
 	p.spread(6)
 	whole := p.records(1)
-	both := engine.VerifyOptions{Archive: true}
+	both := ledger.VerifyOptions{Archive: true}
 	archive := memoryArchive{0: p.records(0), 1: slices.Clone(whole[:3])}
 	if v := verified(t, p.reader(archive), both); v[0].Damage != "" || v[1].Damage != "" || v[1].Archived != 3 {
 		t.Errorf("alike: %+v", v)
 	}
 	archive[1][1].Data = forge(t, archive[1][1].Data, events.Hash{1}, "")
-	wantDamage(t, verified(t, p.reader(archive), engine.VerifyOptions{})[1], "", 0)
-	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageArchive, 2)
+	wantDamage(t, verified(t, p.reader(archive), ledger.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageArchive, 2)
 	archive[1] = slices.Clone(whole[1:3])
-	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageMissing, 1)
+	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageMissing, 1)
 	archive[1] = slices.Clone(whole)
 	p.replace(1, slices.Delete(slices.Clone(whole), 2, 3))
-	wantDamage(t, verified(t, p.reader(archive), engine.VerifyOptions{})[1], "", 0)
-	wantDamage(t, verified(t, p.reader(archive), both)[1], engine.DamageMissing, 3)
-	if _, err := p.reader(nil).VerifyWith(within(t), both); err == nil {
+	wantDamage(t, verified(t, p.reader(archive), ledger.VerifyOptions{})[1], "", 0)
+	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageMissing, 3)
+	if _, err := p.reader(nil).Ledger().Verify(within(t), both); err == nil {
 		t.Error("a comparison without an archive was made")
 	}
 }
@@ -309,16 +310,16 @@ func (p *past) unserved(archive store.ArchiveReader) *engine.Client {
 	return c
 }
 
-func verified(t *testing.T, c *engine.Client, o engine.VerifyOptions) []engine.Verification {
+func verified(t *testing.T, c *engine.Client, o ledger.VerifyOptions) []ledger.Verification {
 	t.Helper()
-	all, err := c.VerifyWith(within(t), o)
+	all, err := c.Ledger().Verify(within(t), o)
 	if err != nil || len(all) != pastShards {
 		t.Fatalf("verify: %+v, %v", all, err)
 	}
 	return all
 }
 
-func wantDamage(t *testing.T, v engine.Verification, kind engine.Damage, at uint64) {
+func wantDamage(t *testing.T, v ledger.Verification, kind ledger.Damage, at uint64) {
 	t.Helper()
 	if v.Damage != kind || v.At != at || !strings.Contains(v.Problem, string(kind)) && kind != "" {
 		t.Errorf("shard %d: %q at entry %d (%s), want %q at %d", v.Shard, v.Damage, v.At, v.Problem, kind, at)
@@ -384,31 +385,31 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	kept.take(t, whole[:3])
 	kept.take(t, whole[:5])
 	c := p.run(engine.ClientConfig{Store: kept})
-	if v := verified(t, c, engine.VerifyOptions{})[1]; v.Damage != "" || v.Snapshots != 2 || v.From != 1 {
+	if v := verified(t, c, ledger.VerifyOptions{})[1]; v.Damage != "" || v.Snapshots != 2 || v.From != 1 {
 		t.Errorf("nothing dropped: %+v", v)
 	}
 	p.replace(1, whole[3:])
-	v := verified(t, c, engine.VerifyOptions{})[1]
+	v := verified(t, c, ledger.VerifyOptions{})[1]
 	if v.Damage != "" || v.Snapshots != 2 || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("the first three dropped: %+v", v)
 	}
-	for ev, err := range c.Replay(within(t), engine.ReplayOptions{Behavior: "job"}) {
+	for ev, err := range c.Ledger().Replay(within(t), ledger.ReplayOptions{Behavior: "job"}) {
 		if ev.Position.Shard == 1 && err == nil || err != nil && !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("replay by behavior from before the snapshot: %+v, %v", ev, err)
 		}
 	}
 	since := mustDecode(t, whole[2]).Time.Time().Add(time.Millisecond)
-	for _, ev := range replayed(t, c, engine.ReplayOptions{Behavior: "job", From: since}) {
+	for _, ev := range replayed(t, c, ledger.ReplayOptions{Behavior: "job", From: since}) {
 		if ev.Position.Shard == 1 && ev.Position.Ref.Entry() < 4 {
 			t.Errorf("replay from after it: %+v", ev)
 		}
 	}
-	early := engine.Checkpoint{Cluster: p.store.Cluster().ID, Heads: []engine.CheckpointHead{{Shard: 1, Entry: 3, Hash: mustDecode(t, whole[2]).Hash}}}
-	if v := verified(t, c, engine.VerifyOptions{Against: []engine.Checkpoint{early}})[1]; v.Damage != "" || v.Heads != 1 {
+	early := ledger.Checkpoint{Cluster: p.store.Cluster().ID, Heads: []ledger.CheckpointHead{{Shard: 1, Entry: 3, Hash: mustDecode(t, whole[2]).Hash}}}
+	if v := verified(t, c, ledger.VerifyOptions{Against: []ledger.Checkpoint{early}})[1]; v.Damage != "" || v.Heads != 1 {
 		t.Errorf("against a checkpoint of the snapshot's entry: %+v", v)
 	}
 	early.Heads[0].Entry = 2
-	wantDamage(t, verified(t, c, engine.VerifyOptions{Against: []engine.Checkpoint{early}})[1], engine.DamageCheckpoint, 2)
+	wantDamage(t, verified(t, c, ledger.VerifyOptions{Against: []ledger.Checkpoint{early}})[1], ledger.DamageCheckpoint, 2)
 
 	other := &snapshotted{parts: map[uint64][][]byte{}}
 	forged := slices.Clone(whole[:5])
@@ -416,9 +417,9 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	forged[4].Data = forge(t, forged[4].Data, mustDecode(t, forged[3]).Hash, "")
 	other.take(t, forged)
 	kept.kept[0], kept.parts[5] = other.kept[0], other.parts[5]
-	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
+	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageSnapshot, 5)
 	kept.parts[5] = nil
-	wantDamage(t, verified(t, c, engine.VerifyOptions{})[1], engine.DamageSnapshot, 5)
+	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageSnapshot, 5)
 }
 
 func mustDecode(t *testing.T, rec store.Record) *events.Entry {
@@ -452,7 +453,7 @@ func TestVerify_BeginsAgainWhenEntriesAreDroppedMeanwhile(t *testing.T) {
 	kept := &overtaken{snapshotted: &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}}
 	kept.take(t, whole[:3])
 	kept.drop = func() { p.replace(1, whole[3:]) }
-	v := verified(t, p.run(engine.ClientConfig{Store: kept}), engine.VerifyOptions{})[1]
+	v := verified(t, p.run(engine.ClientConfig{Store: kept}), ledger.VerifyOptions{})[1]
 	if v.Damage != "" || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("dropped while it was read: %+v", v)
 	}

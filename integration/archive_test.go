@@ -20,6 +20,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/projection"
 	"taskledger/store"
@@ -103,13 +104,13 @@ func trimmedBeyond(entry uint64) func(engine.ShardInfo) bool {
 // wantWhole asserts that every entry there ever was is in the journal or the archive, and that all is as it has to be.
 func wantWhole(t *testing.T, at *engine.Client) {
 	t.Helper()
-	var all []engine.Verification
+	var all []ledger.Verification
 	testcluster.Await(t, "owners whose states are compared", func() bool {
 		var err error
-		if all, err = at.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true}); err != nil {
+		if all, err = at.Ledger().Verify(within(t, soon), ledger.VerifyOptions{Archive: true}); err != nil {
 			t.Fatal(err)
 		}
-		return !slices.ContainsFunc(all, func(v engine.Verification) bool { return v.Problem == "" && !v.Compared })
+		return !slices.ContainsFunc(all, func(v ledger.Verification) bool { return v.Problem == "" && !v.Compared })
 	})
 	for _, v := range all {
 		if v.Problem != "" || v.From != 1 {
@@ -142,7 +143,7 @@ func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *te
 // wantAway asserts that what is in an archive that is away does not count as gone.
 func wantAway(t *testing.T, at *engine.Client) {
 	t.Helper()
-	if all, err := at.Verify(within(t, soon), nil); !errors.Is(err, engine.ErrUnavailable) {
+	if all, err := at.Ledger().Verify(within(t, soon), ledger.VerifyOptions{}); !errors.Is(err, engine.ErrUnavailable) {
 		t.Errorf("verified %+v, %v; want ErrUnavailable", all, err)
 	}
 }
@@ -164,7 +165,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	}
 	restartNATS("")
 	testcluster.Await(t, "NATS without JetStream", func() bool {
-		_, err := a.Verify(within(t, soon), nil)
+		_, err := a.Ledger().Verify(within(t, soon), ledger.VerifyOptions{})
 		return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
@@ -271,7 +272,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 				t.Errorf("shard %+v", s)
 			}
 			l.wantOnce(t, a.Client, f.end())
-			all, err := a.Verify(within(t, soon), nil)
+			all, err := a.Ledger().Verify(within(t, soon), ledger.VerifyOptions{})
 			if err != nil || all[0].Problem != "" || !mode.from(all[0].From) {
 				t.Errorf("verified %+v, %v", all, err)
 			}
@@ -362,35 +363,35 @@ func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 	garbage := &nats.Msg{Subject: good[0].Subject, Data: []byte("garbage")}
 	for name, damage := range map[string]struct {
 		segments []*nats.Msg
-		kind     engine.Damage
+		kind     ledger.Damage
 		at       uint64 // 0 = somewhere in the segment
 	}{
-		"first removed":   {good[1:], engine.DamageMissing, 1},
-		"middle removed":  {slices.Concat(good[:1], good[2:]), engine.DamageMissing, first},
-		"last removed":    {good[:len(good)-1], engine.DamageMissing, firstOf(t, good[len(good)-1])},
-		"all removed":     {nil, engine.DamageMissing, 1},
-		"first flipped":   {slices.Concat([]*nats.Msg{altered(good[0])}, good[1:]), engine.DamageGarbled, 0},
-		"middle flipped":  {slices.Concat(good[:1], []*nats.Msg{altered(good[1])}, good[2:]), engine.DamageGarbled, 0},
-		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), engine.DamageGarbled, 1},
-		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), engine.DamageGarbled, first},
-		"one added":       {slices.Concat(good[:2], good[1:]), engine.DamageGarbled, second},
-		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), engine.DamageMissing, 0},
+		"first removed":   {good[1:], ledger.DamageMissing, 1},
+		"middle removed":  {slices.Concat(good[:1], good[2:]), ledger.DamageMissing, first},
+		"last removed":    {good[:len(good)-1], ledger.DamageMissing, firstOf(t, good[len(good)-1])},
+		"all removed":     {nil, ledger.DamageMissing, 1},
+		"first flipped":   {slices.Concat([]*nats.Msg{altered(good[0])}, good[1:]), ledger.DamageGarbled, 0},
+		"middle flipped":  {slices.Concat(good[:1], []*nats.Msg{altered(good[1])}, good[2:]), ledger.DamageGarbled, 0},
+		"first replaced":  {slices.Concat([]*nats.Msg{garbage}, good[1:]), ledger.DamageGarbled, 1},
+		"middle replaced": {slices.Concat(good[:1], []*nats.Msg{garbage}, good[2:]), ledger.DamageGarbled, first},
+		"one added":       {slices.Concat(good[:2], good[1:]), ledger.DamageGarbled, second},
+		"swapped":         {slices.Concat(good[:1], []*nats.Msg{good[2], good[1]}, good[3:]), ledger.DamageMissing, 0},
 		"an entry flipped": {edited(func(all []store.Record) []store.Record {
 			all[1].Data[len(all[1].Data)/2] ^= 1
 			return all
-		}), engine.DamageGarbled, among + 1},
-		"an entry removed": {edited(func(all []store.Record) []store.Record { return slices.Delete(all, 1, 2) }), engine.DamageMissing, among + 1},
+		}), ledger.DamageGarbled, among + 1},
+		"an entry removed": {edited(func(all []store.Record) []store.Record { return slices.Delete(all, 1, 2) }), ledger.DamageMissing, among + 1},
 		"two entries swapped": {edited(func(all []store.Record) []store.Record {
 			all[0], all[1] = all[1], all[0]
 			return all
-		}), engine.DamageGarbled, among},
+		}), ledger.DamageGarbled, among},
 		"two entries' bytes swapped": {edited(func(all []store.Record) []store.Record {
 			all[0].Data, all[1].Data = all[1].Data, all[0].Data
 			return all
-		}), engine.DamageOrder, among},
+		}), ledger.DamageOrder, among},
 	} {
 		in.Replace(damage.segments)
-		all, err := a.VerifyWith(within(t, soon), engine.VerifyOptions{Archive: true})
+		all, err := a.Ledger().Verify(within(t, soon), ledger.VerifyOptions{Archive: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -192,7 +192,7 @@ func awaitTask(t *testing.T, at member, id events.TaskID, what string, holds fun
 // history returns the kinds of a task's events in order.
 func history(t *testing.T, c *engine.Client, id events.TaskID) (kinds []string) {
 	t.Helper()
-	for ev, err := range c.History(within(t, soon), id) {
+	for ev, err := range c.Ledger().History(within(t, soon), id) {
 		if err != nil {
 			t.Fatalf("history of %s: %v", id, err)
 		}

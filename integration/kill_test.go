@@ -106,7 +106,7 @@ func TestKill_LossDelayIsHonoured(t *testing.T) {
 	w.next(t).succeed("done")
 	want(t, f, "done")
 	var lost, started events.Millis
-	for ev, err := range observer.History(within(t, soon), f.ID()) {
+	for ev, err := range observer.Ledger().History(within(t, soon), f.ID()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
 const (
@@ -227,7 +228,7 @@ func (c *processes) session(name string) string {
 // verify asserts that every journal is whole and every transition in it legal.
 func (c *processes) verify() {
 	c.Helper()
-	all, err := c.client.Verify(within(c.T, soon), nil)
+	all, err := c.client.Ledger().Verify(within(c.T, soon), ledger.VerifyOptions{})
 	if err != nil {
 		c.Errorf("verification: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
@@ -138,7 +139,7 @@ func (c *upkeepCluster) wantOneOutcomeEach(tasks int) {
 	c.Helper()
 	type counts struct{ created, started, succeeded, failed int }
 	all := map[events.TaskID]counts{}
-	for ev, err := range c.client.Replay(within(c.T, soon), engine.ReplayOptions{}) {
+	for ev, err := range c.client.Ledger().Replay(within(c.T, soon), ledger.ReplayOptions{}) {
 		if err != nil {
 			c.Fatal(err)
 		}

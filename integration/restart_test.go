@@ -9,6 +9,7 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 )
 
 // start runs a node with its servers in one process, as on a machine of its own.
@@ -53,7 +54,7 @@ func TestRestart_OfEverythingKeepsTasksTimesAndOutcomes(t *testing.T) {
 			if at := startedAt(t, second.Client, "delayed"); at[0].Sub(began) < delay {
 				t.Errorf("started %s after the submit, want at least %s", at[0].Sub(began), delay)
 			}
-			verified, err := second.Verify(within(t, soon), nil)
+			verified, err := second.Ledger().Verify(within(t, soon), ledger.VerifyOptions{})
 			for _, v := range verified {
 				if err != nil || v.Problem != "" {
 					t.Errorf("verification: %+v, %v", v, err)

@@ -15,7 +15,7 @@ import (
 // startedAt returns when each attempt of a task started.
 func startedAt(t *testing.T, c *engine.Client, id events.TaskID) (at []time.Time) {
 	t.Helper()
-	for ev, err := range c.History(within(t, soon), id) {
+	for ev, err := range c.Ledger().History(within(t, soon), id) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,9 +15,12 @@ type Store interface {
 	Cluster() Cluster
 }
 
+// MaxShards is the most shards of a cluster.
+const MaxShards = 256
+
 // Cluster is what was fixed when the cluster was created.
 type Cluster struct {
 	ID     string // random
-	Shards int
+	Shards int // at most MaxShards
 	Key    []byte // 32 bytes; authenticates messages between members
 }

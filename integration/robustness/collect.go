@@ -12,11 +12,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -193,7 +193,7 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 // it judged.
 func (r *run) verify(ctx context.Context) (snapshots int) {
 	for {
-		all, err := r.observer.VerifyWith(ctx, engine.VerifyOptions{Archive: r.archives()})
+		all, err := r.observer.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: r.archives()})
 		if err != nil {
 			r.broken(check.Served, "verification: %v", err)
 			return snapshots

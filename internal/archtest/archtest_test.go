@@ -25,8 +25,10 @@ internal/archtest/measures | internal/archtest                           | print
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
+ledger               | task store events projection                      | the read side: it decides nothing and writes nothing
+ledger/repair        | ledger store events                               | alone removes what is no entry
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine               | task store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events projection internal/wire             | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -35,15 +37,15 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | behaviors engine events projection etcdstore natsbus cluster golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... internal/version behaviors cluster engine store engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | cmd/node/... internal/version ledger ledger/repair behaviors cluster engine store engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/... behaviors cluster engine store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/bench | cmd/node/... ledger ledger/repair behaviors cluster engine store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors cluster task ledger engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
-internal/testcluster | store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
+internal/testcluster | ledger ledger/repair store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
 internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
@@ -53,14 +55,14 @@ integration/robustness/clock   | golang.org/x/sys                   | a leaf: th
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
 integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
-integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
-integration/robustness         | cluster store engine events projection internal/wire integration/robustness/clock integration/robustness/link integration/robustness/namespace integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
+integration/robustness/role    | ledger ledger/repair internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
+integration/robustness         | ledger ledger/repair cluster store engine events projection internal/wire integration/robustness/clock integration/robustness/link integration/robustness/namespace integration/robustness/traffic integration/robustness/role integration/robustness/history integration/robustness/check integration/robustness/report go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap go.uber.org/goleak github.com/nats-io/nats.go | drives real processes under faults
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | ledger ledger/repair internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests

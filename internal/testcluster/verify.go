@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
+	"taskledger/ledger"
 )
 
 // Verify asserts that every journal is whole, that every transition in it is legal, and, while a node runs, that what
@@ -37,7 +38,7 @@ func (c *Cluster) Verify() {
 // verify makes one pass over all shards; waits says what could not be compared yet.
 func (c *Cluster) verify(ctx context.Context) (damage, waits string) {
 	asker, served := c.verifier()
-	all, err := asker.Verify(ctx, nil)
+	all, err := asker.Ledger().Verify(ctx, ledger.VerifyOptions{})
 	if err != nil {
 		return "", err.Error()
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
+	"taskledger/ledger"
 	"taskledger/projection"
 )
 
@@ -93,11 +94,11 @@ func (w *world) collect() error {
 // verify lets the engine judge snapshots, archive and the states of the owners, which the checkers do not read.
 func (w *world) verify(ctx context.Context) error {
 	for {
-		all, err := w.clients[0].client.VerifyWith(ctx, engine.VerifyOptions{Archive: w.archive != nil})
+		all, err := w.clients[0].client.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: w.archive != nil})
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
-		if !slices.ContainsFunc(all, func(v engine.Verification) bool { return !v.Compared && v.Problem == "" }) {
+		if !slices.ContainsFunc(all, func(v ledger.Verification) bool { return !v.Compared && v.Problem == "" }) {
 			for _, v := range all {
 				if v.Problem != "" {
 					w.record.damage(served, "verification of shard %d: %s", v.Shard, v.Problem)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/signing"
-	"taskledger/engine"
+	"taskledger/ledger"
 )
 
 func (a *app) checkpointCommand() *cobra.Command {
@@ -35,7 +35,7 @@ text to keep is the field note.`,
 		if err != nil {
 			return err
 		}
-		p, err := client.Checkpoint(ctx)
+		p, err := client.Ledger().Checkpoint(ctx)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ text to keep is the field note.`,
 		if a.output == "json" {
 			return a.print().row(struct {
 				Cluster string                  `json:"cluster"`
-				Heads   []engine.CheckpointHead `json:"heads"`
+				Heads   []ledger.CheckpointHead `json:"heads"`
 				Note    string                  `json:"note"`
 			}{p.Cluster, p.Heads, text})
 		}
@@ -79,7 +79,7 @@ auditors can trust the new public key before the old one goes.`,
 }
 
 // openCheckpoint reads a checkpoint and says in words how far it can be trusted. An error means that it cannot at all.
-func openCheckpoint(signed string, trust []string) (p engine.Checkpoint, words string, err error) {
+func openCheckpoint(signed string, trust []string) (p ledger.Checkpoint, words string, err error) {
 	text, by, err := signing.Open(signed, trust)
 	if err != nil && !errors.Is(err, signing.ErrUntrusted) {
 		err = &usageError{"--trust: " + err.Error()}
@@ -95,15 +95,15 @@ func openCheckpoint(signed string, trust []string) (p engine.Checkpoint, words s
 	default:
 		words = "signature not checked: --trust names no key"
 	}
-	p, err = engine.ParseCheckpoint(text)
+	p, err = ledger.ParseCheckpoint(text)
 	return p, words, err
 }
 
 // readCheckpoint is openCheckpoint of a file.
-func readCheckpoint(file string, trust []string) (engine.Checkpoint, string, error) {
+func readCheckpoint(file string, trust []string) (ledger.Checkpoint, string, error) {
 	signed, err := os.ReadFile(file)
 	if err != nil {
-		return engine.Checkpoint{}, "", &usageError{fmt.Sprintf("--checkpoint: %v", err)}
+		return ledger.Checkpoint{}, "", &usageError{fmt.Sprintf("--checkpoint: %v", err)}
 	}
 	return openCheckpoint(string(signed), trust)
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
-	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/ledger/repair"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -60,26 +60,17 @@ const (
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
 	List(ctx context.Context, f engine.Filter) iter.Seq2[projection.Task, error]
-	History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error]
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
 
 // Historian reads what was.
-type Historian interface {
-	StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error)
-	StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error)
-	Replay(ctx context.Context, o engine.ReplayOptions) iter.Seq2[events.Event, error]
-	ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign engine.Signer) error
-	ExportShard(ctx context.Context, shard int, w io.Writer, sign engine.Signer) error
-}
+type Historian interface{ Ledger() *ledger.Ledger }
 
 // Observer looks at the cluster itself.
 type Observer interface {
 	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
-	VerifyWith(ctx context.Context, o engine.VerifyOptions) ([]engine.Verification, error)
-	Checkpoint(ctx context.Context) (engine.Checkpoint, error)
-	Repair(ctx context.Context, remove bool) ([]engine.Stray, error)
+	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
 }
 
 // direct is a Client that is itself a client of the cluster's etcd and NATS.

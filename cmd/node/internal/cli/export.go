@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/signing"
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
 func (a *app) exportCommand() *cobra.Command {
@@ -43,15 +43,15 @@ checkpoint of its last entry.`,
 		}
 		return a.writeTo(out, func(w io.Writer) error {
 			if task != "" {
-				return client.ExportTask(ctx, events.TaskID(task), w, sign)
+				return client.Ledger().ExportTask(ctx, events.TaskID(task), w, sign)
 			}
-			return client.ExportShard(ctx, shard, w, sign)
+			return client.Ledger().ExportShard(ctx, shard, w, sign)
 		})
 	})
 }
 
 // signer reads the keys in a file. It returns nil without a file.
-func signer(file string) (engine.Signer, error) {
+func signer(file string) (ledger.Signer, error) {
 	if file == "" {
 		return nil, nil
 	}

@@ -28,7 +28,7 @@ after its end, still has one.`,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
 		p := a.print("AT", "SEQ", "EVENT", "BY", "POSITION", "DETAILS")
-		for e, err := range client.History(ctx, events.TaskID(args[0])) {
+		for e, err := range client.Ledger().History(ctx, events.TaskID(args[0])) {
 			if err == nil {
 				err = printEvent(p, e)
 			}

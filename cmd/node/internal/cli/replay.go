@@ -5,14 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
 )
 
 func (a *app) replayCommand() *cobra.Command {
 	var from, to, task, status string
-	var o engine.ReplayOptions
+	var o ledger.ReplayOptions
 	c := &cobra.Command{
 		Use:   "replay",
 		Short: "Print the events of the whole cluster in order, one JSON object a line",
@@ -57,11 +57,11 @@ func statuses() (names []string) {
 	return names
 }
 
-func (a *app) replay(ctx context.Context, client Historian, o engine.ReplayOptions) error {
+func (a *app) replay(ctx context.Context, client Historian, o ledger.ReplayOptions) error {
 	lines := *a
 	lines.output = "json"
 	p := lines.print()
-	for ev, err := range client.Replay(ctx, o) {
+	for ev, err := range client.Ledger().Replay(ctx, o) {
 		var v eventView
 		if err == nil {
 			v, err = viewEvent(ev)

@@ -42,13 +42,13 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 
 func stateOf(ctx context.Context, client Historian, id events.TaskID, at string, seq uint64) (projection.Task, error) {
 	if at == "" {
-		return client.StateAfter(ctx, id, seq)
+		return client.Ledger().StateAfter(ctx, id, seq)
 	}
 	when, err := timeFlag("at", at)
 	if err != nil {
 		return projection.Task{}, err
 	}
-	return client.StateAt(ctx, id, when)
+	return client.Ledger().StateAt(ctx, id, when)
 }
 
 // timeFlag reads a time, the zero one from nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/progress"
-	"taskledger/engine"
+	"taskledger/ledger"
 )
 
 // totalWithin bounds the wait for what only the progress bar shows: a damaged shard has nobody who answers.
@@ -63,7 +63,7 @@ With a FILE that export wrote it checks that file, and needs no cluster.`,
 }
 
 // kept reads the checkpoints and says how far each can be trusted.
-func (a *app) kept(f verifyFlags) (all []engine.Checkpoint, err error) {
+func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 	for _, file := range f.checkpoints {
 		p, words, err := readCheckpoint(file, f.trust)
 		if err != nil {
@@ -75,14 +75,14 @@ func (a *app) kept(f verifyFlags) (all []engine.Checkpoint, err error) {
 	return all, nil
 }
 
-func (a *app) verify(ctx context.Context, client Observer, f verifyFlags) error {
+func (a *app) verify(ctx context.Context, client Client, f verifyFlags) error {
 	against, err := a.kept(f)
 	if err != nil {
 		return err
 	}
 	total, done := a.entries(ctx, client), int64(0)
 	bar := progress.NewBar(a.Err, "entries")
-	found, err := client.VerifyWith(ctx, engine.VerifyOptions{Archive: f.archive, Against: against, Progress: func(shard int, _ uint64) {
+	found, err := client.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: f.archive, Against: against, Progress: func(shard int, _ uint64) {
 		done++
 		bar.Show(done, max(total, done), fmt.Sprintf("shard %d", shard))
 	}})
@@ -130,7 +130,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	if err != nil {
 		return &usageError{err.Error()}
 	}
-	v, err := engine.VerifyExport(file, against...)
+	v, err := ledger.VerifyExport(file, against...)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
@@ -155,12 +155,12 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 }
 
 // checkLast compares the export's own checkpoint with its last entry.
-func checkLast(v *engine.ExportVerification, trust []string) (string, error) {
+func checkLast(v *ledger.ExportVerification, trust []string) (string, error) {
 	p, words, err := openCheckpoint(v.Checkpoint, trust)
 	if err != nil {
 		return err.Error(), fmt.Errorf("checkpoint of the export: %w", err)
 	}
-	if len(p.Heads) != 1 || p.Cluster != v.Cluster || p.Heads[0] != (engine.CheckpointHead{Shard: v.Shard, Entry: v.Entries, Hash: v.Hash}) {
+	if len(p.Heads) != 1 || p.Cluster != v.Cluster || p.Heads[0] != (ledger.CheckpointHead{Shard: v.Shard, Entry: v.Entries, Hash: v.Hash}) {
 		return words, errors.New("the checkpoint of the export is of another entry")
 	}
 	return words, nil

@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
 // tally is what the journal says of the demo.
@@ -25,7 +25,7 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 	for _, m := range r.team.members {
 		names[m.session] = m.name
 	}
-	for ev, err := range r.team.members[0].Replay(ctx, engine.ReplayOptions{}) {
+	for ev, err := range r.team.members[0].Ledger().Replay(ctx, ledger.ReplayOptions{}) {
 		if err != nil {
 			return t, fmt.Errorf("count the events: %w", err)
 		}
@@ -42,8 +42,8 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 }
 
 // verify checks the whole ledger, the archive included.
-func (r *run) verify(ctx context.Context) ([]engine.Verification, error) {
-	return r.team.members[0].VerifyWith(ctx, engine.VerifyOptions{Archive: true})
+func (r *run) verify(ctx context.Context) ([]ledger.Verification, error) {
+	return r.team.members[0].Ledger().Verify(ctx, ledger.VerifyOptions{Archive: true})
 }
 
 // findings is what the comparison with direct checksums came to.
@@ -79,7 +79,7 @@ func (r *run) check(unseen []error) findings {
 	return found
 }
 
-func (r *run) report(took time.Duration, t tally, verified []engine.Verification, found findings) error {
+func (r *run) report(took time.Duration, t tally, verified []ledger.Verification, found findings) error {
 	table := tabwriter.NewWriter(r.Out, 0, 0, 2, ' ', 0)
 	line := func(what string, format string, args ...any) {
 		fmt.Fprintf(table, "%s\t%s\n", what, fmt.Sprintf(format, args...))
@@ -100,7 +100,7 @@ func (r *run) report(took time.Duration, t tally, verified []engine.Verification
 	line("time", "%.2f s", took.Seconds())
 	line("tasks/s", "%.0f", float64(len(r.files))/took.Seconds())
 	line("checksums", "%d equal to those computed directly", found.right)
-	entries, problems := ledger(verified)
+	entries, problems := verifiedEntries(verified)
 	line("ledger", "%d entries in %d shards verified, %d problems", entries, len(verified), len(problems))
 	err := table.Flush()
 	for _, list := range []struct {
@@ -118,7 +118,7 @@ func (r *run) report(took time.Duration, t tally, verified []engine.Verification
 	return err
 }
 
-func ledger(verified []engine.Verification) (entries uint64, problems []string) {
+func verifiedEntries(verified []ledger.Verification) (entries uint64, problems []string) {
 	for _, v := range verified {
 		entries += v.Entries
 		if v.Problem != "" {

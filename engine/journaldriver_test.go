@@ -14,8 +14,8 @@ type checker interface {
 	Errorf(format string, args ...any)
 }
 
-// ledger decides commands one entry each, and keeps what they led to.
-type ledger struct {
+// journalDriver decides commands one entry each, and keeps what they led to.
+type journalDriver struct {
 	t        checker
 	state    *projection.Shard
 	builder  events.Builder
@@ -27,12 +27,12 @@ type ledger struct {
 
 const ledgerStart events.Millis = 1_800_000_000_000
 
-func newLedger(t checker) *ledger {
-	return &ledger{t: t, state: projection.NewShard(0), now: ledgerStart}
+func newJournalDriver(t checker) *journalDriver {
+	return &journalDriver{t: t, state: projection.NewShard(0), now: ledgerStart}
 }
 
 // entry runs f with a decider and commits what it decided. It returns the kinds of the events.
-func (l *ledger) entry(f func(d *decider)) (kinds []string) {
+func (l *journalDriver) entry(f func(d *decider)) (kinds []string) {
 	l.t.Helper()
 	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
 	f(&decider{state: l.state, entry: &l.builder, now: l.now, note: func(t *projection.Task, ev *events.Event) {
@@ -60,7 +60,7 @@ func (l *ledger) entry(f func(d *decider)) (kinds []string) {
 	return kinds
 }
 
-func (l *ledger) decide(c command) (a answer, kinds []string) {
+func (l *journalDriver) decide(c command) (a answer, kinds []string) {
 	l.t.Helper()
 	kinds = l.entry(func(d *decider) {
 		a = d.decide(c)
@@ -70,7 +70,7 @@ func (l *ledger) decide(c command) (a answer, kinds []string) {
 }
 
 // legal fails when the fold refused what was decided.
-func (l *ledger) legal(d *decider) {
+func (l *journalDriver) legal(d *decider) {
 	l.t.Helper()
 	if d.err != nil {
 		l.t.Fatalf("decided what the fold refuses: %v", d.err)
@@ -78,7 +78,7 @@ func (l *ledger) legal(d *decider) {
 }
 
 // start starts the task, which must be ready, on a node.
-func (l *ledger) start(id events.TaskID, node string) {
+func (l *journalDriver) start(id events.TaskID, node string) {
 	l.t.Helper()
 	l.entry(func(d *decider) {
 		d.start(l.state.Task(id), node, 0, 9*time.Second)
@@ -86,7 +86,7 @@ func (l *ledger) start(id events.TaskID, node string) {
 	})
 }
 
-func (l *ledger) lose(node string) []string {
+func (l *journalDriver) lose(node string) []string {
 	l.t.Helper()
 	return l.entry(func(d *decider) {
 		if !d.lose(node) {
@@ -98,10 +98,10 @@ func (l *ledger) lose(node string) []string {
 
 const ledgerTask events.TaskID = "orders/purge"
 
-func (l *ledger) task() *projection.Task { return l.state.Task(ledgerTask) }
+func (l *journalDriver) task() *projection.Task { return l.state.Task(ledgerTask) }
 
 // ask is a submit of the ledger's task.
-func (l *ledger) ask(p events.Policy) *submitCommand {
+func (l *journalDriver) ask(p events.Policy) *submitCommand {
 	complete, err := p.Complete()
 	if err != nil {
 		l.t.Fatalf("policy: %v", err)
@@ -109,7 +109,7 @@ func (l *ledger) ask(p events.Policy) *submitCommand {
 	return &submitCommand{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
 }
 
-func (l *ledger) done(how completion) *completeCommand {
+func (l *journalDriver) done(how completion) *completeCommand {
 	c := &completeCommand{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
 	if how == failed {
 		c.Error = &events.Error{Code: "x"}
@@ -139,9 +139,9 @@ var situations = []situation{atNothing, atCreated, atDelayed, atRunning, atRerun
 	atSuccess, atSuccessNext, atFailure, atFailureRetry}
 
 // ledgerAt is a ledger whose task is in the situation.
-func ledgerAt(t checker, at situation) *ledger {
+func ledgerAt(t checker, at situation) *journalDriver {
 	t.Helper()
-	l := newLedger(t)
+	l := newJournalDriver(t)
 	if at == atNothing {
 		return l
 	}
@@ -181,7 +181,7 @@ func ledgerAt(t checker, at situation) *ledger {
 	return l
 }
 
-func (l *ledger) merge(params string) *mergeCommand {
+func (l *journalDriver) merge(params string) *mergeCommand {
 	c := &mergeCommand{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
 	c.Submit.Params = events.JSON([]byte(params))
 	return c

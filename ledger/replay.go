@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"cmp"
@@ -30,31 +30,31 @@ func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 
 //
 // A selection by Behavior or Status needs the state that the events change: it reads from the beginning, whatever From
 // says, and holds as much memory as the owners of the shards. Where the beginning was dropped it reads from the older
-// snapshot, and From must be later than that: else ErrTrimmed.
+// snapshot, and From must be later than that: else store.ErrTrimmed.
 //
-// It needs a Store. ErrTrimmed when entries of the time asked for are no longer held.
-func (c *Client) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
+// store.ErrTrimmed when entries of the time asked for are no longer held.
+func (l *Ledger) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
-		if err := c.replay(ctx, o, yield); err != nil {
+		if err := l.replay(ctx, o, yield); err != nil {
 			yield(events.Event{}, fmt.Errorf("replay: %w", err))
 		}
 	}
 }
 
-func (c *Client) replay(ctx context.Context, o ReplayOptions, yield func(events.Event, error) bool) error {
-	r, err := c.records()
+func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(events.Event, error) bool) error {
+	r, err := l.reader()
 	if err != nil {
 		return err
 	}
-	now, err := c.cfg.Store.ReadMembers(ctx)
+	now, err := l.cfg.Revision(ctx)
 	if err != nil {
 		return fmt.Errorf("read revision: %w", err)
 	}
 	from, to := events.MillisOf(o.From), events.MillisOf(o.To)
-	shards := map[int]iter.Seq2[stored, error]{}
+	shards := map[int]iter.Seq2[Stored, error]{}
 	states := map[int]*projection.Shard{}
-	for shard := range c.cfg.Shards {
-		if o.Task != "" && o.Task.Shard(c.cfg.Shards) != shard {
+	for shard := range l.cfg.Cluster.Shards {
+		if o.Task != "" && o.Task.Shard(l.cfg.Cluster.Shards) != shard {
 			continue
 		}
 		state, begin, err := o.begin(ctx, r, shard)
@@ -62,8 +62,8 @@ func (c *Client) replay(ctx context.Context, o ReplayOptions, yield func(events.
 			return fmt.Errorf("shard %d: %w", shard, err)
 		}
 		states[shard] = state
-		shards[shard] = while(decoded(shard, begin, r.Read(ctx, shard, begin)), func(e stored) bool {
-			return e.revision <= now.Revision && (to == 0 || e.Time < to)
+		shards[shard] = while(Decoded(shard, begin, r.Read(ctx, shard, begin)), func(e Stored) bool {
+			return e.Revision <= now && (to == 0 || e.Time < to)
 		})
 	}
 	for e, err := range merged(shards) {
@@ -88,7 +88,7 @@ func (c *Client) replay(ctx context.Context, o ReplayOptions, yield func(events.
 }
 
 // begin returns the state, if it is needed, and the entry to begin with.
-func (o *ReplayOptions) begin(ctx context.Context, r records, shard int) (*projection.Shard, uint64, error) {
+func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*projection.Shard, uint64, error) {
 	if o.folds() {
 		state, err := r.beginning(ctx, shard)
 		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {
@@ -123,7 +123,7 @@ func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (bool
 }
 
 // since returns the number of the first entry that was written at a time or later. Times do not run back within a shard.
-func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64, error) {
+func (r *Reader) since(ctx context.Context, shard int, at events.Millis) (uint64, error) {
 	if at == 0 {
 		return 1, nil
 	}
@@ -140,7 +140,7 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 	}
 	low := uint64(0) // entries up to it are earlier, or dropped
 	if _, err := r.Entry(ctx, shard, 1); errors.Is(err, store.ErrTrimmed) {
-		first, err := r.begins(ctx, shard)
+		first, err := r.Begins(ctx, shard)
 		if err != nil {
 			return 0, err
 		}
@@ -173,30 +173,31 @@ func (r records) since(ctx context.Context, shard int, at events.Millis) (uint64
 	return low + 1, nil
 }
 
-// stored is an entry as it was committed.
-type stored struct {
+// Stored is an entry as it was committed.
+type Stored struct {
 	*events.Entry
-	revision int64
-	size     int // in the journal, in bytes
+	Revision int64
+	Size     int // in the journal, in bytes
 }
 
 // before is the order of the cluster. Entries of several shards can have been written by one request, at one revision.
-func (e stored) before(o stored) bool {
-	return cmp.Or(cmp.Compare(e.revision, o.revision), cmp.Compare(e.Shard, o.Shard)) < 0
+func (e Stored) before(o Stored) bool {
+	return cmp.Or(cmp.Compare(e.Revision, o.Revision), cmp.Compare(e.Shard, o.Shard)) < 0
 }
 
-// decoded reads the entries of a shard, which must follow each other from number next on.
-func decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[stored, error] {
-	return func(yield func(stored, error) bool) {
+// Decoded reads the entries of a shard, which must follow each other from number next on: else it yields events.ErrDamaged. It
+// ends with the first error.
+func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
 		for rec, err := range seq {
 			var e *events.Entry
 			if err == nil {
 				e, err = events.Decode(rec.Data)
 			}
 			if err == nil && (e.Number != next || int(e.Shard) != shard) {
-				err = fmt.Errorf("%w: entry %d of shard %d is stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
+				err = fmt.Errorf("%w: entry %d of shard %d is Stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
 			}
-			if !yield(stored{e, rec.Revision, len(rec.Data)}, err) || err != nil {
+			if !yield(Stored{e, rec.Revision, len(rec.Data)}, err) || err != nil {
 				return
 			}
 			next++
@@ -205,8 +206,8 @@ func decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Se
 }
 
 // while ends a sequence at the first entry that it does not hold for.
-func while(seq iter.Seq2[stored, error], holds func(stored) bool) iter.Seq2[stored, error] {
-	return func(yield func(stored, error) bool) {
+func while(seq iter.Seq2[Stored, error], holds func(Stored) bool) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
 		for e, err := range seq {
 			if err == nil && !holds(e) || !yield(e, err) {
 				return
@@ -216,12 +217,12 @@ func while(seq iter.Seq2[stored, error], holds func(stored) bool) iter.Seq2[stor
 }
 
 // merged yields the entries of several shards by the revisions of their commits. It ends with the first error.
-func merged(shards map[int]iter.Seq2[stored, error]) iter.Seq2[stored, error] {
+func merged(shards map[int]iter.Seq2[Stored, error]) iter.Seq2[Stored, error] {
 	type head struct {
-		entry stored
-		next  func() (stored, error, bool)
+		entry Stored
+		next  func() (Stored, error, bool)
 	}
-	return func(yield func(stored, error) bool) {
+	return func(yield func(Stored, error) bool) {
 		var heads []*head
 		advance := func(h *head) (ok bool, err error) {
 			h.entry, err, ok = h.next()
@@ -232,7 +233,7 @@ func merged(shards map[int]iter.Seq2[stored, error]) iter.Seq2[stored, error] {
 			defer stop()
 			h := &head{next: next}
 			if ok, err := advance(h); err != nil {
-				yield(stored{}, err)
+				yield(Stored{}, err)
 				return
 			} else if ok {
 				heads = append(heads, h)
@@ -250,7 +251,7 @@ func merged(shards map[int]iter.Seq2[stored, error]) iter.Seq2[stored, error] {
 			}
 			ok, err := advance(heads[first])
 			if err != nil {
-				yield(stored{}, err)
+				yield(Stored{}, err)
 				return
 			}
 			if !ok {

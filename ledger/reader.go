@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -10,42 +10,60 @@ import (
 	"taskledger/store"
 )
 
-// records is a shard's whole journal: what the archive holds of it, then what the store does.
-type records struct {
-	journal   store.Journal
-	snapshots store.Snapshots
-	trimmer   store.Trimmer
-	repairer  store.Repairer
+// Reader reads the whole journal of each shard: what the archive holds of it, then what the store does. Its methods may be called
+// concurrently.
+type Reader struct {
+	journal   Journal
+	snapshots Snapshots
 	archive   store.ArchiveReader // nil: what was trimmed is gone
-	all       bool                // journals are trimmed only of what is in the archive
+	archived  bool                // entries are trimmed only once the archive has them
 }
 
-func recordsOf(s store.Store, archive store.ArchiveReader, all bool) records {
-	return records{s, s, s, s, archive, all}
+// NewReader returns a reader; archive and archived are as in Config.
+func NewReader(journal Journal, snapshots Snapshots, archive store.ArchiveReader, archived bool) *Reader {
+	return &Reader{journal, snapshots, archive, archived}
 }
 
-func (m *member) records() records {
-	return records{m.journal, m.snapshots, m.trimmer, m.cfg.Store, m.cfg.reader(), m.cfg.archives()}
+// First returns the number of the first entry that the store holds; 1 when it holds none.
+func (r *Reader) First(ctx context.Context, shard int) (uint64, error) {
+	first, err := r.journal.First(ctx, shard)
+	return max(first, 1), err
+}
+
+// Event reads one event, as Entry reads its entry. It wraps events.ErrDamaged when the entry has no such event.
+func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.Event, error) {
+	rec, err := r.Entry(ctx, shard, ref.Entry())
+	if err != nil {
+		return nil, fmt.Errorf("read event %s: %w", events.Position{Shard: uint16(shard), Ref: ref}, err)
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Index() >= len(e.Events) {
+		return nil, fmt.Errorf("%w: entry %d of shard %d has no event %d", events.ErrDamaged, ref.Entry(), shard, ref.Index())
+	}
+	return &e.Events[ref.Index()], nil
 }
 
 // unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
 // no archive, and entries are archived before they are trimmed, it is away.
-func (r records) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
+func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
 	if !errors.Is(unread, store.ErrNoArchive) {
 		return unread // it is away or damaged: the entry is not gone
 	}
-	first, err := r.first(ctx, shard)
+	first, err := r.First(ctx, shard)
 	if err != nil {
 		return err
 	}
-	if r.all && number < first {
-		return fmt.Errorf("%w: the journal begins with entry %d: %w", ErrUnavailable, first, unread)
+	if r.archived && number < first {
+		return fmt.Errorf("%w: the journal begins with entry %d: %w", store.ErrUnavailable, first, unread)
 	}
 	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, unread)
 }
 
-// Read is Journal.Read, from the archive where the journal was trimmed.
-func (r records) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+// Read is store.Journal.Read, from the archive where the journal was trimmed.
+func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
 		for {
@@ -88,8 +106,8 @@ func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Rec
 	return nil, false
 }
 
-// Entry is Journal.Entry, from the archive where the journal was trimmed.
-func (r records) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
+// Entry is store.Journal.Entry, from the archive where the journal was trimmed.
+func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
 	rec, err := r.journal.Entry(ctx, shard, number)
 	if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
 		return rec, err
@@ -106,10 +124,10 @@ func (r records) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	return store.Record{}, err
 }
 
-// begins returns the number of the first entry from which on all are held: in the archive, which may begin late, or in the
+// Begins returns the number of the first entry from which on all are held: in the archive, which may begin late, or in the
 // store.
-func (r records) begins(ctx context.Context, shard int) (uint64, error) {
-	first, err := r.first(ctx, shard)
+func (r *Reader) Begins(ctx context.Context, shard int) (uint64, error) {
+	first, err := r.First(ctx, shard)
 	if err != nil || first == 1 || r.archive == nil {
 		return first, err
 	}
@@ -141,8 +159,8 @@ func (r records) begins(ctx context.Context, shard int) (uint64, error) {
 	return there, nil
 }
 
-// Follow is Journal.Follow, from the archive where the journal was trimmed.
-func (r records) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+// Follow is store.Journal.Follow, from the archive where the journal was trimmed.
+func (r *Reader) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
 		for {

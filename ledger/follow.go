@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"sync"
 
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // Cursor says how far a projection has come: for each shard, by its number, the last entry that was folded. nil is the
 // start of time. It is what a service stores together with its projection, as JSON for example.
 type Cursor []uint64
 
-// Batch is an entry of one shard's journal: what happened at once.
-type Batch struct {
+// EntryBatch is an entry of one shard's journal: what happened at once.
+type EntryBatch struct {
 	Shard  int
 	Entry  uint64 // its number: 1, 2, 3 ... within the shard
 	Time   events.Millis
@@ -31,36 +32,36 @@ type Batch struct {
 // whole cluster as Replay has it; what follows comes as it is committed, shard by shard.
 //
 // It ends when the consumer stops, without a word when ctx ends, and with the first error, after which it can be called
-// again from the last cursor: ErrTrimmed when entries after the cursor are no longer held; an *InvalidError when the cursor
-// is of another cluster. It survives lost connections. It needs a Store. Nothing is left behind when it has ended.
-func (c *Client) Follow(ctx context.Context, from Cursor) iter.Seq2[Batch, error] {
-	return func(yield func(Batch, error) bool) {
-		err := c.follow(ctx, from, func(b Batch) bool { return yield(b, nil) })
+// again from the last cursor: store.ErrTrimmed when entries after the cursor are no longer held; a *store.InvalidError when the
+// cursor is of another cluster. It survives lost connections. Nothing is left behind when it has ended.
+func (l *Ledger) Follow(ctx context.Context, from Cursor) iter.Seq2[EntryBatch, error] {
+	return func(yield func(EntryBatch, error) bool) {
+		err := l.follow(ctx, from, func(b EntryBatch) bool { return yield(b, nil) })
 		if err != nil && ctx.Err() == nil {
-			yield(Batch{}, fmt.Errorf("follow: %w", err))
+			yield(EntryBatch{}, fmt.Errorf("follow: %w", err))
 		}
 	}
 }
 
 // follow yields the past, then the present.
-func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool) error {
-	r, err := c.records()
+func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch) bool) error {
+	r, err := l.reader()
 	if err != nil {
 		return err
 	}
-	at := make(Cursor, c.cfg.Shards)
+	at := make(Cursor, l.cfg.Cluster.Shards)
 	if copy(at, from); from != nil && len(from) != len(at) {
-		return &InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
+		return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
 	}
-	now, err := c.cfg.Store.ReadMembers(ctx)
+	now, err := l.cfg.Revision(ctx)
 	if err != nil {
 		return fmt.Errorf("read revision: %w", err)
 	}
-	past := map[int]iter.Seq2[stored, error]{}
+	past := map[int]iter.Seq2[Stored, error]{}
 	for shard, last := range at {
-		past[shard] = while(decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e stored) bool { return e.revision <= now.Revision })
+		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e Stored) bool { return e.Revision <= now })
 	}
-	for _, seq := range []iter.Seq2[stored, error]{merged(past), r.present(ctx, at)} {
+	for _, seq := range []iter.Seq2[Stored, error]{merged(past), r.present(ctx, at)} {
 		for e, err := range seq {
 			if err != nil {
 				return err
@@ -69,7 +70,7 @@ func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool
 			if len(e.Events) == 0 { // it only settles a batch
 				continue
 			}
-			if !yield(Batch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
+			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
 				return nil
 			}
 		}
@@ -79,12 +80,12 @@ func (c *Client) follow(ctx context.Context, from Cursor, yield func(Batch) bool
 
 // present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are committed,
 // until ctx ends. One goroutine per shard holds at most one entry; what a consumer has no time for stays in the store.
-func (r records) present(ctx context.Context, at Cursor) iter.Seq2[stored, error] {
+func (r *Reader) present(ctx context.Context, at Cursor) iter.Seq2[Stored, error] {
 	type result struct {
-		stored
+		Stored
 		err error
 	}
-	return func(yield func(stored, error) bool) {
+	return func(yield func(Stored, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		var shards sync.WaitGroup
 		defer shards.Wait()
@@ -92,7 +93,7 @@ func (r records) present(ctx context.Context, at Cursor) iter.Seq2[stored, error
 		results := make(chan result)
 		for shard, last := range slices.Clone(at) {
 			shards.Go(func() {
-				for e, err := range decoded(shard, last+1, r.Follow(ctx, shard, last+1)) {
+				for e, err := range Decoded(shard, last+1, r.Follow(ctx, shard, last+1)) {
 					select {
 					case results <- result{e, err}:
 					case <-ctx.Done():
@@ -104,7 +105,7 @@ func (r records) present(ctx context.Context, at Cursor) iter.Seq2[stored, error
 		for {
 			select {
 			case got := <-results:
-				if !yield(got.stored, got.err) || got.err != nil {
+				if !yield(got.Stored, got.err) || got.err != nil {
 					return
 				}
 			case <-ctx.Done():

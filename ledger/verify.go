@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"bytes"
@@ -55,45 +55,40 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 	}
 }
 
-// VerifyOptions say what else to check.
+// VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
-	Archive  bool         // every entry must be in the archive or the journal, and alike in both; the client must have an Archive
-	Against  []Checkpoint // entries of their numbers must have their hashes
-	Progress func(shard int, entry uint64)
+	Archive  bool                          // every entry must be in the archive or the journal, and alike in both; the Ledger must have one
+	Against  []Checkpoint                  // entries of their numbers must have their hashes
+	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 
-// Verify is VerifyWith without further checks. progress, if not nil, is told of every entry.
-func (c *Client) Verify(ctx context.Context, progress func(shard int, entry uint64)) ([]Verification, error) {
-	return c.VerifyWith(ctx, VerifyOptions{Progress: progress})
-}
-
-// VerifyWith reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
+// Verify reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
 // is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
 // owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped From says so, the
 // older snapshot stands for it, and of what is held from before that the chain alone is checked. Damage is part of the result,
-// not an error; errors mean that the check could not be made. It needs a Store. Owners sum their states for it, one after the
+// not an error; errors mean that the check could not be made. Owners sum their states for it, one after the
 // other, and decide nothing meanwhile: one to three microseconds a task. Their sessions go on.
-func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verification, error) {
-	r, err := c.records()
+func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, error) {
+	r, err := l.reader()
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	if o.Archive && r.archive == nil {
-		return nil, &InvalidError{Field: "archive", Problem: "the client has none to compare with"}
+		return nil, &store.InvalidError{Field: "archive", Problem: "there is none to compare with"}
 	}
-	heads, err := headsOf(o.Against, c.cfg.Store.Cluster())
+	heads, err := headsOf(o.Against, l.cfg.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	served, err := c.served(ctx)
+	served, err := l.served(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Verification
-	for shard := range c.cfg.Shards {
+	for shard := range l.cfg.Cluster.Shards {
 		if served[shard].Problem == "" { // one at a time, as owners of one node share its processors
 			ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-			served[shard] = c.shard(ask, shard, &infoCommand{Digest: true})
+			served[shard] = l.cfg.Owners.Digest(ask, shard)
 			cancel()
 		}
 		v, err := verifyShard(ctx, r, &served[shard], heads[shard], &o)
@@ -105,22 +100,22 @@ func (c *Client) VerifyWith(ctx context.Context, o VerifyOptions) ([]Verificatio
 	return all, nil
 }
 
-// served asks which shards have an owner; without a node that owns shards there is nobody to wait for.
-func (c *Client) served(ctx context.Context) ([]ShardInfo, error) {
-	members, err := c.cfg.Store.ReadMembers(ctx)
+// served asks which shards have an owner.
+func (l *Ledger) served(ctx context.Context) ([]Head, error) {
+	present, err := l.cfg.Owners.Present(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	defer cancel()
-	if !slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), func(n store.NodeInfo) bool { return n.Owner }) {
+	if !present {
 		cancel()
 	}
-	return c.Shards(ask)
+	return l.cfg.Owners.Heads(ask)
 }
 
 // verifyShard begins again when the entries that it was to read next were dropped meanwhile: with a later snapshot each time.
-func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[uint64]events.Hash, o *VerifyOptions) (Verification, error) {
+func verifyShard(ctx context.Context, r *Reader, served *Head, heads map[uint64]events.Hash, o *VerifyOptions) (Verification, error) {
 	for {
 		v := verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
 		if err := v.run(ctx, r, o.Archive); err != nil || v.Damage != DamageMissing {
@@ -139,7 +134,7 @@ func verifyShard(ctx context.Context, r records, served *ShardInfo, heads map[ui
 // verifier checks one shard.
 type verifier struct {
 	Verification
-	served    *ShardInfo
+	served    *Head
 	folds     uint64                 // the entry that the fold begins with
 	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
 	snapshots map[uint64]keptSnapshot
@@ -148,7 +143,7 @@ type verifier struct {
 }
 
 // run returns an error when the check could not be made.
-func (v *verifier) run(ctx context.Context, r records, archive bool) error {
+func (v *verifier) run(ctx context.Context, r *Reader, archive bool) error {
 	if err := v.begin(ctx, r); err != nil || v.Damage != "" {
 		return err
 	}
@@ -173,7 +168,7 @@ func (v *verifier) run(ctx context.Context, r records, archive bool) error {
 }
 
 // untilMissing applies one by one what a page that lacks an entry still holds before it.
-func (v *verifier) untilMissing(ctx context.Context, r records) error {
+func (v *verifier) untilMissing(ctx context.Context, r *Reader) error {
 	for v.Damage == "" {
 		next := v.state.Number + 1
 		rec, err := r.Entry(ctx, v.Shard, next)
@@ -206,7 +201,7 @@ func (v *verifier) apply(rec store.Record) {
 		return
 	}
 	if e.Number != rec.Number || int(e.Shard) != v.Shard {
-		v.damaged(DamageOrder, rec.Number, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
+		v.damaged(DamageOrder, rec.Number, "entry %d of shard %d is Stored in its place", e.Number, e.Shard)
 		return
 	}
 	if err := v.state.Replay(e); errors.Is(err, projection.ErrChain) {
@@ -234,7 +229,7 @@ func (v *verifier) compare() {
 			v.damaged(DamageCheckpoint, number, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", v.state.Hash, hash)
 		}
 	}
-	served := v.served.Problem == "" && v.served.Entries == number
+	served := v.served.Problem == "" && v.served.Entry == number
 	snapshot, kept := v.snapshots[number]
 	if !served && !kept {
 		return
@@ -257,8 +252,8 @@ func (v *verifier) compare() {
 // end finds what is missing at the end.
 func (v *verifier) end() {
 	last := v.state.Number
-	if v.served.Problem == "" && v.served.Entries > last {
-		v.damaged(DamageMissing, last+1, "the owner has entries up to %d", v.served.Entries)
+	if v.served.Problem == "" && v.served.Entry > last {
+		v.damaged(DamageMissing, last+1, "the owner has entries up to %d", v.served.Entry)
 	}
 	for number := range v.snapshots {
 		if number > last {
@@ -275,8 +270,8 @@ func (v *verifier) end() {
 }
 
 // compareArchive compares the entries that are both in the archive and in the journal, byte for byte.
-func (v *verifier) compareArchive(ctx context.Context, r records) error {
-	first, err := r.first(ctx, v.Shard)
+func (v *verifier) compareArchive(ctx context.Context, r *Reader) error {
+	first, err := r.First(ctx, v.Shard)
 	if err != nil {
 		return err
 	}
@@ -298,7 +293,7 @@ func (v *verifier) compareArchive(ctx context.Context, r records) error {
 			kept, err = r.journal.Entry(ctx, v.Shard, archived.Number)
 		}
 		if errors.Is(err, store.ErrTrimmed) {
-			trimmed, err := r.first(ctx, v.Shard)
+			trimmed, err := r.First(ctx, v.Shard)
 			if err != nil {
 				return err
 			}
@@ -352,7 +347,7 @@ func (v *verifier) archiveUnreadable(err error, entry uint64) error {
 type keptSnapshot struct{ hash, digest events.Hash }
 
 // begin reads the snapshots and chooses the state to begin with.
-func (v *verifier) begin(ctx context.Context, r records) error {
+func (v *verifier) begin(ctx context.Context, r *Reader) error {
 	v.state, v.From, v.snapshots = projection.NewShard(v.Shard), 1, map[uint64]keptSnapshot{}
 	dropped, err := r.dropped(ctx, v.Shard)
 	if err != nil {
@@ -364,7 +359,7 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 		return nil
 	}
 	for _, s := range slices.Backward(kept) {
-		state, err := r.restore(ctx, v.Shard, s)
+		state, err := r.Restore(ctx, v.Shard, s)
 		switch {
 		case errors.Is(err, store.ErrTrimmed) && !r.stillKept(ctx, v.Shard, s):
 			continue // newer ones have taken its place
@@ -387,8 +382,8 @@ func (v *verifier) begin(ctx context.Context, r records) error {
 }
 
 // chain checks of the entries that are held before the fold can begin that they lead to its beginning.
-func (v *verifier) chain(ctx context.Context, r records) error {
-	next, err := r.begins(ctx, v.Shard)
+func (v *verifier) chain(ctx context.Context, r *Reader) error {
+	next, err := r.Begins(ctx, v.Shard)
 	if err != nil || next >= v.folds {
 		return err
 	}
@@ -410,7 +405,7 @@ func (v *verifier) chain(ctx context.Context, r records) error {
 		case err != nil:
 			v.damaged(DamageGarbled, next, "%v", err)
 		case e.Number != next || int(e.Shard) != v.Shard:
-			v.damaged(DamageOrder, next, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
+			v.damaged(DamageOrder, next, "entry %d of shard %d is Stored in its place", e.Number, e.Shard)
 		case prev != nil && e.Prev != prev.Hash:
 			v.damaged(DamageChain, next, "it follows hash %s, the entry before has %s", e.Prev, prev.Hash)
 		case e.Number+1 == v.folds && e.Hash != v.state.Hash:

@@ -1,4 +1,4 @@
-package engine_test
+package ledger_test
 
 import (
 	"context"
@@ -12,17 +12,18 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
+	"taskledger/ledger"
 )
 
 // perTenant is a projection of a service's own: what it counts, and how far it has come. Stored as one value, both change
 // together, so that every event counts once.
 type perTenant struct {
 	Count  map[string]int
-	Cursor engine.Cursor
+	Cursor ledger.Cursor
 }
 
 // fold counts the tasks that succeeded, by the part of their ids before the slash.
-func (p *perTenant) fold(b engine.Batch) {
+func (p *perTenant) fold(b ledger.EntryBatch) {
 	for _, ev := range b.Events {
 		if ev.Kind() == events.KindSucceeded {
 			p.Count[ev.Task.Affinity()]++
@@ -32,7 +33,7 @@ func (p *perTenant) fold(b engine.Batch) {
 }
 
 // A service builds its own projection from the start of time, is stopped in the middle, and goes on where it was.
-func ExampleClient_Follow() {
+func ExampleLedger_Follow() {
 	dir, err := os.MkdirTemp("", "follow")
 	if err != nil {
 		log.Fatal(err)
@@ -61,7 +62,7 @@ func ExampleClient_Follow() {
 		if err := json.Unmarshal(stored, &p); err != nil {
 			log.Fatal(err)
 		}
-		for b, err := range node.Follow(ctx, p.Cursor) {
+		for b, err := range node.Ledger().Follow(ctx, p.Cursor) {
 			if err != nil {
 				log.Fatal(err)
 			}

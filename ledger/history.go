@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"bytes"
@@ -7,29 +7,18 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
-// askOwnersFor is how long a question waits for an owner where it can be answered without one.
-const askOwnersFor = 3 * time.Second
-
-// records returns what the client can read of all that ever happened.
-func (c *Client) records() (records, error) {
-	if c.cfg.Store == nil {
-		return records{}, fmt.Errorf("%w: the client has no store", ErrUnavailable)
-	}
-	return recordsOf(c.cfg.Store, c.cfg.Archive, c.archives), nil
-}
-
 // History yields the events of the present life of a task, in order; of its last life when it was deleted or forgotten.
-// They come from the journal, and from the archive where that was trimmed. It needs a Store. After what is still held of a
-// life it yields ErrTrimmed when the beginning is not; ErrNotFound when nothing is.
-func (c *Client) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
+// They come from the journal, and from the archive where that was trimmed. After what is still held of a
+// life it yields store.ErrTrimmed when the beginning is not; task.ErrNotFound when nothing is.
+func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
-		all, err := c.life(ctx, id, 0)
+		all, err := l.life(ctx, id, 0)
 		for _, ev := range all {
 			if !yield(ev, nil) {
 				return
@@ -42,16 +31,16 @@ func (c *Client) History(ctx context.Context, id events.TaskID) iter.Seq2[events
 }
 
 // life returns the events up to a time, oldest first, of the life that the task was in, or had last, at that time; 0 = now.
-func (c *Client) life(ctx context.Context, id events.TaskID, until events.Millis) ([]events.Event, error) {
+func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis) ([]events.Event, error) {
 	if err := id.Validate(); err != nil {
-		return nil, &InvalidError{Field: "id", Problem: err.Error()}
+		return nil, &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
-	r, err := c.records()
+	r, err := l.reader()
 	if err != nil {
 		return nil, err
 	}
-	shard := id.Shard(c.cfg.Shards)
-	last, err := c.lastEvent(ctx, r, shard, id, until)
+	shard := id.Shard(l.cfg.Cluster.Shards)
+	last, err := l.lastEvent(ctx, r, shard, id, until)
 	if err != nil {
 		return nil, err
 	}
@@ -64,29 +53,23 @@ func (c *Client) life(ctx context.Context, id events.TaskID, until events.Millis
 }
 
 // lastEvent asks the owner, and searches when that does not know the life or does not answer.
-func (c *Client) lastEvent(ctx context.Context, r records, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
+func (l *Ledger) lastEvent(ctx context.Context, r *Reader, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-	t, err := c.get(ask, id, false)
+	last, created, err := l.cfg.Owners.Last(ask, id)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
 		return 0, err
-	case err == nil && (until == 0 || t.CreatedAt <= until):
-		return t.Last, nil
+	case err == nil && (until == 0 || created <= until):
+		return last, nil
 	}
 	return r.last(ctx, shard, id, until)
 }
 
-// first returns the number of the first entry that the store holds, 1 when it holds none.
-func (r records) first(ctx context.Context, shard int) (uint64, error) {
-	first, err := r.trimmer.First(ctx, shard)
-	return max(first, 1), err
-}
-
 // last finds the last event of the task up to a time, 0 = of all: in what the store holds, then in the archive, newest
 // first. It wraps ErrNotFound.
-func (r records) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
-	first, err := r.first(ctx, shard)
+func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
+	first, err := r.First(ctx, shard)
 	if err != nil {
 		return 0, err
 	}
@@ -104,15 +87,15 @@ func (r records) last(ctx context.Context, shard int, id events.TaskID, until ev
 		return last, nil
 	}
 	if first == 1 {
-		return 0, ErrNotFound
+		return 0, task.ErrNotFound
 	}
-	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", ErrNotFound, first)
+	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", task.ErrNotFound, first)
 	if r.archive == nil {
 		return 0, dropped
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id) {
 		switch {
-		case errors.Is(err, store.ErrNoArchive) && !r.all:
+		case errors.Is(err, store.ErrNoArchive) && !r.archived:
 			return 0, dropped
 		case err != nil:
 			return 0, r.unarchived(ctx, shard, first-1, err)
@@ -121,7 +104,7 @@ func (r records) last(ctx context.Context, shard int, id events.TaskID, until ev
 			return ref, err
 		}
 	}
-	return 0, ErrNotFound
+	return 0, task.ErrNotFound
 }
 
 // lastIn finds the last event of the task in an entry, up to a time; 0 = none.
@@ -146,7 +129,7 @@ func lastIn(rec store.Record, id events.TaskID, until events.Millis) (events.Ref
 
 // back returns the events of a life from the one at ref back to its first, newest first: from the store, and from where
 // that was trimmed on from the archive, each segment of which is read once.
-func (r records) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
+func (r *Reader) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
 	for ref != 0 {
 		rec, err := r.journal.Entry(ctx, shard, ref.Entry())
 		if errors.Is(err, store.ErrTrimmed) && r.archive != nil {

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"bufio"
@@ -66,14 +66,14 @@ type exportVerifier struct {
 func (v *exportVerifier) header(lines *bufio.Scanner) error {
 	var h exportHeader
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Format != exportFormat {
-		return &InvalidError{Field: "file", Problem: "not an export of taskledger"}
+		return &store.InvalidError{Field: "file", Problem: "not an export of taskledger"}
 	}
 	if h.Version != exportVersion || h.From == 0 {
-		return &InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportVersion)}
+		return &store.InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportVersion)}
 	}
 	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
 	v.state = projection.NewShard(h.Shard)
-	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: maxShards})
+	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: store.MaxShards})
 	v.heads = heads[h.Shard]
 	if err == nil && !asWritten(&h, lines.Bytes()) {
 		v.damaged(DamageGarbled, v.next, "the first line is not as it was written")

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // An export is a file of JSON objects, one a line, that VerifyExport checks without a cluster:
@@ -112,24 +113,24 @@ type Signer func(text string) (note string, err error)
 
 // ExportShard writes all entries of a shard that are held, from the archive and the journal. sign, if not nil, signs a
 // checkpoint of the last one. It needs a Store. It wraps ErrNotFound when the shard has no entry.
-func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
-	r, err := c.records()
+func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
+	r, err := l.reader()
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	if shard < 0 || shard >= c.cfg.Shards {
-		return &InvalidError{Field: "shard", Problem: fmt.Sprintf("%d, want 0 to %d", shard, c.cfg.Shards-1)}
+	if shard < 0 || shard >= l.cfg.Cluster.Shards {
+		return &store.InvalidError{Field: "shard", Problem: fmt.Sprintf("%d, want 0 to %d", shard, l.cfg.Cluster.Shards-1)}
 	}
 	from := uint64(1)
 	dropped, err := r.dropped(ctx, shard)
 	if err == nil && dropped {
-		from, err = r.begins(ctx, shard)
+		from, err = r.Begins(ctx, shard)
 	}
 	if err != nil {
 		return fmt.Errorf("export shard %d: %w", shard, err)
 	}
-	x := exporter{out: json.NewEncoder(w), header: exportHeader{Shard: shard, From: from}, sign: sign}
-	return x.run(ctx, c, r, 0, func(rec store.Record, e *events.Entry) (exportLine, error) {
+	x := exporter{out: json.NewEncoder(w), header: exportHeader{Cluster: l.cfg.Cluster.ID, Shard: shard, From: from}, sign: sign}
+	return x.run(ctx, r, 0, func(rec store.Record, e *events.Entry) (exportLine, error) {
 		return exportLine{Entry: rec.Data}, nil
 	})
 }
@@ -138,21 +139,21 @@ func (c *Client) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 // the shard's chain, and that none between them was left out. Of other tasks it tells nothing but the digests of their events
 // and of what their submitters were told. sign, if not nil, signs a checkpoint of the last entry. Errors are those of
 // History.
-func (c *Client) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
-	all, err := c.life(ctx, id, 0)
+func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
+	all, err := l.life(ctx, id, 0)
 	if err != nil {
 		return fmt.Errorf("export %s: %w", id, err)
 	}
-	r, err := c.records()
+	r, err := l.reader()
 	if err != nil {
 		return err
 	}
 	first, last := all[0].Position, all[len(all)-1].Position
-	x := exporter{out: json.NewEncoder(w), header: exportHeader{Shard: int(first.Shard), Task: id, From: first.Ref.Entry()}, sign: sign}
+	x := exporter{out: json.NewEncoder(w), header: exportHeader{Cluster: l.cfg.Cluster.ID, Shard: int(first.Shard), Task: id, From: first.Ref.Entry()}, sign: sign}
 	mine := func(ev *events.Event) bool {
 		return ev.Task == id && ev.Position.Ref >= first.Ref && ev.Position.Ref <= last.Ref
 	}
-	return x.run(ctx, c, r, last.Ref.Entry(), func(rec store.Record, e *events.Entry) (exportLine, error) {
+	return x.run(ctx, r, last.Ref.Entry(), func(rec store.Record, e *events.Entry) (exportLine, error) {
 		excerpt, err := events.NewExcerpt(rec.Data, mine)
 		if err != nil {
 			return exportLine{}, err
@@ -176,8 +177,8 @@ type exporter struct {
 }
 
 // run writes a line for every entry from the header's From on up to last; 0 = all.
-func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, line func(store.Record, *events.Entry) (exportLine, error)) error {
-	x.header.Format, x.header.Version, x.header.Cluster = exportFormat, exportVersion, c.cfg.Store.Cluster().ID
+func (x *exporter) run(ctx context.Context, r *Reader, last uint64, line func(store.Record, *events.Entry) (exportLine, error)) error {
+	x.header.Format, x.header.Version = exportFormat, exportVersion
 	head := CheckpointHead{Shard: x.header.Shard}
 	for rec, err := range r.Read(ctx, x.header.Shard, x.header.From) {
 		if err == nil {
@@ -191,7 +192,7 @@ func (x *exporter) run(ctx context.Context, c *Client, r records, last uint64, l
 		}
 	}
 	if head.Entry == 0 {
-		return fmt.Errorf("export: %w: shard %d is empty", ErrNotFound, x.header.Shard)
+		return fmt.Errorf("export: %w: shard %d is empty", task.ErrNotFound, x.header.Shard)
 	}
 	end := exportLine{End: head.Entry, Hash: &head.Hash}
 	if x.sign != nil {

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // StateAt returns a task as it was at a time, by the clocks of its owners, with parameters and result: the fold of its events
-// up to then. The zero time is now. A finished task that was forgotten meanwhile is as its last event left it. It needs a
-// Store; ErrNotFound before Created and after Deleted, ErrTrimmed when the beginning of the life is no longer held.
-func (c *Client) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
-	all, err := c.life(ctx, id, events.MillisOf(at))
+// up to then. The zero time is now. A finished task that was forgotten meanwhile is as its last event left it. It
+// wraps task.ErrNotFound before Created and after Deleted, store.ErrTrimmed when the beginning of the life is no longer held.
+func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
+	all, err := l.life(ctx, id, events.MillisOf(at))
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
@@ -21,13 +22,13 @@ func (c *Client) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 }
 
 // StateAfter is StateAt, right after the event with the sequence number seq, 1, 2, 3 ..., of its present or last life.
-func (c *Client) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
-	all, err := c.life(ctx, id, 0)
+func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
+	all, err := l.life(ctx, id, 0)
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
 	if seq == 0 || seq > uint64(len(all)) {
-		return projection.Task{}, fmt.Errorf("state of %s: %w: event %d of %d", id, ErrNotFound, seq, len(all))
+		return projection.Task{}, fmt.Errorf("state of %s: %w: event %d of %d", id, task.ErrNotFound, seq, len(all))
 	}
 	return foldLife(id, all[:seq])
 }
@@ -42,7 +43,7 @@ func foldLife(id events.TaskID, all []events.Event) (t projection.Task, err erro
 		}
 	}
 	if now == nil {
-		return t, fmt.Errorf("state of %s: %w at that time", id, ErrNotFound)
+		return t, fmt.Errorf("state of %s: %w at that time", id, task.ErrNotFound)
 	}
 	t = *now
 	for i := range all {

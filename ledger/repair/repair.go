@@ -1,4 +1,6 @@
-package engine
+// Package repair finds keys in the store that are not where they belong, above all what lies behind the last sound entry of a
+// journal and keeps its shard from being served, and removes what can be removed without loss.
+package repair
 
 import (
 	"context"
@@ -7,6 +9,7 @@ import (
 	"math"
 
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -25,8 +28,16 @@ type Stray struct {
 // mostStrays is how many keys of a shard are shown when none can be removed.
 const mostStrays = 10
 
-// repairTries is how often the journal of a shard is read again because it was trimmed meanwhile.
-const repairTries = 5
+// tries is how often the journal of a shard is read again because it was trimmed meanwhile.
+const tries = 5
+
+// Journals is what a repair reads, and what it removes from.
+type Journals struct {
+	Shards    int // of the cluster
+	Journal   ledger.Journal
+	Snapshots ledger.Snapshots
+	Repairer  store.Repairer
+}
 
 // Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, node keys
 // without a lease, and keys of shards that the cluster does not have. With remove it removes those node keys, and those of a
@@ -34,15 +45,11 @@ const repairTries = 5
 // that an entry was there. A committed last entry whose stored bytes have rotted since looks the same where no snapshot covers
 // it: it is removed as well, and what it recorded is lost. Each is removed only as it was judged. A shard that was quarantined
 // for them is served again within seconds. Repair reads the journals from the first entry that is held on, and can be called
-// while nodes run. It needs a Store.
-func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
-	r, err := c.records()
-	if err != nil {
-		return nil, fmt.Errorf("repair: %w", err)
-	}
-	settle := func(s Stray) error {
+// while nodes run.
+func (r Journals) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
+	report := func(s Stray) error {
 		if remove && s.Keep == "" {
-			if err := r.repairer.Remove(ctx, store.StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
+			if err := r.Repairer.Remove(ctx, store.StoredKey{Key: s.Key, Revision: s.Revision}); err != nil {
 				return err
 			}
 			s.Removed = true
@@ -50,37 +57,37 @@ func (c *Client) Repair(ctx context.Context, remove bool) (all []Stray, err erro
 		all = append(all, s)
 		return nil
 	}
-	for shard := range c.cfg.Shards {
-		strays, err := r.strays(ctx, shard)
+	for shard := range r.Shards {
+		strays, err := r.Strays(ctx, shard)
 		if err != nil {
 			return all, fmt.Errorf("repair shard %d: %w", shard, err)
 		}
 		for _, s := range strays {
-			if err := settle(s); err != nil {
+			if err := report(s); err != nil {
 				return all, fmt.Errorf("repair shard %d: %w", shard, err)
 			}
 		}
 	}
-	for k, err := range r.repairer.Leaseless(ctx) {
+	for k, err := range r.Repairer.Leaseless(ctx) {
 		if err == nil {
-			err = settle(Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Bytes: len(k.Data), Problem: "it has no lease, so it is no node's"})
+			err = report(Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Bytes: len(k.Data), Problem: "it has no lease, so it is no node's"})
 		}
 		if err != nil {
 			return all, fmt.Errorf("repair: %w", err)
 		}
 	}
-	for k, err := range r.repairer.Foreign(ctx) {
+	for k, err := range r.Repairer.Foreign(ctx) {
 		if err != nil {
 			return all, fmt.Errorf("repair: %w", err)
 		}
 		all = append(all, Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Keep: "it is ignored",
-			Problem: fmt.Sprintf("it is of no shard: the cluster has %d, from 0 on", c.cfg.Shards)})
+			Problem: fmt.Sprintf("it is of no shard: the cluster has %d, from 0 on", r.Shards)})
 	}
 	return all, nil
 }
 
-// strays finds what is stored behind the last sound entry of a shard.
-func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
+// Strays finds what is stored behind the last sound entry of a shard.
+func (r Journals) Strays(ctx context.Context, shard int) ([]Stray, error) {
 	for try := 0; ; try++ {
 		covered, err := r.covered(ctx, shard)
 		if err != nil {
@@ -93,34 +100,36 @@ func (r records) strays(ctx context.Context, shard int) ([]Stray, error) {
 		if covered > j.last {
 			j.keep = fmt.Sprintf("entries up to %d are missing or damaged: restore them", covered)
 		}
-		for k, err := range r.repairer.Behind(ctx, shard, j.last) {
+		for k, err := range r.Repairer.Behind(ctx, shard, j.last) {
 			if err != nil {
 				return nil, err
 			}
-			if j.look(k); j.keep != "" && len(j.found) == mostStrays {
+			if j.consider(k); j.keep != "" && len(j.found) == mostStrays {
 				break
 			}
 		}
-		if j.keep == "" || try == repairTries {
+		if j.keep == "" || try == tries {
 			return j.verdict(), nil
 		}
 		// What seems to be missing may have been trimmed meanwhile.
-		if first, err := r.trimmer.First(ctx, shard); err != nil || first <= j.last+1 {
+		if first, err := r.Journal.First(ctx, shard); err != nil || first <= j.last+1 {
 			return j.verdict(), nil
 		}
 	}
 }
 
 // covered returns the entry of the newest snapshot, all up to which were committed.
-func (r records) covered(ctx context.Context, shard int) (uint64, error) {
-	kept, err := r.kept(ctx, shard)
+func (r Journals) covered(ctx context.Context, shard int) (uint64, error) {
+	p, err := r.Snapshots.Pointer(ctx, shard)
 	switch {
 	case errors.Is(err, events.ErrDamaged):
 		return math.MaxUint64, nil
-	case err != nil || len(kept) == 0:
-		return 0, err
+	case err != nil:
+		return 0, fmt.Errorf("snapshot pointer of shard %d: %w", shard, err)
+	case len(p.Kept) == 0:
+		return 0, nil
 	}
-	return kept[0].Entry, nil
+	return p.Kept[0].Entry, nil
 }
 
 // sound is the end of what is sound in a journal.
@@ -140,13 +149,13 @@ func (s *sound) follows(e *events.Entry, shard int) bool {
 }
 
 // sound reads the journal up to the last entry that follows the one before.
-func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
-	p, err := r.snapshots.Pointer(ctx, shard)
+func (r Journals) sound(ctx context.Context, shard int) (s sound, err error) {
+	p, err := r.Snapshots.Pointer(ctx, shard)
 	if err != nil && !errors.Is(err, events.ErrDamaged) {
 		return s, err
 	}
 	if p.Revision != 0 { // what is before may have been trimmed
-		first, err := r.trimmer.First(ctx, shard)
+		first, err := r.Journal.First(ctx, shard)
 		if err != nil {
 			return s, err
 		}
@@ -159,7 +168,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 		return err == nil && s.follows(e, shard)
 	}
 	damaged := false
-	for rec, err := range r.journal.Read(ctx, shard, s.last+1) {
+	for rec, err := range r.Journal.Read(ctx, shard, s.last+1) {
 		if damaged = err != nil; damaged { // somewhere in the page
 			break
 		}
@@ -168,7 +177,7 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 		}
 	}
 	for damaged {
-		rec, err := r.journal.Entry(ctx, shard, s.last+1)
+		rec, err := r.Journal.Entry(ctx, shard, s.last+1)
 		switch {
 		case errors.Is(err, store.ErrTrimmed):
 			return s, nil
@@ -181,8 +190,8 @@ func (r records) sound(ctx context.Context, shard int) (s sound, err error) {
 	return s, nil
 }
 
-// keepReplaced keeps what may have taken the place of an entry.
-const keepReplaced = "it was written over, perhaps an entry: restore that"
+// KeepReplaced is the Keep of a Stray that may have taken the place of an entry.
+const KeepReplaced = "it was written over, perhaps an entry: restore that"
 
 // judge decides about what is stored behind an entry.
 type judge struct {
@@ -192,7 +201,7 @@ type judge struct {
 	found []Stray
 }
 
-func (j *judge) look(k store.StoredKey) {
+func (j *judge) consider(k store.StoredKey) {
 	s := Stray{Key: k.Key, Shard: j.shard, Entry: k.Entry, Revision: k.Revision, Bytes: len(k.Data)}
 	e, err := events.Decode(k.Data)
 	switch {
@@ -214,7 +223,7 @@ func (j *judge) look(k store.StoredKey) {
 		j.keep = fmt.Sprintf("it may be an entry, since entry %d is there: restore entry %d", k.Entry, j.last+1)
 	}
 	if k.Entry != 0 && k.Replaced {
-		s.Keep = keepReplaced
+		s.Keep = KeepReplaced
 	}
 	j.found = append(j.found, s)
 }

@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -35,21 +35,21 @@ type CheckpointHead struct {
 const checkpointTitle = "taskledger checkpoint"
 
 // Checkpoint returns the last entries of all shards that have any, as the owners serve them; an error when one does not answer.
-func (c *Client) Checkpoint(ctx context.Context) (Checkpoint, error) {
-	if _, err := c.records(); err != nil {
+func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
+	if _, err := l.reader(); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
 	}
-	served, err := c.Shards(ctx)
+	served, err := l.cfg.Owners.Heads(ctx)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	p := Checkpoint{Cluster: c.cfg.Store.Cluster().ID}
+	p := Checkpoint{Cluster: l.cfg.Cluster.ID}
 	for _, s := range served {
 		if s.Problem != "" {
-			return Checkpoint{}, fmt.Errorf("checkpoint: %w: shard %d: %s", ErrUnavailable, s.Shard, s.Problem)
+			return Checkpoint{}, fmt.Errorf("checkpoint: %w: shard %d: %s", store.ErrUnavailable, s.Shard, s.Problem)
 		}
-		if s.Entries > 0 {
-			p.Heads = append(p.Heads, CheckpointHead{s.Shard, s.Entries, s.Hash})
+		if s.Entry > 0 {
+			p.Heads = append(p.Heads, CheckpointHead{s.Shard, s.Entry, s.Hash})
 		}
 	}
 	return p, nil
@@ -106,17 +106,17 @@ func headsOf(all []Checkpoint, cluster store.Cluster) (map[int]map[uint64]events
 	heads := map[int]map[uint64]events.Hash{}
 	for _, p := range all {
 		if p.Cluster != cluster.ID {
-			return nil, &InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of cluster %.100q, this is %s", p.Cluster, cluster.ID)}
+			return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of cluster %.100q, this is %s", p.Cluster, cluster.ID)}
 		}
 		for _, h := range p.Heads {
 			if h.Shard >= cluster.Shards {
-				return nil, &InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of shard %d of %d", h.Shard, cluster.Shards)}
+				return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of shard %d of %d", h.Shard, cluster.Shards)}
 			}
 			if heads[h.Shard] == nil {
 				heads[h.Shard] = map[uint64]events.Hash{}
 			}
 			if was, known := heads[h.Shard][h.Entry]; known && was != h.Hash {
-				return nil, &InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("two hashes of entry %d of shard %d", h.Entry, h.Shard)}
+				return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("two hashes of entry %d of shard %d", h.Entry, h.Shard)}
 			}
 			heads[h.Shard][h.Entry] = h.Hash
 		}

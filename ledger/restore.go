@@ -1,4 +1,4 @@
-package engine
+package ledger
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // dropped reports that the first entry is no longer held anywhere, or never was.
-func (r records) dropped(ctx context.Context, shard int) (bool, error) {
+func (r *Reader) dropped(ctx context.Context, shard int) (bool, error) {
 	_, err := r.Entry(ctx, shard, 1)
 	if errors.Is(err, store.ErrTrimmed) {
 		return true, nil
@@ -22,7 +22,7 @@ func (r records) dropped(ctx context.Context, shard int) (bool, error) {
 }
 
 // kept returns the snapshots that are kept of a shard, newest first.
-func (r records) kept(ctx context.Context, shard int) ([]store.Snapshot, error) {
+func (r *Reader) kept(ctx context.Context, shard int) ([]store.Snapshot, error) {
 	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot pointer of shard %d: %w", shard, err)
@@ -30,13 +30,13 @@ func (r records) kept(ctx context.Context, shard int) ([]store.Snapshot, error) 
 	return p.Kept, nil
 }
 
-func (r records) stillKept(ctx context.Context, shard int, s store.Snapshot) bool {
+func (r *Reader) stillKept(ctx context.Context, shard int, s store.Snapshot) bool {
 	kept, err := r.kept(ctx, shard)
 	return err != nil || slices.Contains(kept, s)
 }
 
-// restore reads a snapshot. It wraps events.ErrDamaged when it is not what the pointer says, ErrTrimmed when a part is gone.
-func (r records) restore(ctx context.Context, shard int, s store.Snapshot) (*projection.Shard, error) {
+// Restore reads a snapshot. It wraps events.ErrDamaged when it is not what the pointer says, ErrTrimmed when a part is gone.
+func (r *Reader) Restore(ctx context.Context, shard int, s store.Snapshot) (*projection.Shard, error) {
 	fail := func(err error) (*projection.Shard, error) {
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
 	}
@@ -58,7 +58,7 @@ func (r records) restore(ctx context.Context, shard int, s store.Snapshot) (*pro
 var errOther = errors.New("it is not the one that the pointer names")
 
 // sum passes the parts of a snapshot on and returns their hash.
-func (r records) sum(ctx context.Context, shard int, s store.Snapshot, each func(part []byte) error) (events.Hash, error) {
+func (r *Reader) sum(ctx context.Context, shard int, s store.Snapshot, each func(part []byte) error) (events.Hash, error) {
 	sums := sha256.New()
 	for part, err := range r.snapshots.Parts(ctx, shard, s) {
 		if err != nil {
@@ -73,9 +73,9 @@ func (r records) sum(ctx context.Context, shard int, s store.Snapshot, each func
 	return events.Hash(sums.Sum(nil)), nil
 }
 
-// intact reports with an error that a snapshot is not stored as it was made: it wraps events.ErrDamaged, or ErrTrimmed when
+// Intact reports with an error that a snapshot is not stored as it was made: it wraps events.ErrDamaged, or ErrTrimmed when
 // a part is gone.
-func (r records) intact(ctx context.Context, shard int, s store.Snapshot) error {
+func (r *Reader) Intact(ctx context.Context, shard int, s store.Snapshot) error {
 	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
 	if err == nil && hash != s.Hash {
 		err = fmt.Errorf("%w: %w", events.ErrDamaged, errOther)
@@ -88,7 +88,7 @@ func (r records) intact(ctx context.Context, shard int, s store.Snapshot) error 
 
 // beginning returns the state that the entries still held go on from: that of no entry, or, where the first ones were
 // dropped, the older snapshot.
-func (r records) beginning(ctx context.Context, shard int) (*projection.Shard, error) {
+func (r *Reader) beginning(ctx context.Context, shard int) (*projection.Shard, error) {
 	dropped, err := r.dropped(ctx, shard)
 	if err != nil {
 		return nil, err
@@ -97,5 +97,5 @@ func (r records) beginning(ctx context.Context, shard int) (*projection.Shard, e
 	if err != nil || !dropped || len(kept) == 0 {
 		return projection.NewShard(shard), err
 	}
-	return r.restore(ctx, shard, kept[len(kept)-1])
+	return r.Restore(ctx, shard, kept[len(kept)-1])
 }

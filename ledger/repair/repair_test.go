@@ -1,4 +1,4 @@
-package engine
+package repair
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
 	}
 	for blank, strays := range map[bool]int{true: 0, false: 1} {
 		j := judge{shard: 1, sound: sound{last: 7, blank: blank}}
-		j.look(store.StoredKey{Key: "journal/1/8", Entry: 8, Data: data})
+		j.consider(store.StoredKey{Key: "journal/1/8", Entry: 8, Data: data})
 		if found := j.verdict(); len(found) != strays {
 			t.Errorf("last hash unknown %t: found %+v", blank, found)
 		}

@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/ledger/repair"
+	"taskledger/store"
+)
+
+// Ledger returns what reads the history of the cluster. It needs a Store: without one its calls return ErrUnavailable.
+func (c *Client) Ledger() *ledger.Ledger {
+	if c.cfg.Store == nil {
+		return ledger.New(ledger.Config{})
+	}
+	return ledger.New(ledger.Config{Cluster: c.cfg.Store.Cluster(), Journal: c.cfg.Store, Snapshots: c.cfg.Store, Archive: c.cfg.Archive,
+		Archived: c.archives, Owners: owners{c}, Revision: c.revision})
+}
+
+// Repair finds keys of the cluster that are not where they belong, and with remove removes those that can be removed without loss:
+// see repair.Journals. It needs a Store.
+func (c *Client) Repair(ctx context.Context, remove bool) ([]repair.Stray, error) {
+	if c.cfg.Store == nil {
+		return nil, fmt.Errorf("repair: %w: the client has no store", ErrUnavailable)
+	}
+	return c.journals().Repair(ctx, remove)
+}
+
+func (c *Client) journals() repair.Journals {
+	return repair.Journals{Shards: c.cfg.Shards, Journal: c.cfg.Store, Snapshots: c.cfg.Store, Repairer: c.cfg.Store}
+}
+
+func (c *Client) revision(ctx context.Context) (int64, error) {
+	members, err := c.cfg.Store.ReadMembers(ctx)
+	return members.Revision, err
+}
+
+// owners asks the owners of the shards for the ledger.
+type owners struct{ c *Client }
+
+// Last implements ledger.Owners.
+func (o owners) Last(ctx context.Context, id events.TaskID) (events.Ref, events.Millis, error) {
+	t, err := o.c.get(ctx, id, false)
+	return t.Last, t.CreatedAt, err
+}
+
+// Present implements ledger.Owners.
+func (o owners) Present(ctx context.Context) (bool, error) {
+	members, err := o.c.cfg.Store.ReadMembers(ctx)
+	return slices.ContainsFunc(slices.Collect(maps.Values(members.Nodes)), func(n store.NodeInfo) bool { return n.Owner }), err
+}
+
+// Heads implements ledger.Owners.
+func (o owners) Heads(ctx context.Context) ([]ledger.Head, error) {
+	served, err := o.c.Shards(ctx)
+	heads := make([]ledger.Head, len(served))
+	for i := range served {
+		heads[i] = headOf(&served[i])
+	}
+	return heads, err
+}
+
+// Digest implements ledger.Owners.
+func (o owners) Digest(ctx context.Context, shard int) ledger.Head {
+	s := o.c.shard(ctx, shard, &infoCommand{Digest: true})
+	return headOf(&s)
+}
+
+func headOf(s *ShardInfo) ledger.Head {
+	return ledger.Head{Shard: s.Shard, Entry: s.Entries, Hash: s.Hash, Digest: s.Digest, Problem: s.Problem}
+}

@@ -1,0 +1,82 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"taskledger/events"
+	"taskledger/store"
+)
+
+// Journal is what a Ledger needs of the journals of the shards: the reading half of store.Journal, and where each begins.
+type Journal interface {
+	// First returns the number of the first entry that the journal holds; 0 = none.
+	First(ctx context.Context, shard int) (uint64, error)
+	Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
+	Entry(ctx context.Context, shard int, number uint64) (store.Record, error)
+	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
+}
+
+// Snapshots is what a Ledger needs of the snapshots of the shards: the reading half of store.Snapshots.
+type Snapshots interface {
+	Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error)
+	Parts(ctx context.Context, shard int, s store.Snapshot) iter.Seq2[[]byte, error]
+}
+
+// Owners answers what the owners of the shards know. What they say saves a search, or is checked; history is never taken from
+// them.
+type Owners interface {
+	// Last returns the last event of a task and when the task was created; an error when no owner answers or none knows the
+	// task.
+	Last(ctx context.Context, id events.TaskID) (last events.Ref, created events.Millis, err error)
+	// Present reports whether any node owns shards: else nobody answers.
+	Present(ctx context.Context) (bool, error)
+	// Heads returns what each shard's owner has committed, by shard, without digests.
+	Heads(ctx context.Context) ([]Head, error)
+	// Digest returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing meanwhile:
+	// one to three microseconds a task.
+	Digest(ctx context.Context, shard int) Head
+}
+
+// Head is what the owner of a shard serves.
+type Head struct {
+	Shard   int
+	Entry   uint64      // number of the last entry; 0 = none
+	Hash    events.Hash // chain hash of that
+	Digest  events.Hash // of the state after it, as projection.Shard.Digest has it
+	Problem string      // why nobody serves the shard; "" = it is served
+}
+
+// askOwnersFor is how long a question waits for an owner where it can be answered without one.
+const askOwnersFor = 3 * time.Second
+
+// Config is what a Ledger reads from.
+type Config struct {
+	Cluster   store.Cluster
+	Journal   Journal // nil: every call returns store.ErrUnavailable
+	Snapshots Snapshots
+	Archive   store.ArchiveReader // nil: what was trimmed is gone
+	// Archived says that entries are trimmed only once the archive has them: an archive that is not to be seen is then away, and
+	// what it should hold is store.ErrUnavailable rather than store.ErrTrimmed.
+	Archived bool
+	Owners   Owners
+	// Revision returns the present revision of the store: Replay ends, and Follow divides what was from what comes, there.
+	Revision func(context.Context) (int64, error)
+}
+
+// Ledger reads what happened in a cluster. Its methods may be called concurrently. It holds nothing between calls and starts
+// nothing that outlives them.
+type Ledger struct{ cfg Config }
+
+// New returns the ledger of a cluster.
+func New(cfg Config) *Ledger { return &Ledger{cfg} }
+
+// reader returns what reads the journals, or why nothing does.
+func (l *Ledger) reader() (*Reader, error) {
+	if l.cfg.Journal == nil {
+		return nil, fmt.Errorf("%w: the client has no store", store.ErrUnavailable)
+	}
+	return NewReader(l.cfg.Journal, l.cfg.Snapshots, l.cfg.Archive, l.cfg.Archived), nil
+}
