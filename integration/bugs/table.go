@@ -124,7 +124,7 @@ var snapshots = []Bug{
 	{"damaged snapshot kept as the older one", "engine/recover.go", []Edit{
 		{"{ l.pointer = p.Without(l.damaged) }", "{ l.pointer = p }"},
 	}, engine, "TestSnapshot_DamagedIsPassedOver/a_flipped_byte_in_the_newest/keep"},
-	{"snapshot of another entry", "engine/restore.go", []Edit{
+	{"snapshot of another entry", "ledger/restore.go", []Edit{
 		{" || state.Number != s.Entry) {", ") {"},
 	}, engine, "TestSnapshot_OfAnotherStateIsPassedOver/of_a_later_entry/keep"},
 	{"snapshot of another history", "engine/recover.go", []Edit{
@@ -151,8 +151,8 @@ var snapshots = []Bug{
 	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/no_answer"},
-	{"task blamed for an archive that is not to be seen", "engine/records.go", []Edit{
-		{"	if r.all && number < first {\n", "	if false {\n"},
+	{"task blamed for an archive that is not to be seen", "ledger/reader.go", []Edit{
+		{"	if r.archived && number < first {\n", "	if false {\n"},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/none_to_be_seen"},
 }
 
