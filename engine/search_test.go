@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -45,7 +46,7 @@ func (r *readable) Read(ctx context.Context, _ int, from uint64) iter.Seq2[store
 // readable lets the journal of the bench be read.
 func (b *bench) readable() *readable {
 	r := &readable{memoryStore: b.store}
-	b.m.journal = r
+	b.m.reader = ledger.NewReader(r, r, nil, false)
 	return r
 }
 

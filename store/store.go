@@ -21,6 +21,6 @@ const MaxShards = 256
 // Cluster is what was fixed when the cluster was created.
 type Cluster struct {
 	ID     string // random
-	Shards int // at most MaxShards
+	Shards int    // at most MaxShards
 	Key    []byte // 32 bytes; authenticates messages between members
 }
