@@ -24,7 +24,7 @@ const maxPage = 1000
 // ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
 type ClientConfig struct {
 	Bus     store.Bus           // required unless Store is given
-	Store   store.Store         // without it nothing is accepted while the bus is away, and History, Nodes and Verify do not work
+	Store   store.Store         // without it nothing is accepted while the bus is away, and Ledger, Nodes and Repair do not work
 	Archive store.ArchiveReader // holds what was trimmed from the store; nil: that cannot be read
 	Shards  int                 // of the cluster; required without Store, otherwise read from it
 	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"

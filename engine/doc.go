@@ -76,8 +76,8 @@
 // # Reading
 //
 // Get and List answer from the memory of the owners and may be a moment behind; GetLinear reflects everything that was
-// committed before the call. History, and all that is computed from events, reads the journal and the archive. Events of one
-// shard have an order, which is that of its entries; between shards there is only the order of the commits in the store.
+// committed before the call. Ledger returns what reads the journals and the archive: histories, states at a time, all events in
+// order, verification and exports. Package ledger describes it.
 //
 // All exported methods may be called concurrently unless they say otherwise.
 package engine

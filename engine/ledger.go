@@ -12,7 +12,8 @@ import (
 	"taskledger/store"
 )
 
-// Ledger returns what reads the history of the cluster. It needs a Store: without one its calls return ErrUnavailable.
+// Ledger returns what reads the journals of the cluster: histories, projections, verification. It needs a Store: without one its
+// methods return ErrUnavailable.
 func (c *Client) Ledger() *ledger.Ledger {
 	if c.cfg.Store == nil {
 		return ledger.New(ledger.Config{})

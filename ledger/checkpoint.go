@@ -11,8 +11,8 @@ import (
 	"taskledger/store"
 )
 
-// Checkpoint is what an auditor keeps, signed by the operator, in order to prove later that nothing before it was changed: the
-// chain hashes of entries. Its text, which is the body of a signed note, is
+// Checkpoint is the chain hashes of the last entries of the shards. An auditor keeps it, signed by the operator, in order to prove later
+// that nothing before it was changed. Its text, which is the body of a signed note, is
 //
 //	taskledger checkpoint
 //	<cluster id>
@@ -34,7 +34,8 @@ type CheckpointHead struct {
 
 const checkpointTitle = "taskledger checkpoint"
 
-// Checkpoint returns the last entries of all shards that have any, as the owners serve them; an error when one does not answer.
+// Checkpoint returns the last entries of all shards that have entries, as their owners serve them. It returns an error if an owner
+// does not answer.
 func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	if _, err := l.reader(); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
@@ -55,7 +56,7 @@ func (l *Ledger) Checkpoint(ctx context.Context) (Checkpoint, error) {
 	return p, nil
 }
 
-// String returns the text.
+// String returns the text of the checkpoint.
 func (p Checkpoint) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", checkpointTitle, p.Cluster)

@@ -108,11 +108,11 @@ func (all *hashes) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Signer returns a signed note with the text as its body.
+// Signer signs the text of a checkpoint and returns the signed note that has it as its body.
 type Signer func(text string) (note string, err error)
 
-// ExportShard writes all entries of a shard that are held, from the archive and the journal. sign, if not nil, signs a
-// checkpoint of the last one. It needs a Store. It wraps ErrNotFound when the shard has no entry.
+// ExportShard writes all entries of a shard that are held, from the archive and the journal. sign, if not nil, signs a checkpoint of
+// the last one. It wraps task.ErrNotFound if the shard has no entry.
 func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
 	r, err := l.reader()
 	if err != nil {
@@ -135,10 +135,9 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 	})
 }
 
-// ExportTask writes the history of a task, as History has it, with what an auditor needs to check that these events stand in
-// the shard's chain, and that none between them was left out. Of other tasks it tells nothing but the digests of their events
-// and of what their submitters were told. sign, if not nil, signs a checkpoint of the last entry. Errors are those of
-// History.
+// ExportTask writes the history of a task, as History yields it, with what an auditor needs to check that these events stand in the
+// shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of what
+// their submitters were told. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
 func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
 	all, err := l.life(ctx, id, 0)
 	if err != nil {

@@ -17,20 +17,21 @@ import (
 type ExportVerification struct {
 	Verification
 	Cluster    string        `json:"cluster"`
-	Task       events.TaskID `json:"task,omitempty"`       // of which it is the history; "" = a whole shard
-	Checkpoint string        `json:"checkpoint,omitempty"` // the note of its last entry, whose signatures are for the caller to check
+	Task       events.TaskID `json:"task,omitempty"`       // the task whose history it is; "" = it is a whole shard
+	Checkpoint string        `json:"checkpoint,omitempty"` // signed note of its last entry; the caller has to check the signatures
 }
 
 // maxExportLine bounds a line of an export: an entry of events.MaxEntryBytes, excerpts with as many digests, base64.
 const maxExportLine = 8 * events.MaxEntryBytes
 
 // VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
-// their hashes, that none is missing between the first and the last one, and that every transition is legal. Transitions
-// of a shard whose beginning is not in the file are not checked. Whether the chain is the right one shows the comparison of
-// its entries with kept checkpoints; of those, what lies outside the file is left out, and Heads counts the others.
+// their hashes, that none is missing between the first and the last one, and that every transition is legal. Transitions are not
+// checked if the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints shows whether
+// the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
 //
-// A whole file proves, of a task, that these events happened in this order and that nothing happened to it between them;
-// not that nothing did after the last. Damage is part of the result; errors mean that it is no export or cannot be read.
+// A file without damage proves of a task that these events happened in this order, and that nothing else happened to it between
+// them; it does not prove that nothing happened after the last one. Damage is part of the result; an error means that the file is no
+// export or cannot be read.
 func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxExportLine)

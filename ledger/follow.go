@@ -11,29 +11,29 @@ import (
 	"taskledger/store"
 )
 
-// Cursor says how far a projection has come: for each shard, by its number, the last entry that was folded. nil is the
-// start of time. It is what a service stores together with its projection, as JSON for example.
+// Cursor says how far a projection has come: for each shard, by its number, the number of the last entry that was folded. nil stands
+// for the beginning. A service stores it together with its projection, as JSON for example.
 type Cursor []uint64
 
-// EntryBatch is an entry of one shard's journal: what happened at once.
+// EntryBatch is the events of one entry of one shard's journal: what was committed together.
 type EntryBatch struct {
 	Shard  int
 	Entry  uint64 // its number: 1, 2, 3 ... within the shard
 	Time   events.Millis
 	Events []events.Event // at least one
-	Cursor Cursor         // from which Follow goes on after this batch; the consumer's own
+	Cursor Cursor         // from which Follow continues after this batch; it belongs to the receiver
 }
 
-// Follow yields every event of the cluster from a cursor on, for ever, so that a service can build a state of its own, a
-// projection: it folds the events of each batch and stores the result together with the batch's Cursor, in one
-// transaction. Then, whatever is killed in between, each event counts exactly once.
+// Follow yields every event of the cluster after a cursor, without end, so that a service can build a projection of its own: the
+// service folds the events of each batch and stores the result together with the batch's Cursor, in one transaction. Each event
+// then counts exactly once, whatever is killed in between.
 //
-// Batches of one shard come in order and without gaps. What was committed before the call comes first, in the order of the
-// whole cluster as Replay has it; what follows comes as it is committed, shard by shard.
+// The batches of one shard come in order and without gaps. Those that were committed before the call come first, in the order of the
+// whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
 //
-// It ends when the consumer stops, without a word when ctx ends, and with the first error, after which it can be called
-// again from the last cursor: store.ErrTrimmed when entries after the cursor are no longer held; a *store.InvalidError when the
-// cursor is of another cluster. It survives lost connections. Nothing is left behind when it has ended.
+// Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be called again
+// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer held, and a *store.InvalidError if the
+// cursor is of another cluster. Lost connections do not end it. When it has ended it leaves nothing behind.
 func (l *Ledger) Follow(ctx context.Context, from Cursor) iter.Seq2[EntryBatch, error] {
 	return func(yield func(EntryBatch, error) bool) {
 		err := l.follow(ctx, from, func(b EntryBatch) bool { return yield(b, nil) })

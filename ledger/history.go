@@ -13,9 +13,9 @@ import (
 	"taskledger/task"
 )
 
-// History yields the events of the present life of a task, in order; of its last life when it was deleted or forgotten.
-// They come from the journal, and from the archive where that was trimmed. After what is still held of a
-// life it yields store.ErrTrimmed when the beginning is not; task.ErrNotFound when nothing is.
+// History yields the events of the present life of a task, in order, or of its last life if it was deleted or forgotten. If the
+// beginning of that life is no longer held it yields the rest, and then store.ErrTrimmed. It yields task.ErrNotFound if nothing
+// of the task is held.
 func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
 		all, err := l.life(ctx, id, 0)

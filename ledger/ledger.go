@@ -10,7 +10,8 @@ import (
 	"taskledger/store"
 )
 
-// Journal is what a Ledger needs of the journals of the shards: the reading half of store.Journal, and where each begins.
+// Journal is what a Ledger needs of the journals of the shards: the reading half of store.Journal, and where each begins. Its
+// methods are those of store.Journal and store.Trimmer.
 type Journal interface {
 	// First returns the number of the first entry that the journal holds; 0 = none.
 	First(ctx context.Context, shard int) (uint64, error)
@@ -19,34 +20,34 @@ type Journal interface {
 	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
 }
 
-// Snapshots is what a Ledger needs of the snapshots of the shards: the reading half of store.Snapshots.
+// Snapshots is what a Ledger needs of the snapshots of the shards: the reading half of store.Snapshots, with the same methods.
 type Snapshots interface {
 	Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error)
 	Parts(ctx context.Context, shard int, s store.Snapshot) iter.Seq2[[]byte, error]
 }
 
-// Owners answers what the owners of the shards know. What they say saves a search, or is checked; history is never taken from
-// them.
+// Owners tells a Ledger what the owners of the shards know. It saves a search, or is compared with the journal; history itself is
+// never taken from it.
 type Owners interface {
-	// Last returns the last event of a task and when the task was created; an error when no owner answers or none knows the
-	// task.
+	// Last returns the position of the last event of a task, and when the task was created; an error if no owner answers, or none
+	// knows the task.
 	Last(ctx context.Context, id events.TaskID) (last events.Ref, created events.Millis, err error)
-	// Present reports whether any node owns shards: else nobody answers.
+	// Present reports whether any node that owns shards is present; without one nobody answers.
 	Present(ctx context.Context) (bool, error)
-	// Heads returns what each shard's owner has committed, by shard, without digests.
+	// Heads returns what the owner of each shard has committed, ordered by shard, without digests.
 	Heads(ctx context.Context) ([]Head, error)
-	// Digest returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing meanwhile:
+	// Digest returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing meanwhile, for
 	// one to three microseconds a task.
 	Digest(ctx context.Context, shard int) Head
 }
 
-// Head is what the owner of a shard serves.
+// Head is the end of a shard's journal as its owner has committed it.
 type Head struct {
 	Shard   int
 	Entry   uint64      // number of the last entry; 0 = none
 	Hash    events.Hash // chain hash of that
-	Digest  events.Hash // of the state after it, as projection.Shard.Digest has it
-	Problem string      // why nobody serves the shard; "" = it is served
+	Digest  events.Hash // of the state after it, as projection.Shard.Digest returns it
+	Problem string      // why the shard is not served; "" = it is served, and the other fields count
 }
 
 // askOwnersFor is how long a question waits for an owner where it can be answered without one.
@@ -57,12 +58,13 @@ type Config struct {
 	Cluster   store.Cluster
 	Journal   Journal // nil: every call returns store.ErrUnavailable
 	Snapshots Snapshots
-	Archive   store.ArchiveReader // nil: what was trimmed is gone
-	// Archived says that entries are trimmed only once the archive has them: an archive that is not to be seen is then away, and
-	// what it should hold is store.ErrUnavailable rather than store.ErrTrimmed.
+	Archive   store.ArchiveReader // nil: what was trimmed cannot be read
+	// Archived says that entries are trimmed only once the archive has them. If there is no archive to be seen, it is then away for
+	// the moment, and reads of what it should hold fail with store.ErrUnavailable instead of store.ErrTrimmed.
 	Archived bool
 	Owners   Owners
-	// Revision returns the present revision of the store: Replay ends, and Follow divides what was from what comes, there.
+	// Revision returns the present revision of the store. Replay ends there, and Follow yields what was committed before it in the order
+	// of the whole cluster.
 	Revision func(context.Context) (int64, error)
 }
 
@@ -70,7 +72,7 @@ type Config struct {
 // nothing that outlives them.
 type Ledger struct{ cfg Config }
 
-// New returns the ledger of a cluster.
+// New returns the ledger of a cluster. It reads nothing yet.
 func New(cfg Config) *Ledger { return &Ledger{cfg} }
 
 // reader returns what reads the journals, or why nothing does.

@@ -10,8 +10,8 @@ import (
 	"taskledger/store"
 )
 
-// Reader reads the whole journal of each shard: what the archive holds of it, then what the store does. Its methods may be called
-// concurrently.
+// Reader reads the journal and the archive of each shard as one: first what the archive holds, then what the store holds. Its methods
+// may be called concurrently.
 type Reader struct {
 	journal   Journal
 	snapshots Snapshots
@@ -30,7 +30,7 @@ func (r *Reader) First(ctx context.Context, shard int) (uint64, error) {
 	return max(first, 1), err
 }
 
-// Event reads one event, as Entry reads its entry. It wraps events.ErrDamaged when the entry has no such event.
+// Event reads one event. It wraps events.ErrDamaged if the entry has no such event, and has the errors of Entry.
 func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.Event, error) {
 	rec, err := r.Entry(ctx, shard, ref.Entry())
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, unrea
 	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, unread)
 }
 
-// Read is store.Journal.Read, from the archive where the journal was trimmed.
+// Read is store.Journal.Read, and reads from the archive what was trimmed from the journal.
 func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
@@ -106,7 +106,7 @@ func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Rec
 	return nil, false
 }
 
-// Entry is store.Journal.Entry, from the archive where the journal was trimmed.
+// Entry is store.Journal.Entry, and reads from the archive what was trimmed from the journal.
 func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
 	rec, err := r.journal.Entry(ctx, shard, number)
 	if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
@@ -124,8 +124,7 @@ func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	return store.Record{}, err
 }
 
-// Begins returns the number of the first entry from which on all are held: in the archive, which may begin late, or in the
-// store.
+// Begins returns the number of the entry from which on all are held, in the archive, which may lack the first ones, or in the store.
 func (r *Reader) Begins(ctx context.Context, shard int) (uint64, error) {
 	first, err := r.First(ctx, shard)
 	if err != nil || first == 1 || r.archive == nil {
@@ -159,7 +158,7 @@ func (r *Reader) Begins(ctx context.Context, shard int) (uint64, error) {
 	return there, nil
 }
 
-// Follow is store.Journal.Follow, from the archive where the journal was trimmed.
+// Follow is store.Journal.Follow, and reads from the archive what was trimmed from the journal.
 func (r *Reader) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)

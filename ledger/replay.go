@@ -15,24 +15,23 @@ import (
 
 // ReplayOptions select events; zero fields select all.
 type ReplayOptions struct {
-	From     time.Time // the earliest, by the clocks of the owners
-	To       time.Time // all before it
+	From     time.Time // events of this time and later, by the owners' clocks
+	To       time.Time // events before this time
 	Task     events.TaskID
 	Behavior string
-	Status   projection.Status // that the task has after the event; of Deleted, had before
+	Status   projection.Status // of the task after the event; for Deleted, before it
 }
 
 // folds reports that the selection depends on the state of tasks.
 func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 }
 
 // Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
-// entries, then by index. It ends with those committed when it began; Follow goes on. It reads a page per shard at a time.
+// entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds one page of
+// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer held.
 //
-// A selection by Behavior or Status needs the state that the events change: it reads from the beginning, whatever From
-// says, and holds as much memory as the owners of the shards. Where the beginning was dropped it reads from the older
-// snapshot, and From must be later than that: else store.ErrTrimmed.
-//
-// store.ErrTrimmed when entries of the time asked for are no longer held.
+// A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From says, and
+// holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the older snapshot; From must
+// then be later than that snapshot, otherwise it yields store.ErrTrimmed.
 func (l *Ledger) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
 		if err := l.replay(ctx, o, yield); err != nil {
@@ -185,8 +184,8 @@ func (e Stored) before(o Stored) bool {
 	return cmp.Or(cmp.Compare(e.Revision, o.Revision), cmp.Compare(e.Shard, o.Shard)) < 0
 }
 
-// Decoded reads the entries of a shard, which must follow each other from number next on: else it yields events.ErrDamaged. It
-// ends with the first error.
+// Decoded decodes the entries of a shard, which must follow each other from number next on; otherwise it yields events.ErrDamaged.
+// It ends with the first error.
 func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		for rec, err := range seq {

@@ -35,7 +35,8 @@ func (r *Reader) stillKept(ctx context.Context, shard int, s store.Snapshot) boo
 	return err != nil || slices.Contains(kept, s)
 }
 
-// Restore reads a snapshot. It wraps events.ErrDamaged when it is not what the pointer says, ErrTrimmed when a part is gone.
+// Restore reads a snapshot. It wraps events.ErrDamaged if the snapshot is not what the pointer says, and store.ErrTrimmed if a part
+// of it is gone.
 func (r *Reader) Restore(ctx context.Context, shard int, s store.Snapshot) (*projection.Shard, error) {
 	fail := func(err error) (*projection.Shard, error) {
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
@@ -73,8 +74,8 @@ func (r *Reader) sum(ctx context.Context, shard int, s store.Snapshot, each func
 	return events.Hash(sums.Sum(nil)), nil
 }
 
-// Intact reports with an error that a snapshot is not stored as it was made: it wraps events.ErrDamaged, or ErrTrimmed when
-// a part is gone.
+// Intact returns an error if a snapshot is not stored as it was made. It wraps events.ErrDamaged, or store.ErrTrimmed if a part of it
+// is gone.
 func (r *Reader) Intact(ctx context.Context, shard int, s store.Snapshot) error {
 	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
 	if err == nil && hash != s.Hash {

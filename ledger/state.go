@@ -10,9 +10,10 @@ import (
 	"taskledger/task"
 )
 
-// StateAt returns a task as it was at a time, by the clocks of its owners, with parameters and result: the fold of its events
-// up to then. The zero time is now. A finished task that was forgotten meanwhile is as its last event left it. It
-// wraps task.ErrNotFound before Created and after Deleted, store.ErrTrimmed when the beginning of the life is no longer held.
+// StateAt returns a task as it was at a time, with its parameters and result: the fold of its events up to then. Times are those of
+// the owners' clocks; the zero time means now. A finished task that has been forgotten since is as its last event left it. It
+// wraps task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
+// its life is no longer held.
 func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
 	all, err := l.life(ctx, id, events.MillisOf(at))
 	if err != nil {
@@ -21,7 +22,7 @@ func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 	return foldLife(id, all)
 }
 
-// StateAfter is StateAt, right after the event with the sequence number seq, 1, 2, 3 ..., of its present or last life.
+// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life.
 func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
 	all, err := l.life(ctx, id, 0)
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"taskledger/store"
 )
 
-// Damage is a kind of damage that a verification can find.
+// Damage is a kind of damage that Verify and VerifyExport can find.
 type Damage string
 
-// The kinds of damage.
+// The kinds of damage. Those that tell of an entry mean the one that Verification.At names.
 const (
 	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
-	DamageTransition Damage = "illegal transition"   // an event that the state of its task does not allow
+	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task does not allow
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
 	DamageArchive    Damage = "archive differs"      // the archive holds other bytes than the journal
-	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: it, or one before, was replaced
+	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: this entry, or one before it, was replaced
 )
 
 // Verification is what Verify found out about a shard.
@@ -39,9 +39,9 @@ type Verification struct {
 	Tasks     int         `json:"tasks"`
 	Hash      events.Hash `json:"hash"`                // of the last entry
 	Compared  bool        `json:"compared"`            // the owner answered, and its state was compared with the fold
-	Snapshots int         `json:"snapshots"`           // that were compared with the fold, or began it
-	Heads     int         `json:"heads"`               // of checkpoints, that were compared
-	Archived  uint64      `json:"archived,omitempty"`  // entries in the archive that were compared with the journal
+	Snapshots int         `json:"snapshots"`           // number of snapshots that were compared with the fold, or that it began with
+	Heads     int         `json:"heads"`               // number of heads of checkpoints that were compared
+	Archived  uint64      `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
 	Damage    Damage      `json:"damage,omitempty"`    // the first damage; "" = none
 	At        uint64      `json:"damage_at,omitempty"` // number of its entry
 	Problem   string      `json:"problem,omitempty"`   // the damage in words; "" = none
@@ -58,16 +58,18 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 // VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
 	Archive  bool                          // every entry must be in the archive or the journal, and alike in both; the Ledger must have one
-	Against  []Checkpoint                  // entries of their numbers must have their hashes
+	Against  []Checkpoint                  // the entries that they name must have the hashes that they name
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 
 // Verify reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
-// is missing, that every one continues the hash chain, that every transition is legal, and that the snapshots and the
-// owner's state equal the fold. A shard is checked up to its first damage. Where the beginning was dropped From says so, the
-// older snapshot stands for it, and of what is held from before that the chain alone is checked. Damage is part of the result,
-// not an error; errors mean that the check could not be made. Owners sum their states for it, one after the
-// other, and decide nothing meanwhile: one to three microseconds a task. Their sessions go on.
+// is missing, that each continues the hash chain, that every transition is legal, and that the snapshots and the state of the
+// owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
+// not be made.
+//
+// If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still held
+// only the chain is checked. Each owner, one after the other, computes a digest of its state, and decides nothing meanwhile, for one
+// to three microseconds a task; its session goes on.
 func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, error) {
 	r, err := l.reader()
 	if err != nil {

@@ -39,13 +39,14 @@ type Journals struct {
 	Repairer  store.Repairer
 }
 
-// Repair finds keys that are not where they belong: what is stored behind the last sound entry of a shard's journal, node keys
-// without a lease, and keys of shards that the cluster does not have. With remove it removes those node keys, and those of a
-// journal that are no entry: what cannot be read, is of another place, or does not follow the entry before, while nothing shows
-// that an entry was there. A committed last entry whose stored bytes have rotted since looks the same where no snapshot covers
-// it: it is removed as well, and what it recorded is lost. Each is removed only as it was judged. A shard that was quarantined
-// for them is served again within seconds. Repair reads the journals from the first entry that is held on, and can be called
-// while nodes run.
+// Repair finds keys that are not where they belong: those that are stored behind the last sound entry of a shard's journal, node keys
+// without a lease, and keys of shards that the cluster does not have. It reads each journal from the first entry that is held, and
+// can be called while nodes run.
+//
+// With remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read, belong elsewhere, or do
+// not follow the entry before, and nothing shows that an entry was there. A committed last entry whose stored bytes have rotted since
+// looks the same if no snapshot covers it: it is removed as well, and what it recorded is lost. A key is removed only if it has not
+// changed since it was judged. A shard that was quarantined because of such keys is served again within seconds.
 func (r Journals) Repair(ctx context.Context, remove bool) (all []Stray, err error) {
 	report := func(s Stray) error {
 		if remove && s.Keep == "" {
