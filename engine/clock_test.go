@@ -210,13 +210,13 @@ type slowMember struct {
 	join, tell time.Duration
 }
 
-// Join implements engine.Store.
+// Join implements store.Store.
 func (s slowMember) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration) (store.Session, error) {
 	after(ctx, s.join)
 	return s.Store.Join(ctx, info, ttl)
 }
 
-// Update implements engine.Store.
+// Update implements store.Store.
 func (s slowMember) Update(ctx context.Context, of store.Session, info func() store.NodeInfo) error {
 	after(ctx, s.tell)
 	return s.Store.Update(ctx, of, info)

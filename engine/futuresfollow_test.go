@@ -20,7 +20,7 @@ type refusing struct {
 	why atomic.Pointer[error] // nil: it does
 }
 
-// Follow implements engine.Store.
+// Follow implements store.Store.
 func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	why := s.why.Load()
 	if why == nil {
@@ -68,7 +68,7 @@ type trimming struct {
 	first atomic.Uint64 // 0: not asked for yet
 }
 
-// Follow implements engine.Store.
+// Follow implements store.Store.
 func (s *trimming) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	s.first.CompareAndSwap(0, from)
 	if from > s.first.Load() {

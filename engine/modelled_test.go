@@ -246,7 +246,7 @@ func (n *modelledNode) WithAttrs([]slog.Attr) slog.Handler { return n }
 // WithGroup implements slog.Handler.
 func (n *modelledNode) WithGroup(string) slog.Handler { return n }
 
-// memoryBus delivers messages within the process, a millisecond late, while it is up. It implements engine.Bus.
+// memoryBus delivers messages within the process, a millisecond late, while it is up. It implements store.Bus.
 type memoryBus struct {
 	mu            sync.Mutex
 	subscriptions []*subscription
@@ -275,7 +275,7 @@ func (s *subscription) takes(subject string) bool {
 	return len(want) == len(got)
 }
 
-// Publish implements engine.Bus.
+// Publish implements store.Bus.
 func (b *memoryBus) Publish(subject, reply string, data []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -315,7 +315,7 @@ func (b *memoryBus) deliver(m store.Message) (taken bool) {
 	return taken
 }
 
-// Subscribe implements engine.Bus.
+// Subscribe implements store.Bus.
 func (b *memoryBus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -323,7 +323,7 @@ func (b *memoryBus) Subscribe(ctx context.Context, subject, queue string, h func
 	return nil
 }
 
-// Notify implements engine.Bus.
+// Notify implements store.Bus.
 func (b *memoryBus) Notify(ctx context.Context, h func(bool)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

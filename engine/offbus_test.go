@@ -27,7 +27,7 @@ func (b *branch) isCut() bool {
 	return b.cut
 }
 
-// Publish implements engine.Bus.
+// Publish implements store.Bus.
 func (b *branch) Publish(subject, reply string, data []byte) error {
 	if b.isCut() {
 		return errors.New("cut off")
@@ -35,7 +35,7 @@ func (b *branch) Publish(subject, reply string, data []byte) error {
 	return b.memoryBus.Publish(subject, reply, data)
 }
 
-// Subscribe implements engine.Bus.
+// Subscribe implements store.Bus.
 func (b *branch) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	return b.memoryBus.Subscribe(ctx, subject, queue, func(m store.Message) {
 		if !b.isCut() {
@@ -44,7 +44,7 @@ func (b *branch) Subscribe(ctx context.Context, subject, queue string, h func(st
 	})
 }
 
-// Notify implements engine.Bus.
+// Notify implements store.Bus.
 func (b *branch) Notify(ctx context.Context, h func(bool)) error {
 	b.mu.Lock()
 	b.listeners = append(b.listeners, h)
@@ -65,7 +65,7 @@ func (b *branch) set(cut bool) {
 // withoutLoads is a bus on which a node may neither tell nor hear loads.
 type withoutLoads struct{ *memoryBus }
 
-// Publish implements engine.Bus.
+// Publish implements store.Bus.
 func (b withoutLoads) Publish(subject, reply string, data []byte) error {
 	if subject == "load" {
 		return nil
@@ -73,7 +73,7 @@ func (b withoutLoads) Publish(subject, reply string, data []byte) error {
 	return b.memoryBus.Publish(subject, reply, data)
 }
 
-// Subscribe implements engine.Bus.
+// Subscribe implements store.Bus.
 func (b withoutLoads) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	if subject == "load" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"taskledger/store"
 )
 
-// Append is the commit. See engine.Journal.
+// Append is the commit. See store.Journal.
 func (s *Store) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
 	rev, err := s.append(ctx, o, after, entry)
 	if err != nil {

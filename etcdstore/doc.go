@@ -1,5 +1,5 @@
 // Package etcdstore keeps a cluster in etcd: journals, snapshots, sessions, ownership and the mailbox. It implements
-// engine.Store.
+// store.Store.
 //
 // # Format
 //

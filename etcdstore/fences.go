@@ -32,7 +32,7 @@ func (s *Store) readFences(o store.Ownership) []clientv3.Op {
 	}
 }
 
-// fenced returns an error that wraps engine.ErrFenced when the owner key or the node key is not the ownership's.
+// fenced returns an error that wraps store.ErrFenced when the owner key or the node key is not the ownership's.
 func fenced(o store.Ownership, owner, node *mvccpb.KeyValue) error {
 	switch {
 	case owner == nil || owner.ModRevision != o.Revision:

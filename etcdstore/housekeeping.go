@@ -16,7 +16,7 @@ import (
 // defaultQuota is etcd's own.
 const defaultQuota = 2 << 30
 
-// Usage is described in engine.Housekeeping. It asks every member once and goes by those that answer in time. Where
+// Usage is described in store.Housekeeping. It asks every member once and goes by those that answer in time. Where
 // their quotas differ it tells the smallest.
 func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 	answers, silent := s.askMembers(ctx)
@@ -50,7 +50,7 @@ func alarmed(status *clientv3.StatusResponse) bool {
 	return false
 }
 
-// Compact is described in engine.Housekeeping. It returns before etcd has freed the space. It wraps engine.ErrRefused when
+// Compact is described in store.Housekeeping. It returns before etcd has freed the space. It wraps store.ErrRefused when
 // the user may not compact: etcd lets none do so but root.
 func (s *Store) Compact(ctx context.Context, revision int64) error {
 	err := s.bounded(ctx, func(ctx context.Context) error {
@@ -66,7 +66,7 @@ func (s *Store) Compact(ctx context.Context, revision int64) error {
 	return fmt.Errorf("compact to revision %d: %w", revision, err)
 }
 
-// Defragment is described in engine.Housekeeping.
+// Defragment is described in store.Housekeeping.
 func (s *Store) Defragment(ctx context.Context) error {
 	if s.defragment == nil {
 		return fmt.Errorf("defragment etcd: %w: it is not this process's own", store.ErrRefused)

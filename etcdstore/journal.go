@@ -24,7 +24,7 @@ const (
 	watchBytes = 2 << 20
 )
 
-// Read is described in engine.Journal.
+// Read is described in store.Journal.
 func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		_, _, err := s.read(ctx, shard, max(from, 1), each(yield))
@@ -34,7 +34,7 @@ func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[stor
 	}
 }
 
-// Entry is described in engine.Journal.
+// Entry is described in store.Journal.
 func (s *Store) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
 	resp, err := s.get(ctx, s.keys.entry(shard, number))
 	if err == nil && len(resp.Kvs) == 0 {
@@ -46,7 +46,7 @@ func (s *Store) Entry(ctx context.Context, shard int, number uint64) (store.Reco
 	return toRecord(resp.Kvs[0])
 }
 
-// Follow is described in engine.Journal. It ends with an error only when the next entry was trimmed, when etcd refuses
+// Follow is described in store.Journal. It ends with an error only when the next entry was trimmed, when etcd refuses
 // the request for good, and when the client is closed.
 func (s *Store) Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {

@@ -16,8 +16,8 @@ import (
 	"taskledger/store"
 )
 
-// Post is described in engine.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An error
-// that wraps engine.ErrRefused means that nothing was posted, any other that it may have been.
+// Post is described in store.Mailbox. A batch must not be empty; a sender's id is 1 to 128 of [A-Za-z0-9._:-]. An error
+// that wraps store.ErrRefused means that nothing was posted, any other that it may have been.
 func (s *Store) Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
 	if err := s.post(ctx, shard, sender, lane, batch); err != nil {
 		return fmt.Errorf("post to lane %d of shard %d from %q: %w", lane, shard, sender, err)
@@ -85,7 +85,7 @@ func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byt
 	return done, cmp.Or(err, full)
 }
 
-// Letters is described in engine.Mailbox. A letter may be yielded again until it has been answered. What is no letter
+// Letters is described in store.Mailbox. A letter may be yielded again until it has been answered. What is no letter
 // is left where it is.
 func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, error] {
 	prefix := s.keys.letters(shard)
@@ -111,13 +111,13 @@ func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, 
 	}
 }
 
-// Answer is described in engine.Mailbox. It holds the revision of its letter, which is gone with its own success.
+// Answer is described in store.Mailbox. It holds the revision of its letter, which is gone with its own success.
 func (s *Store) Answer(ctx context.Context, l store.Letter, answer []byte) error {
 	_, err := s.answer(ctx, l, answer, nil, nil)
 	return err
 }
 
-// AnswerAs is described in engine.Mailbox.
+// AnswerAs is described in store.Mailbox.
 func (s *Store) AnswerAs(ctx context.Context, o store.Ownership, l store.Letter, answer []byte) error {
 	err := checkOwnership(o)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Store) answer(ctx context.Context, l store.Letter, answer []byte, fence
 	return resp, nil
 }
 
-// Answers is described in engine.Mailbox. An answer may be yielded again when its removal failed.
+// Answers is described in store.Mailbox. An answer may be yielded again when its removal failed.
 func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[store.LetterAnswer, error] {
 	prefix := s.keys.answers(sender)
 	return func(yield func(store.LetterAnswer, error) bool) {

@@ -13,7 +13,7 @@ import (
 	"taskledger/store"
 )
 
-// ReadMembers is described in engine.Members. A node key that this release cannot read counts as present, with nothing
+// ReadMembers is described in store.Members. A node key that this release cannot read counts as present, with nothing
 // but its id. A node key without a lease is no session's, and nothing would ever remove it: it is left out. An owner key that it cannot read names no node, and the shard can be taken by the key's revision. A key under
 // owner/ of no shard of the cluster is left out, too. Each of these is logged once.
 func (s *Store) ReadMembers(ctx context.Context) (store.Membership, error) {
@@ -72,7 +72,7 @@ func (s *Store) complain(ctx context.Context, kv *mvccpb.KeyValue, err error) {
 
 var errChanged = errors.New("members changed")
 
-// WatchMembers is described in engine.Members. Every membership it yields was read linearizably; the watch only tells
+// WatchMembers is described in store.Members. Every membership it yields was read linearizably; the watch only tells
 // when to read. It reads and yields at least every two request time-outs: a watch does not tell that etcd is away.
 func (s *Store) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
 	return func(yield func(store.Membership, error) bool) {

@@ -10,7 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// Take is described in engine.Owners.
+// Take is described in store.Owners.
 func (s *Store) Take(ctx context.Context, session store.Session, shard int, seen store.Owner) (store.Ownership, error) {
 	rev, err := s.take(ctx, session, shard, seen)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) take(ctx context.Context, session store.Session, shard int, seen
 	return 0, fmt.Errorf("%w: owner %q is alive", store.ErrFenced, seen.Node)
 }
 
-// HandOver is described in engine.Owners. That the owner key names the target after o's revision is as good as the
+// HandOver is described in store.Owners. That the owner key names the target after o's revision is as good as the
 // call's own success: session ids are never used again.
 func (s *Store) HandOver(ctx context.Context, o store.Ownership, target string) error {
 	if err := s.handOver(ctx, o, target); err != nil {

@@ -13,7 +13,7 @@ import (
 	"taskledger/store"
 )
 
-// Behind is described in engine.Repairer.
+// Behind is described in store.Repairer.
 func (s *Store) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[store.StoredKey, error] {
 	return func(yield func(store.StoredKey, error) bool) {
 		stop := end(s.keys.journal(shard))
@@ -42,7 +42,7 @@ func toStored(kv *mvccpb.KeyValue) store.StoredKey {
 	return store.StoredKey{Key: string(kv.Key), Entry: n, Revision: kv.ModRevision, Replaced: kv.Version > 1, Data: kv.Value}
 }
 
-// Foreign is described in engine.Repairer.
+// Foreign is described in store.Repairer.
 func (s *Store) Foreign(ctx context.Context) iter.Seq2[store.StoredKey, error] {
 	return func(yield func(store.StoredKey, error) bool) {
 		for _, kind := range []string{s.keys.owners(), s.keys.journals(), s.keys.snapshots(), s.keys.mailbox()} {
@@ -72,7 +72,7 @@ func (s *Store) Foreign(ctx context.Context) iter.Seq2[store.StoredKey, error] {
 	}
 }
 
-// Leaseless is described in engine.Repairer.
+// Leaseless is described in store.Repairer.
 func (s *Store) Leaseless(ctx context.Context) iter.Seq2[store.StoredKey, error] {
 	return func(yield func(store.StoredKey, error) bool) {
 		resp, err := s.get(ctx, s.keys.nodes(), clientv3.WithPrefix())
@@ -90,7 +90,7 @@ func (s *Store) Leaseless(ctx context.Context) iter.Seq2[store.StoredKey, error]
 
 var errWritten = errors.New("it was written since")
 
-// Remove is described in engine.Repairer. It holds the revision of the key, which is gone with its own success.
+// Remove is described in store.Repairer. It holds the revision of the key, which is gone with its own success.
 func (s *Store) Remove(ctx context.Context, k store.StoredKey) error {
 	if !strings.HasPrefix(k.Key, string(s.keys)) || k.Revision <= 0 {
 		return fmt.Errorf("remove %q: %w: no key of the cluster", k.Key, store.ErrRefused)

@@ -12,7 +12,7 @@ import (
 	"taskledger/store"
 )
 
-// Join is described in engine.Sessions. A lease whose grant was not answered, or whose key could not be put, lapses by
+// Join is described in store.Sessions. A lease whose grant was not answered, or whose key could not be put, lapses by
 // itself.
 func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration) (store.Session, error) {
 	lease, err := s.grant(ctx, ttl)
@@ -50,7 +50,7 @@ func (s *Store) grant(ctx context.Context, ttl time.Duration) (id clientv3.Lease
 	return id, err
 }
 
-// Renew is described in engine.Sessions.
+// Renew is described in store.Sessions.
 func (s *Store) Renew(ctx context.Context, session store.Session) error {
 	_, err := s.client.KeepAliveOnce(ctx, clientv3.LeaseID(session.Lease))
 	switch {
@@ -62,7 +62,7 @@ func (s *Store) Renew(ctx context.Context, session store.Session) error {
 	return nil
 }
 
-// Update is described in engine.Sessions.
+// Update is described in store.Sessions.
 func (s *Store) Update(ctx context.Context, session store.Session, info func() store.NodeInfo) error {
 	for {
 		done, err := s.update(ctx, session, info)
@@ -97,7 +97,7 @@ func (s *Store) update(ctx context.Context, session store.Session, info func() s
 	return err == nil && resp.Txn().Succeeded, err
 }
 
-// Leave is described in engine.Sessions.
+// Leave is described in store.Sessions.
 func (s *Store) Leave(ctx context.Context, session store.Session) error {
 	err := s.resend(ctx, func(ctx context.Context) error {
 		_, err := s.client.Revoke(ctx, clientv3.LeaseID(session.Lease))

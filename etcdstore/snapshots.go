@@ -23,7 +23,7 @@ const (
 	maxParts = 1 << 20
 )
 
-// PutPart is described in engine.Snapshots.
+// PutPart is described in store.Snapshots.
 func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	if err := s.putPart(ctx, o, entry, part, data); err != nil {
 		return fmt.Errorf("put part %d of snapshot %d of shard %d: %w", part, entry, o.Shard, err)
@@ -57,7 +57,7 @@ func (s *Store) putPart(ctx context.Context, o store.Ownership, entry uint64, pa
 	return fmt.Errorf("%w: it was written with other bytes", store.ErrRefused)
 }
 
-// Publish is described in engine.Snapshots.
+// Publish is described in store.Snapshots.
 func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.Snapshot) (store.SnapshotPointer, error) {
 	kept := append([]store.Snapshot{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	rev, err := s.publish(ctx, o, seen.Revision, kept)
@@ -120,7 +120,7 @@ func (s *Store) removeOthers(shard int, kept []store.Snapshot) (deletes []client
 	return append(deletes, clientv3.OpDelete(from, clientv3.WithRange(end(s.keys.parts(shard)))))
 }
 
-// Pointer is described in engine.Snapshots.
+// Pointer is described in store.Snapshots.
 func (s *Store) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
 	resp, err := s.get(ctx, s.keys.pointer(shard))
 	if err != nil {
@@ -143,7 +143,7 @@ type partPage struct {
 	err   error
 }
 
-// Parts is described in engine.Snapshots. While the consumer works on a page, the next one is read; nothing is read any
+// Parts is described in store.Snapshots. While the consumer works on a page, the next one is read; nothing is read any
 // more once the loop has ended.
 func (s *Store) Parts(ctx context.Context, shard int, snapshot store.Snapshot) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

@@ -13,7 +13,7 @@ import (
 // removeRanges is how many ranges one request deletes: etcd takes 128 operations by default.
 const removeRanges = 100
 
-// SweepMail is described in engine.Sweeper. It counts what it knows to have removed itself.
+// SweepMail is described in store.Sweeper. It counts what it knows to have removed itself.
 func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error) {
 	now, err := s.get(ctx, s.keys.meta(), clientv3.WithKeysOnly())
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revisio
 	return swept, now.Header.Revision, nil
 }
 
-// RemoveMail is described in engine.Sweeper. The letters go first: without its letter an answer cannot be put any more.
+// RemoveMail is described in store.Sweeper. The letters go first: without its letter an answer cannot be put any more.
 func (s *Store) RemoveMail(ctx context.Context, sender string, boxes ...int) error {
 	if !validSender(sender) {
 		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, store.ErrRefused)

@@ -24,9 +24,9 @@ const (
 
 var errClosed = errors.New("etcd client is closed")
 
-// transact sends the transaction, the same each time, until its outcome is known. It fails with engine.ErrRefused when
-// etcd refused the only copy, with engine.ErrSessionEnded when the lease that a put names is gone, and otherwise only
-// when ctx or the client ended while the outcome was unknown: with engine.ErrFull when etcd last said so.
+// transact sends the transaction, the same each time, until its outcome is known. It fails with store.ErrRefused when
+// etcd refused the only copy, with store.ErrSessionEnded when the lease that a put names is gone, and otherwise only
+// when ctx or the client ended while the outcome was unknown: with store.ErrFull when etcd last said so.
 func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	op := clientv3.OpTxn(compare, then, otherwise)
 	var resp clientv3.OpResponse

@@ -12,7 +12,7 @@ import (
 // trimEntries is how many entries one transaction deletes: other writes wait for it, for a few milliseconds.
 const trimEntries = 1000
 
-// First is described in engine.Trimmer. It bisects, because etcd counts all keys of any range it is given.
+// First is described in store.Trimmer. It bisects, because etcd counts all keys of any range it is given.
 func (s *Store) First(ctx context.Context, shard int) (uint64, error) {
 	first, err := s.first(ctx, shard)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Store) holds(ctx context.Context, shard int, number uint64) (bool, erro
 	return err == nil && len(resp.Kvs) > 0, err
 }
 
-// Trim is described in engine.Trimmer.
+// Trim is described in store.Trimmer.
 func (s *Store) Trim(ctx context.Context, o store.Ownership, p store.SnapshotPointer, first, until uint64) error {
 	if err := s.trim(ctx, o, p, first, until); err != nil {
 		return fmt.Errorf("trim shard %d from entry %d to %d: %w", o.Shard, first, until, err)

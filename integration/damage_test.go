@@ -246,7 +246,7 @@ type growing struct {
 	grow func(shard int)
 }
 
-// Behind implements engine.Store.
+// Behind implements store.Store.
 func (s growing) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[store.StoredKey, error] {
 	s.grow(shard)
 	return s.Store.Behind(ctx, shard, entry)

@@ -35,11 +35,11 @@ type ArchiveConfig struct {
 	Settled time.Duration
 }
 
-// Archive implements engine.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5 s,
+// Archive implements store.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5 s,
 // also when NATS is away, and a segment is sent three times at most; calls work again when NATS is back. Its methods may
 // be called concurrently; it needs no closing.
 //
-// Without JetStream all methods wrap ErrNoJetStream, and those of engine.ArchiveReader engine.ErrNoArchive, too: that alone
+// Without JetStream all methods wrap ErrNoJetStream, and those of store.ArchiveReader store.ErrNoArchive, too: that alone
 // where JetStream has no stream of the cluster.
 type Archive struct {
 	bus      *Bus
@@ -72,10 +72,10 @@ func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
 
 func (a *Archive) subject(shard int) string { return a.subjects + strconv.Itoa(shard) }
 
-// Settled implements engine.Archiver.
+// Settled implements store.Archiver.
 func (a *Archive) Settled() time.Duration { return max(a.cfg.Settled, 0) }
 
-// Head implements engine.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
+// Head implements store.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
 func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
 	m, err := a.last(ctx, shard)
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
 }
 
-// Archive implements engine.Archiver. Besides, it wraps events.ErrDamaged when an entry is none of the shard's,
-// nats.ErrMaxPayload beyond the server's limit, engine.ErrFull when JetStream has no space left, and ErrNoJetStream.
+// Archive implements store.Archiver. Besides, it wraps events.ErrDamaged when an entry is none of the shard's,
+// nats.ErrMaxPayload beyond the server's limit, store.ErrFull when JetStream has no space left, and ErrNoJetStream.
 func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	wrap := func(err error) (store.ArchiveHead, error) {
 		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
@@ -176,7 +176,7 @@ func (a *Archive) segmentOf(shard int, entries []store.Record) (*segment, error)
 	return newSegment(shard, entries)
 }
 
-// Confirm implements engine.Archiver. It asks the leader of the stream.
+// Confirm implements store.Archiver. It asks the leader of the stream.
 func (a *Archive) Confirm(ctx context.Context, shard int, head store.ArchiveHead, entries []store.Record) error {
 	wrap := func(err error) error {
 		return fmt.Errorf("confirm segment %d of shard %d: %w", head.Sequence, shard, err)

@@ -22,9 +22,9 @@ const (
 	forgetConsumer = 30 * time.Second
 )
 
-// ReadArchive implements engine.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
+// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, keeps two in memory, and fetches
 // one ahead. It ends at once where nothing is archived from the entry on. What is no segment, and entries that are missing
-// or there twice, wrap events.ErrDamaged; missing ones engine.ErrTrimmed, too.
+// or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}
@@ -157,7 +157,7 @@ func (r *reader) find(ctx context.Context) (*stored, error) {
 	return low, nil
 }
 
-// noArchive adds engine.ErrNoArchive where it is meant. A stream that a server has just lost sight of looks like none.
+// noArchive adds store.ErrNoArchive where it is meant. A stream that a server has just lost sight of looks like none.
 func noArchive(err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, ErrNoJetStream) {
 		return fmt.Errorf("%w: %w", store.ErrNoArchive, err)
@@ -165,7 +165,7 @@ func noArchive(err error) error {
 	return err
 }
 
-// FindArchived implements engine.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
+// FindArchived implements store.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
 // newest on, the segments that may hold the task: all their entries are yielded.
 func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {

@@ -15,7 +15,7 @@ import (
 	"taskledger/store"
 )
 
-// Bus implements engine.Bus. Its methods may be called concurrently.
+// Bus implements store.Bus. Its methods may be called concurrently.
 type Bus struct {
 	prefix string
 	conn   *nats.Conn
@@ -121,7 +121,7 @@ func (b *Bus) send(subject, full, reply string, data []byte) error {
 	return b.conn.PublishRequest(full, reply, data)
 }
 
-// Notify implements engine.Bus. h must return soon and must not call Notify; every other call waits for it. After Close
+// Notify implements store.Bus. h must return soon and must not call Notify; every other call waits for it. After Close
 // it hears false once more, if it heard true, and nothing later.
 func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
 	b.link.listen(ctx, h)

@@ -1,5 +1,5 @@
 // Package natsbus carries the cluster's hints and requests over NATS core, and keeps its archive in JetStream. It
-// implements engine.Bus and engine.Archive.
+// implements store.Bus and store.Archive.
 //
 // Nothing on the bus is truth: delivery is at most once and unordered across publishers, and every message may be lost,
 // delayed or, by whoever records and replays it, repeated on the subject it was sent on. What must arrive travels

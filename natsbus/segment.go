@@ -23,7 +23,7 @@ const (
 const (
 	// segmentVersion is the first value of a segment's body.
 	segmentVersion = 1
-	// maxBody bounds what the body of a message may grow to: entries of engine.MaxSegmentBytes, or a single one of
+	// maxBody bounds what the body of a message may grow to: entries of store.MaxSegmentBytes, or a single one of
 	// events.MaxEntryBytes, with what stands around them.
 	maxBody = 2 << 20
 )
@@ -38,7 +38,7 @@ type segment struct {
 // span is the entries of a segment, as its headers tell.
 type span struct{ first, last uint64 }
 
-// newSegment encodes entries, of which there is at least one. It wraps engine.ErrConflict when they are not consecutive,
+// newSegment encodes entries, of which there is at least one. It wraps store.ErrConflict when they are not consecutive,
 // and events.ErrDamaged when one is none of the shard's.
 func newSegment(shard int, entries []store.Record) (*segment, error) {
 	tasks := map[events.TaskID]struct{}{}
@@ -133,7 +133,7 @@ func readSpan(h nats.Header) (span, error) {
 }
 
 // decodeSegment returns the entries in m, in memory of their own. It wraps events.ErrDamaged when m is no segment of the
-// shard, and engine.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all the same.
+// shard, and store.ErrTrimmed, too, when an entry is missing; the entries before the damage are returned all the same.
 // What is inside the entries is not looked at.
 func decodeSegment(shard int, m *stored) ([]store.Record, error) {
 	at, err := readSpan(m.header)

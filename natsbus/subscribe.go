@@ -20,7 +20,7 @@ const (
 	subscribePatience = 50 * time.Millisecond
 )
 
-// Subscribe implements engine.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one that
+// Subscribe implements store.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one that
 // the message was sent on. Of several subscriptions of this bus that match a reply subject, all get answers but one alone
 // is told that nobody listens. A handler that falls 65,536 messages or 64 MiB behind loses messages; Notify then tells
 // true when it begins and again when the handler has caught up. While a connection is being made, Subscribe returns within

@@ -24,7 +24,7 @@ type restlessBus struct {
 	late     sync.WaitGroup
 }
 
-// Publish implements engine.Bus.
+// Publish implements store.Bus.
 func (b *restlessBus) Publish(subject, reply string, data []byte) error {
 	if !b.on.Load() {
 		return b.Bus.Publish(subject, reply, data)

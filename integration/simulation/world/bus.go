@@ -36,7 +36,7 @@ func (b *bus) misbehave(u unruly) {
 	b.unruly = u
 }
 
-// port is one process' connection to the bus. It implements engine.Bus.
+// port is one process' connection to the bus. It implements store.Bus.
 type port struct {
 	bus  *bus
 	dead context.Context
@@ -122,7 +122,7 @@ func (p *port) passes() bool {
 	return true
 }
 
-// Publish implements engine.Bus.
+// Publish implements store.Bus.
 func (p *port) Publish(subject, reply string, data []byte) error {
 	p.mu.Lock()
 	down := p.down > 0 || p.dead.Err() != nil
@@ -137,7 +137,7 @@ func (p *port) Publish(subject, reply string, data []byte) error {
 	return nil
 }
 
-// Subscribe implements engine.Bus.
+// Subscribe implements store.Bus.
 func (p *port) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	pattern := strings.Split(subject, ".")
 	if len(pattern) == 5 && pattern[0] == "node" {
@@ -159,7 +159,7 @@ func (p *port) Subscribe(ctx context.Context, subject, queue string, h func(stor
 	return nil
 }
 
-// Notify implements engine.Bus.
+// Notify implements store.Bus.
 func (p *port) Notify(ctx context.Context, h func(connected bool)) error {
 	p.telling.Lock()
 	defer p.telling.Unlock()

@@ -207,7 +207,7 @@ type sized struct {
 	world *world
 }
 
-// Usage implements engine.Housekeeping.
+// Usage implements store.Housekeeping.
 func (s sized) Usage(ctx context.Context) (store.Usage, error) {
 	u, err := s.Store.Usage(ctx)
 	if s.world.small {
