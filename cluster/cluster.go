@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		if err := inDir(ctx, cfg.Dir, cfg.Private, &at, &over); err != nil {
 			return nil, err
 		}
-		cfg.Archive = natsbus.ArchiveConfig{Settled: -1}
+		cfg.Archive = natsbus.ArchiveConfig{DurableAfter: -1}
 	}
 	var store *etcdstore.Store
 	if cfg.Key == nil {

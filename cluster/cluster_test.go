@@ -78,7 +78,7 @@ func TestOpen_OneNameForStoreBusAndArchive(t *testing.T) {
 	endpoint, _ := testcluster.StartEtcd(t)
 	nats := testcluster.StartJetStream(t)
 	cfg := cluster.Config{Name: "blue", Shards: 2, Etcd: []string{endpoint}, NATS: []string{nats.URL},
-		Archive: natsbus.ArchiveConfig{Settled: -1}}
+		Archive: natsbus.ArchiveConfig{DurableAfter: -1}}
 	c := open(t, cfg)
 	startNode(t, c)
 	cfg.Shards, cfg.Existing = 0, true

@@ -159,7 +159,7 @@ func TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost(t *testing.T) {
 // awaitLetter waits until a standing offer lies in the mailbox of shard 0.
 func awaitLetter(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()
-	testcluster.Await(t, "a letter", func() bool { return c.Letters(0) == 1 })
+	testcluster.Await(t, "a batch in the mailbox", func() bool { return c.Batches(0) == 1 })
 }
 
 // The owner has none of the behavior's code. What it must know is in the journal.

@@ -317,7 +317,7 @@ func (s *wiredStore) Post(ctx context.Context, shard int, sender string, lane ui
 	})
 }
 
-func (s *wiredStore) Answer(ctx context.Context, l store.Letter, answer []byte) error {
+func (s *wiredStore) Answer(ctx context.Context, l store.MailboxBatch, answer []byte) error {
 	return s.w.suffer(s.w.answered, fmt.Sprint(l.Lane), func() error {
 		return s.Store.Answer(context.WithoutCancel(ctx), l, answer)
 	})

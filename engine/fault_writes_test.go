@@ -144,9 +144,9 @@ func (s *storm) settle() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	_, now, err := store.SweepMail(within(s.T), 0)
+	_, now, err := store.SweepMailboxes(within(s.T), 0)
 	if err == nil {
-		_, _, err = store.SweepMail(within(s.T), now)
+		_, _, err = store.SweepMailboxes(within(s.T), now)
 	}
 	if err != nil {
 		s.Errorf("sweep: %v", err)

@@ -65,7 +65,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []stri
 func (c *Client) removePlanMail(ctx context.Context, asker string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
-	if err := c.cfg.Store.RemoveMail(ctx, asker, c.cfg.Shards); err != nil {
+	if err := c.cfg.Store.RemoveMailboxes(ctx, asker, c.cfg.Shards); err != nil {
 		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
 		c.mailLeft.add(asker)
 	}
@@ -92,7 +92,7 @@ func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- answer)
 
 // answerPlans plans what clients ask this node for by way of the store.
 func (m *member) answerPlans(ctx context.Context) error {
-	for l, err := range m.mailbox.Letters(ctx, m.shards) {
+	for l, err := range m.mailbox.Batches(ctx, m.shards) {
 		if err != nil {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue

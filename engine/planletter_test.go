@@ -29,17 +29,17 @@ func (s *planMail) Post(_ context.Context, _ int, asker string, _ uint8, _ []byt
 	return nil
 }
 
-func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.LetterAnswer, error] {
-	return func(yield func(store.LetterAnswer, error) bool) {
+func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.MailboxAnswer, error] {
+	return func(yield func(store.MailboxAnswer, error) bool) {
 		select {
 		case <-s.answered:
-			yield(store.LetterAnswer{Answer: encodeAnswers([]answer{{text: "planned"}})}, nil)
+			yield(store.MailboxAnswer{Answer: encodeAnswers([]answer{{text: "planned"}})}, nil)
 		case <-ctx.Done():
 		}
 	}
 }
 
-func (s *planMail) RemoveMail(_ context.Context, sender string, _ ...int) error {
+func (s *planMail) RemoveMailboxes(_ context.Context, sender string, _ ...int) error {
 	if s.full {
 		return store.ErrFull
 	}

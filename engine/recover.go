@@ -29,7 +29,7 @@ type loaded struct {
 	state   *projection.Shard
 	head    store.Head
 	pointer store.SnapshotPointer // without the damaged ones
-	damaged []store.Snapshot      // that could not be read
+	damaged []store.SnapshotInfo  // that could not be read
 	tail    int64                 // bytes of the entries after the newest snapshot
 }
 
@@ -134,7 +134,7 @@ func (m *member) readPointer(ctx context.Context, shard int) (store.SnapshotPoin
 
 // loadFrom reads the newest of the snapshots that can be read, and the journal from there, or the whole journal.
 func (m *member) loadFrom(ctx context.Context, shard int, pointer store.SnapshotPointer) (*loaded, error) {
-	var damaged []store.Snapshot
+	var damaged []store.SnapshotInfo
 	contradict := 0
 	for _, s := range pointer.Kept {
 		have, err := m.restore(ctx, shard, s)
@@ -168,7 +168,7 @@ func unreadLevel(err error) slog.Level {
 }
 
 // newLoaded is a shard before its first entry.
-func newLoaded(shard int, pointer store.SnapshotPointer, damaged []store.Snapshot) *loaded {
+func newLoaded(shard int, pointer store.SnapshotPointer, damaged []store.SnapshotInfo) *loaded {
 	l := &loaded{state: projection.NewShard(shard), damaged: damaged}
 	l.pointTo(pointer)
 	return l
@@ -178,7 +178,7 @@ func newLoaded(shard int, pointer store.SnapshotPointer, damaged []store.Snapsho
 var errContradicts = errors.New("another history")
 
 // restore reads a snapshot and the entry that it is the state after.
-func (m *member) restore(ctx context.Context, shard int, s store.Snapshot) (*loaded, error) {
+func (m *member) restore(ctx context.Context, shard int, s store.SnapshotInfo) (*loaded, error) {
 	state, err := m.reader.Restore(ctx, shard, s)
 	if err != nil {
 		return nil, err

@@ -38,14 +38,14 @@ type wayStore struct {
 	store.Store
 	takes  time.Duration
 	mu     sync.Mutex
-	posted []store.Letter
+	posted []store.MailboxBatch
 }
 
 func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8, batch []byte) error {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posted = append(s.posted, store.Letter{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
+	s.posted = append(s.posted, store.MailboxBatch{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
 	return nil
 }
 

@@ -65,20 +65,20 @@ type ending struct {
 	answers          atomic.Int32  // times to end at once
 }
 
-func (s *ending) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, error] {
+func (s *ending) Batches(ctx context.Context, shard int) iter.Seq2[store.MailboxBatch, error] {
 	if shard != 0 {
-		return s.Store.Letters(ctx, shard)
+		return s.Store.Batches(ctx, shard)
 	}
-	return endedBy(ctx, s.letters, func(ctx context.Context) iter.Seq2[store.Letter, error] { return s.Store.Letters(ctx, shard) })
+	return endedBy(ctx, s.letters, func(ctx context.Context) iter.Seq2[store.MailboxBatch, error] { return s.Store.Batches(ctx, shard) })
 }
 
 func (s *ending) WatchMembers(ctx context.Context) iter.Seq2[store.Membership, error] {
 	return endedBy(ctx, s.members, s.Store.WatchMembers)
 }
 
-func (s *ending) Answers(ctx context.Context, sender string) iter.Seq2[store.LetterAnswer, error] {
+func (s *ending) Answers(ctx context.Context, sender string) iter.Seq2[store.MailboxAnswer, error] {
 	if s.answers.Add(-1) >= 0 {
-		return func(yield func(store.LetterAnswer, error) bool) { yield(store.LetterAnswer{}, errGivesUp) }
+		return func(yield func(store.MailboxAnswer, error) bool) { yield(store.MailboxAnswer{}, errGivesUp) }
 	}
 	return s.Store.Answers(ctx, sender)
 }

@@ -24,11 +24,11 @@ func (s *unjoined) Join(context.Context, store.NodeInfo, time.Duration) (store.S
 	return store.Session{}, errors.New("not now")
 }
 
-func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[store.LetterAnswer, error] {
-	return func(func(store.LetterAnswer, error) bool) { <-ctx.Done() }
+func (s *unjoined) Answers(ctx context.Context, _ string) iter.Seq2[store.MailboxAnswer, error] {
+	return func(func(store.MailboxAnswer, error) bool) { <-ctx.Done() }
 }
 
-func (s *unjoined) RemoveMail(context.Context, string, ...int) error { return nil }
+func (s *unjoined) RemoveMailboxes(context.Context, string, ...int) error { return nil }
 
 func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

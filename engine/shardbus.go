@@ -39,7 +39,7 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 		}
 	}()
 	var failing complaint
-	for l, err := range m.mailbox.Letters(ctx, shard) {
+	for l, err := range m.mailbox.Batches(ctx, shard) {
 		if failing.begins(err) {
 			m.log.WarnContext(ctx, "letters are delayed", "shard", shard, "err", err)
 		}
@@ -64,7 +64,7 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 	}
 }
 
-func (m *member) answerLetter(ctx context.Context, in *inbox, l store.Letter, answer []byte) error {
+func (m *member) answerLetter(ctx context.Context, in *inbox, l store.MailboxBatch, answer []byte) error {
 	if o := in.fence.Load(); o != nil {
 		return m.mailbox.AnswerAs(ctx, *o, l, answer)
 	}

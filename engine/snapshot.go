@@ -36,7 +36,7 @@ type snapshots struct {
 	doubt bool // of run alone: whether the last one was published is not known
 
 	mu      sync.Mutex
-	damaged []store.Snapshot      // that this owner could not read
+	damaged []store.SnapshotInfo  // that this owner could not read
 	pointer store.SnapshotPointer // as this owner knows it, without the damaged ones
 	entry   uint64                // of the snapshot that is being taken; 0 = none
 	waiting [][]byte              // parts to store
@@ -52,7 +52,7 @@ func newSnapshots(o *owner, have *loaded) *snapshots {
 }
 
 // leaveOut lets a damaged snapshot count no more: the next one that is published takes its place.
-func (s *snapshots) leaveOut(damaged store.Snapshot) {
+func (s *snapshots) leaveOut(damaged store.SnapshotInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.damaged = append(s.damaged, damaged)
@@ -121,7 +121,7 @@ func (s *snapshots) next() (entry uint64, parts [][]byte, whole bool) {
 
 // run stores what comes until ctx ends.
 func (s *snapshots) run(ctx context.Context) {
-	var made store.Snapshot
+	var made store.SnapshotInfo
 	sums := sha256.New()
 	for {
 		var again <-chan time.Time
@@ -143,7 +143,7 @@ func (s *snapshots) run(ctx context.Context) {
 			continue
 		}
 		if made.Entry != entry {
-			made = store.Snapshot{Entry: entry, Epoch: s.o.ownership.Revision}
+			made = store.SnapshotInfo{Entry: entry, Epoch: s.o.ownership.Revision}
 			sums.Reset()
 		}
 		err := s.store(ctx, &made, parts, sums.Write)
@@ -163,7 +163,7 @@ func (s *snapshots) run(ctx context.Context) {
 	}
 }
 
-func (s *snapshots) store(ctx context.Context, made *store.Snapshot, parts [][]byte, sum func([]byte) (int, error)) error {
+func (s *snapshots) store(ctx context.Context, made *store.SnapshotInfo, parts [][]byte, sum func([]byte) (int, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, max(s.o.m.ttl, time.Duration(len(parts))*time.Second))
 	defer cancel()
 	for _, part := range parts {
@@ -187,7 +187,7 @@ func (s *snapshots) store(ctx context.Context, made *store.Snapshot, parts [][]b
 }
 
 // publish makes a stored snapshot count.
-func (s *snapshots) publish(ctx context.Context, made store.Snapshot) error {
+func (s *snapshots) publish(ctx context.Context, made store.SnapshotInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.m.ttl)
 	defer cancel()
 	if s.doubt {

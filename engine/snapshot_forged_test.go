@@ -18,7 +18,7 @@ import (
 
 // forge alters the number or the hash in the head of every part of a snapshot, or the rest, and makes all sums right again: those of the
 // parts, and the pointer's.
-func (g *ground) forge(t *testing.T, s store.Snapshot, alter func(number, hash, rest []byte)) {
+func (g *ground) forge(t *testing.T, s store.SnapshotInfo, alter func(number, hash, rest []byte)) {
 	t.Helper()
 	rec, err := g.store.Entry(within(t), 0, s.Entry)
 	if err != nil {

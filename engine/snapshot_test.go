@@ -123,7 +123,7 @@ func (g *ground) change(t *testing.T, key string, f func(value []byte) []byte) {
 	}
 }
 
-func partKey(s store.Snapshot) string {
+func partKey(s store.SnapshotInfo) string {
 	return fmt.Sprintf("taskledger/snapshot/0/%016x-%d/%08x", s.Entry, s.Epoch, 0)
 }
 
@@ -318,7 +318,7 @@ func TestTrim_ReadsTheSnapshotsItReliesOn(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, "drop")
 	g.load(t)
-	spoiling := &spoiler{Store: g.store, spoil: func(s store.Snapshot) { g.change(t, partKey(s), flip) }}
+	spoiling := &spoiler{Store: g.store, spoil: func(s store.SnapshotInfo) { g.change(t, partKey(s), flip) }}
 	g.store = spoiling
 	n := g.node(t)
 	for round := 0; !spoiling.outlived(t); round++ {
@@ -335,12 +335,12 @@ func TestTrim_ReadsTheSnapshotsItReliesOn(t *testing.T) {
 // spoiler is a store in which the older snapshot is damaged as soon as the first one is published.
 type spoiler struct {
 	store.Store
-	spoil  func(store.Snapshot)
-	spoilt atomic.Pointer[store.Snapshot]
+	spoil  func(store.SnapshotInfo)
+	spoilt atomic.Pointer[store.SnapshotInfo]
 	relied atomic.Pointer[store.SnapshotPointer] // on the damaged one, by a trim
 }
 
-func (s *spoiler) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (store.SnapshotPointer, error) {
+func (s *spoiler) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo) (store.SnapshotPointer, error) {
 	p, err := s.Store.Publish(ctx, o, seen, made)
 	if err == nil && o.Shard == 0 && s.spoilt.Load() == nil {
 		s.spoil(p.Kept[1])
@@ -444,7 +444,7 @@ type slowLoad struct {
 	parts, journal *gate // nil: not there
 }
 
-func (s *slowLoad) Parts(ctx context.Context, shard int, of store.Snapshot) iter.Seq2[[]byte, error] {
+func (s *slowLoad) Parts(ctx context.Context, shard int, of store.SnapshotInfo) iter.Seq2[[]byte, error] {
 	if s.parts != nil {
 		s.parts.pass()
 	}

@@ -36,7 +36,7 @@ func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 	if m.view.Load().Owners[0].Node != m.session.ID {
 		return 0
 	}
-	swept, revision, err := m.sweeper.SweepMail(ctx, noted)
+	swept, revision, err := m.sweeper.SweepMailboxes(ctx, noted)
 	if swept > 0 {
 		m.log.InfoContext(ctx, "mail of senders that are gone is removed", "keys", swept)
 	}
@@ -83,7 +83,7 @@ func (c *Client) removeMail(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
 	for _, sender := range append([]string{c.router.sender}, c.mailLeft.take()...) {
-		if err := c.cfg.Store.RemoveMail(ctx, sender); err != nil {
+		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
 			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}
 	}

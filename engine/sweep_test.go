@@ -21,7 +21,7 @@ type sweptStore struct {
 	err    error
 }
 
-func (s *sweptStore) SweepMail(_ context.Context, before int64) (int, int64, error) {
+func (s *sweptStore) SweepMailboxes(_ context.Context, before int64) (int, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = append(s.before, before)

@@ -202,7 +202,7 @@ func (t *trims) beginsLate(first uint64) {
 
 // readSettled reads back the segments whose time has come.
 func (t *trims) readSettled(ctx context.Context, archive store.Archive) error {
-	for len(t.settling) > 0 && time.Since(t.settling[0].at) >= archive.Settled() {
+	for len(t.settling) > 0 && time.Since(t.settling[0].at) >= archive.DurableAfter() {
 		oldest := &t.settling[0]
 		if err := t.readBack(ctx, archive, oldest); err != nil {
 			return err
@@ -230,12 +230,12 @@ func (t *trims) archive(ctx context.Context, archive store.Archive, until uint64
 			return fmt.Errorf("archive entries %d to %d: %w", segment[0].Number, segment[len(segment)-1].Number, err)
 		}
 		done := settling{first: segment[0].Number, head: head, at: time.Now()}
-		if archive.Settled() == 0 {
+		if archive.DurableAfter() == 0 {
 			done.entries = segment
 		}
 		t.head, segment, size = head, nil, 0
 		t.settling = append(t.settling, done)
-		if archive.Settled() > 0 {
+		if archive.DurableAfter() > 0 {
 			return nil
 		}
 		return t.readSettled(ctx, archive)

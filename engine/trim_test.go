@@ -65,7 +65,7 @@ func (a *shelf) Confirm(ctx context.Context, shard int, head store.ArchiveHead, 
 	return a.held.Confirm(ctx, shard, head, entries)
 }
 
-func (a *shelf) Settled() time.Duration { return a.settled }
+func (a *shelf) DurableAfter() time.Duration { return a.settled }
 
 func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return a.read(func() iter.Seq2[store.Record, error] { return a.held.ReadArchive(ctx, shard, from) })
@@ -149,7 +149,7 @@ func (s mortalStore) PutPart(ctx context.Context, o store.Ownership, entry uint6
 	return s.do("part", func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
 }
 
-func (s mortalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (p store.SnapshotPointer, err error) {
+func (s mortalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo) (p store.SnapshotPointer, err error) {
 	err = s.do("publish", func() (err error) {
 		p, err = s.Store.Publish(ctx, o, seen, made)
 		return err
@@ -179,7 +179,7 @@ func (a mortalArchive) Confirm(ctx context.Context, shard int, head store.Archiv
 	return a.mortal.Archive.Confirm(ctx, shard, head, entries)
 }
 
-func (a mortalArchive) Settled() time.Duration { return a.mortal.Archive.Settled() }
+func (a mortalArchive) DurableAfter() time.Duration { return a.mortal.Archive.DurableAfter() }
 
 func (a mortalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return a.mortal.Archive.ReadArchive(ctx, shard, from)

@@ -329,7 +329,7 @@ func wantDamage(t *testing.T, v ledger.Verification, kind ledger.Damage, at uint
 // snapshotted is a store with snapshots that a test made.
 type snapshotted struct {
 	trimmed
-	kept  []store.Snapshot
+	kept  []store.SnapshotInfo
 	parts map[uint64][][]byte // by entry
 }
 
@@ -340,7 +340,7 @@ func (s *snapshotted) Pointer(_ context.Context, shard int) (p store.SnapshotPoi
 	return p, nil
 }
 
-func (s *snapshotted) Parts(_ context.Context, _ int, snapshot store.Snapshot) iter.Seq2[[]byte, error] {
+func (s *snapshotted) Parts(_ context.Context, _ int, snapshot store.SnapshotInfo) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for _, part := range s.parts[snapshot.Entry] {
 			if !yield(part, nil) {
@@ -373,7 +373,7 @@ func (s *snapshotted) take(t *testing.T, all []store.Record) {
 		sums.Write(sum[:])
 	}
 	s.parts[state.Number] = parts
-	s.kept = slices.Insert(s.kept, 0, store.Snapshot{Entry: state.Number, Parts: len(parts), Hash: events.Hash(sums.Sum(nil))})
+	s.kept = slices.Insert(s.kept, 0, store.SnapshotInfo{Entry: state.Number, Parts: len(parts), Hash: events.Hash(sums.Sum(nil))})
 }
 
 func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDropped(t *testing.T) {

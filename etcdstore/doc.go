@@ -8,18 +8,19 @@
 //
 //	key                              value
 //	meta                             [1, shards, cluster id, cluster key]
-//	node/<id>                        [1, name, version, address, [behavior ...], types, slots, owner, draining, joined, load,
+//	node/<id>                        [1, name, version, reserved, [behavior ...], types, slots, owner, draining, joined, load,
 //	                                 [[behavior, limit] ...]]; the limits are left out where there are none
 //	owner/<s>                        [1, session id]
 //	journal/<s>/<entry>              an entry as package events seals it; <entry> is 16 hexadecimal digits
 //	snapshot/<s>                     [1, [[entry, epoch, parts, bytes, hash] ...]], newest first: the pointer
 //	snapshot/<s>/<entry>-<epoch>/<p> a part of a snapshot, bytes as given; <epoch> is decimal, <p> 8 hexadecimal digits from 0
-//	mailbox/<s>/<sender>/<lane>      [1, batch]; a nil batch is an empty slot, not a letter
+//	mailbox/<s>/<sender>/<lane>      [1, batch]; a nil batch is an empty slot
 //	answer/<sender>/<s>/<lane>       [1, answer]
 //
 // Values other than entries are msgpack arrays that begin with their version. Within a version elements are only ever
 // appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
-// strings; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC.
+// strings; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a
+// string that is written empty and ignored.
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
 //   - node/<id> is the only key bound to a lease, the session's. Ids are 16 random characters of [a-z2-7], drawn anew for
@@ -34,22 +35,22 @@
 //     snapshots, each by exactly these five elements, and is never deleted. Replacing it deletes all parts that do not
 //     belong to those it names.
 //   - mailbox/<n>, n being the number of shards, is a box that every node reads.
-//   - mailbox/ and answer/ hold nothing that lasts. Answering a letter deletes it, reading an answer deletes that, a sender
-//     that ends deletes all its mail, and a sweep deletes what was not written for long. A sender whose letter was swept
-//     posts it again.
+//   - mailbox/ and answer/ hold nothing that lasts. Answering a batch deletes it, reading an answer deletes that, a sender
+//     that ends deletes its batches and answers, and a sweep deletes what was not written for long. A sender whose batch was
+//     swept posts it again.
 //   - node/ and owner/ are read and watched as one range: no other kind of key may sort between them.
 //
 // # Writes
 //
 // A write whose answer was lost may still be applied, seconds later and after anything else. So every write is a
 // transaction that is sent again, unchanged, until etcd gives a definite answer, and every write compares something that
-// its own success makes false for ever: the journal the entry before, the owner key and a letter the revision they
-// replace, a snapshot pointer too, an answer the revision of its letter. A mailbox key that is absent has no revision that
+// its own success makes false for ever: the journal the entry before, the owner key and a posted batch the revision
+// that they replace, a snapshot pointer too, an answer the revision of its batch. A mailbox key that is absent has no revision that
 // could be replaced only once; it is first created as an empty slot, a copy of which does no harm: it waits for the next
-// letter, or for the sweep. A part compares that its key is absent. A copy that comes when the part was removed again
+// batch, or for the sweep. A part compares that its key is absent. A copy that comes when the part was removed again
 // makes it anew, as long as the epoch lasts: no pointer names it, and the next one to be written removes it. A trim
-// only deletes numbers that are never written again. The one write without a compare deletes the mail of a sender that
-// has ended: whenever a copy of it comes, nobody has written there since but late copies.
+// only deletes numbers that are never written again. The one write without a compare deletes the mailbox keys of a
+// sender that has ended: whenever a copy of it comes, nobody has written there since but late copies.
 //
 // A full etcd refuses every transaction that could put something, even one whose compares are false. It takes trims and
 // renewals.

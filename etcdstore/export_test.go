@@ -15,11 +15,11 @@ func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }
 func (k Keys) Entry(shard int, number uint64) string { return k.k.entry(shard, number) }
 func (k Keys) Pointer(shard int) string              { return k.k.pointer(shard) }
 func (k Keys) Parts(shard int) string                { return k.k.parts(shard) }
-func (k Keys) Part(shard int, s store.Snapshot, part int) string {
+func (k Keys) Part(shard int, s store.SnapshotInfo, part int) string {
 	return k.k.part(shard, s.Entry, s.Epoch, part)
 }
-func (k Keys) Letter(shard int, from string, l uint8) string { return k.k.letter(shard, from, l) }
-func (k Keys) Answer(to string, shard int, l uint8) string   { return k.k.answer(to, shard, l) }
+func (k Keys) Batch(shard int, from string, l uint8) string { return k.k.batch(shard, from, l) }
+func (k Keys) Answer(to string, shard int, l uint8) string  { return k.k.answer(to, shard, l) }
 
 // EntryOf and LaneOf read keys back.
 
@@ -39,12 +39,12 @@ func EncodeNode(n store.NodeInfo) []byte          { return encodeNode(n) }
 func DecodeNode(b []byte) (store.NodeInfo, error) { return decodeNode(b) }
 func EncodeOwner(session string) []byte           { return encodeOwner(session) }
 func DecodeOwner(b []byte) (string, error)        { return decodeOwner(b) }
-func EncodePointer(k []store.Snapshot) []byte     { return encodePointer(k) }
-func DecodePointer(b []byte) ([]store.Snapshot, error) {
+func EncodePointer(k []store.SnapshotInfo) []byte { return encodePointer(k) }
+func DecodePointer(b []byte) ([]store.SnapshotInfo, error) {
 	return decodePointer(b)
 }
-func EncodeMail(data []byte) []byte       { return encodeMail(data) }
-func DecodeMail(b []byte) ([]byte, error) { return decodeMail(b) }
+func EncodeMailboxValue(data []byte) []byte       { return encodeMailboxValue(data) }
+func DecodeMailboxValue(b []byte) ([]byte, error) { return decodeMailboxValue(b) }
 
 // CheckVersion is the floor of server versions.
 func CheckVersion(version string) error { return checkVersion(version) }

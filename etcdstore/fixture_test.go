@@ -113,9 +113,9 @@ func (f *fixture) snapshot(o store.Ownership, entry uint64, parts ...string) sto
 	return p
 }
 
-func (f *fixture) put(o store.Ownership, entry uint64, parts ...string) store.Snapshot {
+func (f *fixture) put(o store.Ownership, entry uint64, parts ...string) store.SnapshotInfo {
 	f.Helper()
-	s := store.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}
+	s := store.SnapshotInfo{Entry: entry, Epoch: o.Revision, Parts: len(parts)}
 	for i, part := range parts {
 		f.must(f.faulty.PutPart(f.ctx, o, entry, i, []byte(part)))
 		s.Bytes += int64(len(part))

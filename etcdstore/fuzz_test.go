@@ -39,7 +39,7 @@ func FuzzFormat_DecodersNeverPanic(f *testing.F) {
 		again(t, b, etcdstore.DecodeNode, etcdstore.EncodeNode)
 		again(t, b, etcdstore.DecodeOwner, etcdstore.EncodeOwner)
 		again(t, b, etcdstore.DecodePointer, etcdstore.EncodePointer)
-		again(t, b, etcdstore.DecodeMail, etcdstore.EncodeMail)
+		again(t, b, etcdstore.DecodeMailboxValue, etcdstore.EncodeMailboxValue)
 	})
 }
 
@@ -58,11 +58,11 @@ func again[T any](t *testing.T, b []byte, decode func([]byte) (T, error), encode
 	}
 }
 
-// FuzzKeys reads any key: no two keys of entries, letters or answers are read as the same.
+// FuzzKeys reads any key: no two keys of entries, batches or answers are read as the same.
 func FuzzKeys(f *testing.F) {
 	k := etcdstore.KeysOf("c")
 	f.Add(k.Entry(12, 0xabcdef), "")
-	f.Add(k.Letter(12, "sender-1", 3), "c/mailbox/12/")
+	f.Add(k.Batch(12, "sender-1", 3), "c/mailbox/12/")
 	f.Add(k.Answer("sender-1", 12, 3), "c/answer/sender-1/")
 	f.Add("c/journal/12/+00000000000000f", "")
 	f.Fuzz(func(t *testing.T, key, prefix string) {
@@ -83,19 +83,19 @@ func TestFormat_BombsCostLittle(t *testing.T) {
 		"node":    func(b []byte) error { _, err := etcdstore.DecodeNode(b); return err },
 		"owner":   func(b []byte) error { _, err := etcdstore.DecodeOwner(b); return err },
 		"pointer": func(b []byte) error { _, err := etcdstore.DecodePointer(b); return err },
-		"mail":    func(b []byte) error { _, err := etcdstore.DecodeMail(b); return err },
+		"mail":    func(b []byte) error { _, err := etcdstore.DecodeMailboxValue(b); return err },
 	}
 	for name, decode := range decoders {
 		t.Run(name, func(t *testing.T) { wiretest.Check(t, goldenValue(t, name), decode) })
 	}
 }
 
-func TestFormat_LargestLetterFits(t *testing.T) {
+func TestFormat_LargestBatchFits(t *testing.T) {
 	batch := bytes.Repeat([]byte{7}, 1<<20)
-	if got, err := etcdstore.DecodeMail(etcdstore.EncodeMail(batch)); err != nil || !bytes.Equal(got, batch) {
-		t.Errorf("a letter of %d bytes: %v", len(batch), err)
+	if got, err := etcdstore.DecodeMailboxValue(etcdstore.EncodeMailboxValue(batch)); err != nil || !bytes.Equal(got, batch) {
+		t.Errorf("a batch of %d bytes: %v", len(batch), err)
 	}
-	if _, err := etcdstore.DecodeMail(etcdstore.EncodeMail(make([]byte, 2<<20))); !errors.Is(err, wire.ErrMalformed) {
-		t.Errorf("a letter that no request holds: %v", err)
+	if _, err := etcdstore.DecodeMailboxValue(etcdstore.EncodeMailboxValue(make([]byte, 2<<20))); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("a batch that no request holds: %v", err)
 	}
 }

@@ -32,12 +32,12 @@ func (k keys) part(shard int, entry uint64, epoch int64, part int) string {
 	return fmt.Sprintf("%s%016x-%d/%08x", k.parts(shard), entry, epoch, part)
 }
 
-func (k keys) mailbox() string          { return string(k) + "mailbox/" }
-func (k keys) letters(shard int) string { return fmt.Sprintf("%s%d/", k.mailbox(), shard) }
+func (k keys) mailbox() string            { return string(k) + "mailbox/" }
+func (k keys) mailboxOf(shard int) string { return fmt.Sprintf("%s%d/", k.mailbox(), shard) }
 func (k keys) lanes(shard int, sender string) string {
-	return k.letters(shard) + sender + "/"
+	return k.mailboxOf(shard) + sender + "/"
 }
-func (k keys) letter(shard int, sender string, lane uint8) string {
+func (k keys) batch(shard int, sender string, lane uint8) string {
 	return k.lanes(shard, sender) + strconv.Itoa(int(lane))
 }
 func (k keys) allAnswers() string           { return string(k) + "answer/" }
@@ -59,7 +59,7 @@ func number(key []byte) (uint64, error) {
 	return n, nil
 }
 
-// laned splits "<name>/<lane>", what follows the prefix of letters and of answers.
+// laned splits "<name>/<lane>", what follows the prefix of batches and of answers.
 func laned(key []byte, prefix string) (name string, lane uint8, err error) {
 	name, last, _ := strings.Cut(strings.TrimPrefix(string(key), prefix), "/")
 	n, err := strconv.ParseUint(last, 10, 8)

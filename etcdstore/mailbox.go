@@ -34,22 +34,22 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 	if !validSender(sender) || len(batch) == 0 {
 		return fmt.Errorf("%w: malformed sender or empty batch", store.ErrRefused)
 	}
-	key, letter := s.keys.letter(shard, sender, lane), encodeMail(batch)
-	sent := false // the letter was, perhaps
+	key, posting := s.keys.batch(shard, sender, lane), encodeMailboxValue(batch)
+	sent := false // the batch was, perhaps
 	for tried := false; ; tried = true {
 		resp, err := s.get(ctx, key)
 		if err != nil {
 			return err
 		}
 		var seen int64
-		value := encodeMail(nil) // a slot; see the package comment
+		value := encodeMailboxValue(nil) // a slot; see the package comment
 		if len(resp.Kvs) > 0 {
-			if tried && bytes.Equal(resp.Kvs[0].Value, letter) {
+			if tried && bytes.Equal(resp.Kvs[0].Value, posting) {
 				return nil
 			}
-			seen, value, sent = resp.Kvs[0].ModRevision, letter, true
+			seen, value, sent = resp.Kvs[0].ModRevision, posting, true
 		}
-		posted, err := s.putMail(ctx, key, seen, value)
+		posted, err := s.putBatch(ctx, key, seen, value)
 		if err != nil && !sent && errors.Is(err, store.ErrFull) {
 			err = fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
@@ -63,8 +63,8 @@ func (s *Store) post(ctx context.Context, shard int, sender string, lane uint8, 
 	}
 }
 
-// putMail puts the value unless the key was written since. Unlike transact it does not wait for room: who posts tries again.
-func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byte) (done bool, err error) {
+// putBatch puts the value unless the key was written since. Unlike transact it does not wait for room: the sender posts again.
+func (s *Store) putBatch(ctx context.Context, key string, seen int64, value []byte) (done bool, err error) {
 	op := clientv3.OpTxn(
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.ModRevision(key), "=", seen),
@@ -85,64 +85,64 @@ func (s *Store) putMail(ctx context.Context, key string, seen int64, value []byt
 	return done, cmp.Or(err, full)
 }
 
-// Letters is described in store.Mailbox. A letter may be yielded again until it has been answered. What is no letter
-// is left where it is.
-func (s *Store) Letters(ctx context.Context, shard int) iter.Seq2[store.Letter, error] {
-	prefix := s.keys.letters(shard)
-	return func(yield func(store.Letter, error) bool) {
+// Batches is described in store.Mailbox. A batch may be yielded again until it has been answered. A value that cannot be read
+// is logged and left where it is.
+func (s *Store) Batches(ctx context.Context, shard int) iter.Seq2[store.MailboxBatch, error] {
+	prefix := s.keys.mailboxOf(shard)
+	return func(yield func(store.MailboxBatch, error) bool) {
 		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
 			sender, lane, err := laned(kv.Key, prefix)
-			batch, err2 := decodeMail(kv.Value)
+			batch, err2 := decodeMailboxValue(kv.Value)
 			if err := errors.Join(err, err2); err != nil {
-				s.log.ErrorContext(ctx, "unreadable letter", "key", string(kv.Key), "err", err)
+				s.log.ErrorContext(ctx, "unreadable batch in the mailbox", "key", string(kv.Key), "err", err)
 				return nil
 			}
 			if batch == nil {
 				return nil // a slot
 			}
-			if !yield(store.Letter{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
+			if !yield(store.MailboxBatch{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
 				return errStopped
 			}
 			return nil
 		})
 		if err != nil {
-			yield(store.Letter{}, err)
+			yield(store.MailboxBatch{}, err)
 		}
 	}
 }
 
-// Answer is described in store.Mailbox. It holds the revision of its letter, which is gone with its own success.
-func (s *Store) Answer(ctx context.Context, l store.Letter, answer []byte) error {
-	_, err := s.answer(ctx, l, answer, nil, nil)
+// Answer is described in store.Mailbox. It compares the revision of its batch, which its own success removes.
+func (s *Store) Answer(ctx context.Context, b store.MailboxBatch, answer []byte) error {
+	_, err := s.answer(ctx, b, answer, nil, nil)
 	return err
 }
 
 // AnswerAs is described in store.Mailbox.
-func (s *Store) AnswerAs(ctx context.Context, o store.Ownership, l store.Letter, answer []byte) error {
+func (s *Store) AnswerAs(ctx context.Context, o store.Ownership, b store.MailboxBatch, answer []byte) error {
 	err := checkOwnership(o)
 	if err != nil {
 		return err
 	}
-	resp, err := s.answer(ctx, l, answer, s.fences(o), s.readFences(o))
+	resp, err := s.answer(ctx, b, answer, s.fences(o), s.readFences(o))
 	if err != nil || resp.Succeeded {
 		return err
 	}
 	if err := fenced(o, found(resp, 0), found(resp, 1)); err != nil {
 		return fmt.Errorf("answer as the owner of shard %d: %w", o.Shard, err)
 	}
-	return nil // the letter has been replaced, or an earlier copy was applied
+	return nil // the batch has been replaced, or an earlier copy was applied
 }
 
-func (s *Store) answer(ctx context.Context, l store.Letter, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	key := s.keys.letter(l.Shard, l.Sender, l.Lane)
-	if l.Revision <= 0 || !validSender(l.Sender) {
-		return nil, fmt.Errorf("answer %s: %w: not a letter", key, store.ErrRefused) // revision 0 would compare equal to absence
+func (s *Store) answer(ctx context.Context, b store.MailboxBatch, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	key := s.keys.batch(b.Shard, b.Sender, b.Lane)
+	if b.Revision <= 0 || !validSender(b.Sender) {
+		return nil, fmt.Errorf("answer %s: %w: not a posted batch", key, store.ErrRefused) // revision 0 would compare equal to absence
 	}
 	resp, err := s.transact(ctx,
-		append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),
+		append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", b.Revision)),
 		[]clientv3.Op{
 			clientv3.OpDelete(key),
-			put(s.keys.answer(l.Sender, l.Shard, l.Lane), encodeMail(answer)),
+			put(s.keys.answer(b.Sender, b.Shard, b.Lane), encodeMailboxValue(answer)),
 		}, otherwise)
 	if err != nil {
 		return nil, fmt.Errorf("answer %s: %w", key, err)
@@ -151,11 +151,11 @@ func (s *Store) answer(ctx context.Context, l store.Letter, answer []byte, fence
 }
 
 // Answers is described in store.Mailbox. An answer may be yielded again when its removal failed.
-func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[store.LetterAnswer, error] {
+func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[store.MailboxAnswer, error] {
 	prefix := s.keys.answers(sender)
-	return func(yield func(store.LetterAnswer, error) bool) {
+	return func(yield func(store.MailboxAnswer, error) bool) {
 		if !validSender(sender) {
-			yield(store.LetterAnswer{}, fmt.Errorf("answers to %q: %w: malformed sender", sender, store.ErrRefused))
+			yield(store.MailboxAnswer{}, fmt.Errorf("answers to %q: %w: malformed sender", sender, store.ErrRefused))
 			return
 		}
 		err := s.tail(ctx, prefix, func(kv *mvccpb.KeyValue) error {
@@ -172,12 +172,12 @@ func (s *Store) Answers(ctx context.Context, sender string) iter.Seq2[store.Lett
 			return err
 		})
 		if err != nil {
-			yield(store.LetterAnswer{}, err)
+			yield(store.MailboxAnswer{}, err)
 		}
 	}
 }
 
-func toAnswer(kv *mvccpb.KeyValue, prefix string) (a store.LetterAnswer, err error) {
+func toAnswer(kv *mvccpb.KeyValue, prefix string) (a store.MailboxAnswer, err error) {
 	name, lane, err := laned(kv.Key, prefix)
 	if err != nil {
 		return a, err
@@ -186,8 +186,8 @@ func toAnswer(kv *mvccpb.KeyValue, prefix string) (a store.LetterAnswer, err err
 	if err != nil {
 		return a, err
 	}
-	data, err := decodeMail(kv.Value)
-	return store.LetterAnswer{Shard: shard, Lane: lane, Answer: data}, err
+	data, err := decodeMailboxValue(kv.Value)
+	return store.MailboxAnswer{Shard: shard, Lane: lane, Answer: data}, err
 }
 
 // remove deletes the key unless it was written again since. It reports false, too, when only an earlier copy was applied.

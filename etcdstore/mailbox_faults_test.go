@@ -15,8 +15,8 @@ func (f *fixture) post(batch string) {
 	f.must(f.faulty.Post(f.ctx, 0, sender, 0, []byte(batch)))
 }
 
-// letter returns the one letter that waits.
-func (f *fixture) letter() store.Letter { return first(f, f.sound.Letters(f.ctx, 0)) }
+// batch returns the one batch that waits.
+func (f *fixture) batch() store.MailboxBatch { return first(f, f.sound.Batches(f.ctx, 0)) }
 
 func (f *fixture) reply() string {
 	f.Helper()
@@ -33,12 +33,12 @@ func first[V any](f *fixture, seq iter.Seq2[V, error]) V {
 	panic("unreachable")
 }
 
-// noLetters asserts that none waits: the marker, which is put after any other, comes first.
-func (f *fixture) noLetters() {
+// noBatches asserts that none waits: the marker, which is put after any other, comes first.
+func (f *fixture) noBatches() {
 	f.Helper()
 	f.must(f.sound.Post(f.ctx, 0, "zz", 0, []byte("marker")))
-	if l := f.letter(); string(l.Batch) != "marker" {
-		f.Errorf("letter %q of lane %d came back", l.Batch, l.Lane)
+	if l := f.batch(); string(l.Batch) != "marker" {
+		f.Errorf("batch %q of lane %d came back", l.Batch, l.Lane)
 	}
 }
 
@@ -56,13 +56,13 @@ func TestPost_AnsweredBatchNeverComesBack(t *testing.T) {
 	for _, fates := range postFates() {
 		f.faults.Next(fates...)
 		f.post("batch")
-		l := f.letter()
+		l := f.batch()
 		if string(l.Batch) != "batch" {
-			t.Fatalf("letter is %q", l.Batch)
+			t.Fatalf("batch is %q", l.Batch)
 		}
 		f.must(f.sound.Answer(f.ctx, l, []byte("answer")))
 		f.faults.Release(f.ctx) // may make an empty slot
-		f.noLetters()
+		f.noBatches()
 		if got := f.reply(); got != "answer" {
 			t.Errorf("answer is %q", got)
 		}
@@ -76,13 +76,13 @@ func TestPost_EarlierBatchNeverReplacesALaterOne(t *testing.T) {
 		f.post("early")
 		f.post("later")
 		f.release()
-		l := f.letter()
+		l := f.batch()
 		if string(l.Batch) != "later" {
-			t.Errorf("letter is %q: an earlier one came back", l.Batch)
+			t.Errorf("batch is %q: an earlier one came back", l.Batch)
 		}
 		f.must(f.sound.Answer(f.ctx, l, nil))
 		f.faults.Release(f.ctx)
-		f.noLetters()
+		f.noBatches()
 		f.reply()
 	}
 }
@@ -91,11 +91,11 @@ func TestPost_ReplacedWhileUnknownIsPostedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.post("early")
 	late := undelivered
-	late.Then = func() { f.must(f.sound.Answer(f.ctx, f.letter(), []byte("to early"))) }
+	late.Then = func() { f.must(f.sound.Answer(f.ctx, f.batch(), []byte("to early"))) }
 	f.faults.Next(late)
 	f.post("later")
-	if l := f.letter(); string(l.Batch) != "later" {
-		t.Errorf("letter is %q, want the later one", l.Batch)
+	if l := f.batch(); string(l.Batch) != "later" {
+		t.Errorf("batch is %q, want the later one", l.Batch)
 	}
 }
 
@@ -104,8 +104,8 @@ func TestAnswer_IsGivenOnceWhateverIsLost(t *testing.T) {
 	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("one")
 		f.faults.Next(fate)
-		f.must(f.faulty.Answer(f.ctx, f.letter(), []byte("to one")))
-		f.absent(f.keys.Letter(0, sender, 0))
+		f.must(f.faulty.Answer(f.ctx, f.batch(), []byte("to one")))
+		f.absent(f.keys.Batch(0, sender, 0))
 		if got := f.reply(); got != "to one" {
 			t.Errorf("answer is %q", got)
 		}
@@ -113,22 +113,22 @@ func TestAnswer_IsGivenOnceWhateverIsLost(t *testing.T) {
 		f.absent(f.keys.Answer(sender, 0, 0))
 		f.post("two")
 		f.faults.Release(f.ctx)
-		if l := f.letter(); string(l.Batch) != "two" {
-			t.Errorf("letter is %q", l.Batch)
+		if l := f.batch(); string(l.Batch) != "two" {
+			t.Errorf("batch is %q", l.Batch)
 		}
 	}
 }
 
-func TestAnswer_LateCopyDoesNotAnswerTheNextLetter(t *testing.T) {
+func TestAnswer_LateCopyDoesNotAnswerTheNextBatch(t *testing.T) {
 	f := newFixture(t)
 	f.post("one")
 	f.faults.Next(delayed)
-	f.must(f.faulty.Answer(f.ctx, f.letter(), []byte("to one")))
+	f.must(f.faulty.Answer(f.ctx, f.batch(), []byte("to one")))
 	f.reply()
 	f.post("two")
 	f.release()
-	if l := f.letter(); string(l.Batch) != "two" {
-		t.Errorf("letter is %q", l.Batch)
+	if l := f.batch(); string(l.Batch) != "two" {
+		t.Errorf("batch is %q", l.Batch)
 	}
 	f.absent(f.keys.Answer(sender, 0, 0))
 }
@@ -137,13 +137,13 @@ func TestAnswers_LateRemovalDoesNotRemoveTheNextAnswer(t *testing.T) {
 	f := newFixture(t)
 	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("one")
-		f.must(f.sound.Answer(f.ctx, f.letter(), []byte("to one")))
+		f.must(f.sound.Answer(f.ctx, f.batch(), []byte("to one")))
 		f.faults.Next(fate)
 		if got := string(first(f, f.faulty.Answers(f.ctx, sender)).Answer); got != "to one" {
 			t.Errorf("answer is %q", got)
 		}
 		f.post("two")
-		f.must(f.sound.Answer(f.ctx, f.letter(), []byte("to two")))
+		f.must(f.sound.Answer(f.ctx, f.batch(), []byte("to two")))
 		f.release()
 		if got := f.reply(); got != "to two" {
 			t.Errorf("answer is %q", got)
@@ -153,18 +153,18 @@ func TestAnswers_LateRemovalDoesNotRemoveTheNextAnswer(t *testing.T) {
 
 func TestMailbox_UnreadableValuesAreLeftAlone(t *testing.T) {
 	f := newFixture(t)
-	for _, key := range []string{f.keys.Letter(0, "a", 0), f.keys.Letter(0, "a", 1) + "x", f.keys.Answer(sender, 0, 0), f.keys.Answer(sender, 0, 0) + "/x"} {
+	for _, key := range []string{f.keys.Batch(0, "a", 0), f.keys.Batch(0, "a", 1) + "x", f.keys.Answer(sender, 0, 0), f.keys.Answer(sender, 0, 0) + "/x"} {
 		_, err := f.raw.Put(f.ctx, key, "garbage")
 		f.must(err)
 	}
 	f.post("fine")
-	l := f.letter()
+	l := f.batch()
 	if string(l.Batch) != "fine" {
-		t.Errorf("letter is %q", l.Batch)
+		t.Errorf("batch is %q", l.Batch)
 	}
 	l.Lane = 7
 	f.must(f.sound.Post(f.ctx, 0, sender, 7, []byte("fine")))
-	for l := range f.sound.Letters(f.ctx, 0) {
+	for l := range f.sound.Batches(f.ctx, 0) {
 		if l.Lane == 7 {
 			f.must(f.sound.Answer(f.ctx, l, []byte("fine")))
 			break

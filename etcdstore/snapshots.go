@@ -58,8 +58,8 @@ func (s *Store) putPart(ctx context.Context, o store.Ownership, entry uint64, pa
 }
 
 // Publish is described in store.Snapshots.
-func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.Snapshot) (store.SnapshotPointer, error) {
-	kept := append([]store.Snapshot{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
+func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.SnapshotInfo) (store.SnapshotPointer, error) {
+	kept := append([]store.SnapshotInfo{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	rev, err := s.publish(ctx, o, seen.Revision, kept)
 	if err != nil {
 		return store.SnapshotPointer{}, fmt.Errorf("publish snapshot %d of shard %d: %w", snapshot.Entry, o.Shard, err)
@@ -69,7 +69,7 @@ func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.Snaps
 
 // publish replaces the pointer of revision seen. While the first part is there, no other pointer has removed parts since
 // it was put, and it was the first to be put.
-func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept []store.Snapshot) (int64, error) {
+func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept []store.SnapshotInfo) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err
 	}
@@ -109,9 +109,9 @@ func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept
 
 // removeOthers deletes what is stored of the shard's snapshots and belongs to none of those kept: what lies before,
 // between and after them.
-func (s *Store) removeOthers(shard int, kept []store.Snapshot) (deletes []clientv3.Op) {
-	key := func(k store.Snapshot, part int) string { return s.keys.part(shard, k.Entry, k.Epoch, part) }
-	inOrder := slices.SortedFunc(slices.Values(kept), func(a, b store.Snapshot) int { return cmp.Compare(key(a, 0), key(b, 0)) })
+func (s *Store) removeOthers(shard int, kept []store.SnapshotInfo) (deletes []clientv3.Op) {
+	key := func(k store.SnapshotInfo, part int) string { return s.keys.part(shard, k.Entry, k.Epoch, part) }
+	inOrder := slices.SortedFunc(slices.Values(kept), func(a, b store.SnapshotInfo) int { return cmp.Compare(key(a, 0), key(b, 0)) })
 	from := s.keys.parts(shard)
 	for _, k := range inOrder {
 		deletes = append(deletes, clientv3.OpDelete(from, clientv3.WithRange(key(k, 0))))
@@ -145,7 +145,7 @@ type partPage struct {
 
 // Parts is described in store.Snapshots. While the consumer works on a page, the next one is read; nothing is read any
 // more once the loop has ended.
-func (s *Store) Parts(ctx context.Context, shard int, snapshot store.Snapshot) iter.Seq2[[]byte, error] {
+func (s *Store) Parts(ctx context.Context, shard int, snapshot store.SnapshotInfo) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var reading sync.WaitGroup
@@ -176,7 +176,7 @@ func (s *Store) Parts(ctx context.Context, shard int, snapshot store.Snapshot) i
 }
 
 // partPage reads the parts from number from on, at least one of them unless it fails.
-func (s *Store) partPage(ctx context.Context, shard int, snapshot store.Snapshot, from int) (page partPage) {
+func (s *Store) partPage(ctx context.Context, shard int, snapshot store.SnapshotInfo, from int) (page partPage) {
 	key := func(part int) string { return s.keys.part(shard, snapshot.Entry, snapshot.Epoch, part) }
 	until := min(from+pageParts, snapshot.Parts)
 	resp, err := s.get(ctx, key(from), clientv3.WithRange(key(until)))

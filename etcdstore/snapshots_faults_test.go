@@ -121,7 +121,7 @@ func TestPublish_RemovesWhatLiesBeyondTheLastPart(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	f.put(o, 1, "a", "b", "given up")
-	s := store.Snapshot{Entry: 1, Epoch: o.Revision, Parts: 2}
+	s := store.SnapshotInfo{Entry: 1, Epoch: o.Revision, Parts: 2}
 	_, err := f.faulty.Publish(f.ctx, o, store.SnapshotPointer{}, s)
 	f.must(err)
 	f.wantParts("a", "b")

@@ -36,7 +36,7 @@ var _ store.Store = (*Store)(nil)
 
 // Open connects, refuses servers that are too old, and creates or reads the cluster's meta record. ctx bounds the
 // opening only. It starts no goroutine of its own. The error wraps ErrDenied when etcd refuses the user, and
-// engine.ErrUnavailable when no member answers or TLS fails; it says why.
+// store.ErrUnavailable when no member answers or TLS fails; it says why.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg, err := cfg.complete()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // removeRanges is how many ranges one request deletes: etcd takes 128 operations by default.
 const removeRanges = 100
 
-// SweepMail is described in store.Sweeper. It counts what it knows to have removed itself.
-func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revision int64, err error) {
+// SweepMailboxes is described in store.Sweeper. It counts what it knows to have removed itself.
+func (s *Store) SweepMailboxes(ctx context.Context, before int64) (swept int, revision int64, err error) {
 	now, err := s.get(ctx, s.keys.meta(), clientv3.WithKeysOnly())
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the present revision: %w", err)
@@ -40,10 +40,10 @@ func (s *Store) SweepMail(ctx context.Context, before int64) (swept int, revisio
 	return swept, now.Header.Revision, nil
 }
 
-// RemoveMail is described in store.Sweeper. The letters go first: without its letter an answer cannot be put any more.
-func (s *Store) RemoveMail(ctx context.Context, sender string, boxes ...int) error {
+// RemoveMailboxes is described in store.Sweeper. The batches go first: without its batch an answer cannot be put any more.
+func (s *Store) RemoveMailboxes(ctx context.Context, sender string, boxes ...int) error {
 	if !validSender(sender) {
-		return fmt.Errorf("remove mail of %q: %w: malformed sender", sender, store.ErrRefused)
+		return fmt.Errorf("remove mailboxes of %q: %w: malformed sender", sender, store.ErrRefused)
 	}
 	if len(boxes) == 0 {
 		for shard := range s.meta.shards + 1 { // and the box that every node reads
@@ -62,7 +62,7 @@ func (s *Store) RemoveMail(ctx context.Context, sender string, boxes ...int) err
 			deletes = append(deletes, clientv3.OpDelete(prefix, clientv3.WithPrefix()))
 		}
 		if _, err := s.transact(ctx, nil, deletes, nil); err != nil {
-			return fmt.Errorf("remove mail of %q: %w", sender, err)
+			return fmt.Errorf("remove mailboxes of %q: %w", sender, err)
 		}
 		ranges = ranges[n:]
 	}

@@ -80,7 +80,7 @@ func encodeNode(n store.NodeInfo) []byte {
 	w := record(elements)
 	w.Text(n.Name)
 	w.Text(n.Version)
-	w.Text(n.Address)
+	w.Text("") // reserved
 	w.Array(len(n.Behaviors))
 	for _, b := range n.Behaviors {
 		w.Text(b)
@@ -107,7 +107,8 @@ func decodeNode(b []byte) (n store.NodeInfo, err error) {
 	if err != nil {
 		return n, err
 	}
-	n.Name, n.Version, n.Address = r.Text(), r.Text(), r.Text()
+	n.Name, n.Version = r.Text(), r.Text()
+	r.TextView() // reserved
 	if runs := r.Array(); runs > 0 {
 		n.Behaviors = make([]string, runs)
 	}
@@ -148,7 +149,7 @@ func decodeOwner(b []byte) (session string, err error) {
 }
 
 // encodePointer makes the value of a snapshot pointer.
-func encodePointer(kept []store.Snapshot) []byte {
+func encodePointer(kept []store.SnapshotInfo) []byte {
 	w := record(1)
 	w.Array(len(kept))
 	for _, s := range kept {
@@ -163,13 +164,13 @@ func encodePointer(kept []store.Snapshot) []byte {
 }
 
 // decodePointer returns the snapshots that are kept, newest first: one or two.
-func decodePointer(b []byte) (kept []store.Snapshot, err error) {
+func decodePointer(b []byte) (kept []store.SnapshotInfo, err error) {
 	r, err := fields(b, 1)
 	if err != nil {
 		return nil, err
 	}
 	for range r.Array() {
-		var s store.Snapshot
+		var s store.SnapshotInfo
 		if r.ArrayOf(5); r.Err() != nil || len(kept) == 2 {
 			r.Fail("more than two snapshots")
 			break
@@ -191,7 +192,7 @@ func decodePointer(b []byte) (kept []store.Snapshot, err error) {
 }
 
 // checkKept returns an error unless these can be the snapshots that a pointer names.
-func checkKept(kept []store.Snapshot) error {
+func checkKept(kept []store.SnapshotInfo) error {
 	if n := len(kept); n < 1 || n > 2 {
 		return fmt.Errorf("pointer to %d snapshots", n)
 	}
@@ -208,16 +209,16 @@ func checkKept(kept []store.Snapshot) error {
 }
 
 // oldest returns the snapshot from whose entry on the journal is complete.
-func oldest(kept []store.Snapshot) store.Snapshot { return kept[len(kept)-1] }
+func oldest(kept []store.SnapshotInfo) store.SnapshotInfo { return kept[len(kept)-1] }
 
-// encodeMail makes the value of a letter or an answer.
-func encodeMail(data []byte) []byte {
+// encodeMailboxValue makes the value of a mailbox or answer key.
+func encodeMailboxValue(data []byte) []byte {
 	w := record(1)
 	w.Bytes(data)
 	return w.B
 }
 
-func decodeMail(b []byte) (data []byte, err error) {
+func decodeMailboxValue(b []byte) (data []byte, err error) {
 	r, err := fields(b, 1)
 	if err != nil {
 		return nil, err

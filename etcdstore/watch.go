@@ -17,7 +17,7 @@ import (
 const (
 	rewatchPause = 100 * time.Millisecond // between a lost watch and the next read
 	refusedPause = 2 * time.Second        // between a refused read and the next, where nobody else could go on
-	mailPage     = 16                     // letters or answers, of up to 512 KiB each, in one reply
+	mailboxPage  = 16                     // batches or answers, of up to 512 KiB each, in one reply
 )
 
 var (
@@ -46,7 +46,7 @@ func (s *Store) persist(ctx context.Context, what string, step func() error) err
 }
 
 // insist is persist that goes on when etcd refuses, and says so once: what a role may read can be changed back, and without its
-// mail and the membership a process is of no use.
+// mailbox and the membership a process is of no use.
 func (s *Store) insist(ctx context.Context, what string, step func() error) error {
 	said := false
 	return s.persist(ctx, what, func() error {
@@ -108,7 +108,7 @@ func (s *Store) tail(ctx context.Context, prefix string, each func(*mvccpb.KeyVa
 // list calls each with what is stored under prefix, page by page. Nothing that was stored at the returned revision and
 // still is was missed.
 func (s *Store) list(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error, opts ...clientv3.OpOption) (rev int64, err error) {
-	opts = append(opts, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailPage))
+	opts = append(opts, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailboxPage))
 	for from := prefix; ; {
 		resp, err := s.get(ctx, from, opts...)
 		if err != nil {

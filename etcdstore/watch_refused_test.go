@@ -23,16 +23,16 @@ func (r *refusing) Get(ctx context.Context, key string, opts ...clientv3.OpOptio
 	return r.KV.Get(ctx, key, opts...)
 }
 
-// Mail and membership go on when what a role may read was changed for a moment: nobody would ask for them again.
+// The mailbox and the membership go on when what a role may read was changed for a moment: nobody would ask for them again.
 func TestWatches_GoOnAfterARefusedRead(t *testing.T) {
 	for what, one := range map[string]func(f *fixture) (watched func() error){
-		"letters": func(f *fixture) func() error {
+		"batches": func(f *fixture) func() error {
 			f.post("batch")
-			return func() error { return firstValue(f.faulty.Letters(f.ctx, 0)) }
+			return func() error { return firstValue(f.faulty.Batches(f.ctx, 0)) }
 		},
 		"answers": func(f *fixture) func() error {
 			f.post("batch")
-			next, stop := iter.Pull2(f.sound.Letters(f.ctx, 0))
+			next, stop := iter.Pull2(f.sound.Batches(f.ctx, 0))
 			defer stop()
 			l, err, _ := next()
 			f.must(err)

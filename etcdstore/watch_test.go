@@ -46,14 +46,14 @@ func (f *fixture) wantNext(next func() (store.Record, error, bool), want string)
 	}
 }
 
-func TestLetters_MissNothingBetweenListingAndWatch(t *testing.T) {
+func TestBatches_MissNothingBetweenListingAndWatch(t *testing.T) {
 	f := newFixture(t)
 	f.post("one")
-	next, stop := iter.Pull2(f.sound.Letters(f.ctx, 0))
+	next, stop := iter.Pull2(f.sound.Batches(f.ctx, 0))
 	defer stop()
 	for _, want := range []string{"one", "two"} {
 		if l, err, ok := next(); err != nil || !ok || string(l.Batch) != want {
-			t.Fatalf("got letter %q, %v, %v, want %q", l.Batch, err, ok, want)
+			t.Fatalf("got batch %q, %v, %v, want %q", l.Batch, err, ok, want)
 		}
 		f.post("two") // by one write, the very next revision
 	}

@@ -58,7 +58,7 @@ func bulkyTally() *tally {
 
 func archiveOf(t *testing.T, bus store.Bus) store.Archive {
 	t.Helper()
-	a, err := bus.(*natsbus.Bus).Archive(natsbus.ArchiveConfig{Settled: -1})
+	a, err := bus.(*natsbus.Bus).Archive(natsbus.ArchiveConfig{DurableAfter: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (s fatalStore) PutPart(ctx context.Context, o store.Ownership, entry uint64
 	return s.at.do(writePart, func() error { return s.Store.PutPart(ctx, o, entry, part, data) })
 }
 
-func (s fatalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (p store.SnapshotPointer, err error) {
+func (s fatalStore) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo) (p store.SnapshotPointer, err error) {
 	err = s.at.do(writePublish, func() (err error) {
 		p, err = s.Store.Publish(ctx, o, seen, made)
 		return err
@@ -118,7 +118,7 @@ func (a fatalArchive) Head(ctx context.Context, shard int) (store.ArchiveHead, e
 	return a.to.Head(ctx, shard)
 }
 
-func (a fatalArchive) Settled() time.Duration { return a.to.Settled() }
+func (a fatalArchive) DurableAfter() time.Duration { return a.to.DurableAfter() }
 
 func (a fatalArchive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return a.to.ReadArchive(ctx, shard, from)

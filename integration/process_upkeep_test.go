@@ -126,7 +126,7 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-func (c *upkeepCluster) kept() []store.Snapshot {
+func (c *upkeepCluster) kept() []store.SnapshotInfo {
 	c.Helper()
 	p, err := c.store.Pointer(within(c.T, soon), 0)
 	ok(c.T, err)
@@ -176,7 +176,7 @@ func (c *upkeepCluster) wantNoLeftovers() {
 	kept := c.kept()
 	for _, kv := range got.Kvs {
 		key := strings.TrimPrefix(string(kv.Key), prefix)
-		of := func(s store.Snapshot) bool {
+		of := func(s store.SnapshotInfo) bool {
 			return strings.HasPrefix(key, fmt.Sprintf("%016x-%d/", s.Entry, s.Epoch))
 		}
 		if !slices.ContainsFunc(kept, of) && key < fmt.Sprintf("%016x", kept[0].Entry) {

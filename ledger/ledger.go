@@ -23,7 +23,7 @@ type Journal interface {
 // Snapshots is what a Ledger needs of the snapshots of the shards: the reading half of store.Snapshots, with the same methods.
 type Snapshots interface {
 	Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error)
-	Parts(ctx context.Context, shard int, s store.Snapshot) iter.Seq2[[]byte, error]
+	Parts(ctx context.Context, shard int, s store.SnapshotInfo) iter.Seq2[[]byte, error]
 }
 
 // Owners tells a Ledger what the owners of the shards know. It saves a search, or is compared with the journal; history itself is

@@ -22,7 +22,7 @@ func (r *Reader) dropped(ctx context.Context, shard int) (bool, error) {
 }
 
 // kept returns the snapshots that are kept of a shard, newest first.
-func (r *Reader) kept(ctx context.Context, shard int) ([]store.Snapshot, error) {
+func (r *Reader) kept(ctx context.Context, shard int) ([]store.SnapshotInfo, error) {
 	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot pointer of shard %d: %w", shard, err)
@@ -30,14 +30,14 @@ func (r *Reader) kept(ctx context.Context, shard int) ([]store.Snapshot, error) 
 	return p.Kept, nil
 }
 
-func (r *Reader) stillKept(ctx context.Context, shard int, s store.Snapshot) bool {
+func (r *Reader) stillKept(ctx context.Context, shard int, s store.SnapshotInfo) bool {
 	kept, err := r.kept(ctx, shard)
 	return err != nil || slices.Contains(kept, s)
 }
 
 // Restore reads a snapshot. It wraps events.ErrDamaged if the snapshot is not what the pointer says, and store.ErrTrimmed if a part
 // of it is gone.
-func (r *Reader) Restore(ctx context.Context, shard int, s store.Snapshot) (*projection.Shard, error) {
+func (r *Reader) Restore(ctx context.Context, shard int, s store.SnapshotInfo) (*projection.Shard, error) {
 	fail := func(err error) (*projection.Shard, error) {
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
 	}
@@ -59,7 +59,7 @@ func (r *Reader) Restore(ctx context.Context, shard int, s store.Snapshot) (*pro
 var errOther = errors.New("it is not the one that the pointer names")
 
 // sum passes the parts of a snapshot on and returns their hash.
-func (r *Reader) sum(ctx context.Context, shard int, s store.Snapshot, each func(part []byte) error) (events.Hash, error) {
+func (r *Reader) sum(ctx context.Context, shard int, s store.SnapshotInfo, each func(part []byte) error) (events.Hash, error) {
 	sums := sha256.New()
 	for part, err := range r.snapshots.Parts(ctx, shard, s) {
 		if err != nil {
@@ -76,7 +76,7 @@ func (r *Reader) sum(ctx context.Context, shard int, s store.Snapshot, each func
 
 // Intact returns an error if a snapshot is not stored as it was made. It wraps events.ErrDamaged, or store.ErrTrimmed if a part of it
 // is gone.
-func (r *Reader) Intact(ctx context.Context, shard int, s store.Snapshot) error {
+func (r *Reader) Intact(ctx context.Context, shard int, s store.SnapshotInfo) error {
 	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
 	if err == nil && hash != s.Hash {
 		err = fmt.Errorf("%w: %w", events.ErrDamaged, errOther)

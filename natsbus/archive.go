@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// defaultSettled is longer than a server may take, at its default of 2 minutes, to sync what it acknowledged.
-	defaultSettled = 3 * time.Minute
+	// defaultDurableAfter is longer than a server may take, at its default of 2 minutes, to sync what it acknowledged.
+	defaultDurableAfter = 3 * time.Minute
 	// MaxReplicas is JetStream's limit.
 	MaxReplicas = 5
 	// maxSends bounds how often a segment is sent while the outcome stays unknown. The caller may send it again.
@@ -30,9 +30,9 @@ type ArchiveConfig struct {
 	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
 	// stays as it is.
 	Replicas int
-	// Settled is how long after its acknowledgement a segment may count as durable: longer than the servers'
+	// DurableAfter is how long after its acknowledgement a segment may count as durable: longer than the servers'
 	// sync_interval. Default 3 min; negative: at once, for servers that sync always.
-	Settled time.Duration
+	DurableAfter time.Duration
 }
 
 // Archive implements store.Archive on a JetStream stream, over the connection of a bus. Every request ends within 5 s,
@@ -60,8 +60,8 @@ func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
 		return nil, fmt.Errorf("archive: replicas: %d, want 1 to %d", cfg.Replicas, MaxReplicas)
 	}
 	cfg.Replicas = max(cfg.Replicas, 1)
-	if cfg.Settled == 0 {
-		cfg.Settled = defaultSettled
+	if cfg.DurableAfter == 0 {
+		cfg.DurableAfter = defaultDurableAfter
 	}
 	js, err := jetstream.New(b.conn)
 	if err != nil {
@@ -72,8 +72,8 @@ func (b *Bus) Archive(cfg ArchiveConfig) (*Archive, error) {
 
 func (a *Archive) subject(shard int) string { return a.subjects + strconv.Itoa(shard) }
 
-// Settled implements store.Archiver.
-func (a *Archive) Settled() time.Duration { return max(a.cfg.Settled, 0) }
+// DurableAfter implements store.Archiver.
+func (a *Archive) DurableAfter() time.Duration { return max(a.cfg.DurableAfter, 0) }
 
 // Head implements store.Archiver. It wraps events.ErrDamaged when the last message of the shard is no segment.
 func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error) {
@@ -114,7 +114,7 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 	if err != nil {
 		return wrap(err)
 	}
-	if a.Settled() == 0 {
+	if a.DurableAfter() == 0 {
 		a.latest.Store(shard, s)
 	}
 	return store.ArchiveHead{Entry: s.last, Sequence: sequence}, nil

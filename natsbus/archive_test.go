@@ -35,7 +35,7 @@ func TestArchive_KeepsItsContract(t *testing.T) {
 func TestArchive_ConfirmsAtOnceNothingButWhatItArchived(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)
-	a := archiveOf(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.ArchiveConfig{Settled: -1})
+	a := archiveOf(t, natsbus.Config{URLs: []string{s.URL}}, natsbus.ArchiveConfig{DurableAfter: -1})
 	one := archivetest.Entries(t, 0, 1, 1)
 	head := archive(t, a, 0, store.ArchiveHead{}, one)
 	other := []store.Record{archivetest.Entry(t, 0, 1, 20, "other")}
@@ -509,13 +509,13 @@ func TestArchive_ConfigurationIsChecked(t *testing.T) {
 			t.Errorf("%d replicas: %v", replicas, err)
 		}
 	}
-	for settled, want := range map[time.Duration]time.Duration{0: 3 * time.Minute, -1: 0, time.Second: time.Second} {
-		a, err := bus.Archive(natsbus.ArchiveConfig{Settled: settled})
+	for configured, want := range map[time.Duration]time.Duration{0: 3 * time.Minute, -1: 0, time.Second: time.Second} {
+		a, err := bus.Archive(natsbus.ArchiveConfig{DurableAfter: configured})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := a.Settled(); got != want {
-			t.Errorf("settled after %s with %s, want %s", got, settled, want)
+		if got := a.DurableAfter(); got != want {
+			t.Errorf("durable after %s with %s, want %s", got, configured, want)
 		}
 	}
 }

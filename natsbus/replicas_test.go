@@ -14,7 +14,7 @@ import (
 func TestArchive_IsKeptOnAsManyServersAsAskedFor(t *testing.T) {
 	t.Parallel()
 	servers := testcluster.StartNATSCluster(t)
-	a := archiveOf(t, natsbus.Config{URLs: servers.URLs}, natsbus.ArchiveConfig{Replicas: 3, Settled: -1})
+	a := archiveOf(t, natsbus.Config{URLs: servers.URLs}, natsbus.ArchiveConfig{Replicas: 3, DurableAfter: -1})
 	js := byHand(t, strings.Join(servers.URLs, ","))
 	entries := archivetest.Entries(t, 0, 1, 4)
 	var head store.ArchiveHead

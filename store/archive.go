@@ -31,9 +31,9 @@ type Archiver interface {
 	Archive(ctx context.Context, shard int, after ArchiveHead, entries []Record) (ArchiveHead, error)
 	// Confirm reads the segment at head back and compares it with entries. It wraps ErrConflict when they differ.
 	Confirm(ctx context.Context, shard int, head ArchiveHead, entries []Record) error
-	// Settled returns how long after its acknowledgement a segment may be counted on: before that the servers may not have written
-	// it to disk.
-	Settled() time.Duration
+	// DurableAfter returns how long after its acknowledgement a segment counts as durable. Before that the servers may not have
+	// written it to disk, and its entries stay in the journal.
+	DurableAfter() time.Duration
 }
 
 // ErrNoArchive reports that there is no archive to read: none was ever begun, or what would keep it is not up.

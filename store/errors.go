@@ -7,8 +7,8 @@ import (
 var (
 	// ErrFenced reports that the shard has another owner or the session has ended. Nothing was written, now or later.
 	ErrFenced = errors.New("shard has another owner or the session has ended")
-	// ErrMoved reports that the fence is gone and the journal was trimmed past the entry, so that nobody can tell whether it was
-	// written. The shard is lost to this writer.
+	// ErrMoved reports that the fence is gone and the journal was trimmed past the entry, so that it cannot be known whether it
+	// was written. The shard is lost to this writer.
 	ErrMoved = errors.New("shard has moved on")
 	// ErrAlien reports that something else stands where the next entry belongs, although only the caller may write there. Nothing
 	// was written, and nothing can be written before it is removed.
@@ -18,7 +18,7 @@ var (
 	ErrRefused = errors.New("write refused")
 	// ErrSessionEnded reports that the lease or the node key of a session is gone. It never comes back.
 	ErrSessionEnded = errors.New("session has ended")
-	// ErrTrimmed reports that what was asked for is no longer held: an entry, or a part of a snapshot.
+	// ErrTrimmed reports that an entry, or a part of a snapshot, is no longer there.
 	ErrTrimmed = errors.New("entry was trimmed")
 	// ErrFull reports that the store takes no more writes until space is made. Whether the write was made is unknown.
 	ErrFull = errors.New("store is full")

@@ -12,12 +12,11 @@ type Session struct {
 	Revision int64 // create revision of the node key
 }
 
-// NodeInfo is what a node tells of itself: the value of its node key.
+// NodeInfo describes a node: the value of its node key.
 type NodeInfo struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
-	Address   string   `json:"address,omitempty"`
 	Behaviors []string `json:"behaviors"` // that it runs
 	Types     string   `json:"types"`     // hash of their parameter and result types
 	Slots     int      `json:"slots"`

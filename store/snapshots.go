@@ -8,8 +8,8 @@ import (
 	"taskledger/events"
 )
 
-// Snapshot names a stored state of a shard: the fold of its journal up to Entry, taken by the owner of Epoch.
-type Snapshot struct {
+// SnapshotInfo names a stored state of a shard: the fold of its journal up to Entry, taken by the owner of Epoch.
+type SnapshotInfo struct {
 	Entry uint64      `json:"entry"`
 	Epoch int64       `json:"epoch"` // etcd revision of the ownership that it was taken under
 	Parts int         `json:"parts"`
@@ -20,12 +20,12 @@ type Snapshot struct {
 // SnapshotPointer names the snapshots of a shard that are kept, newest first, at most two.
 type SnapshotPointer struct {
 	Revision int64 // mod revision of the pointer; 0 = no snapshot was ever taken
-	Kept     []Snapshot
+	Kept     []SnapshotInfo
 }
 
 // Without returns the pointer less some of its snapshots.
-func (p SnapshotPointer) Without(some []Snapshot) SnapshotPointer {
-	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s Snapshot) bool { return slices.Contains(some, s) })
+func (p SnapshotPointer) Without(some []SnapshotInfo) SnapshotPointer {
+	p.Kept = slices.DeleteFunc(slices.Clone(p.Kept), func(s SnapshotInfo) bool { return slices.Contains(some, s) })
 	return p
 }
 
@@ -39,12 +39,12 @@ type Snapshots interface {
 	// ErrFenced if the ownership is gone or the pointer is not the one seen, and ErrRefused if s is not newer than the newest one of
 	// seen, is not of this ownership, or its parts were removed by another Publish. A caller may leave a damaged snapshot out of
 	// seen.
-	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s Snapshot) (SnapshotPointer, error)
+	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s SnapshotInfo) (SnapshotPointer, error)
 	// Pointer reads the pointer linearizably. It wraps events.ErrDamaged, and returns the revision alone, when its value
 	// makes no sense.
 	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
 	// Parts yields the parts of a snapshot in order, without checking them. It ends with ErrTrimmed at a missing part.
-	Parts(ctx context.Context, shard int, s Snapshot) iter.Seq2[[]byte, error]
+	Parts(ctx context.Context, shard int, s SnapshotInfo) iter.Seq2[[]byte, error]
 }
 
 // Trimmer removes entries that snapshots cover.

@@ -54,8 +54,8 @@ func TestServers_WhatNATSAcknowledgesIsOnDisk(t *testing.T) {
 	if c := start(t, embedded.ServersConfig{Dir: t.TempDir()}).JetStreamConfig(); c == nil || !c.SyncAlways {
 		t.Errorf("JetStream is %+v, want it to sync always", c)
 	}
-	if settled := embedded.ArchiveConfig().Settled; settled >= 0 {
-		t.Errorf("an acknowledged segment settles for %s", settled)
+	if after := embedded.ArchiveConfig().DurableAfter; after >= 0 {
+		t.Errorf("an acknowledged segment counts as durable after %s", after)
 	}
 }
 

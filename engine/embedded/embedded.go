@@ -108,7 +108,7 @@ func (s *Servers) Connect(ctx context.Context, name string, shards int, log *slo
 }
 
 // ArchiveConfig suits the archives that Servers keep, in every process that reaches them: they sync always.
-func ArchiveConfig() natsbus.ArchiveConfig { return natsbus.ArchiveConfig{Settled: -1} }
+func ArchiveConfig() natsbus.ArchiveConfig { return natsbus.ArchiveConfig{DurableAfter: -1} }
 
 // Close drains the node and stops the servers. Calls after the first return what it returned.
 func (n *Node) Close() error { return n.close() }

@@ -68,15 +68,15 @@ var otherWrites = []Bug{
 	{"take from a living owner", "etcdstore/owners.go", []Edit{
 		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
-	{"mailbox answer without the revision of its letter", "etcdstore/mailbox.go", []Edit{
-		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", l.Revision)),`, `fences,`},
-	}, store, contract + "Answer/ToAReplacedLetterDoesNothing"},
+	{"mailbox answer without the revision of its batch", "etcdstore/mailbox.go", []Edit{
+		{`append(fences, clientv3.Compare(clientv3.ModRevision(key), "=", b.Revision)),`, `fences,`},
+	}, store, contract + "Answer/ToAReplacedBatchDoesNothing"},
 	{"mailbox post without the revision it replaces", "etcdstore/mailbox.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(key), "=", seen),` + "\n", ""},
 	}, store, "TestPost_EarlierBatchNeverReplacesALaterOne"},
-	{"mail swept without the revision that was old", "etcdstore/mailbox.go", []Edit{
+	{"mailbox swept without the revision that was old", "etcdstore/mailbox.go", []Edit{
 		{`			clientv3.Compare(clientv3.ModRevision(string(kv.Key)), "=", kv.ModRevision),` + "\n", ""},
-	}, store, "TestSweepMail_LetterWrittenMeanwhileStays"},
+	}, store, "TestSweepMailboxes_BatchWrittenMeanwhileStays"},
 }
 
 // Snapshots and trims remove what cannot be had again.
@@ -137,7 +137,7 @@ var snapshots = []Bug{
 		{"	until := pointer.Kept[1].Entry\n", "	until := pointer.Kept[0].Entry\n"},
 	}, engine, "TestTrim_ReadsTheSnapshotsItReliesOn"},
 	{"trim before the archive has settled", "engine/trim.go", []Edit{
-		{" && time.Since(t.settling[0].at) >= archive.Settled() {", " {"},
+		{" && time.Since(t.settling[0].at) >= archive.DurableAfter() {", " {"},
 	}, engine, "TestTrim_WaitsUntilTheArchiveHasSettled"},
 	{"trim of what was not read back", "engine/trim.go", []Edit{
 		{"		until = min(until, t.settled+1)\n", "		until = min(until, t.head.Entry+1)\n"},

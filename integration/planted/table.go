@@ -139,7 +139,7 @@ var list = []planted{
 	own("slots given to an offer that is closed", "11",
 		edit("engine/assign.go", "		o.offers = slices.Delete(o.offers, at, at+1)\n", "		_ = at\n")),
 	own("trim of what nobody archived", "1, 12",
-		edit("engine/trim.go", "	if archive := t.o.m.cfg.Archive; archive != nil {\n", "	if archive := t.o.m.cfg.Archive; archive != nil && archive.Settled() > 0 {\n")),
+		edit("engine/trim.go", "	if archive := t.o.m.cfg.Archive; archive != nil {\n", "	if archive := t.o.m.cfg.Archive; archive != nil && archive.DurableAfter() > 0 {\n")),
 	own("snapshot without the runs that have ended", "no end, 3, 8, 9, 11",
 		edit("projection/restore.go", "		s.weigh(t, 1)\n", "		t.Runs = 0\n		s.weigh(t, 1)\n")),
 	like("entry time that runs back", "1"),

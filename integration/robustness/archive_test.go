@@ -199,8 +199,8 @@ func TestNATS_KeepsTheArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if archive.Settled() != 0 {
-			t.Errorf("what is acknowledged counts as durable after %s", archive.Settled())
+		if archive.DurableAfter() != 0 {
+			t.Errorf("what is acknowledged counts as durable after %s", archive.DurableAfter())
 		}
 		if begin {
 			_, err = archive.Archive(ctx, 0, store.ArchiveHead{}, entries)

@@ -74,17 +74,17 @@ func (c *Cluster) verifier() (asker *engine.Client, served bool) {
 	return asker, served
 }
 
-// emptySlot is the value of a mailbox key without a letter, as package etcdstore specifies it.
+// emptySlot is the value of a mailbox key without a batch, as package etcdstore specifies it.
 const emptySlot = "\x92\x01\xc0"
 
-// Letters is the number of letters that lie in the mailbox of a shard.
-func (c *Cluster) Letters(shard int) (n int) {
+// Batches is the number of batches that wait in the mailbox of a shard.
+func (c *Cluster) Batches(shard int) (n int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	keys, err := c.Etcd.Get(ctx, fmt.Sprintf("%smailbox/%d/", prefix, shard), clientv3.WithPrefix())
 	if err != nil {
-		c.t.Fatalf("look for letters: %v", err)
+		c.t.Fatalf("look for batches: %v", err)
 	}
 	for _, kv := range keys.Kvs {
 		if string(kv.Value) != emptySlot {
@@ -94,7 +94,7 @@ func (c *Cluster) Letters(shard int) (n int) {
 	return n
 }
 
-// checkNothingLeft asserts that members which left in order have ended their sessions and removed their mail.
+// checkNothingLeft asserts that members which left in order have ended their sessions and removed their batches and answers.
 func (c *Cluster) checkNothingLeft() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

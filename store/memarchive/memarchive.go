@@ -15,8 +15,8 @@ import (
 	"taskledger/store"
 )
 
-// Archive is an archive of any number of shards. Its methods may be called at the same time. The data of records are kept and
-// returned without being copied: neither who archives nor who reads them alters them.
+// Archive is an archive of any number of shards. Its methods may be called concurrently. The data of records are kept and
+// returned without being copied, so neither writers nor readers may alter them.
 type Archive struct {
 	mu       sync.Mutex
 	sequence uint64            // of the last segment
@@ -54,8 +54,8 @@ func (a *Archive) Records(shard int) (all []store.Record) {
 	return all
 }
 
-// Alter replaces the segments of a shard with what alter makes of copies of them. It checks nothing: a test damages, forges or
-// loses an archive by it.
+// Alter replaces the segments of a shard with those that alter returns; it passes copies of the present ones. Nothing is checked,
+// so that tests can damage, forge or lose parts of an archive.
 func (a *Archive) Alter(shard int, alter func([]Segment) []Segment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,8 +143,8 @@ func (a *Archive) Confirm(_ context.Context, shard int, head store.ArchiveHead, 
 
 func sameRecord(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal(a.Data, b.Data) }
 
-// Settled implements store.Archiver: what is acknowledged may be counted on at once.
-func (a *Archive) Settled() time.Duration { return 0 }
+// DurableAfter implements store.Archiver: what is acknowledged is durable at once.
+func (a *Archive) DurableAfter() time.Duration { return 0 }
 
 // ReadArchive implements store.ArchiveReader.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {

@@ -11,7 +11,7 @@ import (
 
 var sessions = map[string]func(*world){
 	"Join/ShowsTheNodeToEverybody": func(w *world) {
-		info := store.NodeInfo{Name: "n1", Version: "v1", Address: "127.0.0.1:1", Behaviors: []string{"purge", "reindex"},
+		info := store.NodeInfo{Name: "n1", Version: "v1", Behaviors: []string{"purge", "reindex"},
 			Types: "abc", Slots: -1, Limits: map[string]int{"purge": 0}, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1}}
 		session, err := w.A.Join(w.ctx, info, time.Minute)
 		if err != nil {

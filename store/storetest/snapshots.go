@@ -27,7 +27,7 @@ var snapshots = map[string]func(*world){
 		w.wantParts(third.Kept[0], "third")
 		w.wantParts(third.Kept[1], "second", "", "half")
 		failsWith(w, w.B.Parts(w.ctx, 0, first.Kept[0]), store.ErrTrimmed)
-		if !slices.Equal(third.Kept, []store.Snapshot{third.Kept[0], second.Kept[0]}) || third.Revision <= second.Revision {
+		if !slices.Equal(third.Kept, []store.SnapshotInfo{third.Kept[0], second.Kept[0]}) || third.Revision <= second.Revision {
 			w.Errorf("pointer is %+v after %+v", third, second)
 		}
 	},
@@ -38,7 +38,7 @@ var snapshots = map[string]func(*world){
 		between := w.put(w.A, o, 3, "between")
 		after := w.put(w.A, o, 5, "after")
 		w.snapshot(w.A, o, 4, "new")
-		for _, s := range []store.Snapshot{half, between, after} {
+		for _, s := range []store.SnapshotInfo{half, between, after} {
 			failsWith(w, w.B.Parts(w.ctx, 0, s), store.ErrTrimmed)
 		}
 	},
@@ -51,7 +51,7 @@ var snapshots = map[string]func(*world){
 		p := w.snapshot(w.B, mine, 4, "new")
 		w.wantParts(p.Kept[0], "new")
 		w.wantParts(p.Kept[1], "old")
-		for _, s := range []store.Snapshot{half, same} {
+		for _, s := range []store.SnapshotInfo{half, same} {
 			failsWith(w, w.B.Parts(w.ctx, 0, s), store.ErrTrimmed)
 		}
 	},
@@ -106,20 +106,20 @@ var snapshots = map[string]func(*world){
 		if err := w.A.PutPart(w.ctx, o, 2, 1, []byte("two")); err != nil {
 			w.Fatal(err)
 		}
-		s := store.Snapshot{Entry: 2, Epoch: o.Revision, Parts: 2}
+		s := store.SnapshotInfo{Entry: 2, Epoch: o.Revision, Parts: 2}
 		w.wantNotPublished(o, seen, s, store.ErrRefused, "a snapshot is complete")
 	},
 	"Publish/OfAnythingButANewerSnapshotIsRefused": func(w *world) {
 		o := w.own(w.A)
 		seen := w.snapshot(w.A, o, 2, "state")
 		s := w.put(w.A, o, 3, "state")
-		for _, wrong := range []func(*store.Snapshot){
-			func(s *store.Snapshot) { s.Entry = 0 },
-			func(s *store.Snapshot) { s.Entry = 1 },
-			func(s *store.Snapshot) { s.Entry = 2 },
-			func(s *store.Snapshot) { s.Epoch++ },
-			func(s *store.Snapshot) { s.Parts = 0 },
-			func(s *store.Snapshot) { s.Bytes = -1 },
+		for _, wrong := range []func(*store.SnapshotInfo){
+			func(s *store.SnapshotInfo) { s.Entry = 0 },
+			func(s *store.SnapshotInfo) { s.Entry = 1 },
+			func(s *store.SnapshotInfo) { s.Entry = 2 },
+			func(s *store.SnapshotInfo) { s.Epoch++ },
+			func(s *store.SnapshotInfo) { s.Parts = 0 },
+			func(s *store.SnapshotInfo) { s.Bytes = -1 },
 		} {
 			other := s
 			wrong(&other)
@@ -231,9 +231,9 @@ var snapshots = map[string]func(*world){
 }
 
 // put stores the parts of a snapshot and names it.
-func (w *world) put(s store.Store, o store.Ownership, entry uint64, parts ...string) store.Snapshot {
+func (w *world) put(s store.Store, o store.Ownership, entry uint64, parts ...string) store.SnapshotInfo {
 	w.Helper()
-	snapshot, sums := store.Snapshot{Entry: entry, Epoch: o.Revision, Parts: len(parts)}, sha256.New()
+	snapshot, sums := store.SnapshotInfo{Entry: entry, Epoch: o.Revision, Parts: len(parts)}, sha256.New()
 	for i, part := range parts {
 		if err := s.PutPart(w.ctx, o, entry, i, []byte(part)); err != nil {
 			w.Fatalf("put part %d of snapshot %d: %v", i, entry, err)
@@ -278,7 +278,7 @@ func (w *world) wantPointer(want store.SnapshotPointer) {
 }
 
 // wantParts asserts what a snapshot of shard 0 consists of.
-func (w *world) wantParts(s store.Snapshot, want ...string) {
+func (w *world) wantParts(s store.SnapshotInfo, want ...string) {
 	w.Helper()
 	var got []string
 	for part, err := range w.B.Parts(w.ctx, 0, s) {
@@ -293,7 +293,7 @@ func (w *world) wantParts(s store.Snapshot, want ...string) {
 }
 
 // wantNotPublished asserts that publishing through A fails with want and changes nothing.
-func (w *world) wantNotPublished(o store.Ownership, seen store.SnapshotPointer, s store.Snapshot, want error, rule string) {
+func (w *world) wantNotPublished(o store.Ownership, seen store.SnapshotPointer, s store.SnapshotInfo, want error, rule string) {
 	w.Helper()
 	before := w.pointer()
 	if p, err := w.A.Publish(w.ctx, o, seen, s); !errors.Is(err, want) {

@@ -7,30 +7,30 @@ import (
 )
 
 var sweeps = map[string]func(*world){
-	"SweepMail/RemovesWhatWasNotWrittenSince": func(w *world) {
-		w.post(0, "s1", 0, "letter")
+	"SweepMailboxes/RemovesWhatWasNotWrittenSince": func(w *world) {
+		w.post(0, "s1", 0, "batch")
 		w.exchange(1, "s2", 3, "answer")
 		before := w.sweep(0, 0)
 		w.sweep(before, 2)
-		w.wantNoLetters()
+		w.wantNoBatches()
 		w.wantNoAnswer("s2")
 	},
-	"SweepMail/LeavesWhatWasWrittenLater": func(w *world) {
+	"SweepMailboxes/LeavesWhatWasWrittenLater": func(w *world) {
 		w.post(0, "s1", 0, "old")
 		w.post(0, "s1", 1, "old")
 		before := w.sweep(0, 0)
 		w.post(0, "s1", 0, "later")
 		w.exchange(0, "s2", 0, "later")
 		w.sweep(before, 1)
-		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "later")
+		w.wantBatch(pull(w, w.B.Batches(w.ctx, 0))(), "s1", 0, "later")
 		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s2"))(), 0, 0, "later")
 	},
-	"SweepMail/NothingWrittenBeforeNothing": func(w *world) {
-		w.post(0, "s1", 0, "letter")
+	"SweepMailboxes/NothingWrittenBeforeNothing": func(w *world) {
+		w.post(0, "s1", 0, "batch")
 		w.sweep(0, 0)
-		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "letter")
+		w.wantBatch(pull(w, w.B.Batches(w.ctx, 0))(), "s1", 0, "batch")
 	},
-	"SweepMail/TouchesMailAlone": func(w *world) {
+	"SweepMailboxes/TouchesMailboxesAlone": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, store.Head{}, "one")
 		w.sweep(w.sweep(0, 0), 0)
@@ -39,63 +39,63 @@ var sweeps = map[string]func(*world){
 			w.Errorf("journal is %q", got)
 		}
 	},
-	"SweepMail/RemovesManyPages": func(w *world) {
+	"SweepMailboxes/RemovesManyPages": func(w *world) {
 		const n = 100
 		for lane := range uint8(n) {
-			w.post(1, "s1", lane, "letter")
+			w.post(1, "s1", lane, "batch")
 		}
 		w.sweep(w.sweep(0, 0), n)
 	},
-	"SweepMail/SweptLetterCanBePostedAgain": func(w *world) {
-		w.post(0, "s1", 0, "letter")
-		letters := pull(w, w.B.Letters(w.ctx, 0))
-		old := letters()
+	"SweepMailboxes/SweptBatchCanBePostedAgain": func(w *world) {
+		w.post(0, "s1", 0, "batch")
+		batches := pull(w, w.B.Batches(w.ctx, 0))
+		old := batches()
 		w.sweep(w.sweep(0, 0), 1)
-		w.post(0, "s1", 0, "letter")
+		w.post(0, "s1", 0, "batch")
 		w.answer(old, "to the swept one")
-		w.answer(letters(), "to the new one")
+		w.answer(batches(), "to the new one")
 		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "to the new one")
 	},
-	"RemoveMail/RemovesLettersAndAnswersOfOneSender": func(w *world) {
+	"RemoveMailboxes/RemovesBatchesAndAnswersOfOneSender": func(w *world) {
 		for _, sender := range []string{"s", "s1"} {
 			for shard := range w.A.Cluster().Shards + 1 {
-				w.post(shard, sender, 3, "letter")
+				w.post(shard, sender, 3, "batch")
 			}
 			w.exchange(0, sender, 0, "answer")
 		}
-		if err := w.A.RemoveMail(w.ctx, "s"); err != nil {
+		if err := w.A.RemoveMailboxes(w.ctx, "s"); err != nil {
 			w.Fatal(err)
 		}
 		w.wantNoAnswer("s")
 		w.wantAnswer(pull(w, w.A.Answers(w.ctx, "s1"))(), 0, 0, "answer")
 		for shard := range w.A.Cluster().Shards + 1 {
-			w.wantLetter(pull(w, w.B.Letters(w.ctx, shard))(), "s1", 3, "letter")
+			w.wantBatch(pull(w, w.B.Batches(w.ctx, shard))(), "s1", 3, "batch")
 		}
 	},
-	"RemoveMail/LateAnswerToARemovedLetterDoesNothing": func(w *world) {
+	"RemoveMailboxes/LateAnswerToARemovedBatchDoesNothing": func(w *world) {
 		w.post(0, "s1", 0, "question")
-		l := pull(w, w.B.Letters(w.ctx, 0))()
-		if err := w.A.RemoveMail(w.ctx, "s1"); err != nil {
+		b := pull(w, w.B.Batches(w.ctx, 0))()
+		if err := w.A.RemoveMailboxes(w.ctx, "s1"); err != nil {
 			w.Fatal(err)
 		}
-		w.answer(l, "late")
+		w.answer(b, "late")
 		w.wantNoAnswer("s1")
 	},
-	"RemoveMail/OfNoSenderIsRefused": func(w *world) {
-		w.post(0, "s1", 0, "letter")
+	"RemoveMailboxes/OfNoSenderIsRefused": func(w *world) {
+		w.post(0, "s1", 0, "batch")
 		for _, sender := range []string{"", "s1/0", "s 1"} {
-			if err := w.A.RemoveMail(w.ctx, sender); !errors.Is(err, store.ErrRefused) {
+			if err := w.A.RemoveMailboxes(w.ctx, sender); !errors.Is(err, store.ErrRefused) {
 				w.Errorf("sender %q: %v, want %v", sender, err, store.ErrRefused)
 			}
 		}
-		w.wantLetter(pull(w, w.B.Letters(w.ctx, 0))(), "s1", 0, "letter")
+		w.wantBatch(pull(w, w.B.Batches(w.ctx, 0))(), "s1", 0, "batch")
 	},
 }
 
-// sweep sweeps mail and returns the present revision.
+// sweep sweeps the mailboxes and returns the present revision.
 func (w *world) sweep(before int64, want int) int64 {
 	w.Helper()
-	swept, revision, err := w.A.SweepMail(w.ctx, before)
+	swept, revision, err := w.A.SweepMailboxes(w.ctx, before)
 	if err != nil || swept != want || revision < before || revision == 0 {
 		w.Fatalf("sweep up to revision %d: %d removed at revision %d, %v; want %d", before, swept, revision, err, want)
 	}
@@ -109,16 +109,16 @@ func (w *world) wantNoAnswer(sender string) {
 	w.wantAnswer(pull(w, w.A.Answers(w.ctx, sender))(), 1, 255, "marker")
 }
 
-// exchange posts a letter and answers it.
+// exchange posts a batch and answers it.
 func (w *world) exchange(shard int, sender string, lane uint8, answer string) {
 	w.Helper()
 	w.post(shard, sender, lane, "question")
-	for l, err := range w.B.Letters(w.ctx, shard) {
+	for b, err := range w.B.Batches(w.ctx, shard) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		if l.Sender == sender && l.Lane == lane {
-			w.answer(l, answer)
+		if b.Sender == sender && b.Lane == lane {
+			w.answer(b, answer)
 			return
 		}
 	}

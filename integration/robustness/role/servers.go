@@ -79,7 +79,7 @@ func (p *process) zap() *zap.Logger {
 
 // Archive returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is durable.
 func Archive(bus *natsbus.Bus) (*natsbus.Archive, error) {
-	return bus.Archive(natsbus.ArchiveConfig{Settled: -1})
+	return bus.Archive(natsbus.ArchiveConfig{DurableAfter: -1})
 }
 
 // nats is a server with JetStream, which keeps in Dir what it has acknowledged; without a Dir it keeps nothing.

@@ -65,8 +65,8 @@ func (r *reach) Confirm(ctx context.Context, shard int, head store.ArchiveHead, 
 	return err
 }
 
-// Settled implements store.Archiver.
-func (r *reach) Settled() time.Duration { return r.archive.Settled() }
+// DurableAfter implements store.Archiver.
+func (r *reach) DurableAfter() time.Duration { return r.archive.DurableAfter() }
 
 // ReadArchive implements store.ArchiveReader.
 func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {

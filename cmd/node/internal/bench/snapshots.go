@@ -52,7 +52,7 @@ func (t *turns) PutPart(ctx context.Context, o store.Ownership, entry uint64, pa
 	return t.Store.PutPart(ctx, o, entry, part, data)
 }
 
-func (t *turns) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.Snapshot) (store.SnapshotPointer, error) {
+func (t *turns) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, made store.SnapshotInfo) (store.SnapshotPointer, error) {
 	defer t.storing.Store(false)
 	if t.on.Load() {
 		t.snapshots.Add(1)

@@ -225,7 +225,7 @@ var errArchiveAway = errors.New("the archive is away")
 // awayArchive is an archive that cannot be reached.
 type awayArchive struct{}
 
-func (awayArchive) Settled() time.Duration { return 0 }
+func (awayArchive) DurableAfter() time.Duration { return 0 }
 
 func (awayArchive) Head(context.Context, int) (store.ArchiveHead, error) {
 	return store.ArchiveHead{}, errArchiveAway

@@ -42,7 +42,7 @@ type UpkeepResult struct {
 type unsnapshotted struct{ store.Store }
 
 func (s unsnapshotted) Pointer(ctx context.Context, shard int) (store.SnapshotPointer, error) {
-	return store.SnapshotPointer{Kept: []store.Snapshot{{Bytes: math.MaxInt64}}}, nil
+	return store.SnapshotPointer{Kept: []store.SnapshotInfo{{Bytes: math.MaxInt64}}}, nil
 }
 
 // Upkeep measures noop tasks with and without snapshots, archive and trims.

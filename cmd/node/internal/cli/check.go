@@ -97,8 +97,8 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--archive-replicas needs --nats: the NATS inside keeps one copy")
 	case !nats && o.set.Lookup("archive-settle").Changed:
 		return wrong("--archive-settle needs --nats: the NATS inside writes before it acknowledges")
-	case o.archiving.Settled < 0:
-		return wrong("--archive-settle %s: want 0 or more", o.archiving.Settled)
+	case o.archiving.DurableAfter < 0:
+		return wrong("--archive-settle %s: want 0 or more", o.archiving.DurableAfter)
 	case o.slots < 0:
 		return wrong("--slots %d: want 0 to 65536", o.slots)
 	case o.grace < 0:

@@ -67,7 +67,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
 keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
-	f.DurationVar(&o.archiving.Settled, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
+	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
 	listVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
 		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
@@ -182,8 +182,8 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *embedded.Servers, error) {
 	a.access.addresses.Private = len(a.serve.execAllow) > 0
 	if len(a.access.addresses.Etcd) > 0 {
-		if a.serve.archiving.Settled == 0 {
-			a.serve.archiving.Settled = -1 // in natsbus 0 is the default
+		if a.serve.archiving.DurableAfter == 0 {
+			a.serve.archiving.DurableAfter = -1 // in natsbus 0 is the default
 		}
 		a.access.addresses.Shards, a.access.addresses.Archive = a.serve.shards, a.serve.archiving
 		link, err := a.access.open(ctx, log, false)

@@ -146,7 +146,6 @@ type nodeView struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
-	Address   string   `json:"address,omitempty"`
 	Behaviors []string `json:"behaviors"`
 	Types     string   `json:"types"`
 	Slots     int      `json:"slots"`
@@ -158,7 +157,7 @@ type nodeView struct {
 }
 
 func viewNode(n store.NodeInfo) nodeView {
-	return nodeView{n.ID, n.Name, n.Version, n.Address, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
+	return nodeView{n.ID, n.Name, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
 		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.ClockAhead}
 }
 

@@ -47,8 +47,8 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 	here := linked(t, link, err)
 	link, err = cluster.In(t.Context(), servers.Dir(), cluster.Addresses{Log: log})
 	there := linked(t, link, err)
-	if here.Archive.Settled() != 0 || there.Archive.Settled() != 0 {
-		t.Errorf("settled after %s and %s, want at once", here.Archive.Settled(), there.Archive.Settled())
+	if here.Archive.DurableAfter() != 0 || there.Archive.DurableAfter() != 0 {
+		t.Errorf("durable after %s and %s, want at once", here.Archive.DurableAfter(), there.Archive.DurableAfter())
 	}
 	entries := archivetest.Entries(t, 0, 1, 2)
 	if _, err := here.Archive.Archive(t.Context(), 0, store.ArchiveHead{}, entries); err != nil {
