@@ -110,6 +110,10 @@ func TestProject_NoMachinePathsInText(t *testing.T) {
 	report(t, violations)
 }
 
+func TestProject_CommentsNameWhatPackagesExport(t *testing.T) {
+	report(t, load(t).Mentions())
+}
+
 func TestProject_DocumentsNameWhatThereIs(t *testing.T) {
 	violations, err := archtest.Documents(os.DirFS(root))
 	if err != nil {

@@ -78,7 +78,7 @@ func (s *Source) add(fsys fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.ParseFile(s.fset, name, text, parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(s.fset, name, text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}

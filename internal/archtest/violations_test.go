@@ -200,6 +200,16 @@ func TestMachinePaths_CatchesThemInAnyText(t *testing.T) {
 	equal(t, got, ".ci/run:1: ", "README.md:2: ", "docs/a.txt:1: ", "p/a.go:1: ")
 }
 
+func TestMentions_CatchesWhatAPackageDoesNotExport(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"p/a.go":          "package p\ntype A struct{ B int }\nfunc (A) C() {}\nconst D = 1\nvar x interface{ E() }",
+		"q/b.go":          "package q\n// It is of p.A, p.B, p.C, p.D and p.E.\nvar y = 1 // as p.F is, and r.G",
+		"q/b_test.go":     "package q\n/* p.H */",
+		"p/internal/r.go": "package r",
+	})
+	equal(t, s.Mentions(), "q/b.go:3: package p exports no F", "q/b_test.go:2: package p exports no H")
+}
+
 func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {
 	got, err := archtest.Documents(tree(map[string]string{
 		"README.md": "# What it is\n[a](docs/a.md) [b](docs/b.md#top)\n[self](#what-it-is) [web](https://x.org/y#z)\n" +
