@@ -40,7 +40,7 @@ type outcome[R any] interface {
 // ID returns the task's id, "" for a composed future.
 func (f *Future[R]) ID() events.TaskID { return f.task.ID() }
 
-// Joined reports that the task existed before this submit; false for a composed future.
+// Joined reports whether the task existed before this submit; false for a composed future.
 func (f *Future[R]) Joined() bool { return f.task.Joined() }
 
 // Done is closed when the outcome is known or the future is closed.

@@ -190,7 +190,7 @@ func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, erro
 // four such calls of a client run at a time; use GetLinear to ask the owner only.
 //
 // It returns ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
-// Store or the Archive that holds its events; ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
+// Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
 // cannot be read.
 func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)

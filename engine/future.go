@@ -45,7 +45,7 @@ func failedFuture(id events.TaskID, err error) *Future {
 // ID returns the task's id; "" when the submit was refused before there was one.
 func (f *Future) ID() events.TaskID { return f.id }
 
-// Joined reports that the task existed before this submit.
+// Joined reports whether the task existed before this submit.
 func (f *Future) Joined() bool { return f.joined }
 
 // Done is closed when the outcome is known or the future is closed.
@@ -125,7 +125,7 @@ func (f *Future) leave(w *waiter) bool {
 	return false
 }
 
-// Then calls fn once with what Wait would return, in a goroutine of its own.
+// Then calls fn once, in a goroutine of its own, with what Wait would return.
 func (f *Future) Then(fn func(result []byte, err error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *Future) Then(fn func(result []byte, err error)) {
 	f.watchLocked()
 }
 
-// Close stops watching; the task goes on.
+// Close stops waiting for the outcome; the task goes on.
 func (f *Future) Close() {
 	f.resolve(nil, ErrClosed) // first: from now on it is not added
 	if f.futures != nil {

@@ -7,25 +7,25 @@ import (
 	"taskledger/internal/message"
 )
 
-// ShardInfo is what a shard tells of itself.
+// ShardInfo is what the owner of a shard tells of it.
 type ShardInfo struct {
 	Shard    int           `json:"shard"`
-	Owner    string        `json:"owner"` // session id
-	Epoch    int64         `json:"epoch"` // etcd revision of the ownership
-	Entries  uint64        `json:"entries"`
-	Hash     events.Hash   `json:"hash"`            // chain hash of the last entry
-	Digest   events.Hash   `json:"digest,omitzero"` // of the state after it; for Verify only
-	Time     events.Millis `json:"time"`
-	Tasks    int           `json:"tasks"`
-	Live     int           `json:"live"` // not finished
-	Ready    int           `json:"ready"`
-	Refused  int64         `json:"refused"`            // late or foreign outcomes that this owner refused
-	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
-	First    uint64        `json:"first"`              // entry that the journal in the store begins with; 0 = not known at the moment, or nothing was trimmed
-	Archived uint64        `json:"archived"`           // last entry that was read back from the archive; 0 = none, as far as known
-	Degraded string        `json:"degraded,omitempty"` // what works no more, and the remedy
-	Problem  string        `json:"problem,omitempty"`  // why it is not served: nobody answers, or it is quarantined
-	NodeName string        `json:"node_name,omitempty"`
+	Owner    string        `json:"owner"`               // session id
+	Epoch    int64         `json:"epoch"`               // etcd revision of the ownership
+	Entries  uint64        `json:"entries"`             // number of the last entry
+	Hash     events.Hash   `json:"hash"`                // chain hash of the last entry
+	Digest   events.Hash   `json:"digest,omitzero"`     // of the state after that entry; zero unless the ledger asks for it
+	Time     events.Millis `json:"time"`                // of the last entry
+	Tasks    int           `json:"tasks"`               // in memory
+	Live     int           `json:"live"`                // those that have not finished
+	Ready    int           `json:"ready"`               // those that wait for a slot
+	Refused  int64         `json:"refused"`             // outcomes that this owner refused because they were late or of another attempt
+	Snapshot uint64        `json:"snapshot"`            // entry of the newest snapshot; 0 = none
+	First    uint64        `json:"first"`               // first entry of the journal in the store; 0 = not known at the moment, or nothing was trimmed
+	Archived uint64        `json:"archived"`            // last entry that was read back from the archive; 0 = none, or not known yet
+	Degraded string        `json:"degraded,omitempty"`  // what no longer works, and the remedy; "" = all works
+	Problem  string        `json:"problem,omitempty"`   // why it is not served: no owner answers, or it is quarantined; "" = it is served
+	NodeName string        `json:"node_name,omitempty"` // of the owner, for people; the command line fills it in
 }
 
 // shardReport is a ShardInfo that travels, without what the asker knows.

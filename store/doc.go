@@ -32,7 +32,7 @@
 //
 // # Reads
 //
-// Reads of the journal, of pointers and of the membership are linearizable, except that a watch (Follow, Letters, Answers,
+// Reads of the journal, of pointers and of the membership are linearizable, except that a watch (Follow, Batches, Answers,
 // WatchMembers) yields what is committed some time later, in order. A watch survives lost connections and ends with its
 // context, or when the consumer stops. What is yielded belongs to the receiver.
 //
