@@ -16,7 +16,6 @@ import (
 var packageLines = archtest.Limits{
 	"...":                    3000,
 	"engine":                 14300,
-	"cmd/node/internal/cli":  3100,
 	"integration/robustness": 5370,
 }
 
@@ -24,7 +23,6 @@ var packageLines = archtest.Limits{
 var circles = archtest.Limits{
 	"...":                          15,
 	"engine":                       60,
-	"cmd/node/internal/cli":        21,
 	"integration/robustness":       24,
 	"integration/robustness/check": 18,
 }

@@ -1,25 +1,20 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/user"
-	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/engine"
-	"taskledger/etcdstore"
-	"taskledger/events"
 )
 
 const (
@@ -110,18 +105,6 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*cl
 	return cluster.At(ctx, at)
 }
 
-// secrets are the files and directories that nobody may read through a task: the data of a node here, and what gets it in.
-func (a *app) secrets() (all []string) {
-	c := &a.access
-	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
-		c.addresses.NATSCreds, c.addresses.NATSNKey, a.settings.viper.ConfigFileUsed()} {
-		if path, err := filepath.Abs(name); err == nil && name != "" {
-			all = append(all, path)
-		}
-	}
-	return all
-}
-
 // secret returns what the file holds, if one is named, else the variable.
 func secret(variable, file string) (string, error) {
 	if file == "" {
@@ -134,86 +117,28 @@ func secret(variable, file string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
-func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c Client, args []string) error) *cobra.Command {
-	c.Flags().AddFlagSet(a.access.flags())
-	c.Flags().TextVar(&a.access.logLevel, "log-level", slog.LevelError, "least `level` to log on standard error: debug, info, warn or error")
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		limit, over := a.access.timeout, errNoOutcome
-		if !waits() {
-			limit, over = cmp.Or(limit, answerWithin), errTimeout
-		}
-		ctx := cmd.Context()
-		if limit > 0 {
-			var stop context.CancelFunc
-			ctx, stop = context.WithTimeoutCause(ctx, limit, over)
-			defer stop()
-		}
-		return a.withRemedy(a.withClient(ctx, func(c Client) error { return run(ctx, c, args) }))
+// clusterName is what etcdstore and natsbus take.
+var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// check refuses what no cluster can be reached with, and what would be left out without a word.
+func (c *access) check() error {
+	switch {
+	case c.timeout < 0:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--timeout %s: want more than 0", c.timeout)}
+	case c.addresses.Cluster != "" && !clusterName.MatchString(c.addresses.Cluster):
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--cluster %q: want 1 to 64 of [a-z0-9-]", c.addresses.Cluster)}
+	case len(c.addresses.Etcd) == 0 && len(c.addresses.NATS) > 0:
+		return &exitcode.UsageError{Problem: "--nats needs --etcd"}
 	}
-	return c
+	return errors.Join(c.needs("etcd", c.addresses.Etcd), c.needs("nats", c.addresses.NATS))
 }
 
-// withRemedy adds to damage that a command has met itself what to do about it. Who is told of it by the owner of the shard is told that,
-// too.
-func (a *app) withRemedy(err error) error {
-	if !errors.Is(err, events.ErrDamaged) {
-		return err
-	}
-	given := a.access.given("data")
-	return fmt.Errorf("%w; remedy: %s tells it of a shard that is quarantined; else restore from a backup what %s names", err,
-		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
-}
-
-func never() bool  { return false }
-func always() bool { return true }
-
-// errTimeout is the cause of an end by --timeout.
-var errTimeout = errors.New("no answer within --timeout")
-
-// errNoOutcome is the same where an outcome is waited for, which may simply take longer.
-var errNoOutcome = errors.New("no outcome within --timeout")
-
-// withClient runs fn with a client that leaves nothing behind.
-func (a *app) withClient(ctx context.Context, fn func(Client) error) (err error) {
-	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: min(a.access.logLevel, slog.LevelWarn)}))
-	link, err := a.access.open(ctx, log, true)
-	if errors.Is(err, library.ErrNoNode) {
-		dir := "data"
-		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
-			dir = "join"
+// needs refuses flags that say how to get into servers when these are not named.
+func (c *access) needs(servers string, named []string) (err error) {
+	c.flags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && f.Changed && len(named) == 0 && strings.HasPrefix(f.Name, servers+"-") {
+			err = &exitcode.UsageError{Problem: fmt.Sprintf("--%s needs --%s", f.Name, servers)}
 		}
-		return fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given(dir)...)...))
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(),
-		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))})
-	if err != nil {
-		return err
-	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- client.Run(run) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
-	return fn(direct{client})
-}
-
-var discard = slog.New(slog.DiscardHandler)
-
-// principal is whom the ledger names as the one who asked.
-func principal() string {
-	name := "cli"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if host, err := os.Hostname(); err == nil {
-		name += "@" + host
-	}
-	return name[:min(len(name), 256)]
+	})
+	return err
 }

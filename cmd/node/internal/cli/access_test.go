@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -24,8 +25,8 @@ func TestClientCommand_SaysWhatToDoAboutDamage(t *testing.T) {
 			t.Errorf("no %q in %v", word, err)
 		}
 	}
-	if codeOf(err) != codeOf(damage) || !errors.Is(err, damage) {
-		t.Errorf("exit code %d, want %d", codeOf(err), codeOf(damage))
+	if exitcode.Of(err) != exitcode.Of(damage) || !errors.Is(err, damage) {
+		t.Errorf("exit code %d, want %d", exitcode.Of(err), exitcode.Of(damage))
 	}
 	for _, other := range []error{nil, engine.ErrNotFound} {
 		if got := a.withRemedy(other); got != other {

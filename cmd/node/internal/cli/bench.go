@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/progress"
 )
 
@@ -41,7 +42,7 @@ time is that of both.`,
 			example{"latency of one caller, etcd over gRPC", []string{"bench", "--in-flight", "1", "--client", "grpc"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.InFlight > 16_384 {
-				return &usageError{"--in-flight: want 1 to 16384"}
+				return &exitcode.UsageError{Problem: "--in-flight: want 1 to 16384"}
 			}
 			switch client {
 			case "inproc":
@@ -52,7 +53,7 @@ time is that of both.`,
 				}
 				cfg.Servers = self
 			default:
-				return &usageError{"--client: want inproc or grpc"}
+				return &exitcode.UsageError{Problem: "--client: want inproc or grpc"}
 			}
 			r, err := bench.Run(cmd.Context(), cfg)
 			if err != nil {
@@ -92,7 +93,7 @@ its handler a future resolves when NATS has stopped.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.Waiting < 0 || cfg.Delayed < 0 || cfg.DuePerS < 1 {
-				return &usageError{"want counts of 0 or more, and at least one due task a second"}
+				return &exitcode.UsageError{Problem: "want counts of 0 or more, and at least one due task a second"}
 			}
 			if cfg.Servers, err = selfBench(serversCommand); err != nil {
 				return err
@@ -136,7 +137,7 @@ is almost full and tasks are refused, which are then submitted again; the node's
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.InFlight < 1 || cfg.Tasks < 1 || cfg.Sample <= 0 || cfg.Rate < 0 {
-				return &usageError{"want one task in flight or more, one task or more, a time between samples, and no negative rate"}
+				return &exitcode.UsageError{Problem: "want one task in flight or more, one task or more, a time between samples, and no negative rate"}
 			}
 			if cfg.Servers, err = selfBench(serversCommand); err != nil {
 				return err
@@ -180,7 +181,7 @@ archive and trims, one with none of them. A window of the first lasts until they
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.Window <= 0 {
-				return &usageError{"want one task in flight or more, and windows of some length"}
+				return &exitcode.UsageError{Problem: "want one task in flight or more, and windows of some length"}
 			}
 			r, err := bench.Upkeep(cmd.Context(), cfg)
 			if err != nil {
@@ -218,7 +219,7 @@ schedule. Goodput is the tasks completed while the open loop lasts, as a share o
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cfg.InFlight < 1 || cfg.Peak <= 0 || cfg.Duration <= 0 {
-				return &usageError{"want one task in flight or more, and loops of some length"}
+				return &exitcode.UsageError{Problem: "want one task in flight or more, and loops of some length"}
 			}
 			if cfg.Generator, err = selfBench(generatorCommand); err != nil {
 				return err
@@ -295,9 +296,9 @@ func (a *app) printFields(v any, asJSON bool) error {
 		if value.CanFloat() {
 			text = fmt.Sprintf("%.2f", value.Float())
 		}
-		if err := p.row(nil, name, text); err != nil {
+		if err := p.Row(nil, name, text); err != nil {
 			return err
 		}
 	}
-	return errors.Join(p.flush())
+	return errors.Join(p.Flush())
 }

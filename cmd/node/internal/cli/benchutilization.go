@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/exitcode"
 )
 
 func (a *app) utilizationCommand() *cobra.Command {
@@ -21,7 +22,7 @@ which share of their time the slots ran a task; the rest is the way of an outcom
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Nodes < 1 || cfg.Slots < 1 || cfg.Waiting < 2 || cfg.Task <= 0 || cfg.Duration <= 0 {
-				return &usageError{"want one node and slot or more, two tasks or more for each slot, and times above 0"}
+				return &exitcode.UsageError{Problem: "want one node and slot or more, two tasks or more for each slot, and times above 0"}
 			}
 			r, err := bench.Utilization(cmd.Context(), cfg)
 			if err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/ledger"
 )
@@ -30,7 +32,7 @@ text to keep is the field note.`,
 	}
 	c.Flags().StringVar(&key, "key", "", "`file` of the private keys to sign with")
 	c.AddCommand(a.newKeyCommand())
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		sign, err := signer(key)
 		if err != nil {
 			return err
@@ -46,7 +48,7 @@ text to keep is the field note.`,
 			}
 		}
 		if a.output == "json" {
-			return a.print().row(struct {
+			return a.print().Row(struct {
 				Cluster string                  `json:"cluster"`
 				Heads   []ledger.CheckpointHead `json:"heads"`
 				Note    string                  `json:"note"`
@@ -68,7 +70,7 @@ auditors can trust the new public key before the old one goes.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			public, err := signing.NewKey(args[0], name)
 			if err != nil {
-				return &usageError{err.Error()}
+				return &exitcode.UsageError{Problem: err.Error()}
 			}
 			_, err = fmt.Fprintln(a.Out, public)
 			return err
@@ -82,7 +84,7 @@ auditors can trust the new public key before the old one goes.`,
 func openCheckpoint(signed string, trust []string) (p ledger.Checkpoint, words string, err error) {
 	text, by, err := signing.Open(signed, trust)
 	if err != nil && !errors.Is(err, signing.ErrUntrusted) {
-		err = &usageError{"--trust: " + err.Error()}
+		err = &exitcode.UsageError{Problem: "--trust: " + err.Error()}
 	}
 	if err != nil {
 		return p, "", err
@@ -103,7 +105,7 @@ func openCheckpoint(signed string, trust []string) (p ledger.Checkpoint, words s
 func readCheckpoint(file string, trust []string) (ledger.Checkpoint, string, error) {
 	signed, err := os.ReadFile(file)
 	if err != nil {
-		return ledger.Checkpoint{}, "", &usageError{fmt.Sprintf("--checkpoint: %v", err)}
+		return ledger.Checkpoint{}, "", &exitcode.UsageError{Problem: fmt.Sprintf("--checkpoint: %v", err)}
 	}
 	return openCheckpoint(string(signed), trust)
 }

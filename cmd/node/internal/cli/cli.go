@@ -5,65 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/internal/version"
 )
-
-// Program is the process as its user sees it.
-type Program struct {
-	Name string // how it was started, and how the commands that it prints begin
-	Args []string
-	In   io.Reader
-	Out  io.Writer // what was asked for, and nothing else
-	Err  io.Writer // everything else
-}
-
-// cachedRun matches the directory in which the go command keeps what `go run` has built.
-var cachedRun = regexp.MustCompile(`^[0-9a-f]{64}-d$`)
-
-// StartedAs returns what a user types to start this program again: `go run ./cmd/node` if that is how it was started.
-func StartedAs(executable, arg0 string) string {
-	dir := filepath.Dir(executable)
-	fresh := filepath.Base(dir) == "exe" && strings.Contains(dir, string(filepath.Separator)+"go-build")
-	if fresh || cachedRun.MatchString(filepath.Base(dir)) {
-		return "go run ./cmd/node"
-	}
-	return quote(arg0)
-}
-
-// command returns a line that does what the arguments say when it is typed into a shell.
-func (p *Program) command(args ...string) string {
-	line := p.Name
-	for _, arg := range args {
-		line += " " + quote(arg)
-	}
-	return line
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)
-
-func quote(arg string) string {
-	if plain.MatchString(arg) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
-// app is what all commands share.
-type app struct {
-	Program
-	settings *settings
-	access   access
-	serve    serveOptions
-	output   string
-	parsed   bool // the command line and the settings make sense
-}
 
 // Main runs the program and returns its exit code. It ends soon after ctx; a node drains first.
 func Main(ctx context.Context, p Program) int {
@@ -75,18 +23,18 @@ func Main(ctx context.Context, p Program) int {
 	root.SetErr(p.Err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitOK
+		return exitcode.OK
 	}
 	if !a.parsed {
 		fmt.Fprintf(p.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command("--help"))
-		return exitUsage
+		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintf(p.Err, "%s: interrupted\n", p.Name)
-		return exitInterrupted
+		return exitcode.Interrupted
 	}
 	fmt.Fprintf(p.Err, "%s: %v\n", p.Name, oneLine(err))
-	return codeOf(err)
+	return exitcode.Of(err)
 }
 
 // oneLine joins the lines of errors that were joined.
@@ -131,7 +79,7 @@ func (a *app) root() *cobra.Command {
 				return err
 			}
 			if data && len(a.access.addresses.Etcd) > 0 {
-				return &usageError{"--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
+				return &exitcode.UsageError{Problem: "--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
 			}
 			if err := errors.Join(notEmpty(cmd.Flags()), a.access.check()); err != nil {
 				return err
@@ -150,22 +98,33 @@ func (a *app) root() *cobra.Command {
 	a.settings.take(a.serve.flags())
 	a.settings.take(root.PersistentFlags())
 
-	root.AddGroup(&cobra.Group{ID: "node", Title: "Run nodes:"}, &cobra.Group{ID: "task", Title: "Tasks:"},
-		&cobra.Group{ID: "look", Title: "Look inside:"}, &cobra.Group{ID: "prove", Title: "Prove:"})
 	a.addServeFlags(root)
-	add := func(group string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = group
+	for _, g := range a.groups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
 			root.AddCommand(c)
 		}
 	}
-	add("node", a.serveCommand(), a.demoCommand(), a.benchCommand())
-	add("task", a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())
-	add("task", a.verbCommands()...)
-	add("look", a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(), a.nodesCommand(), a.shardsCommand(), a.repairCommand())
-	add("prove", a.verifyCommand(), a.exportCommand(), a.checkpointCommand())
 	refuseTopics(root)
 	return root
+}
+
+// group is a part of the help.
+type group struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// groups returns every command there is. A new one is a file of its own and a word here.
+func (a *app) groups() []group {
+	return []group{
+		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.demoCommand(), a.benchCommand()}},
+		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())},
+		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
+			a.nodesCommand(), a.shardsCommand(), a.repairCommand()}},
+		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},
+	}
 }
 
 // refuseTopics makes help and completion of what there is not wrong usage: they would print their own help as if it were asked
@@ -185,28 +144,11 @@ func refuseTopics(root *cobra.Command) {
 		case "completion":
 			c.RunE = func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return &usageError{fmt.Sprintf("completion of %q: want bash, zsh, fish or powershell", args[0])}
+					return &exitcode.UsageError{Problem: fmt.Sprintf("completion of %q: want bash, zsh, fish or powershell", args[0])}
 				}
 				return c.Help()
 			}
 			c.Args = cobra.ArbitraryArgs
 		}
 	}
-}
-
-// example is a command line and what it is for.
-type example struct {
-	what string
-	args []string
-}
-
-func (a *app) examples(all ...example) string {
-	var b strings.Builder
-	for i, e := range all {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "  # %s\n  %s", e.what, a.command(e.args...))
-	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 )
 
@@ -18,7 +19,7 @@ func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 && cmd.Name() == "submit" {
 		return nil, cobra.ShellCompDirectiveDefault // parameters, perhaps a file
 	}
-	return a.complete(cmd, func(ctx context.Context, client Client) (words []string) {
+	return a.complete(cmd, func(ctx context.Context, client operations.Client) (words []string) {
 		nodes, _ := client.Nodes(ctx) // whoever completes has nowhere to tell an error
 		for _, n := range nodes {
 			words = append(words, n.Behaviors...)
@@ -29,7 +30,7 @@ func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]
 }
 
 func (a *app) completeTasks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.complete(cmd, func(ctx context.Context, client Client) (words []string) {
+	return a.complete(cmd, func(ctx context.Context, client operations.Client) (words []string) {
 		for t, err := range client.List(ctx, engine.Filter{}) {
 			if err == nil {
 				words = append(words, string(t.ID))
@@ -46,7 +47,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, words cobra.Completi
 	}
 }
 
-func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) []string) (found []string, _ cobra.ShellCompDirective) {
+func (a *app) complete(cmd *cobra.Command, words func(context.Context, operations.Client) []string) (found []string, _ cobra.ShellCompDirective) {
 	ctx, stop := context.WithTimeout(cmd.Context(), completeWithin)
 	defer stop()
 	if a.settings.apply(cmd.Flags()) != nil || a.access.check() != nil {
@@ -54,7 +55,7 @@ func (a *app) complete(cmd *cobra.Command, words func(context.Context, Client) [
 	}
 	quiet := *a
 	quiet.Err = io.Discard
-	_ = quiet.withClient(ctx, func(client Client) error { // without a cluster there is nothing to offer
+	_ = quiet.withClient(ctx, func(client operations.Client) error { // without a cluster there is nothing to offer
 		found = words(ctx, client)
 		return nil
 	})

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/demo"
@@ -22,7 +24,7 @@ changed or vanished meanwhile are named and do not count.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return demo.Run(cmd.Context(), demo.Config{Dir: dir, Out: a.Out, Err: a.Err, Log: discard})
+			return demo.Run(cmd.Context(), demo.Config{Dir: dir, Out: a.Out, Err: a.Err, Log: slog.New(slog.DiscardHandler)})
 		},
 	}
 }

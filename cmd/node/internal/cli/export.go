@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/events"
 	"taskledger/ledger"
@@ -36,7 +38,7 @@ checkpoint of its last entry.`,
 	c.MarkFlagsMutuallyExclusive("task", "shard")
 	c.MarkFlagsOneRequired("task", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
-	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error {
+	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error {
 		sign, err := signer(key)
 		if err != nil {
 			return err
@@ -57,7 +59,7 @@ func signer(file string) (ledger.Signer, error) {
 	}
 	sign, err := signing.Signer(file)
 	if err != nil {
-		return nil, &usageError{"--key: " + err.Error()}
+		return nil, &exitcode.UsageError{Problem: "--key: " + err.Error()}
 	}
 	return sign, nil
 }
@@ -70,7 +72,7 @@ func (a *app) writeTo(file string, write func(io.Writer) error) error {
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return &usageError{fmt.Sprintf("--out: %v", err)}
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--out: %v", err)}
 	}
 	w := bufio.NewWriter(f)
 	if err := errors.Join(write(w), w.Flush(), f.Close()); err != nil {

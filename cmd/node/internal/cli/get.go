@@ -8,6 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/view"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
@@ -23,7 +27,7 @@ history reads it, and is shown as it was last.`,
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		var errs []error
 		p := a.print()
 		for _, id := range args {
@@ -33,23 +37,23 @@ history reads it, and is shown as it was last.`,
 			}
 			errs = append(errs, err)
 		}
-		return errors.Join(append(errs, p.flush())...)
+		return errors.Join(append(errs, p.Flush())...)
 	})
 }
 
 // printTask writes one task, as a table one field a line.
-func printTask(p *printer, t projection.Task) error {
-	v, err := viewTask(t)
+func printTask(p *output.Printer, t projection.Task) error {
+	v, err := view.OfTask(t)
 	if err != nil {
 		return err
 	}
-	if p.json != nil {
-		return p.row(v)
+	if p.IsJSON() {
+		return p.Row(v)
 	}
 	lines := [][2]any{
 		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"priority", v.Priority}, {"attempt", v.Attempt},
-		{"failures", v.Failures}, {"lost", v.Lost}, {"created", stamp(v.CreatedAt)}, {"starts", stamp(v.ScheduleNotBefore)},
-		{"started", stamp(v.StartedAt)}, {"ended", stamp(v.EndedAt)}, {"node", cmp.Or(v.Node, "-")},
+		{"failures", v.Failures}, {"lost", v.Lost}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
+		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(v.Node, "-")},
 	}
 	if v.Progress != nil {
 		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
@@ -64,7 +68,7 @@ func printTask(p *printer, t projection.Task) error {
 		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
 	}
 	for _, l := range lines {
-		p.row(nil, l[0], l[1]) // a table: errors come back from flush
+		p.Row(nil, l[0], l[1]) // a table: errors come back from flush
 	}
 	return nil
 }
@@ -100,13 +104,13 @@ func (a *app) listCommand() *cobra.Command {
 	c.Flags().StringVar(&f.Affinity, "affinity", "", "the part of its id before the slash")
 	c.Flags().StringVar(&f.Node, "node", "", "name or session id of the node that runs it")
 	c.Flags().IntVar(&f.Limit, "limit", 100, "most tasks to list, 1 to 1000")
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) (err error) {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) (err error) {
 		if f.Limit < 1 || f.Limit > 1000 {
-			return &usageError{"--limit: want 1 to 1000"}
+			return &exitcode.UsageError{Problem: "--limit: want 1 to 1000"}
 		}
 		if statusName != "" {
 			if f.Status, err = projection.ParseStatus(statusName); err != nil {
-				return &usageError{err.Error()}
+				return &exitcode.UsageError{Problem: err.Error()}
 			}
 		}
 		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
@@ -117,7 +121,7 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 // list prints what it can reach, and returns what it could not.
-func (a *app) list(ctx context.Context, client Reader, f engine.Filter) error {
+func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filter) error {
 	var errs []error
 	p := a.print("ID", "BEHAVIOR", "STATUS", "ATTEMPT", "CREATED", "STARTS", "ENDED")
 	for t, err := range client.List(ctx, f) {
@@ -125,17 +129,17 @@ func (a *app) list(ctx context.Context, client Reader, f engine.Filter) error {
 			errs = append(errs, err)
 			continue
 		}
-		v, err := viewTask(t)
+		v, err := view.OfTask(t)
 		if err == nil {
-			err = p.row(v, v.ID, v.Behavior, status(t), v.Attempt, stamp(v.CreatedAt), stamp(v.ScheduleNotBefore), stamp(v.EndedAt))
+			err = p.Row(v, v.ID, v.Behavior, status(t), v.Attempt, output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, p.flush())...)
+	return errors.Join(append(errs, p.Flush())...)
 }
 
 // sessionOf returns the session id of the node with a name; what is no name of a node is taken for an id.
-func sessionOf(ctx context.Context, client Observer, node string) (string, error) {
+func sessionOf(ctx context.Context, client operations.Observer, node string) (string, error) {
 	if node == "" {
 		return "", nil
 	}

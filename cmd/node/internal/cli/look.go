@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 )
 
@@ -26,22 +29,22 @@ after its end, still has one.`,
 			[]string{"history", "report/2026-11"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		p := a.print("AT", "SEQ", "EVENT", "BY", "POSITION", "DETAILS")
 		for e, err := range client.Ledger().History(ctx, events.TaskID(args[0])) {
 			if err == nil {
 				err = printEvent(p, e)
 			}
 			if err != nil {
-				return errors.Join(err, p.flush())
+				return errors.Join(err, p.Flush())
 			}
 		}
-		return p.flush()
+		return p.Flush()
 	})
 }
 
-func printEvent(p *printer, e events.Event) error {
-	v, err := viewEvent(e)
+func printEvent(p *output.Printer, e events.Event) error {
+	v, err := view.OfEvent(e)
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func printEvent(p *printer, e events.Event) error {
 	if by == "" {
 		by = "(owner)"
 	}
-	return p.row(v, stamp(v.At), v.Seq, v.Kind, by, v.Position, details.String())
+	return p.Row(v, output.Time(v.At), v.Seq, v.Kind, by, v.Position, details.String())
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -67,13 +70,13 @@ func (a *app) explainCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeTasks,
 	}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		e, err := client.Explain(ctx, events.TaskID(args[0]))
 		if err != nil {
 			return err
 		}
 		p := a.print("TASK", "WHY", "SINCE", "EXPLANATION")
-		return errors.Join(p.row(e, e.Task, e.Why, stamp(e.Since), e.Text), p.flush())
+		return errors.Join(p.Row(e, e.Task, e.Why, output.Time(e.Since), e.Text), p.Flush())
 	})
 }
 
@@ -82,19 +85,19 @@ func (a *app) nodesCommand() *cobra.Command {
 		Long: `Nodes lists every node that has joined and not left. One that has died is listed until its session's time to live
 (serve --ttl) is over. CLOCK tells how far a node's clock is off those of the others, if that is more than a second; of two
 nodes nobody knows which one is right.`}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		nodes, err := client.Nodes(ctx)
 		if err != nil {
 			return err
 		}
 		p := a.print("NAME", "ID", "SLOTS", "OWNER", "DRAINING", "JOINED", "CLOCK", "BEHAVIORS")
 		for _, n := range nodes {
-			v := viewNode(n)
-			if err := p.row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
+			v := view.OfNode(n)
+			if err := p.Row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, view.Clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
 				return err
 			}
 		}
-		return p.flush()
+		return p.Flush()
 	})
 }
 
@@ -109,11 +112,13 @@ A shard that has not answered after 3 seconds has nobody who answers: when its n
 the session's time to live (serve --ttl) and a second.`,
 		Args: cobra.NoArgs,
 	}
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error { return a.showShards(ctx, client) })
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
+		return a.showShards(ctx, client)
+	})
 }
 
 // showShards goes on without the names of nodes, and without the shards, that do not answer.
-func (a *app) showShards(ctx context.Context, client Observer) error {
+func (a *app) showShards(ctx context.Context, client operations.Observer) error {
 	names := map[string]string{}
 	ask, stop := context.WithTimeout(ctx, silentAfter(ctx, time.Now()))
 	nodes, err := client.Nodes(ask)
@@ -134,12 +139,12 @@ func (a *app) showShards(ctx context.Context, client Observer) error {
 	for _, s := range shards {
 		s.NodeName = names[s.Owner]
 		owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
-		if err := p.row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
+		if err := p.Row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
 			cmp.Or(s.Problem, s.Degraded)); err != nil {
 			return err
 		}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // silentAfter is how long the command shards waits for an answer: 3 s, or half of what --timeout leaves.

@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/store"
 )
 
 // silentStore is a cluster whose shards answer, and whose store does not.
-type silentStore struct{ Observer }
+type silentStore struct{ operations.Observer }
 
 func (silentStore) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	<-ctx.Done()
@@ -40,7 +41,7 @@ func TestShards_AreShownWithoutTheNamesOfNodes(t *testing.T) {
 }
 
 // silentShard is a cluster with two shards. Nobody answers for the second one; the store works.
-type silentShard struct{ Observer }
+type silentShard struct{ operations.Observer }
 
 func (silentShard) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	return []store.NodeInfo{{ID: "session-of-a", Name: "a"}}, context.Cause(ctx)

@@ -4,32 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 // verbHelp is how the help explains a verb.
 type verbHelp struct {
-	verb        Verb
+	verb        operations.Verb
 	short, long string
 }
 
 var taskVerbs = [...]verbHelp{
-	{Cancel, "End tasks and let nothing of them start again",
+	{operations.Cancel, "End tasks and let nothing of them start again",
 		"A waiting task ends at once, as FAILURE with the code cancelled. A running one is asked to end; a success that comes first\ncounts. A task that has ended loses its next run; if it has none, it is refused."},
-	{Suspend, "Keep tasks from starting", "A running attempt goes on."},
-	{Resume, "End a suspension", ""},
-	{Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was."},
-	{RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
-	{Delete, "Forget tasks that do not run", "The task is gone, and its id is free. Its history stays in the journal."},
+	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on."},
+	{operations.Resume, "End a suspension", ""},
+	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was."},
+	{operations.RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
+	{operations.Delete, "Forget tasks that do not run", "The task is gone, and its id is free. Its history stays in the journal."},
 }
 
 var behaviorVerbs = [...]verbHelp{
-	{Pause, "Keep tasks of a behavior from starting, in the whole cluster", "Running attempts go on; submits are accepted and wait. A behavior that no node runs is refused, unless --force pauses it\nbefore it is deployed."},
-	{Unpause, "End a pause", ""},
+	{operations.Pause, "Keep tasks of a behavior from starting, in the whole cluster", "Running attempts go on; submits are accepted and wait. A behavior that no node runs is refused, unless --force pauses it\nbefore it is deployed."},
+	{operations.Unpause, "End a pause", ""},
 }
 
 func (a *app) verbCommands() (all []*cobra.Command) {
@@ -42,10 +45,10 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Args:              cobra.MinimumNArgs(1),
 			ValidArgsFunction: a.completeTasks,
 		}
-		if help.verb == Cancel {
+		if help.verb == operations.Cancel {
 			c.Flags().StringVar(&reason, "reason", "", "why, for the history")
 		}
-		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 			return a.operateTasks(ctx, client, help.verb, args, reason)
 		}))
 	}
@@ -58,10 +61,10 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Args:              cobra.MinimumNArgs(1),
 			ValidArgsFunction: a.completeBehaviors,
 		}
-		if help.verb == Pause {
+		if help.verb == operations.Pause {
 			c.Flags().BoolVar(&force, "force", false, "also a behavior that no node runs yet")
 		}
-		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 			return a.operateBehaviors(ctx, client, help.verb, args, force)
 		}))
 	}
@@ -75,11 +78,11 @@ func (h verbHelp) text() string {
 	return h.short + ".\n\n" + h.long
 }
 
-func (a *app) operateTasks(ctx context.Context, client Client, verb Verb, ids []string, reason string) error {
+func (a *app) operateTasks(ctx context.Context, client operations.Client, verb operations.Verb, ids []string, reason string) error {
 	var errs []error
 	for _, id := range ids {
 		idle := false
-		if verb == Resume {
+		if verb == operations.Resume {
 			t, err := client.Get(ctx, events.TaskID(id))
 			idle = err == nil && !t.Suspended
 		}
@@ -93,7 +96,7 @@ func (a *app) operateTasks(ctx context.Context, client Client, verb Verb, ids []
 }
 
 // operateBehaviors lets nobody pause a name with a typing error. To take a pause back is never refused.
-func (a *app) operateBehaviors(ctx context.Context, client Client, verb Verb, behaviors []string, force bool) error {
+func (a *app) operateBehaviors(ctx context.Context, client operations.Client, verb operations.Verb, behaviors []string, force bool) error {
 	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (a *app) operateBehaviors(ctx context.Context, client Client, verb Verb, be
 	var errs []error
 	for _, behavior := range behaviors {
 		unknown := !runs(nodes, behavior)
-		if unknown && verb == Pause && !force && events.ValidateBehavior(behavior) == nil {
+		if unknown && verb == operations.Pause && !force && events.ValidateBehavior(behavior) == nil {
 			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
 			continue
 		}
@@ -112,4 +115,9 @@ func (a *app) operateBehaviors(ctx context.Context, client Client, verb Verb, be
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// runs reports whether any of the nodes has the code of a behavior.
+func runs(nodes []store.NodeInfo, behavior string) bool {
+	return slices.ContainsFunc(nodes, func(n store.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/events"
 )
 
@@ -36,7 +37,7 @@ func TestParams_ReadingEndsWithTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arg := range []string{"-", "@" + fifo} {
-		if _, err := a.params(t.Context(), arg); !errors.Is(err, errTimeout) {
+		if _, err := a.params(t.Context(), arg); !errors.Is(err, exitcode.ErrTimeout) {
 			t.Errorf("%s after --timeout: %v", arg, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/operations"
 )
 
 func (a *app) repairCommand() *cobra.Command {
@@ -28,7 +30,7 @@ Exit code 1 means that something is left to do.`,
 		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}}),
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "remove what can be removed without loss")
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, _ []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		strays, err := client.Repair(ctx, yes)
 		p := a.print("SHARD", "KEY", "REVISION", "BYTES", "PROBLEM", "REMEDY")
 		left, removable := 0, 0
@@ -45,7 +47,7 @@ Exit code 1 means that something is left to do.`,
 			case s.Shard >= 0:
 				left++
 			}
-			if err := p.row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
+			if err := p.Row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
 				return err
 			}
 		}
@@ -56,7 +58,7 @@ Exit code 1 means that something is left to do.`,
 		case left > 0:
 			err = fmt.Errorf("%d keys cannot be removed without loss", left)
 		}
-		return errors.Join(err, p.flush())
+		return errors.Join(err, p.Flush())
 	})
 }
 

@@ -5,6 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -31,7 +35,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "task", a.completeTasks)
 	a.completeFlag(c, "behavior", a.completeBehaviors)
 	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
-	return a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) (err error) {
+	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) (err error) {
 		if o.From, err = timeFlag("from", from); err != nil {
 			return err
 		}
@@ -39,11 +43,11 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			return err
 		}
 		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
-			return &usageError{"--task: " + o.Task.Validate().Error()}
+			return &exitcode.UsageError{Problem: "--task: " + o.Task.Validate().Error()}
 		}
 		if status != "" {
 			if o.Status, err = projection.ParseStatus(status); err != nil {
-				return &usageError{"--" + err.Error()}
+				return &exitcode.UsageError{Problem: "--" + err.Error()}
 			}
 		}
 		return a.replay(ctx, client, o)
@@ -57,17 +61,15 @@ func statuses() (names []string) {
 	return names
 }
 
-func (a *app) replay(ctx context.Context, client Historian, o ledger.ReplayOptions) error {
-	lines := *a
-	lines.output = "json"
-	p := lines.print()
+func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.ReplayOptions) error {
+	p := output.New(a.Out, true)
 	for ev, err := range client.Ledger().Replay(ctx, o) {
-		var v eventView
+		var v view.Event
 		if err == nil {
-			v, err = viewEvent(ev)
+			v, err = view.OfEvent(ev)
 		}
 		if err == nil {
-			err = p.row(v)
+			err = p.Row(v)
 		}
 		if err != nil {
 			return err

@@ -9,79 +9,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"taskledger/behaviors"
 	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/internal/version"
-	"taskledger/natsbus"
 )
-
-// serveOptions are the flags of serve.
-type serveOptions struct {
-	set                *pflag.FlagSet
-	name, join         string
-	slots, shards      int
-	limits             map[string]int
-	owner              bool
-	ttl, grace         time.Duration
-	execAllow, execEnv []string
-	httpAllowPrivate   bool
-	checksumRoot       string
-	etcdPort, natsPort int
-	logLevel           slog.Level
-	logFormat          string
-	archive            string
-	archiving          natsbus.ArchiveConfig
-}
-
-// What becomes of entries that snapshots cover.
-const (
-	archiveJetStream = "jetstream"
-	archiveKeep      = "keep"
-	archiveDrop      = "drop"
-)
-
-// flags returns the same set each time.
-func (o *serveOptions) flags() *pflag.FlagSet {
-	if o.set != nil {
-		return o.set
-	}
-	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	f.StringVar(&o.name, "name", "", "name of the node, for people (default: the host's)")
-	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
-	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
-	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
-	f.Lookup("limit").DefValue = "" // the help would show brackets
-	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
-	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
-	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
-	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
-	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
-keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
-	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
-	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
-etcd; with --nats`)
-	listVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
-		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
-	listVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
-	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
-	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
-	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
-not with --exec-allow (default: none)`)
-	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
-	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	o.set = f
-	return f
-}
 
 func (a *app) addServeFlags(c *cobra.Command) {
 	c.Flags().AddFlagSet(a.access.flags())
@@ -116,10 +54,10 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = &serveError{err}
+			err = &exitcode.ServeError{Err: err}
 		}
 	}()
-	log, err := a.serve.logger(a)
+	log, err := a.serve.logger(a.Err)
 	if err != nil {
 		return err
 	}
@@ -210,37 +148,15 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 // gaveUp ends the process when the etcd inside cannot go on. The panic that it ends with else has the exit code of wrong usage.
 func (a *app) gaveUp(problem string) {
 	fmt.Fprintf(a.Err, "%s: the etcd inside has given up: %s\n", a.Name, problem)
-	os.Exit(exitUnavailable)
+	os.Exit(exitcode.Unavailable)
 }
 
 // ofExec names the flag that an etcd was refused for.
 func ofExec(err error) error {
 	if errors.Is(err, library.ErrNotPrivate) {
-		return &usageError{"--exec-allow would let others run programs: " + err.Error()}
+		return &exitcode.UsageError{Problem: "--exec-allow would let others run programs: " + err.Error()}
 	}
 	return err
-}
-
-// node makes the configuration of the node from the flags.
-func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
-	root, err := filepath.Abs(o.checksumRoot)
-	if err != nil {
-		return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
-	}
-	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
-		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv},
-		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
-		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
-	})
-	cfg := engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: builtin, Name: o.name, Slots: o.slots,
-		Limits: o.limits, Owner: &o.owner, TTL: o.ttl, Grace: o.grace, Log: log}
-	if o.slots == 0 {
-		cfg.Slots = -1 // in the engine 0 is the default
-	}
-	if o.grace == 0 {
-		cfg.Grace = -1
-	}
-	return cfg, nil
 }
 
 // chooseArchive settles what becomes of entries that snapshots cover. Unless the operator has said so, the node does.
@@ -252,7 +168,7 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 		cfg.Trimming = engine.TrimAll
 	case archiveJetStream:
 		if link.Archive == nil {
-			return &usageError{"--archive jetstream: there is no NATS"}
+			return &exitcode.UsageError{Problem: "--archive jetstream: there is no NATS"}
 		}
 		cfg.Archive = link.Archive
 	case "":
@@ -270,17 +186,6 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
 	}
 	return nil
-}
-
-func (o *serveOptions) logger(a *app) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{Level: o.logLevel}
-	switch o.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(a.Err, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(a.Err, options)), nil
-	}
-	return nil, &usageError{"--log-format: want text or json"}
 }
 
 // greet says where the node listens and what to type next.
@@ -308,4 +213,16 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 	}
 	fmt.Fprintf(&b, "  %s\n\n", a.command(slices.Concat([]string{"serve"}, a.access.given("join"), []string{"--name", next})...))
 	fmt.Fprint(a.Out, b.String())
+}
+
+// secrets are the files and directories that nobody may read through a task: the data of a node here, and what gets it in.
+func (a *app) secrets() (all []string) {
+	c := &a.access
+	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
+		c.addresses.NATSCreds, c.addresses.NATSNKey, a.settings.viper.ConfigFileUsed()} {
+		if path, err := filepath.Abs(name); err == nil && name != "" {
+			all = append(all, path)
+		}
+	}
+	return all
 }

@@ -3,11 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -30,17 +29,17 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 	c.Flags().Uint64Var(&seq, "seq", 0, "`number` of the event, from 1")
 	c.MarkFlagsMutuallyExclusive("at", "seq")
 	c.MarkFlagsOneRequired("at", "seq")
-	return a.clientCommand(c, never, func(ctx context.Context, client Client, args []string) error {
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		t, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
 		if err != nil {
 			return err
 		}
 		p := a.print()
-		return errors.Join(printTask(p, t), p.flush())
+		return errors.Join(printTask(p, t), p.Flush())
 	})
 }
 
-func stateOf(ctx context.Context, client Historian, id events.TaskID, at string, seq uint64) (projection.Task, error) {
+func stateOf(ctx context.Context, client operations.Historian, id events.TaskID, at string, seq uint64) (projection.Task, error) {
 	if at == "" {
 		return client.Ledger().StateAfter(ctx, id, seq)
 	}
@@ -49,16 +48,4 @@ func stateOf(ctx context.Context, client Historian, id events.TaskID, at string,
 		return projection.Task{}, err
 	}
 	return client.Ledger().StateAt(ctx, id, when)
-}
-
-// timeFlag reads a time, the zero one from nothing.
-func timeFlag(name, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, &usageError{fmt.Sprintf("--%s %s: want a time such as %s", name, text, time.Now().UTC().Format(time.RFC3339))}
-	}
-	return at, nil
 }

@@ -12,9 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/projection"
 )
 
 // submitOptions are the flags of submit.
@@ -48,7 +49,7 @@ result follows, and the exit code tells whether the task succeeded.`,
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
 	var params []byte
-	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client Client, args []string) error {
+	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client operations.Client, args []string) error {
 		return a.submit(ctx, client, o, args[0], params)
 	})
 	submit := c.RunE
@@ -63,12 +64,12 @@ result follows, and the exit code tells whether the task succeeded.`,
 	return c
 }
 
-func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, behavior string, params []byte) error {
+func (a *app) submit(ctx context.Context, client operations.Submitter, o submitOptions, behavior string, params []byte) error {
 	options, err := o.options(time.Now())
 	if err != nil {
 		return err
 	}
-	asked, stop := context.WithTimeoutCause(ctx, answerWithin, errTimeout)
+	asked, stop := context.WithTimeoutCause(ctx, answerWithin, exitcode.ErrTimeout)
 	defer stop()
 	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {
@@ -82,7 +83,7 @@ func (a *app) submit(ctx context.Context, client Submitter, o submitOptions, beh
 		ID     events.TaskID `json:"id"`
 		Joined bool          `json:"joined"`
 	}{handle.ID(), handle.Joined()}
-	if err := errors.Join(p.row(view, handle.ID()), p.flush()); err != nil || !o.wait {
+	if err := errors.Join(p.Row(view, handle.ID()), p.Flush()); err != nil || !o.wait {
 		return err
 	}
 	return a.await(ctx, handle)
@@ -99,7 +100,7 @@ func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
 	case o.at != "":
 		at, err := time.Parse(time.RFC3339, o.at)
 		if err != nil {
-			return options, &usageError{fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
+			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
 		}
 		options.NotBefore = at
 	}
@@ -110,7 +111,7 @@ func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
 func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	if limit := a.access.timeout; limit > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, limit, exitcode.ErrTimeout)
 		defer stop()
 	}
 	switch file, isFile := strings.CutPrefix(arg, "@"); {
@@ -125,10 +126,10 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("read parameters: %w", err)
 	case err != nil:
-		return nil, &usageError{fmt.Sprintf("read parameters: %v", err)}
+		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("read parameters: %v", err)}
 	}
 	if len(text) <= events.MaxPayloadBytes && !json.Valid(text) {
-		return nil, &usageError{fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
+		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
 	}
 	return text, nil
 }
@@ -159,58 +160,15 @@ func readParams(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte
 	}
 }
 
-func (a *app) waitCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "wait ID...",
-		Short: "Wait for outcomes and print the results",
-		Long: `Wait prints the result of each task as JSON text, and nothing for a task without result. It ends with exit code 1 when a
-task failed, with 4 when --timeout passed.`,
-		Args:              cobra.MinimumNArgs(1),
-		Example:           a.examples(example{"for at most a minute", []string{"wait", "report/2026-11", "--timeout", "1m"}}),
-		ValidArgsFunction: a.completeTasks,
+// check refuses what no submit can mean.
+func (o *submitOptions) check() error {
+	switch {
+	case o.delay < 0:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--delay %s: want 0 or more", o.delay)}
+	case o.priority < 0 || o.priority > events.MaxPriority:
+		return &exitcode.UsageError{Problem: fmt.Sprintf("--priority %d: want 0 to %d", o.priority, int64(events.MaxPriority))}
+	case o.requestID != "" && o.id == "":
+		return &exitcode.UsageError{Problem: "--request-id needs --id: it counts together with the id only"}
 	}
-	return a.clientCommand(c, always, func(ctx context.Context, client Client, args []string) error {
-		var errs []error
-		for _, id := range args {
-			errs = append(errs, a.await(ctx, client.Attach(events.TaskID(id))))
-		}
-		return errors.Join(errs...)
-	})
-}
-
-// outcomeView is an outcome as JSON shows it.
-type outcomeView struct {
-	ID     events.TaskID     `json:"id"`
-	Status projection.Status `json:"status"`
-	Result json.RawMessage   `json:"result,omitempty"`
-	Error  *errorView        `json:"error,omitempty"`
-}
-
-type errorView struct {
-	Attempt int `json:"attempt"`
-	events.Error
-}
-
-// await prints the outcome; a failed task is its error.
-func (a *app) await(ctx context.Context, handle Handle) error {
-	result, err := handle.Wait(ctx)
-	failed, isFailure := errors.AsType[*engine.TaskError](err)
-	if err != nil && !isFailure {
-		return fmt.Errorf("wait for %s: %w", handle.ID(), err)
-	}
-	p := a.print()
-	view := outcomeView{ID: handle.ID(), Status: projection.Success, Result: result}
-	if isFailure {
-		view.Status = projection.Failure
-		view.Error = &errorView{failed.Attempt, events.Error{Code: failed.Code, Message: failed.Message,
-			Retryable: failed.Retryable, Properties: failed.Properties}}
-	}
-	if a.output == "json" {
-		return errors.Join(err, p.row(view))
-	}
-	if len(result) > 0 {
-		_, printed := fmt.Fprintf(a.Out, "%s\n", result)
-		err = errors.Join(err, printed)
-	}
-	return err
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/ledger"
 )
@@ -45,17 +47,17 @@ With a FILE that export wrote it checks that file, and needs no cluster.`,
 	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
 	listVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
 	listVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint")
-	a.clientCommand(c, always, func(ctx context.Context, client Client, _ []string) error { return a.verify(ctx, client, f) })
+	a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error { return a.verify(ctx, client, f) })
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			if len(f.trust) > 0 && len(f.checkpoints) == 0 {
-				return &usageError{"--trust: no checkpoint is given whose signature it could check; name one with --checkpoint"}
+				return &exitcode.UsageError{Problem: "--trust: no checkpoint is given whose signature it could check; name one with --checkpoint"}
 			}
 			return cluster(cmd, args)
 		}
 		if f.archive {
-			return &usageError{"--archive: a file has none"}
+			return &exitcode.UsageError{Problem: "--archive: a file has none"}
 		}
 		return a.verifyFile(args[0], f)
 	}
@@ -75,7 +77,7 @@ func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 	return all, nil
 }
 
-func (a *app) verify(ctx context.Context, client Client, f verifyFlags) error {
+func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlags) error {
 	against, err := a.kept(f)
 	if err != nil {
 		return err
@@ -96,18 +98,18 @@ func (a *app) verify(ctx context.Context, client Client, f verifyFlags) error {
 		if v.Problem != "" {
 			damaged++
 		}
-		if err := p.row(v, v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
+		if err := p.Row(v, v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
 			return err
 		}
 	}
 	if damaged > 0 {
 		err = fmt.Errorf("%d of %d shards have problems", damaged, len(found))
 	}
-	return errors.Join(err, p.flush())
+	return errors.Join(err, p.Flush())
 }
 
 // entries is how many entries the shards that answer soon tell of, for the progress bar.
-func (a *app) entries(ctx context.Context, client Observer) (total int64) {
+func (a *app) entries(ctx context.Context, client operations.Observer) (total int64) {
 	soon, cancel := context.WithTimeout(ctx, totalWithin)
 	defer cancel()
 	shards, err := client.Shards(soon)
@@ -128,7 +130,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &exitcode.UsageError{Problem: err.Error()}
 	}
 	v, err := ledger.VerifyExport(file, against...)
 	if err := errors.Join(err, file.Close()); err != nil {
@@ -139,7 +141,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 		words, err = checkLast(&v, f.trust)
 	}
 	p := a.print("SHARD", "TASK", "FROM", "ENTRIES", "EVENTS", "HASH", "CHECKPOINT", "PROBLEM")
-	if err := p.row(v, v.Shard, cmp.Or(string(v.Task), "-"), v.From, v.Entries, v.Events, v.Hash.String()[:16], words, v.Problem); err != nil {
+	if err := p.Row(v, v.Shard, cmp.Or(string(v.Task), "-"), v.From, v.Entries, v.Events, v.Hash.String()[:16], words, v.Problem); err != nil {
 		return err
 	}
 	if v.Problem != "" {
@@ -151,7 +153,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	if len(against) > 0 && v.Heads == 0 {
 		err = errors.Join(err, errors.New("no entry of the checkpoints is in the file"))
 	}
-	return errors.Join(err, p.flush())
+	return errors.Join(err, p.Flush())
 }
 
 // checkLast compares the export's own checkpoint with its last entry.

@@ -1,4 +1,5 @@
-package cli
+// Package operations is what can be asked of a cluster, in parts for whoever asks, and the client that asks its etcd and NATS.
+package operations
 
 import (
 	"context"
@@ -73,18 +74,18 @@ type Observer interface {
 	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
 }
 
-// direct is a Client that is itself a client of the cluster's etcd and NATS.
-type direct struct{ *engine.Client }
+// Direct is a Client that is itself a client of the cluster's etcd and NATS.
+type Direct struct{ *engine.Client }
 
-var _ Client = direct{}
+var _ Client = Direct{}
 
-func (d direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
+func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
 	return d.Client.SubmitRaw(ctx, behavior, params, o)
 }
 
-func (d direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
+func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
-func (d direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
+func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
 	id := events.TaskID(on)
 	switch verb {
 	case Cancel:

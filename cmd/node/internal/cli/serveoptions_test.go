@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"taskledger/cmd/node/internal/exitcode"
 )
 
 // checked returns what is wrong with the arguments of serve.
@@ -23,7 +25,7 @@ func checked(t *testing.T, args ...string) error {
 // wantUsage wants an error of usage that holds all words.
 func wantUsage(t *testing.T, err error, words ...string) {
 	t.Helper()
-	if codeOf(err) != exitUsage {
+	if exitcode.Of(err) != exitcode.Usage {
 		t.Errorf("%q: %v", words, err)
 		return
 	}

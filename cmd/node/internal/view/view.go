@@ -1,17 +1,19 @@
-package cli
+// Package view gives what a cluster answers the forms in which it is shown as JSON, the same wherever it is shown. Times are in UTC.
+package view
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
 )
 
-// taskView is a task as JSON shows it.
-type taskView struct {
+// Task is a task as JSON shows it.
+type Task struct {
 	ID                events.TaskID     `json:"id"`
 	Behavior          string            `json:"behavior"`
 	Status            projection.Status `json:"status"`
@@ -30,20 +32,22 @@ type taskView struct {
 	RecheckNotBefore  events.Millis     `json:"recheck_not_before,omitzero"`
 	LostNotBefore     events.Millis     `json:"lost_not_before,omitzero"`
 	EndedAt           events.Millis     `json:"ended_at,omitzero"`
-	Progress          *progressView     `json:"progress,omitempty"`
+	Progress          *Progress         `json:"progress,omitempty"`
 	Params            json.RawMessage   `json:"params,omitempty"`
 	Result            json.RawMessage   `json:"result,omitempty"`
 	Error             *events.Error     `json:"error,omitempty"`
 }
 
-type progressView struct {
+// Progress is how far a function has told that it is.
+type Progress struct {
 	Done  int64  `json:"done"`
 	Total int64  `json:"total"`
 	Note  string `json:"note,omitempty"`
 }
 
-func viewTask(t projection.Task) (v taskView, err error) {
-	v = taskView{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
+// OfTask shows a task. An error says that its parameters or its result cannot be read.
+func OfTask(t projection.Task) (v Task, err error) {
+	v = Task{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: t.Node, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
@@ -51,7 +55,7 @@ func viewTask(t projection.Task) (v taskView, err error) {
 		v.Behavior = t.Kind.Behavior
 	}
 	if t.Progress != nil {
-		v.Progress = &progressView{t.Progress.Done, t.Progress.Total, t.Progress.Note}
+		v.Progress = &Progress{t.Progress.Done, t.Progress.Total, t.Progress.Note}
 	}
 	if v.Params, err = raw(t.Params); err != nil {
 		return v, fmt.Errorf("task %s: parameters: %w", t.ID, err)
@@ -62,8 +66,8 @@ func viewTask(t projection.Task) (v taskView, err error) {
 	return v, nil
 }
 
-// eventView is an event as JSON shows it.
-type eventView struct {
+// Event is an event as JSON shows it.
+type Event struct {
 	Position  events.Position `json:"position"`
 	At        events.Millis   `json:"at"`
 	Task      events.TaskID   `json:"task"`
@@ -74,27 +78,28 @@ type eventView struct {
 	Data      any             `json:"data,omitempty"`
 }
 
-func viewEvent(e events.Event) (eventView, error) {
-	data, err := viewBody(e.Body)
+// OfEvent shows an event. An error says that what it carries cannot be read.
+func OfEvent(e events.Event) (Event, error) {
+	data, err := body(e.Body)
 	if err != nil {
-		return eventView{}, fmt.Errorf("event %s: %w", e.Position, err)
+		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
 	}
-	return eventView{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Principal, e.RequestID, data}, nil
+	return Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Principal, e.RequestID, data}, nil
 }
 
 type object = map[string]any
 
-// viewBody returns what an event says beyond its kind, nil for nothing.
-func viewBody(body events.Body) (any, error) {
-	switch b := body.(type) {
+// body returns what an event says beyond its kind, nil for nothing.
+func body(of events.Body) (any, error) {
+	switch b := of.(type) {
 	case *events.Created:
 		params, err := raw(b.Params)
 		return object{"behavior": b.Behavior, "priority": b.Priority, "not_before": b.NotBefore, "params": params,
-			"policy": viewPolicy(b.Policy)}, err
+			"policy": policy(b.Policy)}, err
 	case *events.Started:
 		return object{"node": b.Node, "attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
 	case *events.Progressed:
-		return progressView{b.Done, b.Total, b.Note}, nil
+		return Progress{b.Done, b.Total, b.Note}, nil
 	case *events.Succeeded:
 		result, err := raw(b.Result)
 		return withNext(object{"result": result, "run": b.Run}, b.Next), err
@@ -131,7 +136,7 @@ func withUntil(until events.Millis) any {
 	return object{"until": until}
 }
 
-func viewPolicy(p events.Policy) object {
+func policy(p events.Policy) object {
 	existing := "return-recorded"
 	if p.Existing == events.RunAgain {
 		existing = "run-again"
@@ -141,8 +146,8 @@ func viewPolicy(p events.Policy) object {
 		"retain_count": p.RetainCount}
 }
 
-// nodeView is a member as JSON shows it.
-type nodeView struct {
+// Node is a member as JSON shows it.
+type Node struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
 	Version   string   `json:"version"`
@@ -156,13 +161,14 @@ type nodeView struct {
 	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
 }
 
-func viewNode(n store.NodeInfo) nodeView {
-	return nodeView{n.ID, n.Name, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
+// OfNode shows a member.
+func OfNode(n store.NodeInfo) Node {
+	return Node{n.ID, n.Name, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
 		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.ClockAhead}
 }
 
-// clock says how far a node's clock is off the others'.
-func clock(aheadMs int64) string {
+// Clock says in words how far a node's clock is off the others'.
+func Clock(aheadMs int64) string {
 	switch ahead := time.Duration(aheadMs) * time.Millisecond; {
 	case ahead > 0:
 		return ahead.String() + " ahead"
@@ -170,4 +176,35 @@ func clock(aheadMs int64) string {
 		return (-ahead).String() + " behind"
 	}
 	return "-"
+}
+
+// raw is payload text as JSON, nil for none.
+func raw(p events.Payload) (json.RawMessage, error) {
+	text, err := p.JSON()
+	return json.RawMessage(text), err
+}
+
+// Outcome is an outcome as JSON shows it.
+type Outcome struct {
+	ID     events.TaskID     `json:"id"`
+	Status projection.Status `json:"status"`
+	Result json.RawMessage   `json:"result,omitempty"`
+	Error  *Error            `json:"error,omitempty"`
+}
+
+// Error is why a task failed, and in which attempt.
+type Error struct {
+	Attempt int `json:"attempt"`
+	events.Error
+}
+
+// OfOutcome shows how a task ended: failed is nil after a success.
+func OfOutcome(id events.TaskID, result []byte, failed *engine.TaskError) Outcome {
+	v := Outcome{ID: id, Status: projection.Success, Result: result}
+	if failed != nil {
+		v.Status = projection.Failure
+		v.Error = &Error{failed.Attempt, events.Error{Code: failed.Code, Message: failed.Message,
+			Retryable: failed.Retryable, Properties: failed.Properties}}
+	}
+	return v
 }

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	library "taskledger/cluster"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/engine"
+	"taskledger/etcdstore"
+	"taskledger/events"
+)
+
+// clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
+func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Client, args []string) error) *cobra.Command {
+	c.Flags().AddFlagSet(a.access.flags())
+	c.Flags().TextVar(&a.access.logLevel, "log-level", slog.LevelError, "least `level` to log on standard error: debug, info, warn or error")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		limit, over := a.access.timeout, exitcode.ErrNoOutcome
+		if !waits() {
+			limit, over = cmp.Or(limit, answerWithin), exitcode.ErrTimeout
+		}
+		ctx := cmd.Context()
+		if limit > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeoutCause(ctx, limit, over)
+			defer stop()
+		}
+		return a.withRemedy(a.withClient(ctx, func(c operations.Client) error { return run(ctx, c, args) }))
+	}
+	return c
+}
+
+// withRemedy adds to damage that a command has met itself what to do about it. Who is told of it by the owner of the shard is told that,
+// too.
+func (a *app) withRemedy(err error) error {
+	if !errors.Is(err, events.ErrDamaged) {
+		return err
+	}
+	given := a.access.given("data")
+	return fmt.Errorf("%w; remedy: %s tells it of a shard that is quarantined; else restore from a backup what %s names", err,
+		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
+}
+
+func never() bool { return false }
+
+func always() bool { return true }
+
+// withClient runs fn with a client that leaves nothing behind.
+func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) (err error) {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: min(a.access.logLevel, slog.LevelWarn)}))
+	link, err := a.access.open(ctx, log, true)
+	if errors.Is(err, library.ErrNoNode) {
+		dir := "data"
+		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
+			dir = "join"
+		}
+		return fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given(dir)...)...))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, link.Close()) }()
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(),
+		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))})
+	if err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- client.Run(run) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended)
+	}()
+	return fn(operations.Direct{Client: client})
+}
+
+// principal is whom the ledger names as the one who asked.
+func principal() string {
+	name := "cli"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name[:min(len(name), 256)]
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"taskledger/behaviors"
+	"taskledger/cmd/node/internal/cluster"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/natsbus"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	set                *pflag.FlagSet
+	name, join         string
+	slots, shards      int
+	limits             map[string]int
+	owner              bool
+	ttl, grace         time.Duration
+	execAllow, execEnv []string
+	httpAllowPrivate   bool
+	checksumRoot       string
+	etcdPort, natsPort int
+	logLevel           slog.Level
+	logFormat          string
+	archive            string
+	archiving          natsbus.ArchiveConfig
+}
+
+// What becomes of entries that snapshots cover.
+const (
+	archiveJetStream = "jetstream"
+	archiveKeep      = "keep"
+	archiveDrop      = "drop"
+)
+
+// flags returns the same set each time.
+func (o *serveOptions) flags() *pflag.FlagSet {
+	if o.set != nil {
+		return o.set
+	}
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	f.StringVar(&o.name, "name", "", "name of the node, for people (default: the host's)")
+	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
+	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
+	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
+	f.Lookup("limit").DefValue = "" // the help would show brackets
+	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
+	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
+	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
+	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
+	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, keep
+keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it, until then keep)`)
+	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
+	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
+etcd; with --nats`)
+	listVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
+		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
+	listVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
+	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
+	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
+	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
+not with --exec-allow (default: none)`)
+	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	o.set = f
+	return f
+}
+
+// node makes the configuration of the node from the flags.
+func (o *serveOptions) node(link *cluster.Link, secrets []string, log *slog.Logger) (engine.NodeConfig, error) {
+	root, err := filepath.Abs(o.checksumRoot)
+	if err != nil {
+		return engine.NodeConfig{}, fmt.Errorf("--checksum-root: %w", err)
+	}
+	builtin := behaviors.Builtin(behaviors.BuiltinOptions{
+		Exec:     behaviors.ExecOptions{Allow: o.execAllow, Env: o.execEnv},
+		HTTP:     behaviors.HTTPOptions{AllowPrivate: o.httpAllowPrivate},
+		Checksum: behaviors.ChecksumOptions{Root: root, Exclude: secrets},
+	})
+	cfg := engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: builtin, Name: o.name, Slots: o.slots,
+		Limits: o.limits, Owner: &o.owner, TTL: o.ttl, Grace: o.grace, Log: log}
+	if o.slots == 0 {
+		cfg.Slots = -1 // in the engine 0 is the default
+	}
+	if o.grace == 0 {
+		cfg.Grace = -1
+	}
+	return cfg, nil
+}
+
+func (o *serveOptions) logger(to io.Writer) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{Level: o.logLevel}
+	switch o.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(to, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(to, options)), nil
+	}
+	return nil, &exitcode.UsageError{Problem: "--log-format: want text or json"}
+}
+
+// check refuses what no node can be started with.
+func (o *serveOptions) check(c *access) error {
+	nats := len(c.addresses.NATS) > 0
+	wrong := func(format string, args ...any) error {
+		return &exitcode.UsageError{Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case o.join != "" && len(c.addresses.Etcd) > 0:
+		return wrong("--join and --etcd name two clusters: want one")
+	case o.join != "" && c.flags().Changed("data"):
+		return wrong("--data is what a node serves by itself, and with --join it serves what another one has: want one of the two")
+	case !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, o.archive):
+		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
+	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:
+		return wrong("--archive-replicas: %d, want 1 to %d", o.archiving.Replicas, natsbus.MaxReplicas)
+	case !nats && o.set.Lookup("archive-replicas").Changed:
+		return wrong("--archive-replicas needs --nats: the NATS inside keeps one copy")
+	case !nats && o.set.Lookup("archive-settle").Changed:
+		return wrong("--archive-settle needs --nats: the NATS inside writes before it acknowledges")
+	case o.archiving.DurableAfter < 0:
+		return wrong("--archive-settle %s: want 0 or more", o.archiving.DurableAfter)
+	case o.slots < 0:
+		return wrong("--slots %d: want 0 to 65536", o.slots)
+	case o.grace < 0:
+		return wrong("--grace %s: want 0 or more", o.grace)
+	case o.shards != 0 && (o.shards < 1 || o.shards > 256 || o.shards&(o.shards-1) != 0), o.shards == 0 && o.set.Lookup("shards").Changed:
+		return wrong("--shards %d: want a power of two from 1 to 256", o.shards)
+	case o.etcdPort != 0 && len(o.execAllow) > 0:
+		return wrong("--etcd-port opens etcd to every user of this machine, and with --exec-allow they would run programs: want one of the two")
+	case strings.ContainsFunc(o.name, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }):
+		return wrong("--name %q: want no blanks and no control characters", o.name)
+	case len(o.name) > events.MaxNameBytes:
+		return wrong("--name: %d bytes exceed the limit of %d", len(o.name), events.MaxNameBytes)
+	}
+	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
+		return err
+	}
+	for _, program := range o.execAllow {
+		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+			return wrong("--exec-allow %s: want a name or an absolute path", program)
+		}
+		if _, err := exec.LookPath(program); err != nil {
+			return wrong("--exec-allow %s: %v", program, err)
+		}
+	}
+	if info, err := os.Stat(o.checksumRoot); err != nil {
+		return wrong("--checksum-root: %v", err)
+	} else if !info.IsDir() {
+		return wrong("--checksum-root %s: want a directory", o.checksumRoot)
+	}
+	return nil
+}
+
+// checkPorts refuses what are no ports, and ports of servers that a node does not have.
+func (o *serveOptions) checkPorts(elsewhere bool) error {
+	for _, port := range []struct {
+		flag   string
+		number int
+	}{{"--etcd-port", o.etcdPort}, {"--nats-port", o.natsPort}} {
+		const inside = "%s is of servers inside, and with %s this node has none: want one of the two"
+		switch {
+		case port.number < 0 || port.number > math.MaxUint16:
+			return &exitcode.UsageError{Problem: fmt.Sprintf("%s %d: want 0 to %d", port.flag, port.number, math.MaxUint16)}
+		case port.number != 0 && o.join != "":
+			return &exitcode.UsageError{Problem: fmt.Sprintf(inside, port.flag, "--join")}
+		case port.number != 0 && elsewhere:
+			return &exitcode.UsageError{Problem: fmt.Sprintf(inside, port.flag, "--etcd")}
+		}
+	}
+	return nil
+}

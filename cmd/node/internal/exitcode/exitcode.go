@@ -1,0 +1,71 @@
+// Package exitcode sorts errors into classes, which are what the program ends with.
+package exitcode
+
+import (
+	"context"
+	"errors"
+
+	"taskledger/engine"
+	"taskledger/engine/embedded"
+	"taskledger/etcdstore"
+	"taskledger/store"
+)
+
+// What the program ends with; scripts rely on it.
+const (
+	OK          = 0
+	Failed      = 1 // the task failed, or a check found something
+	Usage       = 2
+	NotFound    = 3
+	Unavailable = 4 // the cluster cannot be asked, or not in time; or a node could not start or go on
+	Refused     = 5
+	NotKept     = 6   // there is such a task, but not what is asked of it: it was trimmed and not archived, or is lost
+	Interrupted = 130 // what shells report of a program ended by an interrupt
+)
+
+// Of returns the class of an error: OK for none, Failed for one that belongs to no other.
+func Of(err error) int {
+	switch {
+	case err == nil:
+		return OK
+	case is[*engine.TaskError](err):
+		return Failed
+	case is[*UsageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
+		return Usage
+	case errors.Is(err, engine.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
+		return NotKept
+	case errors.Is(err, engine.ErrNotFound):
+		return NotFound
+	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
+		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards):
+		return Refused
+	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
+		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome):
+		return Unavailable
+	}
+	return Failed
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// ServeError is why a node could not start or go on; no task has failed.
+type ServeError struct{ Err error }
+
+func (e *ServeError) Error() string { return e.Err.Error() }
+
+func (e *ServeError) Unwrap() error { return e.Err }
+
+// UsageError is a mistake on the command line that the flags' own checks cannot see.
+type UsageError struct{ Problem string }
+
+func (e *UsageError) Error() string { return e.Problem }
+
+// ErrTimeout is the cause of an end by --timeout.
+var ErrTimeout = errors.New("no answer within --timeout")
+
+// ErrNoOutcome is the same where an outcome is waited for, which may simply take longer.
+var ErrNoOutcome = errors.New("no outcome within --timeout")

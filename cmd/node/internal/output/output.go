@@ -1,0 +1,73 @@
+// Package output prints rows: tables for people, JSON for programs.
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"taskledger/events"
+)
+
+// Printer writes rows: as a table, or as JSON with one object a line. One goroutine at a time may use it.
+type Printer struct {
+	json  *json.Encoder // nil: a table
+	table *tabwriter.Writer
+}
+
+// New begins the output of a command; columns are the headings of a table.
+func New(out io.Writer, asJSON bool, columns ...string) *Printer {
+	p := &Printer{table: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	if asJSON {
+		p.json = json.NewEncoder(out)
+		p.json.SetEscapeHTML(false)
+		return p
+	}
+	if len(columns) > 0 {
+		p.cells(columns)
+	}
+	return p
+}
+
+// IsJSON reports that the cells of rows are not written.
+func (p *Printer) IsJSON() bool { return p.json != nil }
+
+// Row writes v as JSON, or the cells. An error of a table comes back from Flush.
+func (p *Printer) Row(v any, cells ...any) error {
+	if p.json != nil {
+		return p.json.Encode(v)
+	}
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = clean(fmt.Sprint(c))
+	}
+	p.cells(texts)
+	return nil
+}
+
+func (p *Printer) cells(texts []string) {
+	io.WriteString(p.table, strings.TrimRight(strings.Join(texts, "\t"), "\t ")+"\n") // errors come back from Flush
+}
+
+// Flush writes what a table has held back to know how wide its columns are.
+func (p *Printer) Flush() error { return p.table.Flush() }
+
+// clean keeps what came from tasks from steering the terminal or breaking the table.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Time writes a time for people, "-" for none.
+func Time(m events.Millis) string {
+	if m == 0 {
+		return "-"
+	}
+	return m.Time().Local().Format("2006-01-02 15:04:05.000")
+}
