@@ -7,27 +7,6 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// journal is the decoded journal of one shard.
-type journal struct {
-	shard   int
-	entries []*entry
-	broken  bool // it goes on, but makes no sense
-}
-
-// last is the number of the last entry, 0 without one.
-func (j *journal) last() uint64 {
-	if len(j.entries) == 0 {
-		return 0
-	}
-	return j.entries[len(j.entries)-1].Number
-}
-
-type entry struct {
-	*events.Entry
-	revision int64
-	at       int64 // when it was committed, by the clock of the run; 0 = not known
-}
-
 // checkEntries decodes the journals. The longest of a shard, over all members, is the one that everything else is judged by.
 func (c *checker) checkEntries() {
 	if len(c.run.Members) == 0 {

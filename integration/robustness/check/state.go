@@ -1,0 +1,265 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"taskledger/events"
+)
+
+// phase is where a task stands: the statuses, and RUNNING told apart by whether it is on a node.
+type phase uint8
+
+const (
+	absent phase = iota
+	created
+	running
+	waiting // RUNNING without a node: lost, released or snoozed
+	success
+	failure
+)
+
+func (p phase) String() string {
+	return [...]string{"absent", "CREATED", "RUNNING", "RUNNING without a node", "SUCCESS", "FAILURE"}[p]
+}
+
+// status is what a client sees.
+func (p phase) status() string {
+	return [...]string{"", "CREATED", "RUNNING", "RUNNING", "SUCCESS", "FAILURE"}[p]
+}
+
+// mayHappen is the table of the design: in which phases a kind of event is legal.
+var mayHappen = map[events.Kind][]phase{
+	events.KindCreated:         {absent},
+	events.KindStarted:         {created, waiting, success, failure},
+	events.KindProgressed:      {running},
+	events.KindSucceeded:       {running},
+	events.KindFailed:          {running, created, waiting},
+	events.KindSnoozed:         {running},
+	events.KindLost:            {running},
+	events.KindReleased:        {running},
+	events.KindRescheduled:     {created, waiting, success, failure},
+	events.KindMerged:          {created, running, waiting, success, failure},
+	events.KindSuspended:       {created, running, waiting, success, failure},
+	events.KindResumed:         {created, running, waiting, success, failure},
+	events.KindCancelRequested: {running},
+	events.KindDeleted:         {created, success, failure},
+}
+
+// state is what the events of a task come to.
+type state struct {
+	phase     phase
+	suspended bool
+	cancelled bool // and still on its node
+	rerun     bool // a further run is promised
+	runEnded  bool // failures and lost are of a run that is over
+
+	behavior string
+	policy   *events.Policy
+	seq      uint64
+	prev     events.Ref // of the last event
+	started  events.Ref // of the last attempt
+	node     string
+	attempt  uint32
+	failures uint32 // of the run
+	lost     uint32 // of the run
+	runs     uint32 // that have ended
+
+	due     events.Millis // 0 = nothing is due
+	since   events.Millis // of the last start
+	endedAt events.Millis
+	ending  events.Ref // of the last outcome
+	outcome string     // of SUCCESS and FAILURE, as history.Operation has it
+}
+
+// final reports that nothing will run again unless somebody asks.
+func (s *state) final() bool { return (s.phase == success || s.phase == failure) && s.due == 0 }
+
+// step is an event of a task and what it came to. A nil event stands for a finished task that was forgotten with an entry.
+type step struct {
+	ev    *events.Event
+	entry uint64
+	state state
+}
+
+// problem is a broken rule of the fold.
+type problem struct{ invariant, text string }
+
+// judge returns the rule that an event breaks, nil for none.
+func judge(s *state, ev *events.Event) *problem {
+	if !slices.Contains(mayHappen[ev.Kind()], s.phase) {
+		return &problem{outOfPlace(s, ev), "not allowed there"}
+	}
+	if ev.Seq != s.seq+1 {
+		return &problem{legal, fmt.Sprintf("sequence %d expected", s.seq+1)}
+	}
+	if ev.Prev != s.prev {
+		return &problem{legal, fmt.Sprintf("names %d as the event before it, which is %d", ev.Prev, s.prev)}
+	}
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		if b.NotBefore <= 0 || !b.Policy.IsComplete() {
+			return &problem{legal, "without a time or a complete policy"}
+		}
+	case *events.Started:
+		return judgeStart(s, ev, b)
+	case *events.Succeeded:
+		return judgeEnd(s, ev, b.Next, b.Run, s.runs+1)
+	case *events.Failed:
+		return judgeFailure(s, ev, b)
+	case *events.Snoozed:
+		if b.Until < ev.At {
+			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
+		}
+	case *events.Lost:
+		return judgeWait(ev, b.Until, ev.At.Add(s.policy.LostDelay))
+	case *events.Released:
+		return judgeWait(ev, b.Until, ev.At)
+	case *events.Rescheduled:
+		if b.At == 0 && s.phase != success && s.phase != failure {
+			return &problem{legal, "a task that has not ended must have a time"}
+		}
+	}
+	return nil
+}
+
+// outOfPlace names the invariant that an event breaks which its task's phase forbids.
+func outOfPlace(s *state, ev *events.Event) string {
+	switch ev.Kind() {
+	case events.KindCreated:
+		return once
+	case events.KindStarted:
+		if s.phase == running {
+			return attempts
+		}
+	case events.KindSucceeded, events.KindFailed, events.KindSnoozed, events.KindLost, events.KindReleased:
+		if s.attempt > 0 {
+			return outcomes
+		}
+	}
+	return legal
+}
+
+func judgeStart(s *state, ev *events.Event, b *events.Started) *problem {
+	switch {
+	case b.Attempt != s.attempt+1:
+		return &problem{attempts, fmt.Sprintf("attempt %d after attempt %d", b.Attempt, s.attempt)}
+	case b.Node == "":
+		return &problem{legal, "on no node"}
+	case s.suspended || s.cancelled || s.due == 0:
+		return &problem{legal, fmt.Sprintf("suspended %t, cancelled %t, due %d", s.suspended, s.cancelled, s.due)}
+	case ev.At < s.due:
+		return &problem{once, fmt.Sprintf("at %d, %d ms before its time", ev.At, s.due-ev.At)}
+	case !s.runEnded && int(s.lost) >= s.policy.MaxLost:
+		return &problem{once, fmt.Sprintf("after %d losses of at most %d", s.lost, s.policy.MaxLost)}
+	}
+	return nil
+}
+
+func judgeEnd(s *state, ev *events.Event, next events.Millis, run, want uint32) *problem {
+	switch {
+	case run != want:
+		return &problem{outcomes, fmt.Sprintf("ends run %d, %d runs have ended", run, s.runs)}
+	case s.cancelled && next != 0:
+		return &problem{legal, "of a cancelled task, with a next run"}
+	case next != 0 && next < ev.At:
+		return &problem{legal, fmt.Sprintf("next run at %d, it is %d", next, ev.At)}
+	}
+	return nil
+}
+
+func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
+	failures := s.failures + 1
+	switch {
+	case s.phase != running && !s.mayEndWaiting(b.Error.Code):
+		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.lost, s.policy.MaxLost)}
+	case b.Next == 0:
+		return judgeEnd(s, ev, 0, b.Run, s.runs+1)
+	case s.phase != running:
+		return &problem{legal, "a run without an attempt is tried again"}
+	case int(failures) >= s.policy.MaxAttempts:
+		return &problem{once, fmt.Sprintf("failure %d of at most %d is tried again", failures, s.policy.MaxAttempts)}
+	}
+	return judgeEnd(s, ev, b.Next, b.Run, 0)
+}
+
+// mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
+func (s *state) mayEndWaiting(code string) bool {
+	return code == events.CodeCancelled || code == events.CodeLost && int(s.lost) >= s.policy.MaxLost
+}
+
+func judgeWait(ev *events.Event, until, want events.Millis) *problem {
+	if until != want {
+		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be until %d", until, ev.At, want)}
+	}
+	return nil
+}
+
+// after returns the state that a legal event leads to.
+func (s *state) after(ev *events.Event) state {
+	n := *s
+	n.seq, n.prev = ev.Seq, ev.Position.Ref
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		n = state{phase: created, behavior: b.Behavior, policy: &b.Policy, due: b.NotBefore, seq: ev.Seq, prev: ev.Position.Ref}
+	case *events.Started:
+		if n.runEnded {
+			n.failures, n.lost, n.runEnded = 0, 0, false
+		}
+		n.phase, n.node, n.attempt, n.started, n.since = running, b.Node, b.Attempt, ev.Position.Ref, ev.At
+		n.due, n.outcome = 0, ""
+	case *events.Succeeded:
+		n.end(ev, success, b.Next, resultOf(b))
+		n.endRun()
+	case *events.Failed:
+		n.end(ev, failure, b.Next, "!"+b.Error.Code)
+		n.failures++
+		if b.Next == 0 {
+			n.endRun()
+		}
+	case *events.Snoozed:
+		n.wait(b.Until)
+	case *events.Lost:
+		n.wait(b.Until)
+		n.lost++
+	case *events.Released:
+		n.wait(b.Until)
+	case *events.Rescheduled:
+		n.due = b.At
+		if n.phase == failure && n.due == 0 && !n.runEnded {
+			n.endRun() // the retry that it waited for is taken away
+		}
+	case *events.Merged:
+		n.rerun = n.rerun || n.phase == running
+	case *events.Suspended:
+		n.suspended = true
+	case *events.Resumed:
+		n.suspended = false
+	case *events.CancelRequested:
+		n.cancelled = true
+	case *events.Deleted:
+		n = state{}
+	}
+	return n
+}
+
+func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome string) {
+	s.phase, s.node, s.due, s.cancelled = p, "", next, false
+	s.ending, s.endedAt, s.outcome = ev.Position.Ref, ev.At, outcome
+}
+
+func (s *state) endRun() {
+	s.runs++
+	s.runEnded, s.rerun = true, false
+}
+
+func (s *state) wait(until events.Millis) { s.phase, s.node, s.due = waiting, "", until }
+
+// resultOf is the result of a success, as history.Operation has it.
+func resultOf(b *events.Succeeded) string {
+	text, err := b.Result.JSON()
+	if err != nil {
+		return "=" + err.Error()
+	}
+	return "=" + string(text)
+}
