@@ -124,13 +124,13 @@ func (j *job) submit(t *testing.T, to submitter, id events.TaskID) *engine.Futur
 	return f
 }
 
-// within returns a context that ends with patience or with the test.
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	t.Cleanup(cancel)
-	return ctx
-}
+// Short names of what other packages' tests use as well.
+var (
+	within    = testcluster.Within
+	idIn      = testcluster.IDIn
+	runNode   = testcluster.RunNode
+	runClient = testcluster.RunClient
+)
 
 func want(t *testing.T, f *engine.Future, result string) {
 	t.Helper()

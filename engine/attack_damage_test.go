@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +16,28 @@ import (
 	"taskledger/natsbus"
 	"taskledger/store"
 )
+
+// past is a cluster on etcd with a past, whose journals a test damages.
+type past struct {
+	*testcluster.Journals
+	node *engine.Node
+	job  *job
+}
+
+const pastShards = 2
+
+// newPast runs six tasks in turns of the shards, which make entries of their own.
+func newPast(t *testing.T) *past {
+	t.Helper()
+	p := &past{Journals: testcluster.StartJournals(t, pastShards), job: newJob(engine.Policy{})}
+	p.node = runNode(t, engine.NodeConfig{Store: p.Store, Name: "n", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+	for i := range 6 {
+		f := p.job.submit(t, p.node, events.TaskID(fmt.Sprint(idIn(i%pastShards, pastShards), "/n-", i)))
+		p.job.next(t).succeed("1")
+		want(t, f, "1")
+	}
+	return p
+}
 
 // An entry that cannot be read stops its shard and no other, and no node dies of it or takes it back and forth.
 func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
@@ -68,34 +89,33 @@ func TestShard_WithADamagedEntryIsQuarantinedAlone(t *testing.T) {
 func TestShard_IsQuarantinedForEveryKindOfDamage(t *testing.T) {
 	t.Parallel()
 	const damaged, sound = 0, 1 // which holds the settings
-	for i, row := range slices.Concat(damages, damages) {
-		archives := i >= len(damages)
-		t.Run(fmt.Sprint(row.what, ", with an archive: ", archives), func(t *testing.T) {
+	for i, row := range slices.Concat(testcluster.Damages, testcluster.Damages) {
+		archives := i >= len(testcluster.Damages)
+		t.Run(fmt.Sprint(row.What, ", with an archive: ", archives), func(t *testing.T) {
 			t.Parallel()
 			p := newPast(t)
-			p.spread(6)
-			whole := p.records(damaged)
+			whole := p.Records(damaged)
 			p.node.Kill()
-			p.replace(damaged, row.damage(t, slices.Clone(whole)))
-			cfg := engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
+			p.Replace(damaged, row.Do(t, slices.Clone(whole)))
+			cfg := engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}}
 			if archives {
 				cfg.Archive = newShelf()
 			}
 			n := runNode(t, cfg)
 			session := n.SessionID()
-			why := fmt.Sprintf("entry %d of shard %d", row.at, damaged)
+			why := fmt.Sprintf("entry %d of shard %d", row.At, damaged)
 			wantQuarantined(t, n.Client, damaged, pastShards, why)
-			wantQuarantined(t, p.reader(nil), damaged, pastShards, why)
+			wantQuarantined(t, runClient(t, engine.ClientConfig{Store: p.Store}), damaged, pastShards, why)
 			f := p.job.submit(t, n, idIn(sound, pastShards))
 			p.job.next(t).succeed("1")
 			want(t, f, "1")
 			if now := n.SessionID(); now != session {
 				t.Errorf("session %s after %s: the node has started again", now, session)
 			}
-			if rec, err := p.store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, store.ErrTrimmed) {
+			if rec, err := p.Store.Entry(within(t), damaged, whole[len(whole)-1].Number+1); !errors.Is(err, store.ErrTrimmed) {
 				t.Errorf("entry %d, %v was appended to what is damaged", rec.Number, err)
 			}
-			p.replace(damaged, whole)
+			p.Replace(damaged, whole)
 			testcluster.Await(t, "a shard that is served since it was restored", func() bool {
 				f, err := n.Submit(within(t), p.job, nil, engine.SubmitOptions{ID: idIn(damaged, pastShards)})
 				if err == nil {
@@ -122,40 +142,4 @@ func wantQuarantined(t *testing.T, c *engine.Client, shard, shards int, why stri
 		}
 	}
 	wantUnserved(t, c, idIn(shard, shards), why)
-}
-
-// idIn returns a task id in a shard.
-func idIn(shard, shards int) events.TaskID {
-	for i := 'a'; ; i++ {
-		if id := events.TaskID(i); id.Shard(shards) == shard {
-			return id
-		}
-	}
-}
-
-// runNode runs a node until the test ends.
-func runNode(t *testing.T, c engine.NodeConfig) *engine.Node {
-	t.Helper()
-	n, err := engine.NewNode(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := n.Run(ctx); err != nil {
-			t.Errorf("node %s: %v", c.Name, err)
-		}
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-ended
-	})
-	select {
-	case <-n.Ready():
-	case <-time.After(soon):
-		t.Fatalf("node %s is not ready", c.Name)
-	}
-	return n
 }

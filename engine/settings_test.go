@@ -23,11 +23,10 @@ var settingsShard = events.Settings.Shard(pastShards)
 func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	p.spread(6)
-	whole := p.records(settingsShard)
+	whole := p.Records(settingsShard)
 	p.node.Kill()
-	p.replace(settingsShard, damages[0].damage(t, slices.Clone(whole)))
-	n := runNode(t, engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
+	p.Replace(settingsShard, testcluster.Damages[0].Do(t, slices.Clone(whole)))
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job}})
 
 	id := idIn(1-settingsShard, pastShards)
 	f := p.job.submit(t, n, id)
@@ -35,7 +34,7 @@ func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
 		fmt.Sprintf("shard %d", settingsShard), "damaged entry")
 	p.job.nothing(t)
 	wantQuarantined(t, n.Client, settingsShard, pastShards, "It holds what is paused: nodes that begin a session meanwhile start nothing")
-	p.replace(settingsShard, whole)
+	p.Replace(settingsShard, whole)
 	p.job.next(t).succeed("1") // as soon as they can be read
 	want(t, f, "1")
 }
@@ -65,20 +64,20 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.node.Kill()
-	silent, err := p.store.Join(within(t), store.NodeInfo{Name: "silent"}, time.Minute)
+	silent, err := p.Store.Join(within(t), store.NodeInfo{Name: "silent"}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the end of the first session", func() bool {
-		members, err := p.store.ReadMembers(within(t))
+		members, err := p.Store.ReadMembers(within(t))
 		if err != nil {
 			return false
 		}
-		_, err = p.store.Take(within(t), silent, settingsShard, members.Owners[settingsShard])
+		_, err = p.Store.Take(within(t), silent, settingsShard, members.Owners[settingsShard])
 		return err == nil
 	})
 	other := &otherJob{newJob(engine.Policy{})}
-	n := runNode(t, engine.NodeConfig{Store: p.store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job, other}})
+	n := runNode(t, engine.NodeConfig{Store: p.Store, Name: "next", TTL: 3 * time.Second, Behaviors: []engine.Behavior{p.job, other}})
 	affinity := idIn(1-settingsShard, pastShards)
 	p.job.submit(t, n, affinity+"/paused")
 	f, err := n.Submit(within(t), other, nil, engine.SubmitOptions{ID: affinity + "/free"})

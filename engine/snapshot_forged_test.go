@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -94,5 +96,27 @@ func TestSnapshot_BothOfAnotherHistoryQuarantineTheShard(t *testing.T) {
 			}
 			wantQuarantined(t, g.node(t).Client, 0, 2, "another history")
 		})
+	}
+}
+
+// A snapshot whose hash is right, of tasks that are not those of the fold.
+func TestVerify_ASnapshotOfOtherTasksIsFound(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "keep")
+	newest := g.load(t).Kept[0]
+	g.forge(t, newest, func(_, _, rest []byte) {
+		at := bytes.Index(rest, []byte("load"))
+		rest[at] = 'm'
+	})
+	c := runClient(t, engine.ClientConfig{Store: g.store})
+	found, err := c.Ledger().Verify(within(t), ledger.VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := found[0]; v.Damage != ledger.DamageSnapshot || v.At != newest.Entry {
+		t.Errorf("shard 0: %q at entry %d (%s), want %q at %d", v.Damage, v.At, v.Problem, ledger.DamageSnapshot, newest.Entry)
+	}
+	if v := found[1]; v.Damage != "" {
+		t.Errorf("shard 1: %s", v.Problem)
 	}
 }

@@ -6,6 +6,16 @@ import (
 	"taskledger/events"
 )
 
+// Decoded returns an entry of its stored form.
+func Decoded(t testing.TB, data []byte) *events.Entry {
+	t.Helper()
+	e, err := events.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // Sealed returns the stored form of an entry that was altered, with a hash that fits: what somebody writes who may write all.
 func Sealed(t testing.TB, e *events.Entry) []byte {
 	t.Helper()

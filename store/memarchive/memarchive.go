@@ -146,7 +146,7 @@ func sameRecord(a, b store.Record) bool { return a.Head == b.Head && bytes.Equal
 // DurableAfter implements store.Archiver: what is acknowledged is durable at once.
 func (a *Archive) DurableAfter() time.Duration { return 0 }
 
-// ReadArchive implements store.ArchiveReader.
+// ReadArchive implements store.ArchiveReader. It yields events.ErrDamaged where an entry is missing.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	all := a.Records(shard)
 	return func(yield func(store.Record, error) bool) {
@@ -154,8 +154,12 @@ func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.
 			yield(store.Record{}, store.ErrTrimmed)
 			return
 		}
-		for _, r := range all {
-			if err := ctx.Err(); err != nil {
+		for i, r := range all {
+			err := ctx.Err()
+			if err == nil && i > 0 && r.Number != all[i-1].Number+1 {
+				err = fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d", events.ErrDamaged, shard, r.Number, all[i-1].Number)
+			}
+			if err != nil {
 				yield(store.Record{}, err)
 				return
 			}

@@ -3,10 +3,12 @@ package memarchive_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"taskledger/events"
 	"taskledger/store"
 	"taskledger/store/archivetest"
 	"taskledger/store/memarchive"
@@ -70,6 +72,19 @@ func TestAlter_OfBytesIsSeenByNoEarlierReader(t *testing.T) {
 	if err := a.Confirm(t.Context(), 0, head, all[:3]); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("what was altered is confirmed: %v", err)
 	}
+}
+
+func TestReadArchive_OfAMissingEntryIsDamage(t *testing.T) {
+	a, all := filled(t)
+	a.Alter(0, func(s []memarchive.Segment) []memarchive.Segment {
+		s[0].Entries = slices.Delete(s[0].Entries, 1, 2)
+		return s
+	})
+	got, err := archivetest.Collect(a.ReadArchive(t.Context(), 0, 1))
+	if !errors.Is(err, events.ErrDamaged) {
+		t.Errorf("the second of %d entries is missing: %v, want %v", len(all), err, events.ErrDamaged)
+	}
+	archivetest.Compare(t, got, all[:1])
 }
 
 // Nobody knows whose events are in an entry that cannot be read.

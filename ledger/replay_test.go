@@ -1,9 +1,8 @@
-package engine_test
+package ledger_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -13,54 +12,15 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	codec "taskledger/internal/wire"
 	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/store/memarchive"
 )
-
-// spread runs further tasks, which take turns between the shards.
-func (p *past) spread(n int) (ids []events.TaskID) {
-	p.t.Helper()
-	for range n {
-		p.count++
-		id := events.TaskID(fmt.Sprint(idIn(p.count%pastShards, pastShards), "/n-", p.count))
-		p.do(id)
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-// settle has an entry without events recorded.
-func (p *past) settle(shard int) {
-	p.t.Helper()
-	entries := func() uint64 {
-		infos, err := p.node.Shards(within(p.t))
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		return infos[shard].Entries
-	}
-	before := entries()
-	var batch codec.Writer
-	batch.Array(6)
-	batch.Text("somebody")
-	batch.Uint(0) // the lane of submits
-	batch.Uint(2)
-	batch.Int(time.Now().UnixMilli())
-	batch.Text("")
-	batch.Array(2)
-	batch.Uint(16)
-	batch.Bytes([]byte{0x91, 1}) // what becomes of batch 1
-	if err := p.store.Post(within(p.t), shard, "somebody", 0, batch.B); err != nil {
-		p.t.Fatal(err)
-	}
-	testcluster.Await(p.t, "settled batch", func() bool { return entries() > before })
-}
 
 func replayed(t *testing.T, c *engine.Client, o ledger.ReplayOptions) (all []events.Event) {
 	t.Helper()
-	for ev, err := range c.Ledger().Replay(within(t), o) {
+	for ev, err := range c.Ledger().Replay(testcluster.Within(t), o) {
 		if err != nil {
 			t.Fatalf("replay of %+v: %v", o, err)
 		}
@@ -88,7 +48,7 @@ func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
 	if !slices.EqualFunc(got, want, func(a, b events.Event) bool { return a.Position == b.Position && a.Kind() == b.Kind() }) {
 		t.Errorf("from the archive: %d events, want the same %d", len(got), len(want))
 	}
-	for _, err := range p.reader(nil).Ledger().Replay(within(t), ledger.ReplayOptions{}) {
+	for _, err := range p.reader(nil).Ledger().Replay(testcluster.Within(t), ledger.ReplayOptions{}) {
 		if !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("without the archive: %v", err)
 		}
@@ -140,14 +100,14 @@ func TestFollow_YieldsEveryEventOnceAcrossStops(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(4)
-	p.settle(1)
+	p.recordNoEvent(1)
 	p.keep(0)
 	c := p.reader(p.archive)
 	var cursor ledger.Cursor
 	var seen []events.Position
 	follow := func(until int) {
 		t.Helper()
-		for b, err := range c.Ledger().Follow(within(t), cursor) {
+		for b, err := range c.Ledger().Follow(testcluster.Within(t), cursor) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,21 +165,21 @@ func TestFollow_GoesOnInTheArchiveWhenTheJournalWasTrimmedPastIt(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	ids := p.spread(4)
-	archive := newShelf()
-	s := &slipping{Store: trimmed{p.store}, shard: 1}
+	archive := memarchive.New()
+	s := &slipping{Store: trimmed{p.Store}, shard: 1}
 	s.slip = func() {
 		ids = append(ids, p.spread(6)...)
-		all := p.records(1)
-		if _, err := archive.Archive(within(t), 1, store.ArchiveHead{}, all); err != nil {
+		all := p.Records(1)
+		if _, err := archive.Archive(testcluster.Within(t), 1, store.ArchiveHead{}, all); err != nil {
 			t.Error(err)
 		}
 		for _, rec := range all[:len(all)-1] {
-			p.write(entryKey(1, rec.Number), "")
+			p.Remove(1, rec.Number)
 		}
 	}
 	c := p.run(engine.ClientConfig{Store: s, Archive: archive})
 	seen := map[events.Position]bool{}
-	for b, err := range c.Ledger().Follow(within(t), nil) {
+	for b, err := range c.Ledger().Follow(testcluster.Within(t), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +202,7 @@ func TestFollow_EndsWithItsContextAndRefusesForeignCursors(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(1)
-	ctx, stop := context.WithCancel(within(t))
+	ctx, stop := context.WithCancel(testcluster.Within(t))
 	defer stop()
 	count := 0
 	for b, err := range p.node.Ledger().Follow(ctx, nil) {
@@ -259,8 +219,8 @@ func TestFollow_EndsWithItsContextAndRefusesForeignCursors(t *testing.T) {
 	if count != 6 {
 		t.Errorf("%d events, want 3 of the past and 3 of the present", count)
 	}
-	for _, err := range p.node.Ledger().Follow(within(t), ledger.Cursor{1, 2, 3}) {
-		var invalid *engine.InvalidError
+	for _, err := range p.node.Ledger().Follow(testcluster.Within(t), ledger.Cursor{1, 2, 3}) {
+		var invalid *store.InvalidError
 		if !errors.As(err, &invalid) {
 			t.Errorf("a cursor of three shards: %v", err)
 		}

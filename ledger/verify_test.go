@@ -1,4 +1,4 @@
-package engine_test
+package ledger_test
 
 import (
 	"bytes"
@@ -20,88 +20,18 @@ import (
 	"taskledger/store"
 )
 
-// forge returns the entry with another predecessor, and its results replaced unless result is "", its hash recomputed as by
-// somebody who may write everything.
-func forge(t *testing.T, data []byte, prev events.Hash, result string) []byte {
-	t.Helper()
-	e := mustDecode(t, store.Record{Data: data})
-	e.Prev = prev
-	for i := range e.Events {
-		if s, ok := e.Events[i].Body.(*events.Succeeded); ok && result != "" {
-			s.Result = events.JSON([]byte(result))
-		}
-	}
-	return testcluster.Sealed(t, e)
-}
-
-// damages are what verify must name. Each changes the records of a shard, of which there are at least five.
-var damages = []struct {
-	what   string
-	damage func(t *testing.T, all []store.Record) []store.Record
-	kind   ledger.Damage
-	at     uint64
-}{
-	{"a flipped byte", func(_ *testing.T, all []store.Record) []store.Record {
-		all[2].Data = bytes.Clone(all[2].Data)
-		all[2].Data[len(all[2].Data)/2] ^= 1
-		return all
-	}, ledger.DamageGarbled, 3},
-	{"a removed entry", func(_ *testing.T, all []store.Record) []store.Record {
-		return slices.Delete(all, 2, 3)
-	}, ledger.DamageMissing, 3},
-	{"two swapped entries", func(_ *testing.T, all []store.Record) []store.Record {
-		all[1].Data, all[2].Data = all[2].Data, all[1].Data
-		return all
-	}, ledger.DamageOrder, 2},
-	{"a replaced entry", func(t *testing.T, all []store.Record) []store.Record {
-		all[2].Data = forge(t, all[2].Data, events.Hash{1}, "")
-		return all
-	}, ledger.DamageChain, 3},
-	{"an illegal transition", func(t *testing.T, all []store.Record) []store.Record {
-		all[2].Data = illegal(t, all[2].Data)
-		return all
-	}, ledger.DamageTransition, 3},
-}
-
-// illegal returns the entry with an event added that its task's state does not allow, its hash recomputed.
-func illegal(t *testing.T, data []byte) []byte {
-	t.Helper()
-	e := mustDecode(t, store.Record{Data: data})
-	last := e.Events[len(e.Events)-1]
-	e.Events = append(e.Events, events.Event{Task: last.Task, Seq: last.Seq + 1, Prev: last.Position.Ref, Body: &events.Created{Behavior: "job"}})
-	return testcluster.Sealed(t, e)
-}
-
 // What the owner serves is compared with what the journal has become under it.
 func TestVerify_AnOwnerWhoseStateIsNotTheJournalsIsFound(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	all, prev := p.records(1), events.Hash{}
+	all, prev := p.Records(1), events.Hash{}
 	for i := range all {
-		all[i].Data = forge(t, all[i].Data, prev, "1000000")
-		prev = mustDecode(t, all[i]).Hash
+		all[i].Data = testcluster.Forged(t, all[i].Data, prev, "1000000")
+		prev = testcluster.Decoded(t, all[i].Data).Hash
 	}
-	p.replace(1, all)
+	p.Replace(1, all)
 	wantDamage(t, verified(t, p.node.Client, ledger.VerifyOptions{})[1], ledger.DamageState, uint64(len(all)))
-}
-
-// A snapshot whose hash is right, of tasks that are not those of the fold.
-func TestVerify_ASnapshotOfOtherTasksIsFound(t *testing.T) {
-	t.Parallel()
-	g := newGround(t, "keep")
-	newest := g.load(t).Kept[0]
-	g.forge(t, newest, func(_, _, rest []byte) {
-		at := bytes.Index(rest, []byte("load"))
-		rest[at] = 'm'
-	})
-	c := runClient(t, engine.ClientConfig{Store: g.store})
-	found, err := c.Ledger().Verify(within(t), ledger.VerifyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantDamage(t, found[0], ledger.DamageSnapshot, newest.Entry)
-	wantDamage(t, found[1], "", 0)
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
@@ -114,25 +44,25 @@ func TestVerify_NamesShardEntryAndKindOfDamage(t *testing.T) {
 			t.Errorf("undamaged: %+v", v)
 		}
 	}
-	whole := p.records(1)
-	for _, row := range damages {
-		p.replace(1, row.damage(t, slices.Clone(whole)))
+	whole := p.Records(1)
+	for _, row := range testcluster.Damages {
+		p.Replace(1, row.Do(t, slices.Clone(whole)))
 		all := verified(t, c, ledger.VerifyOptions{})
-		t.Log(row.what, "in the journal:", all[1].Problem)
+		t.Log(row.What, "in the journal:", all[1].Problem)
 		wantDamage(t, all[0], "", 0)
-		wantDamage(t, all[1], row.kind, row.at)
+		wantDamage(t, all[1], row.Kind, row.At)
 	}
-	p.replace(1, whole)
+	p.Replace(1, whole)
 	p.keep(1)
-	for _, row := range damages {
-		damaged := memoryArchive{1: row.damage(t, slices.Clone(whole))}
+	for _, row := range testcluster.Damages {
+		damaged := archiveOf(1, row.Do(t, slices.Clone(whole)))
 		all := verified(t, p.reader(damaged), ledger.VerifyOptions{})
-		t.Log(row.what, "in the archive:", all[1].Problem)
+		t.Log(row.What, "in the archive:", all[1].Problem)
 		wantDamage(t, all[0], "", 0)
-		if row.what == "a removed entry" { // the archive itself notices
-			row.kind = ledger.DamageGarbled
+		if row.What == "a removed entry" { // the archive itself notices
+			row.Kind = ledger.DamageGarbled
 		}
-		wantDamage(t, all[1], row.kind, row.at)
+		wantDamage(t, all[1], row.Kind, row.At)
 	}
 	wantDamage(t, verified(t, p.reader(p.archive), ledger.VerifyOptions{Archive: true})[1], "", 0)
 	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageMissing, 1)
@@ -142,15 +72,15 @@ func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	told := map[int][]uint64{}
-	all := verified(t, p.node.Client, ledger.VerifyOptions{Progress: func(shard int, entry uint64) { told[shard] = append(told[shard], entry) }})
+	progress := map[int][]uint64{}
+	all := verified(t, p.node.Client, ledger.VerifyOptions{Progress: func(shard int, entry uint64) { progress[shard] = append(progress[shard], entry) }})
 	for shard, v := range all {
-		if uint64(len(told[shard])) != v.Entries || v.Entries == 0 {
-			t.Errorf("shard %d: told of %v, of %d entries", shard, told[shard], v.Entries)
+		if uint64(len(progress[shard])) != v.Entries || v.Entries == 0 {
+			t.Errorf("shard %d: progress %v, of %d entries", shard, progress[shard], v.Entries)
 		}
-		for i, entry := range told[shard] {
+		for i, entry := range progress[shard] {
 			if entry != uint64(i)+1 {
-				t.Errorf("shard %d: entry %d was told in place %d", shard, entry, i)
+				t.Errorf("shard %d: entry %d is number %d of the progress", shard, entry, i)
 			}
 		}
 	}
@@ -166,25 +96,25 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	var whole []store.Record
 	for later == 0 || len(whole) < later+6 {
 		p.spread(2)
-		whole = p.records(1)
+		whole = p.Records(1)
 		for i := begins + 1; i < len(whole) && later == 0; i++ {
-			if mustDecode(t, whole[i]).Time > mustDecode(t, whole[begins]).Time {
+			if testcluster.Decoded(t, whole[i].Data).Time > testcluster.Decoded(t, whole[begins].Data).Time {
 				later = i
 			}
 		}
 	}
-	kept := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	kept := &snapshotted{trimmed{p.Store}, nil, map[uint64][][]byte{}}
 	older, newer := later+2, later+4
 	kept.take(t, whole[:older])
 	kept.take(t, whole[:newer])
-	p.replace(1, whole[older:])
-	p.archive[1] = whole[begins:newer]
+	p.Replace(1, whole[older:])
+	setArchive(p.archive, 1, whole[begins:newer])
 	reader := func() *engine.Client { return p.run(engine.ClientConfig{Store: kept, Archive: p.archive}) }
 	c := reader()
 	if v := verified(t, c, ledger.VerifyOptions{})[1]; v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
 		t.Errorf("verified %+v, want all from entry %d on", v, begins+1)
 	}
-	first := mustDecode(t, whole[later]) // in the archive alone
+	first := testcluster.Decoded(t, whole[later].Data) // in the archive alone
 	got := 0
 	for _, ev := range replayed(t, c, ledger.ReplayOptions{From: first.Time.Time(), Task: first.Events[0].Task}) {
 		if got++; ev.Position.Ref.Entry() < begins+1 {
@@ -195,21 +125,21 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 		t.Error("nothing of the archive is replayed")
 	}
 	var file bytes.Buffer
-	if err := c.Ledger().ExportShard(within(t), 1, &file, nil); err != nil {
+	if err := c.Ledger().ExportShard(testcluster.Within(t), 1, &file, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := ledger.VerifyExport(&file); err != nil || v.Damage != "" || v.From != begins+1 || v.Entries != uint64(len(whole)) {
 		t.Errorf("exported %+v, %v, want all from entry %d on", v, err, begins+1)
 	}
-	for _, row := range damages {
-		switch row.kind {
+	for _, row := range testcluster.Damages {
+		switch row.Kind {
 		case ledger.DamageTransition: // nothing is folded of it
 			continue
 		case ledger.DamageMissing: // the archive itself notices
-			row.kind = ledger.DamageGarbled
+			row.Kind = ledger.DamageGarbled
 		}
-		p.archive[1] = row.damage(t, slices.Clone(whole[begins:newer]))
-		wantDamage(t, verified(t, reader(), ledger.VerifyOptions{})[1], row.kind, row.at+begins)
+		setArchive(p.archive, 1, row.Do(t, slices.Clone(whole[begins:newer])))
+		wantDamage(t, verified(t, reader(), ledger.VerifyOptions{})[1], row.Kind, row.At+begins)
 	}
 }
 
@@ -218,13 +148,13 @@ func TestVerify_FindsAMissingEndByTheOwnerAndByACheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Ledger().Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(testcluster.Within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := p.records(1)
+	whole := p.Records(1)
 	last := uint64(len(whole))
-	p.replace(1, whole[:last-1])
+	p.Replace(1, whole[:last-1])
 	wantDamage(t, verified(t, p.node.Client, ledger.VerifyOptions{})[1], ledger.DamageMissing, last)
 	stopped := p.unserved(nil)
 	wantDamage(t, verified(t, stopped, ledger.VerifyOptions{})[1], "", 0)
@@ -235,16 +165,16 @@ func TestVerify_AKeptCheckpointProvesAForgedResult(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Ledger().Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(testcluster.Within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.spread(10) // the checkpoint is an old one
-	whole := p.records(1)
+	whole := p.Records(1)
 	forged, prev := slices.Clone(whole), events.Hash{}
 	for i := range forged {
-		forged[i].Data = forge(t, forged[i].Data, prev, []string{"", "1000000"}[i%2])
-		prev = mustDecode(t, forged[i]).Hash
+		forged[i].Data = testcluster.Forged(t, forged[i].Data, prev, []string{"", "1000000"}[i%2])
+		prev = testcluster.Decoded(t, forged[i].Data).Hash
 	}
 	var head ledger.CheckpointHead
 	for _, h := range kept.Heads {
@@ -256,54 +186,46 @@ func TestVerify_AKeptCheckpointProvesAForgedResult(t *testing.T) {
 	if v := verified(t, p.reader(nil), against)[1]; v.Heads != 1 || v.Damage != "" {
 		t.Errorf("before the forgery: %+v", v)
 	}
-	p.replace(1, forged)
+	p.Replace(1, forged)
 	stopped := p.unserved(nil)
 	wantDamage(t, verified(t, stopped, ledger.VerifyOptions{})[1], "", 0)
 	wantDamage(t, verified(t, stopped, against)[1], ledger.DamageCheckpoint, head.Entry)
-	p.replace(1, whole)
+	p.Replace(1, whole)
 	p.keep(1)
-	wantDamage(t, verified(t, p.unserved(memoryArchive{1: forged}), against)[1], ledger.DamageCheckpoint, head.Entry)
+	wantDamage(t, verified(t, p.unserved(archiveOf(1, forged)), against)[1], ledger.DamageCheckpoint, head.Entry)
 }
 
 func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	whole := p.records(1)
+	whole := p.Records(1)
 	both := ledger.VerifyOptions{Archive: true}
-	archive := memoryArchive{0: p.records(0), 1: slices.Clone(whole[:3])}
+	archive := archiveOf(0, p.Records(0))
+	setArchive(archive, 1, whole[:3])
 	if v := verified(t, p.reader(archive), both); v[0].Damage != "" || v[1].Damage != "" || v[1].Archived != 3 {
 		t.Errorf("alike: %+v", v)
 	}
-	archive[1][1].Data = forge(t, archive[1][1].Data, events.Hash{1}, "")
+	forged := slices.Clone(whole[:3])
+	forged[1].Data = testcluster.Forged(t, forged[1].Data, events.Hash{1}, "")
+	setArchive(archive, 1, forged)
 	wantDamage(t, verified(t, p.reader(archive), ledger.VerifyOptions{})[1], "", 0)
 	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageArchive, 2)
-	archive[1] = slices.Clone(whole[1:3])
+	setArchive(archive, 1, whole[1:3])
 	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageMissing, 1)
-	archive[1] = slices.Clone(whole)
-	p.replace(1, slices.Delete(slices.Clone(whole), 2, 3))
+	setArchive(archive, 1, whole)
+	p.Replace(1, slices.Delete(slices.Clone(whole), 2, 3))
 	wantDamage(t, verified(t, p.reader(archive), ledger.VerifyOptions{})[1], "", 0)
 	wantDamage(t, verified(t, p.reader(archive), both)[1], ledger.DamageMissing, 3)
-	if _, err := p.reader(nil).Ledger().Verify(within(t), both); err == nil {
+	if _, err := p.reader(nil).Ledger().Verify(testcluster.Within(t), both); err == nil {
 		t.Error("a comparison without an archive was made")
-	}
-}
-
-// replace makes the journal of a shard what the records say.
-func (p *past) replace(shard int, all []store.Record) {
-	p.t.Helper()
-	for number := range uint64(100) {
-		p.write(entryKey(shard, number+1), "")
-	}
-	for _, rec := range all {
-		p.write(entryKey(shard, rec.Number), string(rec.Data))
 	}
 }
 
 // unserved is a client whom no owner tells what it knows.
 func (p *past) unserved(archive store.ArchiveReader) *engine.Client {
 	p.t.Helper()
-	c, err := engine.NewClient(engine.ClientConfig{Store: trimmed{p.store}, Archive: archive})
+	c, err := engine.NewClient(engine.ClientConfig{Store: trimmed{p.Store}, Archive: archive})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -312,7 +234,7 @@ func (p *past) unserved(archive store.ArchiveReader) *engine.Client {
 
 func verified(t *testing.T, c *engine.Client, o ledger.VerifyOptions) []ledger.Verification {
 	t.Helper()
-	all, err := c.Ledger().Verify(within(t), o)
+	all, err := c.Ledger().Verify(testcluster.Within(t), o)
 	if err != nil || len(all) != pastShards {
 		t.Fatalf("verify: %+v, %v", all, err)
 	}
@@ -380,31 +302,31 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 	t.Parallel()
 	p := newPast(t)
 	p.spread(8)
-	whole := p.records(1)
-	kept := &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}
+	whole := p.Records(1)
+	kept := &snapshotted{trimmed{p.Store}, nil, map[uint64][][]byte{}}
 	kept.take(t, whole[:3])
 	kept.take(t, whole[:5])
 	c := p.run(engine.ClientConfig{Store: kept})
 	if v := verified(t, c, ledger.VerifyOptions{})[1]; v.Damage != "" || v.Snapshots != 2 || v.From != 1 {
 		t.Errorf("nothing dropped: %+v", v)
 	}
-	p.replace(1, whole[3:])
+	p.Replace(1, whole[3:])
 	v := verified(t, c, ledger.VerifyOptions{})[1]
 	if v.Damage != "" || v.Snapshots != 2 || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("the first three dropped: %+v", v)
 	}
-	for ev, err := range c.Ledger().Replay(within(t), ledger.ReplayOptions{Behavior: "job"}) {
+	for ev, err := range c.Ledger().Replay(testcluster.Within(t), ledger.ReplayOptions{Behavior: "job"}) {
 		if ev.Position.Shard == 1 && err == nil || err != nil && !errors.Is(err, store.ErrTrimmed) {
 			t.Errorf("replay by behavior from before the snapshot: %+v, %v", ev, err)
 		}
 	}
-	since := mustDecode(t, whole[2]).Time.Time().Add(time.Millisecond)
+	since := testcluster.Decoded(t, whole[2].Data).Time.Time().Add(time.Millisecond)
 	for _, ev := range replayed(t, c, ledger.ReplayOptions{Behavior: "job", From: since}) {
 		if ev.Position.Shard == 1 && ev.Position.Ref.Entry() < 4 {
 			t.Errorf("replay from after it: %+v", ev)
 		}
 	}
-	early := ledger.Checkpoint{Cluster: p.store.Cluster().ID, Heads: []ledger.CheckpointHead{{Shard: 1, Entry: 3, Hash: mustDecode(t, whole[2]).Hash}}}
+	early := ledger.Checkpoint{Cluster: p.Store.Cluster().ID, Heads: []ledger.CheckpointHead{{Shard: 1, Entry: 3, Hash: testcluster.Decoded(t, whole[2].Data).Hash}}}
 	if v := verified(t, c, ledger.VerifyOptions{Against: []ledger.Checkpoint{early}})[1]; v.Damage != "" || v.Heads != 1 {
 		t.Errorf("against a checkpoint of the snapshot's entry: %+v", v)
 	}
@@ -413,22 +335,13 @@ func TestVerify_ComparesSnapshotsAndBeginsWithTheOlderWhereTheBeginningWasDroppe
 
 	other := &snapshotted{parts: map[uint64][][]byte{}}
 	forged := slices.Clone(whole[:5])
-	forged[3].Data = forge(t, forged[3].Data, mustDecode(t, forged[2]).Hash, "2")
-	forged[4].Data = forge(t, forged[4].Data, mustDecode(t, forged[3]).Hash, "")
+	forged[3].Data = testcluster.Forged(t, forged[3].Data, testcluster.Decoded(t, forged[2].Data).Hash, "2")
+	forged[4].Data = testcluster.Forged(t, forged[4].Data, testcluster.Decoded(t, forged[3].Data).Hash, "")
 	other.take(t, forged)
 	kept.kept[0], kept.parts[5] = other.kept[0], other.parts[5]
 	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageSnapshot, 5)
 	kept.parts[5] = nil
 	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageSnapshot, 5)
-}
-
-func mustDecode(t *testing.T, rec store.Record) *events.Entry {
-	t.Helper()
-	e, err := events.Decode(rec.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
 }
 
 // overtaken drops entries when a reader has begun.
@@ -449,10 +362,10 @@ func TestVerify_BeginsAgainWhenEntriesAreDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(8)
-	whole := p.records(1)
-	kept := &overtaken{snapshotted: &snapshotted{trimmed{p.store}, nil, map[uint64][][]byte{}}}
+	whole := p.Records(1)
+	kept := &overtaken{snapshotted: &snapshotted{trimmed{p.Store}, nil, map[uint64][][]byte{}}}
 	kept.take(t, whole[:3])
-	kept.drop = func() { p.replace(1, whole[3:]) }
+	kept.drop = func() { p.Replace(1, whole[3:]) }
 	v := verified(t, p.run(engine.ClientConfig{Store: kept}), ledger.VerifyOptions{})[1]
 	if v.Damage != "" || v.From != 4 || v.Entries != whole[len(whole)-1].Number {
 		t.Errorf("dropped while it was read: %+v", v)

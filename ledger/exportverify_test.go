@@ -1,4 +1,4 @@
-package engine_test
+package ledger_test
 
 import (
 	"bytes"
@@ -10,27 +10,26 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 	"taskledger/ledger"
+	"taskledger/store"
 )
 
 // exports returns an export of shard 1 and one of a task with neighbours between its events.
 func exports(t *testing.T, p *past) (shard, task string, id events.TaskID) {
 	t.Helper()
-	id = idIn(1, pastShards)
-	f := p.job.submit(t, p.node, id)
-	r := p.job.next(t)
+	id = testcluster.IDIn(1, pastShards)
+	end := p.begin(id, "secret")
 	p.spread(8)
-	r.succeed(`"secret"`)
-	want(t, f, `"secret"`)
+	end()
 	p.spread(2)
 	var whole, one bytes.Buffer
-	if err := p.node.Ledger().ExportShard(within(t), 1, &whole, nil); err != nil {
+	if err := p.node.Ledger().ExportShard(testcluster.Within(t), 1, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	sign := func(text string) (string, error) { return text + "signed", nil }
-	if err := p.node.Ledger().ExportTask(within(t), id, &one, sign); err != nil {
+	if err := p.node.Ledger().ExportTask(testcluster.Within(t), id, &one, sign); err != nil {
 		t.Fatal(err)
 	}
 	return whole.String(), one.String(), id
@@ -62,8 +61,8 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 			strings.Contains(plain(shard), neighbour), strings.Contains(plain(task), neighbour))
 	}
 	answers := 0
-	for _, rec := range p.records(1) {
-		for _, o := range mustDecode(t, rec).Origins {
+	for _, rec := range p.Records(1) {
+		for _, o := range testcluster.Decoded(t, rec.Data).Origins {
 			if len(o.Answers) < 8 { // says nothing
 				continue
 			}
@@ -85,10 +84,10 @@ func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
 	p.keep(1)
 	c := p.reader(p.archive)
 	var whole, one bytes.Buffer
-	if err := c.Ledger().ExportShard(within(t), 1, &whole, nil); err != nil {
+	if err := c.Ledger().ExportShard(testcluster.Within(t), 1, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Ledger().ExportTask(within(t), id, &one, func(text string) (string, error) { return text + "signed", nil }); err != nil {
+	if err := c.Ledger().ExportTask(testcluster.Within(t), id, &one, func(text string) (string, error) { return text + "signed", nil }); err != nil {
 		t.Fatal(err)
 	}
 	if whole.String() != shard || one.String() != task {
@@ -167,18 +166,18 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	p.spread(6)
-	kept, err := p.node.Ledger().Checkpoint(within(t))
+	kept, err := p.node.Ledger().Checkpoint(testcluster.Within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged, prev := p.records(1), events.Hash{}
+	forged, prev := p.Records(1), events.Hash{}
 	for i := range forged {
-		forged[i].Data = forge(t, forged[i].Data, prev, "1000000")
-		prev = mustDecode(t, forged[i]).Hash
+		forged[i].Data = testcluster.Forged(t, forged[i].Data, prev, "1000000")
+		prev = testcluster.Decoded(t, forged[i].Data).Hash
 	}
-	p.replace(1, forged)
+	p.Replace(1, forged)
 	var file bytes.Buffer
-	if err := p.unserved(nil).Ledger().ExportShard(within(t), 1, &file, nil); err != nil {
+	if err := p.unserved(nil).Ledger().ExportShard(testcluster.Within(t), 1, &file, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := ledger.VerifyExport(bytes.NewReader(file.Bytes())); err != nil || v.Damage != "" {
@@ -194,7 +193,7 @@ func TestExport_ForgedHistoryDiffersFromAKeptCheckpoint(t *testing.T) {
 func TestExport_RefusesWhatItIsNot(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "{}", `{"format":"taskledger export","version":1,"from":1}`, `{"format":"taskledger export","version":2}`} {
-		var invalid *engine.InvalidError
+		var invalid *store.InvalidError
 		if _, err := ledger.VerifyExport(strings.NewReader(text)); !errors.As(err, &invalid) {
 			t.Errorf("%q: %v, want an *InvalidError", text, err)
 		}
