@@ -12,13 +12,15 @@ import (
 var (
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	quotedGo = regexp.MustCompile("`([\\w./-]+\\.go)`")
+	folder   = regexp.MustCompile(`^\*\*([\w/-]+/)\*\*`)
 	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	noAnchor = regexp.MustCompile(`[^\w\- ]`)
 )
 
 // Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that one
-// names, by path or by its last element, which the tree does not have. BUGS.md and CHANGELOG.md tell of the past and may name
-// what is gone.
+// names, by path or by its last element, which the tree does not have. Below a paragraph that begins with a folder in bold, as in
+// **engine/**, up to the next one or a heading, files are those of that folder. BUGS.md and CHANGELOG.md tell of the past and may
+// name what is gone.
 func Documents(fsys fs.FS) ([]string, error) {
 	names, documents, err := documentTree(fsys)
 	if err != nil {
@@ -26,7 +28,13 @@ func Documents(fsys fs.FS) ([]string, error) {
 	}
 	var found []string
 	for name, text := range documents {
+		inside := ""
 		for number, line := range slices.Collect(strings.Lines(text)) {
+			if m := folder.FindStringSubmatch(line); m != nil {
+				inside = m[1]
+			} else if strings.HasPrefix(line, "#") {
+				inside = ""
+			}
 			at := fmt.Sprintf("%s:%d: ", name, number+1)
 			for _, m := range link.FindAllStringSubmatch(line, -1) {
 				if !strings.Contains(m[1], "://") && !leads(names, documents, name, m[1]) {
@@ -34,7 +42,7 @@ func Documents(fsys fs.FS) ([]string, error) {
 				}
 			}
 			for _, m := range quotedGo.FindAllStringSubmatch(line, -1) {
-				if !names[m[1]] && name != "BUGS.md" && name != "CHANGELOG.md" {
+				if !names[inside+m[1]] && name != "BUGS.md" && name != "CHANGELOG.md" {
 					found = append(found, at+"there is no file "+m[1])
 				}
 			}

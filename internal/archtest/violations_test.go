@@ -215,7 +215,7 @@ func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {
 		"README.md": "# What it is\n[a](docs/a.md) [b](docs/b.md#top)\n[self](#what-it-is) [web](https://x.org/y#z)\n" +
 			"`p/a.go` and `a.go`\n`q/a.go`\n[gone](docs/c.md)\n[no](#what)",
 		"docs/a.md":    "see [up](../README.md#what-it-is) and [up](../README.md#top)",
-		"docs/b.md":    "## Top",
+		"docs/b.md":    "**p/** `a.go`\n\n**q/**\n`a.go`\n## Top\n`a.go`",
 		"p/a.go":       "package p",
 		"CHANGELOG.md": "`old.go` is gone",
 	}))
@@ -223,7 +223,7 @@ func TestDocuments_CatchesLinksAndFilesThatLeadNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, got, "README.md:5: there is no file q/a.go", "README.md:6: nothing is at docs/c.md", "README.md:7: nothing is at #what",
-		"docs/a.md:1: nothing is at ../README.md#top")
+		"docs/a.md:1: nothing is at ../README.md#top", "docs/b.md:4: there is no file a.go")
 }
 
 func TestLoad_ReportsCodeThatCannotBeParsed(t *testing.T) {
