@@ -25,10 +25,9 @@ import (
 //
 // The first line says what follows: consecutive entries of the shard from number from on, whose chain continues prev. An
 // export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
-// task, who asked for them, and the digests of all that stands beside them, and links for the entries between them: the sum
-// of the head and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
-// checkpoint of it, if there is one. Each line is as encoding/json writes it, without blanks, and
-// nothing else is taken for it. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
+// task, with the origins that caused them and the digests of everything else in the entry, and links for the entries between
+// them: the hash of the head, and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
+// checkpoint of it, if there is one. Each line must be exactly as encoding/json writes it, without blanks. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
 const (
 	exportFormat  = "taskledger export"
 	exportVersion = 2
@@ -111,7 +110,7 @@ func (all *hashes) UnmarshalJSON(text []byte) error {
 // Signer signs the text of a checkpoint and returns the signed note that has it as its body.
 type Signer func(text string) (note string, err error)
 
-// ExportShard writes all entries of a shard that are held, from the archive and the journal. sign, if not nil, signs a checkpoint of
+// ExportShard writes all entries of a shard that are left, from the archive and the journal. sign, if not nil, signs a checkpoint of
 // the last one. It wraps task.ErrNotFound if the shard has no entry.
 func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
 	r, err := l.reader()
@@ -136,8 +135,8 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 }
 
 // ExportTask writes the history of a task, as History yields it, with what an auditor needs to check that these events stand in the
-// shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of what
-// their submitters were told. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
+// shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of the
+// answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
 func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
 	all, err := l.life(ctx, id, 0)
 	if err != nil {

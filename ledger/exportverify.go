@@ -125,8 +125,8 @@ func (v *exportVerifier) line(text []byte) {
 	v.next++
 }
 
-// asWritten reports whether text is what an export writes of what was read from it. JSON and base64 leave room for other texts that
-// mean the same, and for names that mean nothing.
+// asWritten reports whether text is exactly what an export writes for the line that was read from it. JSON and base64 allow other
+// texts of the same meaning, and names without one.
 func asWritten(line any, text []byte) bool {
 	again, err := json.Marshal(line)
 	return err == nil && bytes.Equal(again, text)
@@ -177,7 +177,7 @@ func (v *exportVerifier) excerpt(x *events.Excerpt) (events.Hash, error) {
 	return e.Hash, nil
 }
 
-// follows finds out whether an entry is the next one.
+// follows notes damage unless the entry is the next one.
 func (v *exportVerifier) follows(e *events.Entry) bool {
 	switch {
 	case int(e.Shard) != v.Shard || e.Number < v.next:

@@ -57,7 +57,7 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 	}
 	neighbour := fmt.Sprint(id, "/n-1")
 	if !strings.Contains(plain(shard), neighbour) || strings.Contains(plain(task), neighbour) {
-		t.Errorf("%s is told of by the shard's export: %t, by the task's: %t; want the first alone", neighbour,
+		t.Errorf("%s is named in the shard's export: %t, in the task's: %t; want the first alone", neighbour,
 			strings.Contains(plain(shard), neighbour), strings.Contains(plain(task), neighbour))
 	}
 	answers := 0
@@ -67,7 +67,7 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 				continue
 			}
 			if answers++; strings.Contains(plain(task), string(o.Answers)) {
-				t.Errorf("the task's export tells what batch %d was answered, of all its commands", o.Number)
+				t.Errorf("the task's export has the answers to all commands of batch %d", o.Number)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestExport_EveryFlippedBitIsFound(t *testing.T) {
 	_, task, _ := exports(t, newPast(t))
 	name, _, _ := strings.Cut(task, `","shard"`)
 	signed := strings.Index(task, `"checkpoint":"`)
-	// The signature, which whoever has the key checks, holds the cluster's id, too.
+	// The signed note, whose signature the caller checks, holds the cluster's id, too.
 	for i := range signed {
 		if i < len(name) && i >= strings.Index(task, `"cluster":"`)+len(`"cluster":"`) {
 			continue

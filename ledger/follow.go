@@ -32,7 +32,7 @@ type EntryBatch struct {
 // whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
 //
 // Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be called again
-// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer held, and a *store.InvalidError if the
+// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there, and a *store.InvalidError if the
 // cursor is of another cluster. Lost connections do not end it. When it has ended it leaves nothing behind.
 func (l *Ledger) Follow(ctx context.Context, from Cursor) iter.Seq2[EntryBatch, error] {
 	return func(yield func(EntryBatch, error) bool) {
@@ -57,17 +57,17 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	if err != nil {
 		return fmt.Errorf("read revision: %w", err)
 	}
-	past := map[int]iter.Seq2[Stored, error]{}
+	past := map[int]iter.Seq2[StoredEntry, error]{}
 	for shard, last := range at {
-		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e Stored) bool { return e.Revision <= now })
+		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e StoredEntry) bool { return e.Revision <= now })
 	}
-	for _, seq := range []iter.Seq2[Stored, error]{merged(past), r.present(ctx, at)} {
+	for _, seq := range []iter.Seq2[StoredEntry, error]{merged(past), r.present(ctx, at)} {
 		for e, err := range seq {
 			if err != nil {
 				return err
 			}
 			at[e.Shard] = e.Number
-			if len(e.Events) == 0 { // it only settles a batch
+			if len(e.Events) == 0 { // it only records what became of a batch
 				continue
 			}
 			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
@@ -79,13 +79,13 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 }
 
 // present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are committed,
-// until ctx ends. One goroutine per shard holds at most one entry; what a consumer has no time for stays in the store.
-func (r *Reader) present(ctx context.Context, at Cursor) iter.Seq2[Stored, error] {
+// until ctx ends. One goroutine per shard reads ahead by one entry at most; the rest stays in the store until the consumer is ready.
+func (r *Reader) present(ctx context.Context, at Cursor) iter.Seq2[StoredEntry, error] {
 	type result struct {
-		Stored
+		StoredEntry
 		err error
 	}
-	return func(yield func(Stored, error) bool) {
+	return func(yield func(StoredEntry, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		var shards sync.WaitGroup
 		defer shards.Wait()
@@ -105,7 +105,7 @@ func (r *Reader) present(ctx context.Context, at Cursor) iter.Seq2[Stored, error
 		for {
 			select {
 			case got := <-results:
-				if !yield(got.Stored, got.err) || got.err != nil {
+				if !yield(got.StoredEntry, got.err) || got.err != nil {
 					return
 				}
 			case <-ctx.Done():

@@ -14,8 +14,8 @@ import (
 )
 
 // History yields the events of the present life of a task, in order, or of its last life if it was deleted or forgotten. If the
-// beginning of that life is no longer held it yields the rest, and then store.ErrTrimmed. It yields task.ErrNotFound if nothing
-// of the task is held.
+// beginning of that life is no longer there, it yields the rest, and then store.ErrTrimmed. It yields task.ErrNotFound if there is
+// nothing of the task.
 func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
 	return func(yield func(events.Event, error) bool) {
 		all, err := l.life(ctx, id, 0)
@@ -52,7 +52,7 @@ func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis
 	return all, err
 }
 
-// lastEvent asks the owner, and searches when that does not know the life or does not answer.
+// lastEvent asks the owner, and searches if the owner does not answer or does not know the life.
 func (l *Ledger) lastEvent(ctx context.Context, r *Reader, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	last, created, err := l.cfg.Owners.Last(ask, id)
@@ -66,8 +66,8 @@ func (l *Ledger) lastEvent(ctx context.Context, r *Reader, shard int, id events.
 	return r.last(ctx, shard, id, until)
 }
 
-// last finds the last event of the task up to a time, 0 = of all: in what the store holds, then in the archive, newest
-// first. It wraps ErrNotFound.
+// last finds the last event of the task up to a time, 0 = of all: in the store, then in the archive, newest first. It wraps
+// ErrNotFound.
 func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
 	first, err := r.First(ctx, shard)
 	if err != nil {
@@ -127,8 +127,8 @@ func lastIn(rec store.Record, id events.TaskID, until events.Millis) (events.Ref
 	return 0, nil
 }
 
-// back returns the events of a life from the one at ref back to its first, newest first: from the store, and from where
-// that was trimmed on from the archive, each segment of which is read once.
+// back returns the events of a life from the one at ref back to its first, newest first. It reads the store, and then the archive for
+// what was trimmed, each segment once.
 func (r *Reader) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) (all []events.Event, err error) {
 	for ref != 0 {
 		rec, err := r.journal.Entry(ctx, shard, ref.Entry())

@@ -30,7 +30,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	})
 }
 
-// exportedTask is the task of which exported tells.
+// exportedTask is the task whose history exported exports.
 const exportedTask events.TaskID = "task"
 
 // written returns the stored entries of a shard in which one task is created, started and done, and another one created.

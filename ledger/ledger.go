@@ -26,8 +26,8 @@ type Snapshots interface {
 	Parts(ctx context.Context, shard int, s store.SnapshotInfo) iter.Seq2[[]byte, error]
 }
 
-// Owners tells a Ledger what the owners of the shards know. It saves a search, or is compared with the journal; history itself is
-// never taken from it.
+// Owners asks the owners of the shards. An answer saves a search, or is compared with the journal; history itself is never taken from
+// it.
 type Owners interface {
 	// Last returns the position of the last event of a task, and when the task was created; an error if no owner answers, or none
 	// knows the task.

@@ -46,11 +46,11 @@ func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.
 	return &e.Events[ref.Index()], nil
 }
 
-// unarchived says what it means that the archive cannot be read, where the journal does not hold an entry. Where there is
-// no archive, and entries are archived before they are trimmed, it is away.
+// unarchived classifies the failure to read an entry from the archive that the journal lacks. If there is no archive although entries
+// are archived before they are trimmed, the archive is away: store.ErrUnavailable. Otherwise the entry is gone: store.ErrTrimmed.
 func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
 	if !errors.Is(unread, store.ErrNoArchive) {
-		return unread // it is away or damaged: the entry is not gone
+		return unread // the archive is away or damaged: the entry may still be there
 	}
 	first, err := r.First(ctx, shard)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[sto
 	}
 }
 
-// pass yields the records of seq and counts them in next. It returns the error that ended seq, or that the consumer has
-// stopped.
+// pass yields the records of seq and sets next to the number after the last of them. It returns the error that ended seq, or that
+// the consumer has stopped.
 func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Record, error) bool) (err error, stopped bool) {
 	for rec, err := range seq {
 		if err != nil {
@@ -124,28 +124,29 @@ func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	return store.Record{}, err
 }
 
-// Begins returns the number of the entry from which on all are held, in the archive, which may lack the first ones, or in the store.
+// Begins returns the number of the first entry of those that can be read without a gap, from the archive, which may lack the first
+// ones, or from the store.
 func (r *Reader) Begins(ctx context.Context, shard int) (uint64, error) {
 	first, err := r.First(ctx, shard)
 	if err != nil || first == 1 || r.archive == nil {
 		return first, err
 	}
-	held := func(number uint64) (bool, error) {
+	readable := func(number uint64) (bool, error) {
 		_, err := r.Entry(ctx, shard, number)
 		switch {
-		case err == nil || errors.Is(err, events.ErrDamaged): // whoever reads it finds out
+		case err == nil || errors.Is(err, events.ErrDamaged): // it is there, and its reader reports the damage
 			return true, nil
 		case errors.Is(err, store.ErrTrimmed):
 			return false, nil
 		}
 		return false, err
 	}
-	if is, err := held(1); is || err != nil {
+	if is, err := readable(1); is || err != nil {
 		return 1, err
 	}
 	absent, there := uint64(1), first
 	for middle := first - 1; absent+1 < there; middle = absent + (there-absent)/2 {
-		is, err := held(middle)
+		is, err := readable(middle)
 		switch {
 		case err != nil:
 			return 0, err

@@ -22,12 +22,12 @@ type ReplayOptions struct {
 	Status   projection.Status // of the task after the event; for Deleted, before it
 }
 
-// folds reports that the selection depends on the state of tasks.
+// folds reports whether the selection depends on the state of tasks.
 func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 }
 
 // Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
 // entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds one page of
-// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer held.
+// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer there.
 //
 // A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From says, and
 // holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the older snapshot; From must
@@ -50,7 +50,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(events.
 		return fmt.Errorf("read revision: %w", err)
 	}
 	from, to := events.MillisOf(o.From), events.MillisOf(o.To)
-	shards := map[int]iter.Seq2[Stored, error]{}
+	shards := map[int]iter.Seq2[StoredEntry, error]{}
 	states := map[int]*projection.Shard{}
 	for shard := range l.cfg.Cluster.Shards {
 		if o.Task != "" && o.Task.Shard(l.cfg.Cluster.Shards) != shard {
@@ -61,7 +61,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(events.
 			return fmt.Errorf("shard %d: %w", shard, err)
 		}
 		states[shard] = state
-		shards[shard] = while(Decoded(shard, begin, r.Read(ctx, shard, begin)), func(e Stored) bool {
+		shards[shard] = while(Decoded(shard, begin, r.Read(ctx, shard, begin)), func(e StoredEntry) bool {
 			return e.Revision <= now && (to == 0 || e.Time < to)
 		})
 	}
@@ -91,7 +91,7 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 	if o.folds() {
 		state, err := r.beginning(ctx, shard)
 		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {
-			err = fmt.Errorf("%w: of events up to %s the beginning was dropped, and nothing tells their behavior and status: choose a later time to begin with",
+			err = fmt.Errorf("%w: of events up to %s the beginning was dropped, and their behavior and status cannot be known: choose a later time to begin with",
 				store.ErrTrimmed, state.Time.Time().UTC().Format(time.RFC3339))
 		}
 		if err != nil {
@@ -103,7 +103,7 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 	return nil, begin, err
 }
 
-// matches reports whether an event is selected but for its time. It folds the event into the state, if there is one.
+// matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one.
 func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (bool, error) {
 	if state != nil {
 		t := state.Task(ev.Task)
@@ -121,7 +121,7 @@ func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (bool
 	return o.Task == "" || ev.Task == o.Task, nil
 }
 
-// since returns the number of the first entry that was written at a time or later. Times do not run back within a shard.
+// since returns the number of the first entry that was written at a time or later. Times never decrease within a shard.
 func (r *Reader) since(ctx context.Context, shard int, at events.Millis) (uint64, error) {
 	if at == 0 {
 		return 1, nil
@@ -172,31 +172,31 @@ func (r *Reader) since(ctx context.Context, shard int, at events.Millis) (uint64
 	return low + 1, nil
 }
 
-// Stored is an entry as it was committed.
-type Stored struct {
+// StoredEntry is an entry as it was committed.
+type StoredEntry struct {
 	*events.Entry
 	Revision int64
 	Size     int // in the journal, in bytes
 }
 
-// before is the order of the cluster. Entries of several shards can have been written by one request, at one revision.
-func (e Stored) before(o Stored) bool {
+// before is the order of the cluster. One request may have written entries of several shards, at one revision.
+func (e StoredEntry) before(o StoredEntry) bool {
 	return cmp.Or(cmp.Compare(e.Revision, o.Revision), cmp.Compare(e.Shard, o.Shard)) < 0
 }
 
 // Decoded decodes the entries of a shard, which must follow each other from number next on; otherwise it yields events.ErrDamaged.
 // It ends with the first error.
-func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[StoredEntry, error] {
+	return func(yield func(StoredEntry, error) bool) {
 		for rec, err := range seq {
 			var e *events.Entry
 			if err == nil {
 				e, err = events.Decode(rec.Data)
 			}
 			if err == nil && (e.Number != next || int(e.Shard) != shard) {
-				err = fmt.Errorf("%w: entry %d of shard %d is Stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
+				err = fmt.Errorf("%w: entry %d of shard %d is stored as entry %d", events.ErrDamaged, e.Number, e.Shard, next)
 			}
-			if !yield(Stored{e, rec.Revision, len(rec.Data)}, err) || err != nil {
+			if !yield(StoredEntry{e, rec.Revision, len(rec.Data)}, err) || err != nil {
 				return
 			}
 			next++
@@ -204,9 +204,9 @@ func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Se
 	}
 }
 
-// while ends a sequence at the first entry that it does not hold for.
-func while(seq iter.Seq2[Stored, error], holds func(Stored) bool) iter.Seq2[Stored, error] {
-	return func(yield func(Stored, error) bool) {
+// while ends a sequence before the first entry for which the condition is false.
+func while(seq iter.Seq2[StoredEntry, error], holds func(StoredEntry) bool) iter.Seq2[StoredEntry, error] {
+	return func(yield func(StoredEntry, error) bool) {
 		for e, err := range seq {
 			if err == nil && !holds(e) || !yield(e, err) {
 				return
@@ -216,12 +216,12 @@ func while(seq iter.Seq2[Stored, error], holds func(Stored) bool) iter.Seq2[Stor
 }
 
 // merged yields the entries of several shards by the revisions of their commits. It ends with the first error.
-func merged(shards map[int]iter.Seq2[Stored, error]) iter.Seq2[Stored, error] {
+func merged(shards map[int]iter.Seq2[StoredEntry, error]) iter.Seq2[StoredEntry, error] {
 	type head struct {
-		entry Stored
-		next  func() (Stored, error, bool)
+		entry StoredEntry
+		next  func() (StoredEntry, error, bool)
 	}
-	return func(yield func(Stored, error) bool) {
+	return func(yield func(StoredEntry, error) bool) {
 		var heads []*head
 		advance := func(h *head) (ok bool, err error) {
 			h.entry, err, ok = h.next()
@@ -232,7 +232,7 @@ func merged(shards map[int]iter.Seq2[Stored, error]) iter.Seq2[Stored, error] {
 			defer stop()
 			h := &head{next: next}
 			if ok, err := advance(h); err != nil {
-				yield(Stored{}, err)
+				yield(StoredEntry{}, err)
 				return
 			} else if ok {
 				heads = append(heads, h)
@@ -250,7 +250,7 @@ func merged(shards map[int]iter.Seq2[Stored, error]) iter.Seq2[Stored, error] {
 			}
 			ok, err := advance(heads[first])
 			if err != nil {
-				yield(Stored{}, err)
+				yield(StoredEntry{}, err)
 				return
 			}
 			if !ok {

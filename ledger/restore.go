@@ -12,7 +12,7 @@ import (
 	"taskledger/store"
 )
 
-// dropped reports that the first entry is no longer held anywhere, or never was.
+// dropped reports whether the first entry is in neither journal nor archive: it was removed, or never written.
 func (r *Reader) dropped(ctx context.Context, shard int) (bool, error) {
 	_, err := r.Entry(ctx, shard, 1)
 	if errors.Is(err, store.ErrTrimmed) {
@@ -21,7 +21,7 @@ func (r *Reader) dropped(ctx context.Context, shard int) (bool, error) {
 	return false, err
 }
 
-// kept returns the snapshots that are kept of a shard, newest first.
+// kept returns the snapshots of a shard that the store keeps, newest first.
 func (r *Reader) kept(ctx context.Context, shard int) ([]store.SnapshotInfo, error) {
 	p, err := r.snapshots.Pointer(ctx, shard)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Reader) Restore(ctx context.Context, shard int, s store.SnapshotInfo) (
 
 var errOther = errors.New("it is not the one that the pointer names")
 
-// sum passes the parts of a snapshot on and returns their hash.
+// sum calls each for every part of a snapshot, and returns the hash of all.
 func (r *Reader) sum(ctx context.Context, shard int, s store.SnapshotInfo, each func(part []byte) error) (events.Hash, error) {
 	sums := sha256.New()
 	for part, err := range r.snapshots.Parts(ctx, shard, s) {
@@ -87,8 +87,8 @@ func (r *Reader) Intact(ctx context.Context, shard int, s store.SnapshotInfo) er
 	return nil
 }
 
-// beginning returns the state that the entries still held go on from: that of no entry, or, where the first ones were
-// dropped, the older snapshot.
+// beginning returns the state that the entries that are left continue: the empty one, or, if the first entries were dropped, the
+// older snapshot.
 func (r *Reader) beginning(ctx context.Context, shard int) (*projection.Shard, error) {
 	dropped, err := r.dropped(ctx, shard)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Damage is a kind of damage that Verify and VerifyExport can find.
 type Damage string
 
-// The kinds of damage. Those that tell of an entry mean the one that Verification.At names.
+// The kinds of damage. Those that speak of an entry mean the one that Verification.At names.
 const (
 	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
@@ -62,12 +62,12 @@ type VerifyOptions struct {
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 
-// Verify reads all that is held of every shard, from the archive where the journal was trimmed, and checks that no entry
+// Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no entry
 // is missing, that each continues the hash chain, that every transition is legal, and that the snapshots and the state of the
 // owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
 // not be made.
 //
-// If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still held
+// If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still there
 // only the chain is checked. Each owner, one after the other, computes a digest of its state, and decides nothing meanwhile, for one
 // to three microseconds a task; its session goes on.
 func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, error) {
@@ -88,7 +88,7 @@ func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, e
 	}
 	var all []Verification
 	for shard := range l.cfg.Cluster.Shards {
-		if served[shard].Problem == "" { // one at a time, as owners of one node share its processors
+		if served[shard].Problem == "" { // one at a time, because the owners on one node share its processors
 			ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 			served[shard] = l.cfg.Owners.Digest(ask, shard)
 			cancel()
@@ -116,7 +116,7 @@ func (l *Ledger) served(ctx context.Context) ([]Head, error) {
 	return l.cfg.Owners.Heads(ask)
 }
 
-// verifyShard begins again when the entries that it was to read next were dropped meanwhile: with a later snapshot each time.
+// verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped since.
 func verifyShard(ctx context.Context, r *Reader, served *Head, heads map[uint64]events.Hash, o *VerifyOptions) (Verification, error) {
 	for {
 		v := verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
@@ -144,7 +144,7 @@ type verifier struct {
 	progress  func(int, uint64)
 }
 
-// run returns an error when the check could not be made.
+// run checks the shard. It returns an error if the check could not be made.
 func (v *verifier) run(ctx context.Context, r *Reader, archive bool) error {
 	if err := v.begin(ctx, r); err != nil || v.Damage != "" {
 		return err
@@ -169,7 +169,7 @@ func (v *verifier) run(ctx context.Context, r *Reader, archive bool) error {
 	return nil
 }
 
-// untilMissing applies one by one what a page that lacks an entry still holds before it.
+// untilMissing applies one by one the entries that a page holds before the one that it lacks.
 func (v *verifier) untilMissing(ctx context.Context, r *Reader) error {
 	for v.Damage == "" {
 		next := v.state.Number + 1
@@ -195,7 +195,7 @@ func (v *verifier) unreadable(err error) error {
 	return err
 }
 
-// apply folds an entry, or finds its damage.
+// apply folds an entry, or notes its damage.
 func (v *verifier) apply(rec store.Record) {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
@@ -203,7 +203,7 @@ func (v *verifier) apply(rec store.Record) {
 		return
 	}
 	if e.Number != rec.Number || int(e.Shard) != v.Shard {
-		v.damaged(DamageOrder, rec.Number, "entry %d of shard %d is Stored in its place", e.Number, e.Shard)
+		v.damaged(DamageOrder, rec.Number, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
 		return
 	}
 	if err := v.state.Replay(e); errors.Is(err, projection.ErrChain) {
@@ -220,7 +220,7 @@ func (v *verifier) apply(rec store.Record) {
 	}
 }
 
-// compare compares the fold as it is now with what is known of this entry from elsewhere.
+// compare compares the fold as it is now with the checkpoint, the snapshot and the owner's state of the same entry.
 func (v *verifier) compare() {
 	number := v.state.Number
 	v.Entries, v.Hash, v.Tasks = number, v.state.Hash, v.state.Len()
@@ -251,7 +251,7 @@ func (v *verifier) compare() {
 	}
 }
 
-// end finds what is missing at the end.
+// end notes what is missing at the end.
 func (v *verifier) end() {
 	last := v.state.Number
 	if v.served.Problem == "" && v.served.Entry > last {
@@ -383,7 +383,7 @@ func (v *verifier) begin(ctx context.Context, r *Reader) error {
 	return err
 }
 
-// chain checks of the entries that are held before the fold can begin that they lead to its beginning.
+// chain checks that the entries before the one that the fold begins with lead up to it.
 func (v *verifier) chain(ctx context.Context, r *Reader) error {
 	next, err := r.Begins(ctx, v.Shard)
 	if err != nil || next >= v.folds {
@@ -407,7 +407,7 @@ func (v *verifier) chain(ctx context.Context, r *Reader) error {
 		case err != nil:
 			v.damaged(DamageGarbled, next, "%v", err)
 		case e.Number != next || int(e.Shard) != v.Shard:
-			v.damaged(DamageOrder, next, "entry %d of shard %d is Stored in its place", e.Number, e.Shard)
+			v.damaged(DamageOrder, next, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
 		case prev != nil && e.Prev != prev.Hash:
 			v.damaged(DamageChain, next, "it follows hash %s, the entry before has %s", e.Prev, prev.Hash)
 		case e.Number+1 == v.folds && e.Hash != v.state.Hash:

@@ -143,7 +143,7 @@ func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	}
 }
 
-// What is cut off the end leaves a whole chain behind; only whoever knew the end can tell.
+// What is cut off the end leaves a whole chain behind; only the owner, or a checkpoint, knows the end.
 func TestVerify_FindsAMissingEndByTheOwnerAndByACheckpoint(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
@@ -222,7 +222,7 @@ func TestVerify_ComparesArchiveAndJournal(t *testing.T) {
 	}
 }
 
-// unserved is a client whom no owner tells what it knows.
+// unserved is a client that no owner answers.
 func (p *past) unserved(archive store.ArchiveReader) *engine.Client {
 	p.t.Helper()
 	c, err := engine.NewClient(engine.ClientConfig{Store: trimmed{p.Store}, Archive: archive})

@@ -16,8 +16,8 @@
 //
 // Every write on behalf of a shard carries its Ownership, and is made only if, in the same transaction, the owner key is still
 // the one of that epoch and the session's node key is still there. These two compares are the fence. Leases and membership
-// only tell when to try; the fence decides. A write that is refused by it wraps ErrFenced, and then nothing was written, now or
-// later.
+// only show when it is worth trying; the fence decides. A write that the fence refuses wraps ErrFenced, and then nothing was
+// written, now or later.
 //
 // # Append and unknown outcomes
 //
@@ -40,7 +40,7 @@
 //
 // Entries leave the journal in this order: a snapshot that covers them is published (Snapshots), a second one follows, the
 // entries are archived and read back (Archiver), and then they are trimmed (Trimmer). The store keeps two snapshots of a shard,
-// and trims only what the older one covers. Housekeeping tells how full the store is, and compacts it.
+// and trims only what the older one covers. Housekeeping reports how full the store is, and compacts it.
 //
 // # The bus
 //
@@ -48,13 +48,25 @@
 // is put into the Mailbox of the store instead. Commands are numbered by their sender, so that it does not matter when both
 // ways deliver one.
 //
+// # Errors
+//
+// Callers act on the errors of this package, which an implementation wraps; any other error of a write leaves its outcome
+// unknown. The owner of a shard gives it up after ErrFenced and ErrMoved, quarantines it after ErrAlien and after
+// events.ErrDamaged, which means that what is stored makes no sense, and waits for room after ErrFull. A node ends its session after
+// ErrSessionEnded. A reader that gets ErrTrimmed reads the entry from the archive. Only ErrFenced, ErrRefused and ErrAlien
+// promise that nothing was written.
+//
 // # Another implementation
 //
-// Packages storetest and archivetest hold any implementation to these contracts:
+// An implementation needs transactions that compare the versions of several keys, leases that delete a key, linearizable reads, and
+// watches from a revision on. Packages storetest and archivetest hold it to these contracts:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Fixture { ... })
 //	}
+//
+// storetest opens the same cluster twice, so that one instance can see, overtake and fence what the other does. Package memarchive
+// is the smallest implementation of an Archive.
 //
 // All methods of the ports may be called concurrently.
 package store

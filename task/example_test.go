@@ -33,7 +33,7 @@ func (count) Run(_ context.Context, a task.Attempt) task.Outcome {
 	return task.Outcome{Result: fmt.Append(nil, len(elements))}
 }
 
-// A behavior of its own form is given to a node like those that package behaviors makes.
+// A node runs a behavior of its own form like those that package behaviors makes.
 func ExampleBehavior() {
 	ctx := context.Background()
 	node, err := embedded.Start(ctx, "", count{})

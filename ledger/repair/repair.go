@@ -1,5 +1,9 @@
-// Package repair finds keys in the store that are not where they belong, above all what lies behind the last sound entry of a
-// journal and keeps its shard from being served, and removes what can be removed without loss.
+// Package repair finds keys in the store that are not where they belong, and removes those that can be removed without loss. Most of
+// all it is for what is stored behind the last sound entry of a journal, and so keeps its shard from being served.
+//
+// An entry is sound if it decodes, carries its own number and shard, and continues the hash chain. What is stored behind the last
+// sound entry may stop the shard, since no owner appends past it. It is removed only if it is not an entry that belongs there and
+// nothing shows that one was there. Whatever may be an entry stays, and its Stray says what has to be restored.
 package repair
 
 import (
@@ -28,7 +32,7 @@ type Stray struct {
 // mostStrays is how many keys of a shard are shown when none can be removed.
 const mostStrays = 10
 
-// tries is how often the journal of a shard is read again because it was trimmed meanwhile.
+// tries is how often the journal of a shard is read again because it was trimmed while it was read.
 const tries = 5
 
 // Journals is what a repair reads, and what it removes from.
@@ -40,8 +44,8 @@ type Journals struct {
 }
 
 // Repair finds keys that are not where they belong: those that are stored behind the last sound entry of a shard's journal, node keys
-// without a lease, and keys of shards that the cluster does not have. It reads each journal from the first entry that is held, and
-// can be called while nodes run.
+// without a lease, and keys of shards that the cluster does not have. It reads each journal from its first entry on,
+// and can be called while nodes run.
 //
 // With remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read, belong elsewhere, or do
 // not follow the entry before, and nothing shows that an entry was there. A committed last entry whose stored bytes have rotted since
@@ -112,14 +116,14 @@ func (r Journals) Strays(ctx context.Context, shard int) ([]Stray, error) {
 		if j.keep == "" || try == tries {
 			return j.verdict(), nil
 		}
-		// What seems to be missing may have been trimmed meanwhile.
+		// What seems to be missing may have been trimmed since.
 		if first, err := r.Journal.First(ctx, shard); err != nil || first <= j.last+1 {
 			return j.verdict(), nil
 		}
 	}
 }
 
-// covered returns the entry of the newest snapshot, all up to which were committed.
+// covered returns the number of the entry that the newest snapshot is of. All entries up to it were committed.
 func (r Journals) covered(ctx context.Context, shard int) (uint64, error) {
 	p, err := r.Snapshots.Pointer(ctx, shard)
 	switch {
@@ -133,14 +137,14 @@ func (r Journals) covered(ctx context.Context, shard int) (uint64, error) {
 	return p.Kept[0].Entry, nil
 }
 
-// sound is the end of what is sound in a journal.
+// sound is the end of the sound part of a journal.
 type sound struct {
 	last  uint64
 	hash  events.Hash // of the last entry
 	blank bool        // no entry was there: its hash is not known
 }
 
-// follows goes on to an entry that follows the last one.
+// follows reports whether an entry follows the last one. If so, it becomes the last one.
 func (s *sound) follows(e *events.Entry, shard int) bool {
 	if e.Number != s.last+1 || int(e.Shard) != shard || !s.blank && e.Prev != s.hash {
 		return false
@@ -194,7 +198,7 @@ func (r Journals) sound(ctx context.Context, shard int) (s sound, err error) {
 // KeepReplaced is the Keep of a Stray that may have taken the place of an entry.
 const KeepReplaced = "it was written over, perhaps an entry: restore that"
 
-// judge decides about what is stored behind an entry.
+// judge decides about the keys that are stored behind an entry.
 type judge struct {
 	sound
 	shard int
@@ -215,11 +219,11 @@ func (j *judge) consider(k store.StoredKey) {
 		s.Problem = fmt.Sprintf("it is no entry: %v", err)
 	case e.Number != k.Entry || int(e.Shard) != j.shard:
 		s.Problem = fmt.Sprintf("it is entry %d of shard %d", e.Number, e.Shard)
-	case j.follows(e, j.shard): // it has been written meanwhile
+	case j.follows(e, j.shard): // it has been written since
 		return
 	case e.Number == j.last+1:
 		s.Problem = fmt.Sprintf("it does not follow entry %d", j.last)
-	default: // what is wrong is what is before it
+	default: // the damage is before it
 		s.Problem = fmt.Sprintf("entry %d is missing or damaged", j.last+1)
 		j.keep = fmt.Sprintf("it may be an entry, since entry %d is there: restore entry %d", k.Entry, j.last+1)
 	}
@@ -229,8 +233,8 @@ func (j *judge) consider(k store.StoredKey) {
 	j.found = append(j.found, s)
 }
 
-// ofAnotherRelease reports whether what cannot be decoded may be an entry all the same: its version is not known, or it is whole
-// and something in it is not known.
+// ofAnotherRelease reports whether data that cannot be decoded may be an entry nevertheless: its version is unknown, or it is whole
+// and something in it is unknown.
 func ofAnotherRelease(data []byte, err error) bool {
 	_, damaged := events.Survey(data, func([]byte) {})
 	return errors.Is(err, events.ErrVersion) || damaged == nil

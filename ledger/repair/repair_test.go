@@ -7,7 +7,7 @@ import (
 	"taskledger/store"
 )
 
-// Of a journal that was trimmed whole nobody knows the last hash: what comes next belongs there.
+// The last hash of a journal that was trimmed whole is not known: what comes next belongs there.
 func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
 	var b events.Builder
 	b.Reset(events.Entry{Shard: 1, Number: 8, Epoch: 5, Owner: "owner", Time: 1, Prev: events.Hash{1}})
