@@ -16,6 +16,9 @@
 //     is final.
 //   - a Snooze: no outcome yet. The task is run again after that time, and no attempt of the policy is used up.
 //
+// So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its back-off, in the
+// Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return.
+//
 // An attempt whose node dies has no outcome: it is recorded as lost and made again, at most Policy.MaxLost times in a run. One that
 // is cut off because its node stops in order is recorded as released, and made again elsewhere.
 //
