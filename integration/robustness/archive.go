@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/store"
 )
@@ -29,7 +30,7 @@ func (r *run) archived(ctx context.Context, archive store.ArchiveReader, trimmed
 			}
 			lasting := errors.Is(err, events.ErrDamaged) || errors.Is(err, store.ErrTrimmed)
 			if !lasting {
-				sleep(ctx, readAgain)
+				clock.Sleep(ctx, readAgain)
 			}
 			if lasting || ctx.Err() != nil {
 				r.broken(check.Archived, "shard %d cannot be read after the faults: %v", shard, err)

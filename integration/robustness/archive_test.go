@@ -182,7 +182,7 @@ func TestArchives_WhereJournalsGrow(t *testing.T) {
 
 // What NATS in its role has acknowledged is there when it was killed and started again.
 func TestNATS_KeepsTheArchive(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), moment)
 	defer cancel()
 	c := &cluster{dir: t.TempDir(), nats: &natsServer{Role: role.Role{Kind: role.NATS, Name: "nats", Dir: t.TempDir()}}}
 	entries := archivetest.Entries(t, 0, 1, 3)
@@ -190,7 +190,7 @@ func TestNATS_KeepsTheArchive(t *testing.T) {
 		if err := c.startNATS(ctx); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.nats.process.kill() })
+		t.Cleanup(func() { _ = c.nats.process.Kill() })
 		bus, err := natsbus.Open(natsbus.Config{URLs: []string{"nats://" + c.nats.address}, Key: make([]byte, natsbus.KeyBytes)})
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestNATS_KeepsTheArchive(t *testing.T) {
 			got, err = archivetest.Collect(archive.ReadArchive(ctx, 0, 1))
 			archivetest.Compare(t, got, entries)
 		}
-		if err := errors.Join(err, bus.Close(), c.nats.process.kill()); err != nil {
+		if err := errors.Join(err, bus.Close(), c.nats.process.Kill()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -17,7 +18,7 @@ type client struct {
 	claimed bool // by a fault
 	started int  // processes so far
 	calls   *calls
-	process *process // nil before the first
+	process *process.Process // nil before the first
 }
 
 // newClient makes a client with ways of its own; it does not run yet.
@@ -36,7 +37,7 @@ func (r *run) startClient(ctx context.Context, c *client) error {
 	c.started++
 	c.Source = fmt.Sprint(c.Name, ".", c.started)
 	calls := newCalls(r.done)
-	p, err := start(c.Role, nil, r.dir, func(w role.Word) {
+	p, err := process.Start(c.Role, nil, r.dir, func(w role.Word) {
 		switch {
 		case w.Call != nil:
 			calls.hear(w.Call)
@@ -52,13 +53,13 @@ func (r *run) startClient(ctx context.Context, c *client) error {
 		return err
 	}
 	yes := true
-	_, err = p.order(ctx, role.Order{Submit: &yes})
+	_, err = p.Order(ctx, role.Order{Submit: &yes})
 	return err
 }
 
 // ask has the client make a request, and returns when it has.
 func (c *client) ask(ctx context.Context, r traffic.Request) error {
-	_, err := c.process.order(ctx, role.Order{Ask: &r})
+	_, err := c.process.Order(ctx, role.Order{Ask: &r})
 	return err
 }
 
@@ -67,7 +68,7 @@ func (c *client) stop() error {
 	if c.process == nil {
 		return nil
 	}
-	err := c.process.stop(stopWithin)
+	err := c.process.Stop(stopWithin)
 	c.calls.end()
 	return err
 }

@@ -32,7 +32,7 @@ func TestRound_DisturbsEachClientOnce(t *testing.T) {
 // clientOf starts a client on an etcd of its own, where no node serves: its calls wait until they are too late.
 func clientOf(t *testing.T) (*run, *client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*moment)
 	defer cancel()
 	dir := t.TempDir()
 	r := &run{cluster: &cluster{dir: dir, data: dir, begin: clock.Now()}, done: newOperations(), oracle: newOracle()}
@@ -98,7 +98,7 @@ func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
 		t.Errorf("it proves %q, %v", proof, err)
 	}
 	no := false
-	if _, err := c.process.order(t.Context(), role.Order{Submit: &no}); err != nil || c.calls.underWay() != 0 {
+	if _, err := c.process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.calls.underWay() != 0 {
 		t.Errorf("after the pause %d calls are under way, %v", c.calls.underWay(), err)
 	}
 	if err := c.ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {

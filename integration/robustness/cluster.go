@@ -14,8 +14,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/namespace"
+	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/role"
 )
 
@@ -44,14 +46,14 @@ type member struct {
 	observer *link.Link       // no fault touches it
 	client   *clientv3.Client // on observer
 	clients  string           // where it listens now; "" while it is down
-	process  *process
+	process  *process.Process
 }
 
 // natsServer is NATS.
 type natsServer struct {
 	role.Role
 	address string // "" while it is down
-	process *process
+	process *process.Process
 }
 
 // cluster is the servers of a run, and the links to them.
@@ -128,14 +130,14 @@ func (c *cluster) newMember(name string, quota int64) (m *member, err error) {
 func (c *cluster) startMember(ctx context.Context, m *member) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	p, err := start(m.Role, nil, c.dir, func(role.Word) {})
+	p, err := process.Start(m.Role, nil, c.dir, func(role.Word) {})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	m.process = p
 	c.mu.Unlock()
-	w, err := p.await(ctx)
+	w, err := p.Await(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (c *cluster) startMember(ctx context.Context, m *member) error {
 	m.peers.Lead(w.Peers)
 	c.lead(m)
 	c.mu.Unlock()
-	_, err = p.await(ctx)
+	_, err = p.Await(ctx)
 	return err
 }
 
@@ -158,7 +160,7 @@ func (c *cluster) lead(m *member) {
 }
 
 // down ends a member by end, and has nothing lead to it any more.
-func (c *cluster) down(m *member, end func(*process) error) error {
+func (c *cluster) down(m *member, end func(*process.Process) error) error {
 	err := end(m.process)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,12 +173,12 @@ func (c *cluster) down(m *member, end func(*process) error) error {
 func (c *cluster) startNATS(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	p, err := start(c.nats.Role, nil, c.dir, func(role.Word) {})
+	p, err := process.Start(c.nats.Role, nil, c.dir, func(role.Word) {})
 	if err != nil {
 		return err
 	}
 	c.nats.process = p
-	w, err := p.await(ctx)
+	w, err := p.Await(ctx)
 	if err != nil {
 		return err
 	}
@@ -248,7 +250,7 @@ func (c *cluster) leader(ctx context.Context) (*member, error) {
 				return m, nil
 			}
 		}
-		if sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return nil, fmt.Errorf("no leader of etcd: %w", context.Cause(ctx))
 		}
 	}
@@ -263,12 +265,12 @@ func (c *cluster) others(m *member) []*member {
 func (c *cluster) stop() error {
 	var errs []error
 	if c.nats != nil && c.nats.process != nil {
-		errs = append(errs, c.nats.process.stop(stopWithin))
+		errs = append(errs, c.nats.process.Stop(stopWithin))
 	}
 	errs = append(errs, eachOf(c.members, func(m *member) error {
 		errs := []error{m.client.Close()}
 		if m.process != nil {
-			errs = append(errs, m.process.stop(stopWithin))
+			errs = append(errs, m.process.Stop(stopWithin))
 		}
 		return errors.Join(append(errs, m.peers.Close(), m.observer.Close())...)
 	}))

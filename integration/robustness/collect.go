@@ -14,6 +14,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/ledger"
@@ -39,7 +40,7 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 			return err
 		}
 		h.Served = r.served(ctx)
-		h.Info.Read = now(r.begin)
+		h.Info.Read = clock.Since(r.begin)
 		revision, err := r.mark(ctx)
 		if err != nil {
 			return err
@@ -88,7 +89,7 @@ func (r *run) mark(ctx context.Context) (int64, error) {
 		if err == nil {
 			return resp.Header.Revision, nil
 		}
-		if sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return 0, fmt.Errorf("etcd takes no writes at the end: %w", err)
 		}
 	}
@@ -107,7 +108,7 @@ const archiveWithin = 35 * time.Second
 // served asks the owners for every task. It asks again for those that may have to be read from the archive.
 func (r *run) served(ctx context.Context) (all []history.Served) {
 	waiting := r.done.tasks()
-	for until := time.Now().Add(archiveWithin); len(waiting) > 0; sleep(ctx, readAgain) {
+	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
 		last := !r.archives() || time.Now().After(until) || ctx.Err() != nil
 		shown, left := r.shown(ctx, waiting, last)
 		all, waiting = append(all, shown...), left
@@ -169,7 +170,7 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 	for {
 		resp, err := m.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageEntries), clientv3.WithRev(revision), clientv3.WithSerializable())
 		if err != nil && strings.Contains(err.Error(), "future revision") && ctx.Err() == nil { // the member lags behind
-			sleep(ctx, 50*time.Millisecond)
+			clock.Sleep(ctx, 50*time.Millisecond)
 			continue
 		}
 		if err != nil {
@@ -211,7 +212,7 @@ func (r *run) verify(ctx context.Context) (snapshots int) {
 		if compared || !sound {
 			return snapshots
 		}
-		if sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			r.broken(check.Served, "not every owner's state could be compared within %s", collectWithin)
 			return snapshots
 		}
@@ -238,7 +239,7 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 		if n.running() == nil {
 			return nil
 		}
-		err := n.running().stop(stopWithin)
+		err := n.running().Stop(stopWithin)
 		n.calls.end()
 		return err
 	}))
@@ -322,7 +323,7 @@ func (r *run) leftInEtcd(h *history.Run) error {
 		if left.Leases = len(leases.Leases); left.Leases == 0 || time.Now().After(until) {
 			break
 		}
-		sleep(ctx, 100*time.Millisecond)
+		clock.Sleep(ctx, 100*time.Millisecond)
 	}
 	keys, err := c.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {

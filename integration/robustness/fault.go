@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/namespace"
 )
@@ -261,7 +262,7 @@ func (r *run) disturb(ctx context.Context) {
 	end := time.Now().Add(r.settings.duration)
 	for i := 0; ctx.Err() == nil && (time.Now().Before(end) || i < len(r.plan) && time.Now().Before(end.Add(planWithin))); i++ {
 		r.round(ctx, i+1, r.plan[i%len(r.plan)])
-		sleep(ctx, calm)
+		clock.Sleep(ctx, calm)
 		r.warmUp(ctx)
 	}
 }
@@ -287,7 +288,7 @@ func (r *run) round(ctx context.Context, number int, round []*fault) {
 		}
 		after := time.Duration(i) * time.Duration(r.random.Int64N(int64(calm)))
 		disturbances[i] = func() {
-			sleep(ctx, after)
+			clock.Sleep(ctx, after)
 			made[i] = r.inflict(ctx, f, d)
 		}
 		again[i] = func() {
@@ -327,7 +328,7 @@ func (r *run) freeClient(random *rand.Rand) *client {
 // claim draws a node that no other fault of the round has: to be killed, one with work, if any has.
 func (r *run) claim(f *fault) *node {
 	free := slices.DeleteFunc(slices.Clone(r.nodes), func(n *node) bool { return n.claimed })
-	idle := func(n *node) bool { return r.oracle.runningOn(n.sessionID(), now(r.begin)) == 0 }
+	idle := func(n *node) bool { return r.oracle.runningOn(n.sessionID(), clock.Since(r.begin)) == 0 }
 	if busy := slices.DeleteFunc(slices.Clone(free), idle); f.name == history.KillKind && len(busy) > 0 {
 		free = busy
 	}
@@ -339,11 +340,11 @@ func (r *run) claim(f *fault) *node {
 // inflict makes one disturbance. A process that does not serve is damage, any other error a reason to reject.
 func (r *run) inflict(ctx context.Context, f *fault, d disturbance) (h history.Fault) {
 	h = history.Fault{Kind: f.name, Round: d.round}
-	d.begins = func() { h.From, h.InFlight = now(r.begin), r.inFlight() }
+	d.begins = func() { h.From, h.InFlight = clock.Since(r.begin), r.inFlight() }
 	d.begins()
 	var err error
 	h.Target, h.Proof, err = f.inflict(ctx, r, d)
-	h.Until = now(r.begin)
+	h.Until = clock.Since(r.begin)
 	if err != nil && !errors.Is(err, errIdle) {
 		r.problem("fault %s of %s: %v", f.name, h.Target, err)
 	}

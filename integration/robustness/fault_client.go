@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"taskledger/integration/robustness/clock"
 )
 
 // callWait is how long a client that is to be killed may take to have a call under way.
@@ -13,27 +15,27 @@ const callWait = 4 * time.Second
 func killClient(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	c := d.client
 	for until := time.Now().Add(callWait); c.calls.underWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
-		sleep(ctx, time.Millisecond)
+		clock.Sleep(ctx, time.Millisecond)
 	}
 	target = c.Source
 	d.begins()
-	if err := c.process.kill(); err != nil {
+	if err := c.process.Kill(); err != nil {
 		return target, "", err
 	}
 	r.crashed(c.Source)
 	if asked, waits := c.calls.end(); asked+waits > 0 {
-		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.process.pid(), asked, waits, c.process.err)
+		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.process.PID(), asked, waits, c.process.Err())
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	return target, proof, r.startClient(ctx, c)
 }
 
 // pauseClient lets a client stand still, until its calls are too late or for longer than a session lives, and go on as if
 // nothing had been.
 func pauseClient(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	stood, err := d.client.process.pause(ctx, d.duration)
+	stood, err := d.client.process.Pause(ctx, d.duration)
 	if err == nil && stood {
-		proof = fmt.Sprintf("pid %d stood still for %s", d.client.process.pid(), d.duration)
+		proof = fmt.Sprintf("pid %d stood still for %s", d.client.process.PID(), d.duration)
 	}
 	return d.client.Source, proof, err
 }

@@ -9,7 +9,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/process"
 )
 
 // killLeader ends the leader as a crash does, and starts it again after a while.
@@ -22,10 +24,10 @@ func killLeader(ctx context.Context, r *run, d disturbance) (target, proof strin
 	if err != nil {
 		return m.Name, "", err
 	}
-	if err := r.down(m, (*process).kill); err != nil {
+	if err := r.down(m, (*process.Process).Kill); err != nil {
 		return m.Name, "", err
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if err := r.startMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
@@ -57,9 +59,9 @@ func pauseLeader(ctx context.Context, r *run, d disturbance) (target, proof stri
 	if err != nil {
 		return "etcd", "", err
 	}
-	stood, err := m.process.pause(ctx, d.duration)
+	stood, err := m.process.Pause(ctx, d.duration)
 	if stood {
-		proof = fmt.Sprintf("the leader, pid %d, stood still for %s", m.process.pid(), d.duration)
+		proof = fmt.Sprintf("the leader, pid %d, stood still for %s", m.process.PID(), d.duration)
 	}
 	return m.Name, proof, err
 }
@@ -73,15 +75,15 @@ func restartMember(ctx context.Context, r *run, d disturbance) (target, proof st
 	if others := r.others(m); len(others) > 0 {
 		m = others[d.random.IntN(len(others))]
 	}
-	old := m.process.pid()
-	if err := r.down(m, func(p *process) error { return p.stop(stopWithin) }); err != nil {
+	old := m.process.PID()
+	if err := r.down(m, func(p *process.Process) error { return p.Stop(stopWithin) }); err != nil {
 		return m.Name, "", err
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if err := r.startMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
-	return m.Name, fmt.Sprintf("pid %d has ended in order, pid %d serves", old, m.process.pid()), nil
+	return m.Name, fmt.Sprintf("pid %d has ended in order, pid %d serves", old, m.process.PID()), nil
 }
 
 // loseMajority ends so many members that the others, if any, can commit nothing.
@@ -99,13 +101,13 @@ func loseMajority(ctx context.Context, r *run, d disturbance) (target, proof str
 	if len(rest) > 0 {
 		probe = rest[0]
 	}
-	if err := eachOf(lost, func(m *member) error { return r.down(m, (*process).kill) }); err != nil {
+	if err := eachOf(lost, func(m *member) error { return r.down(m, (*process.Process).Kill) }); err != nil {
 		return "etcd", "", err
 	}
 	if err := probe.probe(ctx); err != nil {
 		proof = fmt.Sprintf("without %d of %d members a linearizable read at %s fails: %v", len(lost), len(r.members), probe.Name, err)
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	return fmt.Sprint(len(lost), " members of etcd"), proof, eachOf(lost, func(m *member) error { return r.startMember(ctx, m) })
 }
 
@@ -127,11 +129,11 @@ func isolateMember(ctx context.Context, r *run, d disturbance) (target, proof st
 			other.peers.SetPeer(m.id, way, held)
 		}
 	}
-	sleep(ctx, d.duration/2)
+	clock.Sleep(ctx, d.duration/2)
 	if err := m.probe(ctx); err != nil && r.others(m)[0].probe(ctx) == nil { // not that the machine is slow
 		proof = fmt.Sprintf("a linearizable read at it fails: %v, one at another member does not", err)
 	}
-	sleep(ctx, d.duration/2)
+	clock.Sleep(ctx, d.duration/2)
 	for _, other := range r.members {
 		other.peers.Clear()
 	}
@@ -144,7 +146,7 @@ const compactEvery = 150 * time.Millisecond
 // compact forgets all replaced values up to now, again and again, but for those that the recorder has not seen.
 func compact(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	done, last := 0, int64(0)
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, compactEvery) {
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
 		seen := r.recorder.seen()
 		if seen == last {
 			continue
@@ -170,7 +172,7 @@ func transient(err error) bool { return errors.Is(err, context.DeadlineExceeded)
 // defragment defragments one member after another, again and again; each stands still meanwhile.
 func defragment(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	done, took := 0, time.Duration(0)
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, compactEvery) {
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
 		began := time.Now()
 		if err := r.members[done%len(r.members)].defragment(ctx); err != nil {
 			return "etcd", "", err
@@ -207,7 +209,7 @@ func fillEtcd(ctx context.Context, r *run, d disturbance) (target, proof string,
 	if err == nil && len(alarms.Alarms) > 0 {
 		proof = fmt.Sprintf("etcd raised the alarm %s", alarms.Alarms[0].Alarm)
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	return "etcd", proof, errors.Join(err, r.makeSpace(ctx))
 }
 

@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 )
@@ -32,7 +33,7 @@ func until(ctx context.Context, within time.Duration, so func(ctx context.Contex
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for !so(ctx) {
-		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return time.Since(began), false
 		}
 	}
@@ -106,7 +107,7 @@ func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(sha
 	if refusal := r.terminal.operate(ctx, "get", idIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
 		r.broken(check.Served, "shard %d holds an alien entry, and a command is told: %v", shard, refusal)
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if err := meanwhile(shard); err != nil {
 		return target, "", err
 	}
@@ -145,7 +146,7 @@ func damageOwner(ctx context.Context, r *run, d disturbance) (target, proof stri
 		r.broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
 		return target, "", nil
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.ownedSince(shard, put.Header.Revision), round(took)), nil
 }
 
@@ -163,7 +164,7 @@ func damageNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 	if !ok && ctx.Err() == nil {
 		r.broken(check.Served, "%s has no other session %s after the key of %s lost its lease", n.Name, took, session)
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
 		r.broken(check.Served, "%s without a lease is not removed: %v", key, err)
 	}
@@ -185,7 +186,7 @@ func strayOwner(ctx context.Context, r *run, d disturbance) (target, proof strin
 		_, gone := r.members[0].client.Delete(context.WithoutCancel(ctx), key)
 		err = errors.Join(err, gone)
 	}()
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	shown, err := r.terminal.output(ctx, "repair")
 	if err != nil || !strings.Contains(shown, key) {
 		r.broken(check.Served, "%s is of no shard, and repair shows %q: %v", key, shown, err)
@@ -223,7 +224,7 @@ func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof strin
 		err = errors.Join(err, restored)
 	}()
 	answered := r.done.answered()
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	limited, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	began := time.Now()

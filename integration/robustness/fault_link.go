@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
 )
 
@@ -57,7 +58,7 @@ func (d disturbance) disturbLinks(ctx context.Context, to reach, condition func(
 		affected -= l.Affected()
 		condition(l)
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	for _, l := range to(d.node.links) {
 		l.Clear()
 		affected += l.Affected()

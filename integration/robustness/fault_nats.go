@@ -10,7 +10,9 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/role"
 )
 
@@ -18,13 +20,13 @@ import (
 func restartNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	refused := r.refused()
 	old := r.nats.process
-	if err := old.kill(); err != nil {
+	if err := old.Kill(); err != nil {
 		return "nats", "", err
 	}
 	r.leadNATS("")
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if refused = r.refused() - refused; refused > 0 {
-		proof = fmt.Sprintf("pid %d has ended: %v; %d connections were refused", old.pid(), old.err, refused)
+		proof = fmt.Sprintf("pid %d has ended: %v; %d connections were refused", old.PID(), old.Err(), refused)
 	}
 	return "nats", proof, r.startNATS(ctx)
 }
@@ -42,7 +44,7 @@ func (r *run) refused() (n int64) {
 // noNATS shows that NATS is not there, as it is not in the whole history.
 func noNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	refused := r.refused()
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	if refused = r.refused() - refused; refused > 0 {
 		proof = fmt.Sprintf("%d connections were refused", refused)
 	}
@@ -63,16 +65,16 @@ func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof str
 		return c.Name, "", err
 	}
 	defer conn.Close()
-	before, err := r.nats.process.order(ctx, role.Order{Count: true})
+	before, err := r.nats.process.Order(ctx, role.Order{Count: true})
 	if err != nil {
 		return c.Name, "", err
 	}
 	c.nats.Set(link.Back, link.Condition{Rate: 500})
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, floodEvery) {
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, floodEvery) {
 		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(shards)), make([]byte, floodBytes)))
 	}
 	c.nats.Clear()
-	after, lost := r.nats.process.order(context.WithoutCancel(ctx), role.Order{Count: true})
+	after, lost := r.nats.process.Order(context.WithoutCancel(ctx), role.Order{Count: true})
 	if after > before {
 		proof = fmt.Sprintf("NATS dropped %d clients as too slow", after-before)
 	}
@@ -111,7 +113,7 @@ func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof st
 		case <-time.After(forgeEvery):
 		}
 		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(shards)), noise(d.random)))
-		sleep(ctx, forgeEvery)
+		clock.Sleep(ctx, forgeEvery)
 	}
 	err = errors.Join(err, sub.Unsubscribe(), conn.Flush())
 	dropped := int64(0)
@@ -148,11 +150,11 @@ func noise(random *rand.Rand) []byte {
 const unknown = -1
 
 // forged counts the messages that each process of a node has dropped.
-func (r *run) forged(ctx context.Context) map[*process]int64 {
-	counts := map[*process]int64{}
+func (r *run) forged(ctx context.Context) map[*process.Process]int64 {
+	counts := map[*process.Process]int64{}
 	for _, n := range r.nodes {
 		p := n.running()
-		count, err := p.order(ctx, role.Order{Count: true})
+		count, err := p.Order(ctx, role.Order{Count: true})
 		if err != nil {
 			count = unknown
 		}

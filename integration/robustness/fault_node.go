@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/role"
 )
 
@@ -23,23 +25,23 @@ const (
 // killNode ends a node that has work as a crash does, and starts it again after a while. Its target names the session that
 // ended.
 func killNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; sleep(ctx, 5*time.Millisecond) {
-		if r.oracle.runningOn(d.node.sessionID(), now(r.begin)-int64(workSince)) > 0 {
+	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; clock.Sleep(ctx, 5*time.Millisecond) {
+		if r.oracle.runningOn(d.node.sessionID(), clock.Since(r.begin)-int64(workSince)) > 0 {
 			break
 		}
 	}
 	p, session := d.node.running(), d.node.sessionID()
 	target = d.node.Name + " " + session
 	d.begins()
-	if err := p.kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		return target, "", err
 	}
-	r.crashed(role.Source(d.node.Name, p.pid()))
+	r.crashed(role.Source(d.node.Name, p.PID()))
 	d.node.calls.end()
-	if functions := r.oracle.runningOn(session, now(r.begin)); functions > 0 {
-		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.pid(), functions, p.err)
+	if functions := r.oracle.runningOn(session, clock.Since(r.begin)); functions > 0 {
+		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.PID(), functions, p.Err())
 	}
-	sleep(ctx, d.duration)
+	clock.Sleep(ctx, d.duration)
 	return target, proof, r.restart(ctx, d.node)
 }
 
@@ -54,9 +56,9 @@ func (r *run) crashed(source string) {
 func pauseNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	session := d.node.sessionID()
 	target = d.node.Name + " " + session
-	stood, err := d.node.running().pause(ctx, d.duration)
+	stood, err := d.node.running().Pause(ctx, d.duration)
 	if err == nil && stood && r.awaitGone(ctx, session) {
-		proof = fmt.Sprintf("pid %d stood still for %s, and the key of its session is gone", d.node.running().pid(), d.duration)
+		proof = fmt.Sprintf("pid %d stood still for %s, and the key of its session is gone", d.node.running().PID(), d.duration)
 	}
 	return target, proof, err
 }
@@ -67,7 +69,7 @@ func (r *run) awaitGone(ctx context.Context, session string) bool {
 		if r.recorder.gone(session) {
 			return true
 		}
-		sleep(ctx, 50*time.Millisecond)
+		clock.Sleep(ctx, 50*time.Millisecond)
 	}
 	return false
 }
@@ -77,17 +79,17 @@ func pauseNodeShortly(ctx context.Context, r *run, d disturbance) (target, proof
 	pauses, total := 0, time.Duration(0)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; {
 		pause := time.Duration(float64(ttl) * (0.1 + 0.4*d.random.Float64()))
-		stood, err := d.node.running().pause(ctx, pause)
+		stood, err := d.node.running().Pause(ctx, pause)
 		if err != nil {
 			return d.node.Name, "", err
 		}
 		if stood {
 			pauses, total = pauses+1, total+pause
 		}
-		sleep(ctx, pause/3)
+		clock.Sleep(ctx, pause/3)
 	}
 	if pauses > 0 {
-		proof = fmt.Sprintf("pid %d stood still %d times, for %s in all", d.node.running().pid(), pauses, total)
+		proof = fmt.Sprintf("pid %d stood still %d times, for %s in all", d.node.running().PID(), pauses, total)
 	}
 	return d.node.Name, proof, nil
 }
@@ -96,25 +98,25 @@ func pauseNodeShortly(ctx context.Context, r *run, d disturbance) (target, proof
 func starveNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	const period, share = 100 * time.Millisecond, 20
 	p := d.node.running()
-	_, before, err := p.stat()
+	_, before, err := p.Stat()
 	if err != nil {
 		return d.node.Name, "", err
 	}
 	began := time.Now()
 	stood := 0
 	for time.Since(began) < d.duration && ctx.Err() == nil {
-		still, err := p.pause(ctx, period-period/share)
+		still, err := p.Pause(ctx, period-period/share)
 		if err != nil {
 			return d.node.Name, "", err
 		}
 		if still {
 			stood++
 		}
-		sleep(ctx, period/share)
+		clock.Sleep(ctx, period/share)
 	}
-	_, after, err := p.stat()
+	_, after, err := p.Stat()
 	if took := time.Since(began); stood > 0 && after-before < took/share*2 {
-		proof = fmt.Sprintf("pid %d got %s of processor time in %s, standing still %d times", p.pid(), after-before, took.Round(time.Millisecond), stood)
+		proof = fmt.Sprintf("pid %d got %s of processor time in %s, standing still %d times", p.PID(), after-before, took.Round(time.Millisecond), stood)
 	}
 	return d.node.Name, proof, err
 }
@@ -122,8 +124,8 @@ func starveNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 // restartNodes stops every node in order, one after another, and starts it again.
 func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	for _, n := range r.nodes {
-		old, how := n.running().pid(), "drained"
-		if err := n.running().stop(stopWithin); err != nil {
+		old, how := n.running().PID(), "drained"
+		if err := n.running().Stop(stopWithin); err != nil {
 			how = err.Error()
 			r.crashed(role.Source(n.Name, old))
 			if d.alone || !hindered(err) {
@@ -134,7 +136,7 @@ func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof str
 		if err := r.restart(ctx, n); err != nil {
 			return n.Name, "", err
 		}
-		proof += fmt.Sprintf("%s ended as pid %d: %s; it serves as pid %d. ", n.Name, old, how, n.running().pid())
+		proof += fmt.Sprintf("%s ended as pid %d: %s; it serves as pid %d. ", n.Name, old, how, n.running().PID())
 	}
 	return "all nodes", proof, nil
 }
@@ -142,7 +144,7 @@ func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof str
 // hindered reports whether another fault may be why a node did not stop in order: it was too slow, or says itself what failed.
 func hindered(err error) bool {
 	exit, ended := errors.AsType[*exec.ExitError](err)
-	return errors.Is(err, errTooSlow) || ended && exit.ExitCode() == role.ExitFailed
+	return errors.Is(err, process.ErrTooSlow) || ended && exit.ExitCode() == role.ExitFailed
 }
 
 // stepKind is the fault after which times do not compare.
@@ -156,11 +158,11 @@ func stepClock(ctx context.Context, r *run, d disturbance) (target, proof string
 	}
 	right := time.Duration(0)
 	target = fmt.Sprint(d.node.Name, " by ", step)
-	if _, err := d.node.running().order(ctx, role.Order{Clock: &step}); err != nil {
+	if _, err := d.node.running().Order(ctx, role.Order{Clock: &step}); err != nil {
 		return target, "", err
 	}
-	sleep(ctx, d.duration)
-	asked, err := d.node.running().order(context.WithoutCancel(ctx), role.Order{Clock: &right})
+	clock.Sleep(ctx, d.duration)
+	asked, err := d.node.running().Order(context.WithoutCancel(ctx), role.Order{Clock: &right})
 	if asked > 0 {
 		proof = fmt.Sprintf("the wrong clock was read %d times", asked)
 	}
@@ -196,11 +198,11 @@ func (r *run) submitting(ctx context.Context, on bool) error {
 		return r.endRequests(ctx)
 	}
 	err := eachOf(r.clients, func(c *client) error {
-		_, err := c.process.order(ctx, role.Order{Submit: &on})
+		_, err := c.process.Order(ctx, role.Order{Submit: &on})
 		return unlessReplaced(err)
 	})
 	return errors.Join(err, eachOf(r.nodes, func(n *node) error {
-		_, err := n.running().order(ctx, role.Order{Submit: &on})
+		_, err := n.running().Order(ctx, role.Order{Submit: &on})
 		return unlessReplaced(err)
 	}))
 }
@@ -228,7 +230,7 @@ func disturbBus(ctx context.Context, r *run, d disturbance) (target, proof strin
 func (r *run) orderNodes(ctx context.Context, d time.Duration, order func(on bool) role.Order) (sum int64, err error) {
 	on := order(true)
 	err = eachOf(r.nodes, func(n *node) error { return n.stand(ctx, &on) })
-	sleep(ctx, d)
+	clock.Sleep(ctx, d)
 	var felt atomic.Int64
 	err = errors.Join(err, eachOf(r.nodes, func(n *node) error {
 		count, err := n.withdraw(context.WithoutCancel(ctx), &on, order(false))

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/namespace"
 )
@@ -25,7 +26,7 @@ func losePackets(to reach, ways []link.Direction) func(context.Context, *run, di
 		if slices.Contains(ways, link.Back) {
 			replies = ports
 		}
-		lost, err := d.node.in.Lose(requests, replies, func() { sleep(ctx, d.duration) })
+		lost, err := d.node.in.Lose(requests, replies, func() { clock.Sleep(ctx, d.duration) })
 		if lost.To+lost.From > 0 {
 			proof = fmt.Sprintf("the kernel dropped %d packets to servers and %d from them", lost.To, lost.From)
 		}

@@ -103,7 +103,7 @@ func hears(t *testing.T, heard chan struct{}) {
 	t.Helper()
 	select {
 	case <-heard:
-	case <-time.After(soon):
+	case <-time.After(moment):
 		t.Error("nothing is heard")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 )
@@ -25,7 +26,7 @@ func beQuiet(ctx context.Context, r *run, d disturbance) (target, proof string, 
 	if err := errors.Join(r.submitting(ctx, false), r.settle(ctx)); err != nil {
 		return target, "", err
 	}
-	sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
+	clock.Sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
 	alarmsBefore, err := r.clockAlarms()
 	if err != nil {
 		return target, "", err
@@ -34,8 +35,8 @@ func beQuiet(ctx context.Context, r *run, d disturbance) (target, proof string, 
 	if err != nil {
 		return target, "", err
 	}
-	from := now(r.begin)
-	sleep(ctx, d.duration)
+	from := clock.Since(r.begin)
+	clock.Sleep(ctx, d.duration)
 	asked, ran := r.since(from)
 	for shard := range shards {
 		if owner := r.recorder.ownedSince(shard, revision); owner != "" {

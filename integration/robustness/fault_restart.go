@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
@@ -33,8 +34,8 @@ func (r *run) joining(ctx context.Context, meanwhile func(joins *node) error) er
 	if joins.running() == nil {
 		return err
 	}
-	if failed := joins.running().stop(stopWithin); failed != nil {
-		r.crashed(role.Source(joins.Name, joins.running().pid()))
+	if failed := joins.running().Stop(stopWithin); failed != nil {
+		r.crashed(role.Source(joins.Name, joins.running().PID()))
 		r.broken(check.Clean, "it had joined, and was told to stop: %v", failed)
 	}
 	joins.calls.end()
@@ -54,7 +55,7 @@ func (r *run) works(ctx context.Context, n *node) (worked bool, err error) {
 				err = errors.Join(err, unlessReplaced(asked))
 			}
 		}
-		sleep(ctx, worksEvery)
+		clock.Sleep(ctx, worksEvery)
 		return err != nil || r.oracle.madeBy(n.sessionID()) > 0
 	})
 	return worked, err
@@ -67,7 +68,7 @@ func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof 
 	if err := r.terminal.operate(ctx, "pause", behavior); err != nil {
 		return "all nodes", "", err
 	}
-	sleep(ctx, heardWithin)
+	clock.Sleep(ctx, heardWithin)
 	d.begins()
 	err = r.joining(ctx, func(joins *node) error {
 		if err := r.restart(ctx, joins); err != nil {
@@ -76,7 +77,7 @@ func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof 
 		worked, err := r.works(ctx, joins)
 		again := r.nodes[:len(r.nodes)-d.random.IntN(2)] // with the one that has joined, or without it
 		err = errors.Join(err, r.beginAnew(ctx, again))
-		sleep(ctx, pausedFor)
+		clock.Sleep(ctx, pausedFor)
 		if err == nil && worked {
 			proof = fmt.Sprintf("%s stayed paused while %s joined and worked, and %d nodes ended and began anew", behavior, joins.Name, len(again))
 		}
@@ -89,10 +90,10 @@ func pauseAndRestart(ctx context.Context, r *run, d disturbance) (target, proof 
 func (r *run) beginAnew(ctx context.Context, nodes []*node) error {
 	return eachOf(nodes, func(n *node) error {
 		if p := n.running(); p != nil {
-			if err := p.kill(); err != nil {
+			if err := p.Kill(); err != nil {
 				return err
 			}
-			r.crashed(role.Source(n.Name, p.pid()))
+			r.crashed(role.Source(n.Name, p.PID()))
 			n.calls.end()
 		}
 		return r.restart(ctx, n)

@@ -17,6 +17,7 @@ import (
 	connect "taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/process"
 )
 
 const (
@@ -167,7 +168,7 @@ func moveServers(ctx context.Context, r *run, d disturbance) (target, proof stri
 	}
 	took := h.found(ctx, r)
 	if err := waiting.Wait(); err != nil {
-		r.broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, lastLine(filepath.Join(h.dir, "waiting.log")))
+		r.broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, process.LastLine(filepath.Join(h.dir, "waiting.log")))
 	}
 	return target, fmt.Sprintf("NATS was at %s and is at %s, etcd was at %s and is at %s; the node that has joined works again after %s, and who waited was told",
 		wasNATS, nats, wasEtcd, etcd, round(took)), nil

@@ -13,6 +13,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/namespace"
+	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -26,13 +27,13 @@ type node struct {
 	claimed bool // by a fault
 
 	mu       sync.Mutex
-	process  *process // nil before the first
+	process  *process.Process // nil before the first
 	session  string
 	standing []*role.Order // that every process of the node is given when it is ready
 }
 
 // running is the present process, or the last one; nil before the first.
-func (n *node) running() *process {
+func (n *node) running() *process.Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process
@@ -49,7 +50,7 @@ func (n *node) sessionID() string {
 func (r *run) startNode(n *node) error {
 	n.calls = newCalls(r.done)
 	calls := n.calls
-	p, err := start(n.Role, n.in, r.dir, func(w role.Word) {
+	p, err := process.Start(n.Role, n.in, r.dir, func(w role.Word) {
 		switch {
 		case w.Session != "":
 			n.mu.Lock()
@@ -76,10 +77,10 @@ func (r *run) startNode(n *node) error {
 var errIdle = errors.New("a process does not serve")
 
 // awaitServing waits until a process serves.
-func (r *run) awaitServing(ctx context.Context, p *process) error {
+func (r *run) awaitServing(ctx context.Context, p *process.Process) error {
 	ready, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	if _, err := p.await(ready); err != nil {
+	if _, err := p.Await(ready); err != nil {
 		if ctx.Err() == nil {
 			r.broken(check.Ended, "it does not serve: %v", err)
 		}
@@ -94,9 +95,9 @@ func (r *run) awaitNode(ctx context.Context, n *node) error {
 		return err
 	}
 	submit := !r.settings.silent
-	_, err := n.running().order(ctx, role.Order{Submit: &submit})
+	_, err := n.running().Order(ctx, role.Order{Submit: &submit})
 	for _, o := range n.stands() {
-		_, failed := n.running().order(ctx, *o)
+		_, failed := n.running().Order(ctx, *o)
 		err = errors.Join(err, failed)
 	}
 	return err
@@ -113,7 +114,7 @@ func (n *node) stand(ctx context.Context, o *role.Order) error {
 	n.mu.Lock()
 	n.standing = append(n.standing, o)
 	n.mu.Unlock()
-	_, err := n.running().order(ctx, *o)
+	_, err := n.running().Order(ctx, *o)
 	return unlessReplaced(err)
 }
 
@@ -122,13 +123,13 @@ func (n *node) withdraw(ctx context.Context, o *role.Order, end role.Order) (int
 	n.mu.Lock()
 	n.standing = slices.DeleteFunc(n.standing, func(other *role.Order) bool { return other == o })
 	n.mu.Unlock()
-	count, err := n.running().order(ctx, end)
+	count, err := n.running().Order(ctx, end)
 	return count, unlessReplaced(err)
 }
 
 // unlessReplaced leaves out that a process ends, or has ended: another fault replaces it.
 func unlessReplaced(err error) error {
-	if errors.Is(err, errEnded) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, process.ErrEnded) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	return err

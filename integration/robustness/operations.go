@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 )
@@ -224,6 +223,3 @@ func createdBy(j history.Journals) map[string]string {
 	}
 	return tasks
 }
-
-// now is the time of the run.
-func now(begin int64) int64 { return clock.Now() - begin }

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 )
 
@@ -55,7 +56,7 @@ func (r *recorder) watch(ctx context.Context, c *clientv3.Client) {
 			r.note(resp)
 		}
 		end()
-		sleep(ctx, 100*time.Millisecond)
+		clock.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -99,10 +100,10 @@ func (r *recorder) noteKey(path string, e *clientv3.Event) error {
 	if was := r.aliens[path]; string(e.Kv.Value) == strange || was && deleted {
 		r.aliens[path] = !deleted
 		if key.Kind == "owner" && key.Shard < shards && !deleted { // it ends whoever owned the shard
-			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: now(r.begin), Shard: key.Shard})
+			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: clock.Since(r.begin), Shard: key.Shard})
 		}
 		if key.Kind == "node" && !deleted { // it is without a lease, which ends the session
-			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: now(r.begin), Node: key.Sender, Deleted: true})
+			r.changes = append(r.changes, history.KeyChange{Revision: e.Kv.ModRevision, At: clock.Since(r.begin), Node: key.Sender, Deleted: true})
 		}
 		return nil
 	}
@@ -116,7 +117,7 @@ func (r *recorder) noteKey(path string, e *clientv3.Event) error {
 		r.written[key.Shard] = append(r.written[key.Shard], recordOf(key, e.Kv))
 	}
 	change, of, err := key.Change(e.Kv.Value, e.Kv.ModRevision, deleted)
-	change.At = now(r.begin)
+	change.At = clock.Since(r.begin)
 	if of && err == nil {
 		r.changes = append(r.changes, change)
 	}
@@ -169,7 +170,7 @@ type recorded struct {
 // all waits until everything up to the revision is known, and returns it; of entries nothing later.
 func (r *recorder) all(ctx context.Context, revision int64) (recorded, error) {
 	for r.seen() < revision {
-		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return recorded{}, fmt.Errorf("changes of keys are known up to revision %d, not up to %d: %w", r.seen(), revision, context.Cause(ctx))
 		}
 	}

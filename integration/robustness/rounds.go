@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 )
@@ -34,10 +35,10 @@ var ways = []struct {
 	name        string
 	leave, back func(ctx context.Context, r *run, n *node) error
 }{
-	{"in order", func(_ context.Context, _ *run, n *node) error { return n.running().stop(stopWithin) }, startAgain},
-	{"SIGKILL", func(_ context.Context, _ *run, n *node) error { return n.running().kill() }, startAgain},
-	{"SIGSTOP", func(_ context.Context, _ *run, n *node) error { return n.running().signal(syscall.SIGSTOP) },
-		func(_ context.Context, _ *run, n *node) error { return n.running().signal(syscall.SIGCONT) }},
+	{"in order", func(_ context.Context, _ *run, n *node) error { return n.running().Stop(stopWithin) }, startAgain},
+	{"SIGKILL", func(_ context.Context, _ *run, n *node) error { return n.running().Kill() }, startAgain},
+	{"SIGSTOP", func(_ context.Context, _ *run, n *node) error { return n.running().Signal(syscall.SIGSTOP) },
+		func(_ context.Context, _ *run, n *node) error { return n.running().Signal(syscall.SIGCONT) }},
 }
 
 func startAgain(_ context.Context, r *run, n *node) error {
@@ -156,7 +157,7 @@ func (r *run) endRounds() error {
 		if n.running() == nil {
 			return nil
 		}
-		return n.running().stop(stopWithin)
+		return n.running().Stop(stopWithin)
 	}), r.cluster.stop())
 }
 
@@ -184,7 +185,7 @@ func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(
 	if _, err := r.answers(ctx, fmt.Sprint("before-", round), r.random.Perm(shards)...); err != nil { // both have something to do
 		return last, err
 	}
-	sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.random.Uint64(), 0)).Int64N(int64(time.Second))))
+	clock.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.random.Uint64(), 0)).Int64N(int64(time.Second))))
 	if err := leave(ctx, r, n); err != nil {
 		return last, err
 	}
@@ -203,7 +204,7 @@ func (r *run) awaitOwners(ctx context.Context, so func([shards]string) bool) err
 	ctx, cancel := context.WithTimeout(ctx, evenWithin)
 	defer cancel()
 	for !so(r.recorder.owners()) {
-		if sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("the owners of the shards are %q: %w", r.recorder.owners(), context.Cause(ctx))
 		}
 	}

@@ -142,14 +142,14 @@ func (r *run) make(ctx context.Context, h *history.Run) error {
 		return fmt.Errorf("start: %w", err)
 	}
 	r.disturb(ctx)
-	h.Info.Healed = now(r.begin)
+	h.Info.Healed = clock.Since(r.begin)
 	r.askAll(ctx)
 	if h.Info.Commands = r.endTerminal(); h.Info.Commands == 0 && r.terminal != nil {
 		r.problem("no command that was typed was answered")
 	}
 	err := errors.Join(r.endRequests(ctx), r.nameTasks(ctx), r.settle(ctx))
 	r.awaitFutures(ctx)
-	h.Info.End, h.Info.EndWall = now(r.begin), time.Now().UnixMilli()
+	h.Info.End, h.Info.EndWall = clock.Since(r.begin), time.Now().UnixMilli()
 	return errors.Join(err, r.collect(ctx, h))
 }
 
@@ -157,11 +157,11 @@ func (r *run) make(ctx context.Context, h *history.Run) error {
 func (r *run) endRequests(ctx context.Context) error {
 	no := false
 	err := eachOf(r.clients, func(c *client) error {
-		_, err := c.process.order(ctx, role.Order{Submit: &no})
+		_, err := c.process.Order(ctx, role.Order{Submit: &no})
 		return unlessReplaced(err)
 	})
 	return errors.Join(err, eachOf(r.nodes, func(n *node) error {
-		_, err := n.running().order(ctx, role.Order{Submit: &no})
+		_, err := n.running().Order(ctx, role.Order{Submit: &no})
 		return unlessReplaced(err)
 	}))
 }
@@ -277,7 +277,7 @@ func (r *run) warmUp(ctx context.Context) {
 	defer cancel()
 	before := r.done.answered()
 	for r.done.answered()-before < check.LeastAnswered || r.inFlight() < enoughInFlight {
-		if sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return // the checkers find that there was too little
 		}
 	}
@@ -302,7 +302,7 @@ func (r *run) askAll(ctx context.Context) {
 					r.problem("after the faults: %v", err)
 					return
 				}
-				sleep(ctx, 50*time.Millisecond)
+				clock.Sleep(ctx, 50*time.Millisecond)
 			}
 		})
 	}
@@ -351,7 +351,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 			}
 		})
 		if waiting = left; len(waiting) > 0 {
-			sleep(ctx, 100*time.Millisecond)
+			clock.Sleep(ctx, 100*time.Millisecond)
 		}
 	}
 	if err != nil {
@@ -377,7 +377,7 @@ func (r *run) awaitFutures(ctx context.Context) {
 		if len(untold) == 0 {
 			return
 		}
-		sleep(ctx, 50*time.Millisecond)
+		clock.Sleep(ctx, 50*time.Millisecond)
 	}
 }
 

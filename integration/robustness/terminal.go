@@ -81,7 +81,7 @@ func (r *run) startTerminal() error {
 		t.typing.Go(func() {
 			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.settings.seed)
 			source.Few = true
-			for ; ctx.Err() == nil; sleep(ctx, source.Think(commandThinks)) {
+			for ; ctx.Err() == nil; clock.Sleep(ctx, source.Think(commandThinks)) {
 				if t.hushed.Load() {
 					continue
 				}

@@ -130,7 +130,7 @@ func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
 			r := &run{cluster: &cluster{begin: clock.Now()}, terminal: &terminal{}}
 			r.terminal.begun = r.begin
 			ops, broken := typeAt(t, r.terminal, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
-			until := now(r.begin) - int64(c.ago)
+			until := clock.Since(r.begin) - int64(c.ago)
 			r.faults = []history.Fault{{Kind: c.fault, From: until - int64(time.Hour), Until: until}}
 			r.judgeUntimely()
 			if damaged := broken != "" || len(r.damage) > 0; len(ops) != 1 || ops[0].Answer != c.want || damaged != c.broken {

@@ -1,7 +1,12 @@
 // Package clock is the time of a run: one clock for all processes of a machine, that no fault touches.
 package clock
 
-import "golang.org/x/sys/unix"
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Now returns the nanoseconds of CLOCK_MONOTONIC. They go on while a process is stopped, and compare between processes.
 func Now() int64 {
@@ -11,3 +16,16 @@ func Now() int64 {
 	}
 	return t.Nano()
 }
+
+// Sleep is how a fault lasts; it ends early with ctx.
+func Sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Since is the time of a run that began then.
+func Since(begin int64) int64 { return Now() - begin }

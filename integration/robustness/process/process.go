@@ -1,4 +1,5 @@
-package main
+// Package process runs this program again as a server, a node or a client of a run, and gives it orders.
+package process
 
 import (
 	"bufio"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/namespace"
 	"taskledger/integration/robustness/role"
 )
@@ -24,20 +26,21 @@ import (
 // answerWithin bounds how long a process may take to answer an order: writes that it delays are waited for.
 const answerWithin = 30 * time.Second
 
+// What keeps a process from carrying out an order, and from ending in order.
 var (
-	errEnded   = errors.New("process has ended")
-	errTooSlow = errors.New("did not stop in time")
+	ErrEnded   = errors.New("process has ended")
+	ErrTooSlow = errors.New("did not stop in time")
 )
 
-// process is a child: this binary in a role.
-type process struct {
+// Process is a child: this binary in a role.
+type Process struct {
 	name  string
 	log   string // file of its standard error
 	cmd   *exec.Cmd
 	hears func(role.Word) // called for one word at a time, until the process has ended
 	ready chan role.Word  // closed when the process ends; holds what it said of its addresses and readiness
 	ended chan struct{}
-	err   error // of its end, once ended is closed
+	err   error // once ended is closed
 
 	mu      sync.Mutex
 	in      io.WriteCloser
@@ -46,9 +49,9 @@ type process struct {
 	answers map[int]chan role.Word
 }
 
-// start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier one
+// Start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier one
 // left there.
-func start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Word)) (*process, error) {
+func Start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Word)) (*Process, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -78,14 +81,14 @@ func start(r role.Role, in *namespace.Namespace, dir string, hears func(role.Wor
 	if err := in.Do(cmd.Start); err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.Name, err)
 	}
-	p := &process{name: r.Name, log: path, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: orders,
+	p := &Process{name: r.Name, log: path, cmd: cmd, hears: hears, ready: make(chan role.Word, 8), ended: make(chan struct{}), in: orders,
 		answers: map[int]chan role.Word{}}
 	go p.listen(out)
 	return p, nil
 }
 
 // listen hears every word and then the end of the process.
-func (p *process) listen(out io.Reader) {
+func (p *Process) listen(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var w role.Word
@@ -109,7 +112,7 @@ func (p *process) listen(out io.Reader) {
 	close(p.ended)
 }
 
-func (p *process) answered(w role.Word) {
+func (p *Process) answered(w role.Word) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if asked := p.answers[w.Answers]; asked != nil {
@@ -118,12 +121,12 @@ func (p *process) answered(w role.Word) {
 	}
 }
 
-// await returns the next word about the process's addresses or readiness.
-func (p *process) await(ctx context.Context) (role.Word, error) {
+// Await returns the next word about the process's addresses or readiness.
+func (p *Process) Await(ctx context.Context) (role.Word, error) {
 	select {
 	case w, ok := <-p.ready:
 		if !ok {
-			return w, fmt.Errorf("%s: %w: %w", p.name, errEnded, p.err)
+			return w, fmt.Errorf("%s: %w: %w", p.name, ErrEnded, p.err)
 		}
 		return w, nil
 	case <-ctx.Done():
@@ -131,8 +134,8 @@ func (p *process) await(ctx context.Context) (role.Word, error) {
 	}
 }
 
-// order has an order carried out and returns the count in its answer.
-func (p *process) order(ctx context.Context, o role.Order) (int64, error) {
+// Order has an order carried out and returns the count in its answer.
+func (p *Process) Order(ctx context.Context, o role.Order) (int64, error) {
 	answer, err := p.send(&o)
 	if err != nil {
 		return 0, fmt.Errorf("order to %s: %w", p.name, err)
@@ -146,13 +149,13 @@ func (p *process) order(ctx context.Context, o role.Order) (int64, error) {
 		}
 		return w.Count, nil
 	case <-p.ended:
-		return 0, fmt.Errorf("order to %s: %w", p.name, errEnded)
+		return 0, fmt.Errorf("order to %s: %w", p.name, ErrEnded)
 	case <-ctx.Done():
 		return 0, fmt.Errorf("order to %s: %w", p.name, context.Cause(ctx))
 	}
 }
 
-func (p *process) send(o *role.Order) (answer chan role.Word, err error) {
+func (p *Process) send(o *role.Order) (answer chan role.Word, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.orders++
@@ -162,9 +165,14 @@ func (p *process) send(o *role.Order) (answer chan role.Word, err error) {
 	return answer, json.NewEncoder(p.in).Encode(o)
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// Err is what the process ended with, once it has.
+func (p *Process) Err() error { return p.err }
 
-func (p *process) signal(s os.Signal) error {
+// PID is the id of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends the process a signal.
+func (p *Process) Signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		return fmt.Errorf("signal %s to %s: %w", s, p.name, err)
 	}
@@ -172,24 +180,24 @@ func (p *process) signal(s os.Signal) error {
 }
 
 // isTold reports whether the process was told to end.
-func (p *process) isTold() bool {
+func (p *Process) isTold() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.told
 }
 
-// kill ends the process as a crash does, and waits until it is gone and all that it said is heard.
-func (p *process) kill() error {
+// Kill ends the process as a crash does, and waits until it is gone and all that it said is heard.
+func (p *Process) Kill() error {
 	p.mu.Lock()
 	p.told = true
 	p.mu.Unlock()
-	err := p.signal(syscall.SIGKILL)
+	err := p.Signal(syscall.SIGKILL)
 	<-p.ended
 	return err
 }
 
-// stop ends the process in order, and kills it when that takes too long.
-func (p *process) stop(within time.Duration) error {
+// Stop ends the process in order, and kills it when that takes too long.
+func (p *Process) Stop(within time.Duration) error {
 	p.mu.Lock()
 	p.told = true
 	_ = p.in.Close() // it may be closed
@@ -197,52 +205,42 @@ func (p *process) stop(within time.Duration) error {
 	select {
 	case <-p.ended:
 	case <-time.After(within):
-		return errors.Join(fmt.Errorf("%s: %w, %s", p.name, errTooSlow, within), p.kill())
+		return errors.Join(fmt.Errorf("%s: %w, %s", p.name, ErrTooSlow, within), p.Kill())
 	}
 	if p.err != nil {
-		return fmt.Errorf("%s: %w; its log ends with %q", p.name, p.err, lastLine(p.log))
+		return fmt.Errorf("%s: %w; its log ends with %q", p.name, p.err, LastLine(p.log))
 	}
 	return nil
 }
 
-// stat reads the state of the process, one letter, and the processor time that it has used.
-func (p *process) stat() (state string, used time.Duration, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
+// Stat reads the state of the process, one letter, and the processor time that it has used.
+func (p *Process) Stat() (state string, used time.Duration, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	if err != nil {
 		return "", 0, err
 	}
 	_, after, _ := strings.Cut(string(text), ") ") // the name may hold anything
 	fields := strings.Fields(after)
 	if len(fields) < 13 {
-		return "", 0, fmt.Errorf("/proc/%d/stat: %q", p.pid(), text)
+		return "", 0, fmt.Errorf("/proc/%d/stat: %q", p.PID(), text)
 	}
 	user, err1 := strconv.ParseInt(fields[11], 10, 64)
 	system, err2 := strconv.ParseInt(fields[12], 10, 64)
 	return fields[0], time.Duration(user+system) * 10 * time.Millisecond, errors.Join(err1, err2)
 }
 
-// pause stops the process for a while, and reports whether the kernel says that it stood still.
-func (p *process) pause(ctx context.Context, d time.Duration) (stood bool, err error) {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+// Pause stops the process for a while, and reports whether the kernel says that it stood still.
+func (p *Process) Pause(ctx context.Context, d time.Duration) (stood bool, err error) {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return false, err
 	}
-	sleep(ctx, d)
-	state, _, err := p.stat()
-	return state == "T", errors.Join(err, p.signal(syscall.SIGCONT))
+	clock.Sleep(ctx, d)
+	state, _, err := p.Stat()
+	return state == "T", errors.Join(err, p.Signal(syscall.SIGCONT))
 }
 
-// sleep is how a fault lasts; it ends early with ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// lastLine returns how a file ends, as far as that can be read.
-func lastLine(path string) string {
+// LastLine returns how a file ends, as far as that can be read.
+func LastLine(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

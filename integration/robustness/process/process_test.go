@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 // soon bounds what a process does at once on a busy machine.
 const soon = 30 * time.Second
 
-func startTestNATS(t *testing.T, in *namespace.Namespace) (p *process, address string) {
+func startTestNATS(t *testing.T, in *namespace.Namespace) (p *Process, address string) {
 	t.Helper()
 	return startHeard(t, in, func(role.Word) {})
 }
 
-func startHeard(t *testing.T, in *namespace.Namespace, hears func(role.Word)) (p *process, address string) {
+func startHeard(t *testing.T, in *namespace.Namespace, hears func(role.Word)) (p *Process, address string) {
 	t.Helper()
-	p, err := start(role.Role{Kind: role.NATS, Name: "nats"}, in, t.TempDir(), hears)
+	p, err := Start(role.Role{Kind: role.NATS, Name: "nats"}, in, t.TempDir(), hears)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +33,12 @@ func startHeard(t *testing.T, in *namespace.Namespace, hears func(role.Word)) (p
 		select {
 		case <-p.ended:
 		default:
-			_ = p.kill()
+			_ = p.Kill()
 		}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	w, err := p.await(ctx)
+	w, err := p.Await(ctx)
 	if err != nil || w.Clients == "" {
 		t.Fatalf("%+v, %v", w, err)
 	}
@@ -47,13 +47,13 @@ func startHeard(t *testing.T, in *namespace.Namespace, hears func(role.Word)) (p
 
 func TestProcess_ObeysAndEndsInOrder(t *testing.T) {
 	p, _ := startTestNATS(t, nil)
-	if _, err := p.order(t.Context(), role.Order{Count: true}); err != nil {
+	if _, err := p.Order(t.Context(), role.Order{Count: true}); err != nil {
 		t.Error(err)
 	}
-	if err := p.stop(soon); err != nil {
+	if err := p.Stop(soon); err != nil {
 		t.Error(err)
 	}
-	if _, err := p.order(t.Context(), role.Order{Count: true}); err == nil {
+	if _, err := p.Order(t.Context(), role.Order{Count: true}); err == nil {
 		t.Error("an order to a process that has ended is answered")
 	}
 }
@@ -61,72 +61,53 @@ func TestProcess_ObeysAndEndsInOrder(t *testing.T) {
 func TestProcess_StandsStillWhilePaused(t *testing.T) {
 	p, _ := startTestNATS(t, nil)
 	began := clock.Now()
-	stood, err := p.pause(t.Context(), 100*time.Millisecond)
+	stood, err := p.Pause(t.Context(), 100*time.Millisecond)
 	if err != nil || !stood {
 		t.Errorf("stood still: %t, %v", stood, err)
 	}
 	if took := time.Duration(clock.Now() - began); took < 100*time.Millisecond {
 		t.Errorf("it took %s", took)
 	}
-	if _, err := p.order(t.Context(), role.Order{Count: true}); err != nil {
+	if _, err := p.Order(t.Context(), role.Order{Count: true}); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
 }
 
 func TestProcess_KilledIsGone(t *testing.T) {
 	p, _ := startTestNATS(t, nil)
-	if err := p.kill(); err != nil {
+	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(p.log, []byte("first\nlast words\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.stop(soon); err == nil || !strings.Contains(err.Error(), `"last words"`) {
+	if err := p.Stop(soon); err == nil || !strings.Contains(err.Error(), `"last words"`) {
 		t.Errorf("a killed process has ended with %v, want its last words", err)
 	}
-	if _, err := p.await(t.Context()); !errors.Is(err, errEnded) {
-		t.Errorf("await: %v, want %v", err, errEnded)
+	if _, err := p.Await(t.Context()); !errors.Is(err, ErrEnded) {
+		t.Errorf("await: %v, want %v", err, ErrEnded)
 	}
 }
 
 // An end that nobody ordered is told, and no other.
 func TestProcess_TellsThatItDied(t *testing.T) {
 	for name, row := range map[string]struct {
-		end  func(*process) error
+		end  func(*Process) error
 		told bool
 	}{
-		"crash": {func(p *process) error {
-			err := p.signal(syscall.SIGKILL)
+		"crash": {func(p *Process) error {
+			err := p.Signal(syscall.SIGKILL)
 			<-p.ended
 			return err
 		}, true},
-		"kill": {(*process).kill, false},
-		"stop": {func(p *process) error { return p.stop(soon) }, false},
+		"kill": {(*Process).Kill, false},
+		"stop": {func(p *Process) error { return p.Stop(soon) }, false},
 	} {
 		died := ""
 		p, _ := startHeard(t, nil, func(w role.Word) { died += w.Died })
 		if err := row.end(p); err != nil || (died != "") != row.told {
 			t.Errorf("%s: %q was told, %v", name, died, err)
 		}
-	}
-}
-
-// A node that is replaced while an order stands is given it, too; what is withdrawn is forgotten.
-func TestNode_KeepsStandingOrders(t *testing.T) {
-	p, _ := startTestNATS(t, nil)
-	n := &node{process: p}
-	order := role.Order{Count: true}
-	if err := n.stand(t.Context(), &order); err != nil || len(n.stands()) != 1 {
-		t.Errorf("%d orders stand, %v", len(n.stands()), err)
-	}
-	if err := p.stop(soon); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.stand(t.Context(), &role.Order{}); err != nil { // its next process will hear it
-		t.Errorf("while it is replaced: %v", err)
-	}
-	if _, err := n.withdraw(t.Context(), &order, order); err != nil || len(n.stands()) != 1 {
-		t.Errorf("%d orders stand, %v", len(n.stands()), err)
 	}
 }
 

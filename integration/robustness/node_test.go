@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/role"
+)
+
+// moment bounds what a process does at once on a busy machine.
+const moment = 30 * time.Second
+
+// A node that is replaced while an order stands is given it, too; what is withdrawn is forgotten.
+func TestNode_KeepsStandingOrders(t *testing.T) {
+	p, err := process.Start(role.Role{Kind: role.NATS, Name: "nats"}, nil, t.TempDir(), func(role.Word) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), moment)
+	defer cancel()
+	if _, err := p.Await(ctx); err != nil {
+		t.Fatal(err, p.Kill())
+	}
+	n := &node{process: p}
+	order := role.Order{Count: true}
+	if err := n.stand(t.Context(), &order); err != nil || len(n.stands()) != 1 {
+		t.Errorf("%d orders stand, %v", len(n.stands()), err)
+	}
+	if err := p.Stop(moment); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.stand(t.Context(), &role.Order{}); err != nil { // its next process will hear it
+		t.Errorf("while it is replaced: %v", err)
+	}
+	if _, err := n.withdraw(t.Context(), &order, order); err != nil || len(n.stands()) != 1 {
+		t.Errorf("%d orders stand, %v", len(n.stands()), err)
+	}
+}
