@@ -1,10 +1,8 @@
 package integration_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
-	"taskledger/store"
 )
 
 // idOf returns an id of a shard.
@@ -237,41 +234,5 @@ func TestRepair_RemovesWhatIsNoEntryAndNothingElse(t *testing.T) {
 	for shard := range c.Shards() {
 		testcluster.Await(t, "a shard that is served", func() bool { return shardOf(t, n.Client, shard).Problem == "" })
 		finish(shard, "z")
-	}
-}
-
-// growing is a store in which every journal has grown whenever it is read.
-type growing struct {
-	store.Store
-	grow func(shard int)
-}
-
-// Behind implements store.Store.
-func (s growing) Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[store.StoredKey, error] {
-	s.grow(shard)
-	return s.Store.Behind(ctx, shard, entry)
-}
-
-// Repair reads a journal that nodes write to, and finds nothing in it that is not where it belongs.
-func TestRepair_FollowsAJournalThatGrows(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{Shards: 2})
-	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
-	n := c.StartNode("a", nil, w.on("a"))
-	reads := 0
-	client := c.StartClient("operator", func(cfg *engine.ClientConfig) {
-		cfg.Store = growing{cfg.Store, func(shard int) {
-			reads++
-			f := w.submit(t, n, idOf(shard, c.Shards(), fmt.Sprint("growth", reads, "-")))
-			w.next(t).succeed("done")
-			want(t, f, "done")
-		}}
-	})
-	found, err := client.Repair(within(t, soon), true)
-	if err != nil || len(found) > 0 {
-		t.Errorf("found %+v, %v", found, err)
-	}
-	if reads != c.Shards() {
-		t.Errorf("the journals of %d shards were read %d times", c.Shards(), reads)
 	}
 }
