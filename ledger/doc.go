@@ -52,7 +52,7 @@
 //
 //   - task.ErrNotFound: there is no such task, or there was none at that time.
 //   - store.ErrTrimmed: what is asked for was there and has been removed.
-//   - store.ErrUnavailable: it cannot be read now; the store or the archive does not answer, or the client has no store.
+//   - store.ErrUnavailable: it cannot be read now; the store or the archive does not answer, or the ledger's client has none.
 //   - events.ErrDamaged: what is stored makes no sense; Verify names shard, entry and kind.
 //   - *store.InvalidError: the arguments are wrong.
 package ledger

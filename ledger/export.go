@@ -26,8 +26,9 @@ import (
 // The first line says what follows: consecutive entries of the shard from number from on, whose chain continues prev. An
 // export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
 // task, with the origins that caused them and the digests of everything else in the entry, and links for the entries between
-// them: the hash of the head, and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds the signed
-// checkpoint of it, if there is one. Each line must be exactly as encoding/json writes it, without blanks. BYTES are base64, HASHes hexadecimal; events.Builder describes heads and headers.
+// them: the hash of the head, and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds
+// the signed checkpoint of it, if there is one. Each line must be exactly as encoding/json writes it, without blanks. BYTES
+// are base64, HASHes hexadecimal; events.Builder describes heads and headers.
 const (
 	exportFormat  = "taskledger export"
 	exportVersion = 2

@@ -78,7 +78,7 @@ func New(cfg Config) *Ledger { return &Ledger{cfg} }
 // reader returns what reads the journals, or why nothing does.
 func (l *Ledger) reader() (*Reader, error) {
 	if l.cfg.Journal == nil {
-		return nil, fmt.Errorf("%w: the client has no store", store.ErrUnavailable)
+		return nil, fmt.Errorf("%w: there is no store to read", store.ErrUnavailable)
 	}
 	return NewReader(l.cfg.Journal, l.cfg.Snapshots, l.cfg.Archive, l.cfg.Archived), nil
 }

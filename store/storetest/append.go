@@ -19,7 +19,7 @@ var appends = map[string]func(*world){
 		w.refuse(w.A, o, one, "other", store.ErrFenced, "what the next owner writes is its own")
 		w.wantJournal(1, "one", "two")
 	},
-	// The owner lives, and the new one has written nothing: only the owner key can tell.
+	// The owner lives, and the new one has written nothing: only the owner key shows it.
 	"Append/AfterHandOverIsFenced": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, store.Head{}, "one")
@@ -27,7 +27,7 @@ var appends = map[string]func(*world){
 		w.refuse(w.A, o, one, "two", store.ErrFenced, "a shard has one writer")
 		w.wantJournal(1, "one")
 	},
-	// Nobody has taken the shard: only the node key can tell.
+	// Nobody has taken the shard: only the node key shows it.
 	"Append/AfterEndOfSessionIsFenced": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, store.Head{}, "one")
@@ -35,7 +35,7 @@ var appends = map[string]func(*world){
 		w.refuse(w.A, o, one, "two", store.ErrFenced, "an ended session writes nothing")
 		w.wantJournal(1, "one")
 	},
-	// The owner is the same and the trimmed number is free: only the entry before it can tell.
+	// The owner is the same and the trimmed number is free: only the entry before it shows it.
 	"Append/LateDuplicateAfterTrimIsRefused": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, store.Head{}, "one")
@@ -48,7 +48,7 @@ var appends = map[string]func(*world){
 		failsWith(w, w.A.Read(w.ctx, 0, 2), store.ErrTrimmed)
 		w.wantJournal(3, "three", "four")
 	},
-	// The first entry has none before it: only the snapshot, which precedes every trim, can tell.
+	// The first entry has none before it: only the snapshot, which precedes every trim, shows it.
 	"Append/LateFirstEntryAfterTrimIsRefused": func(w *world) {
 		o := w.own(w.A)
 		one := w.append(w.A, o, store.Head{}, "one")

@@ -26,7 +26,7 @@ var ownerships = map[string]func(*world){
 		w.append(w.B, theirs, one, "two")
 		w.refuse(w.A, o, one, "mine", store.ErrFenced, "a replaced owner writes nothing")
 	},
-	// The owner that was seen is dead, and so is its successor: only the owner key's revision can tell.
+	// The owner that was seen is dead, and so is its successor: only the owner key's revision shows it.
 	"Take/OnAnOldViewIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.leave(w.A, o.Session)

@@ -64,7 +64,7 @@ var snapshots = map[string]func(*world){
 		w.wantParts(p.Kept[0], "zero")
 		w.wantPointer(p)
 	},
-	// The owner is the same: only the pointer can tell.
+	// The owner is the same: only the pointer shows it.
 	"Publish/FromAStalePointerIsFenced": func(w *world) {
 		o := w.own(w.A)
 		first := w.snapshot(w.A, o, 1, "first")
@@ -74,7 +74,7 @@ var snapshots = map[string]func(*world){
 		w.wantParts(second.Kept[0], "second")
 		w.wantParts(second.Kept[1], "first")
 	},
-	// The new owner has taken no snapshot: only the owner key can tell.
+	// The new owner has taken no snapshot: only the owner key shows it.
 	"Publish/AfterHandOverIsFenced": func(w *world) {
 		o := w.own(w.A)
 		seen := w.snapshot(w.A, o, 1, "first")
@@ -82,7 +82,7 @@ var snapshots = map[string]func(*world){
 		w.handOver(w.A, o, w.join(w.B))
 		w.wantNotPublished(o, seen, next, store.ErrFenced, "a replaced owner publishes nothing")
 	},
-	// Nobody has taken the shard: only the node key can tell.
+	// Nobody has taken the shard: only the node key shows it.
 	"Publish/AfterEndOfSessionIsFenced": func(w *world) {
 		o := w.own(w.A)
 		seen := w.snapshot(w.A, o, 1, "first")
@@ -98,7 +98,7 @@ var snapshots = map[string]func(*world){
 		}
 		w.wantParts(p.Kept[0], "first")
 	},
-	// Another Publish has removed the parts meanwhile.
+	// Another Publish has removed the parts since.
 	"Publish/OfPartsThatAreGoneIsRefused": func(w *world) {
 		o := w.own(w.A)
 		w.put(w.A, o, 2, "one")

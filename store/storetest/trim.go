@@ -67,7 +67,7 @@ var trims = map[string]func(*world){
 		w.wantNotTrimmed(o, p, 2, 4, store.ErrRefused, "a journal has no gaps")
 		w.wantNotTrimmed(o, p, 0, 4, store.ErrRefused, "the first entry is 1")
 	},
-	// The owner is the same: only the pointer can tell.
+	// The owner is the same: only the pointer shows it.
 	"Trim/WithAStalePointerIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.fill(o, store.Head{}, 5)
@@ -76,7 +76,7 @@ var trims = map[string]func(*world){
 		w.snapshot(w.A, o, 5, "state")
 		w.wantNotTrimmed(o, stale, 1, 3, store.ErrFenced, "the snapshots that cover an entry are there when it is removed")
 	},
-	// The new owner has written nothing: only the owner key can tell.
+	// The new owner has written nothing: only the owner key shows it.
 	"Trim/AfterHandOverIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.fill(o, store.Head{}, 5)
@@ -86,7 +86,7 @@ var trims = map[string]func(*world){
 		w.wantNotTrimmed(o, p, 1, 4, store.ErrFenced, "a replaced owner removes nothing")
 		w.wantNotTrimmed(store.Ownership{Session: o.Session}, p, 1, 4, store.ErrFenced, "revision 0 is no ownership")
 	},
-	// Nobody has taken the shard: only the node key can tell.
+	// Nobody has taken the shard: only the node key shows it.
 	"Trim/AfterEndOfSessionIsFenced": func(w *world) {
 		o := w.own(w.A)
 		w.fill(o, store.Head{}, 5)
