@@ -8,6 +8,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
+	"taskledger/task"
 )
 
 // answer is what became of a command.
@@ -49,34 +51,34 @@ func refused(code answerCode, format string, args ...any) answer {
 }
 
 // err returns what the caller of a command sees.
-func (a answer) err(task events.TaskID) error {
+func (a answer) err(id events.TaskID) error {
 	switch a.code {
 	case answerOK:
 		return nil
 	case answerNotFound:
-		return fmt.Errorf("task %s: %w", task, ErrNotFound)
+		return fmt.Errorf("task %s: %w", id, task.ErrNotFound)
 	case answerNotKept:
-		return fmt.Errorf("task %s: %w", task, ErrNotKept)
+		return fmt.Errorf("task %s: %w", id, task.ErrNotKept)
 	case answerState:
-		return &StateError{Task: task, Problem: a.text}
+		return &task.StateError{Task: id, Problem: a.text}
 	case answerInvalid:
 		if field, problem, ok := strings.Cut(a.text, ": "); ok { // it is the text of another
-			return &InvalidError{Field: field, Problem: problem}
+			return &store.InvalidError{Field: field, Problem: problem}
 		}
-		return &InvalidError{Field: "command", Problem: a.text}
+		return &store.InvalidError{Field: "command", Problem: a.text}
 	case answerClock:
-		return &InvalidError{Field: "clock", Problem: a.text}
+		return &store.InvalidError{Field: "clock", Problem: a.text}
 	case answerOverload:
-		return &OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
+		return &task.OverloadError{Cause: a.text, RetryAfter: time.Duration(a.number) * time.Millisecond}
 	case answerUnserved:
-		if task == "" {
-			return fmt.Errorf("%w: %s", ErrUnavailable, a.text)
+		if id == "" {
+			return fmt.Errorf("%w: %s", store.ErrUnavailable, a.text)
 		}
-		return fmt.Errorf("task %s: %w: %s", task, ErrUnavailable, a.text)
+		return fmt.Errorf("task %s: %w: %s", id, store.ErrUnavailable, a.text)
 	case answerStale:
 		return errStale
 	}
-	return fmt.Errorf("task %s: answer %d: %s", task, a.code, a.text)
+	return fmt.Errorf("task %s: answer %d: %s", id, a.code, a.text)
 }
 
 var errStale = errors.New("the attempt is over or runs elsewhere")
@@ -147,50 +149,16 @@ func arrayOf(r *wire.Reader, data []byte, each int) int {
 	return n
 }
 
-// assignment tells a node to make an attempt: the answer to its offer.
-type assignment struct {
-	attemptName
-	behavior string
-	number   uint32
-	failures uint32
-	lost     uint32
-	policy   events.Policy
-	params   events.Payload
-	paramsAt events.Ref // where they stand in the journal, when they are not in memory; else 0
+// fit adds the answer to others of the given size and returns their size then. One that would make them too large together, unless
+// it is the first, is left out, to be asked for again; so is all that comes after it.
+func (a *answer) fit(size int) int {
+	n := answerBytes + len(a.text) + len(a.data)
+	if size > 0 && size+n > maxReadBytes {
+		*a = answer{code: answerTryAgain}
+		return maxReadBytes + 1
+	}
+	return size + n
 }
 
-func (a *assignment) encode(w *wire.Writer) {
-	w.Array(9)
-	w.Text(string(a.Task))
-	w.Uint(uint64(a.Started))
-	w.Text(a.behavior)
-	w.Uint(uint64(a.number))
-	w.Uint(uint64(a.failures))
-	w.Uint(uint64(a.lost))
-	a.policy.Encode(w)
-	w.Bytes(a.params)
-	w.Uint(uint64(a.paramsAt))
-}
-
-func (a *assignment) decode(r *wire.Reader) {
-	r.ArrayOf(9)
-	a.Task, a.Started, a.behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name()
-	a.number, a.failures, a.lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
-	a.policy.Decode(r)
-	a.params, a.paramsAt = r.Bytes(), events.Ref(r.Uint())
-}
-
-func decodeAssignments(data []byte) ([]assignment, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	r, err := scanned(data) // the message was, but this part was opaque to that
-	if err != nil {
-		return nil, err
-	}
-	all := make([]assignment, arrayOf(r, data, 19))
-	for i := range all {
-		all[i].decode(r)
-	}
-	return all, r.Close()
-}
+// fullStore says why nothing can be recorded, and the remedy.
+const fullStore = "the store is full: compact, defragment and disarm the alarm"

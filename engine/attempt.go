@@ -168,9 +168,9 @@ func (a *attempt) report(out Outcome, ended bool) {
 	case out.Snooze > 0:
 		c.How, c.Wait = snoozed, out.Snooze
 	case out.Err != nil:
-		c.fail(out, ended && errors.Is(cause, errTimeout))
+		reportFailure(c, out, ended && errors.Is(cause, errTimeout))
 	default:
-		c.succeed(out)
+		reportSuccess(c, out)
 	}
 	a.m.router.later(a.shard, c, a)
 	if !a.m.exec.hold(a.shard) {
@@ -191,30 +191,30 @@ func (a *attempt) answered(ans answer, err error) {
 	a.m.exec.forget(a)
 }
 
-func (c *completeCommand) succeed(out Outcome) {
+func reportSuccess(c *completeCommand, out Outcome) {
 	if len(out.Result) > events.MaxPayloadBytes {
 		c.How, c.Error = failed, &events.Error{Code: events.CodeRejected,
 			Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
 		return
 	}
 	c.How, c.Result = succeeded, events.JSON(out.Result)
-	c.follow(out)
+	reportNext(c, out)
 }
 
-func (c *completeCommand) fail(out Outcome, timedOut bool) {
+func reportFailure(c *completeCommand, out Outcome, timedOut bool) {
 	e := out.Err.Fit()
 	if timedOut {
 		e = events.Error{Code: events.CodeTimeout, Message: errTimeout.Error() + ": " + e.Message, Retryable: true}.Fit()
 	}
 	c.How, c.Error = failed, &e
 	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
-		c.follow(out)
+		reportNext(c, out)
 	}
 }
 
-// follow tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time of day alone would
+// reportNext tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time of day alone would
 // then be past, again and again.
-func (c *completeCommand) follow(out Outcome) {
+func reportNext(c *completeCommand, out Outcome) {
 	wait := out.Wait
 	switch {
 	case !out.Next.IsZero():

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"taskledger/store"
 	"time"
+
+	"taskledger/store"
 )
 
 const (
@@ -28,9 +29,6 @@ const (
 	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
 	liveShare = 4
 )
-
-// fullStore says why nothing can be recorded, and the remedy.
-const fullStore = "the store is full: compact, defragment and disarm the alarm"
 
 // care keeps an eye on the store, brakes before it is full, and keeps it small: the owner of shard 0 compacts, everybody while
 // it is full, and the process that etcd runs in defragments.

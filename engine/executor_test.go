@@ -526,9 +526,9 @@ func TestOutcome_TellsTheOwnerOfTheNextRun(t *testing.T) {
 				c.out.Err = err
 				var got completeCommand
 				if err == nil {
-					got.succeed(c.out)
+					reportSuccess(&got, c.out)
 				} else {
-					got.fail(c.out, false)
+					reportFailure(&got, c.out, false)
 				}
 				if got.Next != c.next || got.Wait != c.wait {
 					t.Errorf("%+v: next run at %d, in %s; want %d, %s", c.out, got.Next, got.Wait, c.next, c.wait)

@@ -228,15 +228,6 @@ func (s *futureShard) rememberLocked(o *outcome) {
 	s.oldest = (s.oldest + 1) % maxRecent
 }
 
-// inline returns the outcome without a result that is large.
-func (o *outcome) inline() outcome {
-	small := *o
-	if len(o.result) > maxInlineResult {
-		small.result, small.elided = nil, true
-	}
-	return small
-}
-
 func (s *futureShard) recentLocked(life events.Ref) *outcome {
 	if at, ok := s.index[life]; ok {
 		return &s.recent[at]

@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // maxInlineResult is the size of a result that a done message carries; of larger ones it says where to ask.
@@ -74,10 +75,10 @@ func (o *outcome) value() ([]byte, error) {
 	case projection.Success:
 		return o.result.JSON()
 	case projection.Failure:
-		return nil, &TaskError{Task: o.task, Attempt: int(o.attempt), Code: o.err.Code, Message: o.err.Message,
+		return nil, &task.Error{Task: o.task, Attempt: int(o.attempt), Code: o.err.Code, Message: o.err.Message,
 			Retryable: o.err.Retryable, Properties: o.err.Properties}
 	}
-	return nil, fmt.Errorf("task %s was deleted: %w", o.task, ErrNotFound)
+	return nil, fmt.Errorf("task %s was deleted: %w", o.task, task.ErrNotFound)
 }
 
 func (o *outcome) encode(w *wire.Writer, inline int) {
@@ -197,4 +198,13 @@ func appendJSON(dst []byte, v any) []byte {
 		return append(dst, "null"...)
 	}
 	return append(dst, text...)
+}
+
+// inline returns the outcome without a result that is large.
+func (o *outcome) inline() outcome {
+	small := *o
+	if len(o.result) > maxInlineResult {
+		small.result, small.elided = nil, true
+	}
+	return small
 }

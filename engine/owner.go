@@ -188,7 +188,8 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), storeFull: o.m.usage.Load().Full, liveLimit: o.m.liveLimit(), drop: o.m.cfg.Trimming == TrimAll}
+	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), storeFull: o.m.usage.Load().Full, liveLimit: o.m.liveLimit(), drop: o.m.cfg.Trimming == TrimAll,
+		self: o.ownership.Session.ID, epoch: o.ownership.Revision, began: o.began, offersAnswered: o.closeOffers}
 
 	for _, node := range in.lost {
 		if !d.lose(node) {
@@ -197,6 +198,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	o.decideLane(d, laneWork, in.lanes[laneWork])
 	o.decideLane(d, laneSubmit, in.lanes[laneSubmit])
+	o.stats.refused.Add(int64(d.refused))
 	for _, offer := range in.lanes[laneOffer] {
 		o.park(offer)
 	}
@@ -392,16 +394,9 @@ func (o *owner) decideBatch(d *decider, b *batch) []answer {
 		return answers
 	}
 	before := len(o.entry.Entry.Events)
-	d.origin = o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal})
+	d.origin, d.sender = o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal}), b.sender
 	for i, c := range b.commands {
-		if roll, ok := c.(*rollCallCommand); ok {
-			answers[i] = o.rollCall(d, b.sender, roll)
-			continue
-		}
 		answers[i] = d.decide(c)
-		if answers[i].code == answerStale {
-			o.stats.refused.Add(1)
-		}
 	}
 	d.origin = 0
 	if len(o.entry.Entry.Events) == before {
@@ -425,21 +420,6 @@ func (o *owner) lastSeen(lane projection.SenderLane) (answered, bool) {
 // event.
 func (o *owner) remember(lane projection.SenderLane, number uint64, answers []answer) {
 	o.seen[lane] = answered{number, answers}
-}
-
-func (o *owner) rollCall(d *decider, sender string, c *rollCallCommand) answer {
-	if c.Epoch != o.ownership.Revision {
-		return answer{code: answerStale}
-	}
-	o.closeOffers(sender, c.Answered)
-	over, all := d.rollCall(c, o.ownership.Session.ID, o.began)
-	if !all {
-		return answer{code: answerTryAgain}
-	}
-	if len(over) == 0 {
-		return answer{}
-	}
-	return answer{data: encodeNames(over)}
 }
 
 // publishView shows other goroutines what they may know of the state.

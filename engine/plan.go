@@ -40,7 +40,7 @@ func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	planned := make(chan answer, 1)
 	if !m.exec.detach(func() {
 		defer func() { <-places }()
-		c.plan(b, m.cfg.Now(), planned)
+		callPlan(c, b, m.cfg.Now(), planned)
 	}) {
 		return overload("the node is stopping")
 	}
@@ -53,8 +53,8 @@ func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	return overload("behavior %s: its plan does not return", c.Behavior)
 }
 
-// plan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
-func (c *planCommand) plan(b Behavior, now time.Time, planned chan<- answer) {
+// callPlan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
+func callPlan(c *planCommand, b Behavior, now time.Time, planned chan<- answer) {
 	a := refused(answerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -62,10 +62,10 @@ func (c *planCommand) plan(b Behavior, now time.Time, planned chan<- answer) {
 		}
 		planned <- a
 	}()
-	a = c.planWith(b, now)
+	a = planWith(c, b, now)
 }
 
-func (c *planCommand) planWith(b Behavior, now time.Time) answer {
+func planWith(c *planCommand, b Behavior, now time.Time) answer {
 	merge, merges := b.(task.Merger)
 	var plan Plan
 	var merged []byte

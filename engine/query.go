@@ -79,17 +79,6 @@ func readAll(ctx context.Context, answers []answer, later []laterRead, size int)
 	reads.Wait()
 }
 
-// fit adds the answer to others of the given size and returns their size then. One that would make them too large together, unless
-// it is the first, is left out, to be asked for again; so is all that comes after it.
-func (a *answer) fit(size int) int {
-	n := answerBytes + len(a.text) + len(a.data)
-	if size > 0 && size+n > maxReadBytes {
-		*a = answer{code: answerTryAgain}
-		return maxReadBytes + 1
-	}
-	return size + n
-}
-
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
 func (o *owner) read(c command) (answer, func(context.Context) answer) {
 	switch c := c.(type) {
@@ -325,11 +314,6 @@ func decodePage(data []byte) (page []projection.Task, more bool, err error) {
 }
 
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }
-
-func (c *listCommand) matches(t *projection.Task) bool {
-	return (c.Status == 0 || c.Status == uint64(t.Status)) && (c.Behavior == "" || c.Behavior == t.Kind.Behavior) &&
-		(c.Affinity == "" || c.Affinity == t.ID.Affinity()) && (c.Node == "" || c.Node == t.Node)
-}
 
 // giveTo hands the shard over to a node that asks for it.
 func (o *owner) giveTo(ctx context.Context, target string) answer {

@@ -67,7 +67,7 @@ func crowd(t *testing.T, n int) (*journalDriver, []attemptName) {
 			for i := first; i < min(first+perEntry, n); i++ {
 				c := submitOf(Policy{})
 				c.Task = events.TaskID(fmt.Sprint("task", i))
-				d.submit(c)
+				d.decide(c)
 				d.start(d.state.Task(c.Task), farID, 1, time.Second)
 			}
 		})
@@ -153,7 +153,7 @@ func TestRollCall_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
 			for i := range 500 {
 				c := submitOf(Policy{})
 				c.Task = events.TaskID(fmt.Sprintf("%0*d", events.MaxIDBytes, first+i))
-				d.submit(c)
+				d.decide(c)
 				d.start(d.state.Task(c.Task), farID, 1, time.Second)
 			}
 		})

@@ -15,13 +15,6 @@ import (
 // letterReaders is how many owners may decide one letter: one that is about to answer it, and the next one.
 const letterReaders = 2
 
-// settleCommand asks what became of the batch before it in its lane, which shall not be decided any more. The answer's data
-// is the answers of that batch if they are recorded; nil = it never was, and never will be.
-type settleCommand struct{ Number uint64 }
-
-func (*settleCommand) op() uint64 { return 16 }
-func (*settleCommand) size() int  { return 16 }
-
 // forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
 // its process was asleep.
 func (f *flight) forgotten(wall time.Time) bool {
@@ -99,13 +92,4 @@ func (o *owner) settle(b *batch, c *settleCommand) []answer {
 	o.entry.SetAnswers(encodeAnswers(answers))
 	o.remember(lane, b.number, answers)
 	return answers
-}
-
-// settles returns the command of a batch that settles another.
-func (b *batch) settles() *settleCommand {
-	if len(b.commands) != 1 {
-		return nil
-	}
-	c, _ := b.commands[0].(*settleCommand)
-	return c
 }

@@ -57,11 +57,11 @@ func TestShardClock_NeverFallsNorStandsStill(t *testing.T) {
 func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {
 	e := &events.Error{Code: "failed", Retryable: true}
 	endings := map[string]func(c *completeCommand){
-		"failure by policy":         func(c *completeCommand) { c.fail(Outcome{Err: e, Next: byPolicy}, false); c.Random = math.MaxUint32 },
-		"failure with a wait":       func(c *completeCommand) { c.fail(Outcome{Err: e, Wait: time.Second}, false) },
-		"failure until a time":      func(c *completeCommand) { c.fail(Outcome{Err: e, Next: time.Now().Add(time.Second)}, false) },
-		"repetition after a wait":   func(c *completeCommand) { c.succeed(Outcome{Wait: time.Second}) },
-		"repetition at a past time": func(c *completeCommand) { c.succeed(Outcome{Wait: time.Second, Next: time.Unix(0, 0)}) },
+		"failure by policy":         func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Next: byPolicy}, false); c.Random = math.MaxUint32 },
+		"failure with a wait":       func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Wait: time.Second}, false) },
+		"failure until a time":      func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Next: time.Now().Add(time.Second)}, false) },
+		"repetition after a wait":   func(c *completeCommand) { reportSuccess(c, Outcome{Wait: time.Second}) },
+		"repetition at a past time": func(c *completeCommand) { reportSuccess(c, Outcome{Wait: time.Second, Next: time.Unix(0, 0)}) },
 	}
 	for name, change := range map[string]func(*bench){"same owner": func(*bench) {}, "next owner": (*bench).takeOver} {
 		for ending, end := range endings {

@@ -9,6 +9,16 @@ import (
 	"taskledger/projection"
 )
 
+// pauseCommand keeps tasks of a behavior from starting, or lets them start again.
+type pauseCommand struct {
+	Behavior string
+	Paused   bool
+}
+
+func (*pauseCommand) op() uint64 { return opPause }
+
+func (*pauseCommand) size() int { return commandBytes + maxSettingsBytes }
+
 // settings is what the parameters of the task cluster/settings hold.
 type settings struct {
 	Paused []string `json:"paused"` // behaviors, sorted
@@ -20,7 +30,10 @@ const maxSettingsBytes = 32 << 10
 // settingsBehavior is the behavior of cluster/settings. No node runs it, and the task is suspended.
 const settingsBehavior = "cluster"
 
-func (d *decider) pause(c *pauseCommand) answer {
+func (c *pauseCommand) decide(d *decider) answer {
+	if d.storeFull { // what needs an entry would wait for room, and hold up all behind it
+		return d.noSpace()
+	}
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
 		return refused(answerInvalid, "%v", err)
 	}

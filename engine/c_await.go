@@ -1,0 +1,27 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"taskledger/events"
+)
+
+// awaitCommand asks for the outcome of a run.
+type awaitCommand struct {
+	Task events.TaskID
+	Life events.Ref // 0 = whichever life there is
+	Run  uint64     // at most math.MaxUint32; 0 = the present run, or the last one when none is due
+}
+
+func (*awaitCommand) op() uint64 { return opAwait }
+
+func (c *awaitCommand) size() int { return 64 + len(c.Task) }
+
+// Check refuses a run that no life of a task has.
+func (c *awaitCommand) Check() error {
+	if c.Run > math.MaxUint32 {
+		return fmt.Errorf("run %d", c.Run)
+	}
+	return nil
+}

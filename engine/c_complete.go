@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+	"taskledger/task"
+)
+
+// completeCommand reports how an attempt ended.
+type completeCommand struct {
+	Task     events.TaskID
+	Started  events.Ref // names the attempt
+	Node     string
+	How      completion
+	Result   events.Payload
+	Error    *events.Error // of failed
+	Next     events.Millis // earliest time of the next attempt, of succeeded and failed; anyTime = Wait alone counts, 0 = there is no next attempt
+	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
+	Random   uint32        // drawn for the back-off; the fraction of 2^32
+	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
+}
+
+// anyTime is a Next in the past.
+const anyTime events.Millis = 1
+
+type completion uint8
+
+const (
+	succeeded completion = iota
+	failed
+	snoozed
+	released
+)
+
+func (*completeCommand) op() uint64 { return opComplete }
+
+func (c *completeCommand) size() int {
+	n := 2*commandBytes + 2*len(c.Task) + len(c.Node) + len(c.Result) // the task may be run again at once: two events
+	if c.Error != nil {
+		n += len(c.Error.Code) + len(c.Error.Message)
+		for name, value := range c.Error.Properties {
+			n += 16 + len(name) + len(value)
+		}
+	}
+	return n
+}
+
+func (c *completeCommand) encode(w *wire.Writer) {
+	w.Array(10)
+	w.Text(string(c.Task))
+	w.Uint(uint64(c.Started))
+	w.Text(c.Node)
+	w.Uint(uint64(c.How))
+	w.Bytes(c.Result)
+	if c.Error == nil {
+		w.Array(0)
+	} else {
+		w.Array(1)
+		c.Error.Encode(w)
+	}
+	w.Int(int64(c.Next))
+	w.Bool(c.ByPolicy)
+	w.Uint(uint64(c.Random))
+	w.Int(c.Wait.Milliseconds())
+}
+
+func (c *completeCommand) decode(r *wire.Reader) {
+	r.ArrayOf(10)
+	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name(), completion(r.Uint())
+	c.Result = r.Bytes()
+	if r.Array() > 0 {
+		c.Error = new(events.Error)
+		c.Error.Decode(r)
+	}
+	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
+	c.Wait = time.Duration(r.Int()) * time.Millisecond
+	if c.How > released || c.How == failed && c.Error == nil {
+		r.Fail("completion %d", c.How)
+	}
+}
+
+// leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a snooze
+// or a retry after a wait or at a time: a behavior that asks for it at once, again and again, shall not fill the journal. A retry
+// by policy is not held to it: its back-off has full jitter, and its attempts are counted.
+const leastRepeat = 50 * time.Millisecond
+
+// complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
+func (c *completeCommand) decide(d *decider) answer {
+	t := d.state.Task(c.Task)
+	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
+		d.refused++
+		return answer{code: answerStale}
+	}
+	switch c.How {
+	case succeeded:
+		d.succeed(t, c)
+	case failed:
+		d.fail(t, *c.Error, d.nextTry(t, c))
+	case snoozed:
+		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
+	case released:
+		d.giveBack(t, &events.Released{Until: d.now})
+	}
+	return answer{}
+}
+
+func (d *decider) succeed(t *projection.Task, c *completeCommand) {
+	if len(c.Result) > events.MaxPayloadBytes+1 {
+		d.fail(t, events.Error{Code: events.CodeRejected, Message: (&task.LimitError{Field: "result", Limit: events.MaxPayloadBytes,
+			Got: int64(len(c.Result)) - 1}).Error()}, 0)
+		return
+	}
+	next := d.chosen(t, c)
+	rerun := t.Rerun && !t.Cancelled
+	if t.Cancelled {
+		next = 0
+	}
+	t = d.emit(t.ID, t, "", d.entry.Succeeded(events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1}))
+	if rerun {
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+	}
+}
+
+// fail ends an attempt, or a waiting task's run. What was cancelled ends as cancelled, whatever else went wrong.
+func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
+	rerun := t.Rerun && !t.Cancelled
+	if t.Cancelled && e.Code != events.CodeCancelled {
+		e = events.Error{Code: events.CodeCancelled, Message: "cancelled; the attempt ended with " + e.Code + ": " + e.Message}
+	}
+	body := &events.Failed{Error: e.Fit(), Next: next}
+	if t.Cancelled {
+		body.Next = 0
+	}
+	if body.Next == 0 {
+		body.Run = t.Runs + 1
+	}
+	t = d.emit(t.ID, t, "", body)
+	if rerun && body.Next == 0 {
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+	}
+}
+
+// chosen is when a task starts again as its behavior chose; 0 = never.
+func (d *decider) chosen(t *projection.Task, c *completeCommand) events.Millis {
+	if c.Next == 0 {
+		return 0
+	}
+	return max(c.Next, d.waited(t, c))
+}
+
+// waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be wrong.
+func (d *decider) waited(t *projection.Task, c *completeCommand) events.Millis {
+	return max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
+}
+
+// nextTry is when a failed attempt is tried again; 0 = never.
+func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis {
+	policy, failures := &t.Kind.Policy, int(t.Failures)+1
+	switch {
+	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
+		return 0
+	case !c.ByPolicy:
+		return d.chosen(t, c)
+	}
+	return d.now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"bytes"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// mergeCommand is the second step of a submit that met an existing task: the combined parameters, valid only if the task
+// did not change since.
+type mergeCommand struct {
+	Submit   submitCommand // with the combined Params
+	Life     events.Ref
+	Seq      uint64
+	Operator bool // it is no submit but the retry of a task that has ended, with its own parameters
+}
+
+func (*mergeCommand) op() uint64 { return opMerge }
+
+func (c *mergeCommand) size() int { return commandBytes + len(c.Submit.Task) + c.Submit.size() }
+
+func (c *mergeCommand) encode(w *wire.Writer) {
+	w.Array(4)
+	c.Submit.encode(w)
+	w.Uint(uint64(c.Life))
+	w.Uint(c.Seq)
+	w.Bool(c.Operator)
+}
+
+func (c *mergeCommand) decode(r *wire.Reader) {
+	r.ArrayOf(4)
+	c.Submit.decode(r)
+	c.Life, c.Seq, c.Operator = events.Ref(r.Uint()), r.Uint(), r.Bool()
+}
+
+func (c *mergeCommand) decide(d *decider) answer {
+	if d.storeFull { // what needs an entry would wait for room, and hold up all behind it
+		return d.noSpace()
+	}
+	if err := c.Submit.check(); err != nil {
+		return refused(answerInvalid, "%v", err)
+	}
+	t := d.state.Task(c.Submit.Task)
+	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
+		return answer{code: answerChanged}
+	}
+	switch {
+	case t.Requested(c.Submit.RequestID): // by a copy of the submit
+		return joined(t)
+	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
+		return joined(t)
+	case d.forgot(t):
+		return d.rerun(t, &c.Submit, c.Operator)
+	}
+	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)
+	adds := len(c.Submit.Params)
+	if !t.Final() { // the limit counts the parameters of live tasks, and so these already
+		adds -= len(t.Params)
+	}
+	if !c.Operator && (t.Final() || adds > 0 || changes && d.brake != "") { // whatever is merged takes its bytes in the journal
+		if full, refused := d.noRoom(t.Final(), adds); refused {
+			return full
+		}
+	}
+	if changes {
+		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params})
+	}
+	return d.join(t, &c.Submit)
+}
