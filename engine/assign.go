@@ -225,22 +225,4 @@ func assignmentOf(t *projection.Task) assignment {
 	return a
 }
 
-func encodeNames(names []attemptName) []byte {
-	var w wire.Writer
-	encodeAttempts(&w, names)
-	return w.B
-}
-
-func decodeNames(data []byte) ([]attemptName, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	r, err := scanned(data)
-	if err != nil {
-		return nil, err
-	}
-	names := decodeAttempts(r)
-	return names, r.Close()
-}
-
 func (p *parkedOffer) lease() time.Duration { return time.Duration(p.Lease) * time.Millisecond }

@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
 )
+
+// rollCallMost is how many attempts one command lists. With ids of full length they fit into a batch, and so does the
+// answer that names them all; an entry with it stays below events.MaxEntryBytes.
+const rollCallMost = 2048
 
 // rollCallCommand lists the attempts of a node in a shard, running or with an unanswered outcome, that started in the
 // range from From to before To.
@@ -117,4 +122,35 @@ func (c *rollCallCommand) decide(d *decider) answer {
 		return answer{}
 	}
 	return answer{data: encodeNames(over)}
+}
+
+func encodeNames(names []attemptName) []byte {
+	var w wire.Writer
+	encodeAttempts(&w, names)
+	return w.B
+}
+
+func decodeNames(data []byte) ([]attemptName, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	r, err := scanned(data)
+	if err != nil {
+		return nil, err
+	}
+	names := decodeAttempts(r)
+	return names, r.Close()
+}
+
+// partsOfRollCall lists attempts in commands of bounded size, which together cover every Started.
+func partsOfRollCall(c rollCallCommand, attempts []attemptName) (parts []*rollCallCommand) {
+	slices.SortFunc(attempts, func(a, b attemptName) int { return cmp.Compare(a.Started, b.Started) })
+	for len(attempts) > rollCallMost {
+		part := c
+		part.Attempts, part.To = attempts[:rollCallMost:rollCallMost], attempts[rollCallMost].Started
+		parts = append(parts, &part)
+		attempts, c.From = attempts[rollCallMost:], part.To
+	}
+	c.Attempts = attempts
+	return append(parts, &c)
 }

@@ -1,20 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 )
 
-const (
-	// rollCallEvery is how often a node tells the owners what it runs.
-	rollCallEvery = 2 * time.Second
-	// rollCallMost is how many attempts one command lists. With ids of full length they fit into a batch, and so does the
-	// answer that names them all; an entry with it stays below events.MaxEntryBytes.
-	rollCallMost = 2048
-)
+// rollCallEvery is how often a node tells the owners what it runs.
+const rollCallEvery = 2 * time.Second
 
 // rollCalls tells the owners what this node runs: every two seconds, and at once when an answer has got lost.
 func (m *member) rollCalls(ctx context.Context) error {
@@ -112,19 +105,6 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 			}
 		}))
 	}
-}
-
-// partsOfRollCall lists attempts in commands of bounded size, which together cover every Started.
-func partsOfRollCall(c rollCallCommand, attempts []attemptName) (parts []*rollCallCommand) {
-	slices.SortFunc(attempts, func(a, b attemptName) int { return cmp.Compare(a.Started, b.Started) })
-	for len(attempts) > rollCallMost {
-		part := c
-		part.Attempts, part.To = attempts[:rollCallMost:rollCallMost], attempts[rollCallMost].Started
-		parts = append(parts, &part)
-		attempts, c.From = attempts[rollCallMost:], part.To
-	}
-	c.Attempts = attempts
-	return append(parts, &c)
 }
 
 // cancelOver ends the attempts that an owner calls over or cancelled.

@@ -57,7 +57,10 @@ func TestShardClock_NeverFallsNorStandsStill(t *testing.T) {
 func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {
 	e := &events.Error{Code: "failed", Retryable: true}
 	endings := map[string]func(c *completeCommand){
-		"failure by policy":         func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Next: byPolicy}, false); c.Random = math.MaxUint32 },
+		"failure by policy": func(c *completeCommand) {
+			reportFailure(c, Outcome{Err: e, Next: byPolicy}, false)
+			c.Random = math.MaxUint32
+		},
 		"failure with a wait":       func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Wait: time.Second}, false) },
 		"failure until a time":      func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Next: time.Now().Add(time.Second)}, false) },
 		"repetition after a wait":   func(c *completeCommand) { reportSuccess(c, Outcome{Wait: time.Second}) },
