@@ -2,6 +2,8 @@ package engine
 
 import (
 	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
 )
 
 // getCommand reads a task.
@@ -13,3 +15,21 @@ type getCommand struct {
 func (*getCommand) op() uint64 { return opGet }
 
 func (c *getCommand) size() int { return 64 + len(c.Task) }
+
+func encodeTask(t *projection.Task) []byte {
+	var w wire.Writer
+	t.Encode(&w)
+	return w.B
+}
+
+func decodeTask(data []byte) (projection.Task, error) {
+	r, err := scanned(data)
+	if err != nil {
+		return projection.Task{}, err
+	}
+	t := projection.DecodeTask(r)
+	if err := r.Close(); err != nil {
+		return projection.Task{}, err
+	}
+	return *t, nil
+}

@@ -141,24 +141,6 @@ func taskAnswer(t *projection.Task) answer {
 	return answer{life: t.Created, data: encodeTask(t)}
 }
 
-func encodeTask(t *projection.Task) []byte {
-	var w wire.Writer
-	t.Encode(&w)
-	return w.B
-}
-
-func decodeTask(data []byte) (projection.Task, error) {
-	r, err := scanned(data)
-	if err != nil {
-		return projection.Task{}, err
-	}
-	t := projection.DecodeTask(r)
-	if err := r.Close(); err != nil {
-		return projection.Task{}, err
-	}
-	return *t, nil
-}
-
 // tryLater lets a question be asked again after a pause.
 func tryLater(ctx context.Context) answer {
 	select {
