@@ -3,14 +3,15 @@ package engine
 import (
 	"strconv"
 	"strings"
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 	"time"
 )
 
 // answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier
 // batches come too late and are dropped.
-func (r *router) answered(shard int, laneID uint8, number uint64, answers []answer, recorded bool) {
-	if laneID == laneOffer {
+func (r *router) answered(shard int, laneID uint8, number uint64, answers []command.Answer, recorded bool) {
+	if laneID == command.LaneOffer {
 		if r.offers != nil {
 			r.offers.answered(shard, number, answers)
 		}
@@ -19,7 +20,7 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
 	f := l.flight
-	if f == nil || f.batch.number != number {
+	if f == nil || f.batch.Number != number {
 		l.mu.Unlock()
 		return
 	}
@@ -31,19 +32,19 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []answ
 }
 
 // takeLocked takes the answers to the flight of a lane. It returns what is left to do without the lock.
-func (r *router) takeLocked(l *lane, f *flight, answers []answer, recorded bool) (rest func()) {
+func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, recorded bool) (rest func()) {
 	misfit := func() {
-		r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.lane, "number", f.batch.number,
+		r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.Lane, "number", f.batch.Number,
 			"answers", len(answers), "calls", len(f.calls))
 	}
 	switch {
 	case answers == nil:
 		f.patient = true
 		return nil
-	case f.batch.lane == laneSubmit && holdsUp(answers):
+	case f.batch.Lane == command.LaneSubmit && holdsUp(answers):
 		behind, why := l.heldLocked(f, answers[0])
 		return func() { behind.fail(why) }
-	case f.batch.lane == laneSubmit && len(answers) > 0 && answers[0].code == answerUnserved:
+	case f.batch.Lane == command.LaneSubmit && len(answers) > 0 && answers[0].Code == command.AnswerUnserved:
 		next := r.afterLocked(l, f)
 		return func() { r.dispatch(next); r.turnedDown(f, answers[0], recorded) }
 	case f.told == nil && len(answers) != len(f.calls):
@@ -52,7 +53,7 @@ func (r *router) takeLocked(l *lane, f *flight, answers []answer, recorded bool)
 	if next := l.settlesLocked(f, answers, recorded); next != nil {
 		return func() { r.dispatch(next) }
 	}
-	never := f.told != nil && len(answers) == 1 && answers[0].code == answerOK && answers[0].data == nil
+	never := f.told != nil && len(answers) == 1 && answers[0].Code == command.AnswerOK && answers[0].Data == nil
 	if never && f.forgotten(r.now()) { // it was decided, perhaps, and its number forgotten
 		next := r.afterLocked(l, f)
 		return func() { r.dispatch(next); f.fail(ErrUnknown) }
@@ -61,24 +62,24 @@ func (r *router) takeLocked(l *lane, f *flight, answers []answer, recorded bool)
 	if !ok || len(settled) != len(f.calls) {
 		return misfit
 	}
-	if f.told != nil && settled[0].code == answerOverload {
-		l.refusal, l.refusing = settled[0], time.Since(clockBase)+time.Duration(settled[0].number)*time.Millisecond
+	if f.told != nil && settled[0].Code == command.AnswerOverload {
+		l.refusal, l.refusing = settled[0], time.Since(clockBase)+time.Duration(settled[0].Number)*time.Millisecond
 	}
 	next := r.afterLocked(l, f)
 	return func() { r.dispatch(next); r.tell(f, settled) }
 }
 
 // tell hands the callers of a flight their answers. What did not fit into the answer is asked again.
-func (r *router) tell(f *flight, answers []answer) {
-	shard, laneID := f.shard, f.batch.lane
+func (r *router) tell(f *flight, answers []command.Answer) {
+	shard, laneID := f.shard, f.batch.Lane
 	for i, c := range f.calls {
 		switch {
-		case answers[i].code == answerTryAgain:
+		case answers[i].Code == command.AnswerTryAgain:
 			if err := r.send(shard, laneID, c.command, c.caller); err != nil && c.caller != nil {
-				c.caller.answered(answer{}, err)
+				c.caller.answered(command.Answer{}, err)
 			}
 			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.caller != nil { // as in ask
-				c.caller.answered(answer{}, ErrClosed)
+				c.caller.answered(command.Answer{}, ErrClosed)
 			}
 		case c.caller != nil:
 			c.caller.answered(answers[i], nil)
@@ -89,9 +90,9 @@ func (r *router) tell(f *flight, answers []answer) {
 // afterLocked makes the next flight of a lane whose flight has ended; nil when an owner in this process takes what waits.
 func (r *router) afterLocked(l *lane, ended *flight) *flight {
 	l.flight = nil
-	in := r.ownerHere(ended.shard, ended.batch.lane)
+	in := r.ownerHere(ended.shard, ended.batch.Lane)
 	if in == nil {
-		return r.nextFlight(l, ended.shard, ended.batch.lane)
+		return r.nextFlight(l, ended.shard, ended.batch.Lane)
 	}
 	if len(l.waiting) > 0 {
 		in.wake.notify()
@@ -114,11 +115,11 @@ func (r *router) onMessage(m store.Message) {
 	shard, err1 := strconv.Atoi(parts[2])
 	laneID, err2 := strconv.Atoi(parts[3])
 	number, err3 := strconv.ParseUint(parts[4], 10, 64)
-	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(laneCount) {
+	if err1 != nil || err2 != nil || err3 != nil || shard < 0 || shard >= len(r.lanes) || laneID < 0 || laneID >= int(command.LaneCount) {
 		return
 	}
 	f := r.flightOf(shard, uint8(laneID), number)
-	if f != nil && f.batch.lane != laneOffer {
+	if f != nil && f.batch.Lane != command.LaneOffer {
 		l := &r.lanes[shard][laneID]
 		l.mu.Lock()
 		f.sent, f.patient = time.Now(), true
@@ -129,7 +130,7 @@ func (r *router) onMessage(m store.Message) {
 
 // receive reads an encoded answer message: shard, lane, number, and the answers, nil for an acknowledgement.
 func (r *router) receive(data []byte) (shard int, ok bool) {
-	shard, laneID, number, answers, recorded, err := decodeAnswerMessage(data)
+	shard, laneID, number, answers, recorded, err := command.DecodeAnswerMessage(data)
 	if err != nil || shard >= len(r.lanes) {
 		r.log.Warn("answer message cannot be read", "err", err)
 		return 0, false

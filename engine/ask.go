@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -12,23 +13,23 @@ import (
 type asker struct{ got chan reply }
 
 type reply struct {
-	a   answer
+	a   command.Answer
 	err error
 }
 
 func newAsker() any { return &asker{make(chan reply, 1)} }
 
-func (w *asker) answered(a answer, err error) { w.got <- reply{a, err} }
+func (w *asker) answered(a command.Answer, err error) { w.got <- reply{a, err} }
 
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
-func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (answer, error) {
+func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Command) (command.Answer, error) {
 	w := r.askers.Get().(*asker)
 	if err := r.send(shard, laneID, c, w); err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
-		return answer{}, ErrClosed
+		return command.Answer{}, ErrClosed
 	}
 	select {
 	case g := <-w.got:
@@ -36,9 +37,9 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command) (a
 		return g.a, g.err
 	case <-ctx.Done():
 		if r.withdraw(shard, laneID, c) {
-			return answer{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+			return command.Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
 		}
-		return answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+		return command.Answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 	}
 }
 
@@ -48,6 +49,6 @@ func overloaded(shard int) error {
 }
 
 // askTask is ask for a task's shard.
-func (r *router) askTask(ctx context.Context, id events.TaskID, laneID uint8, c command) (answer, error) {
+func (r *router) askTask(ctx context.Context, id events.TaskID, laneID uint8, c command.Command) (command.Answer, error) {
 	return r.ask(ctx, id.Shard(len(r.lanes)), laneID, c)
 }

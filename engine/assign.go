@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -12,20 +13,20 @@ import (
 
 // assign gives ready tasks to slots, best first: to this node's own, else to those that other nodes have offered. What
 // is given becomes a Started in the entry in the making.
-func (o *owner) assign(d *decider) {
+func (o *owner) assign(d *command.Decider) {
 	o.blocked = false
 	since := o.m.exec.slotsFreed()
-	for d.err == nil && o.entry.Size() < events.SealEntryBytes {
+	for d.Err == nil && o.entry.Size() < events.SealEntryBytes {
 		t, local, offer := o.nextStart()
 		if t == nil {
 			break
 		}
 		if local {
-			t = d.start(t, o.ownership.Session.ID, 0, o.m.ttl)
+			t = d.Start(t, o.ownership.Session.ID, 0, o.m.ttl)
 			o.turnOf.starts = append(o.turnOf.starts, assignmentOf(t))
 			continue
 		}
-		t = d.start(t, offer.Node, offer.number, offer.lease())
+		t = d.Start(t, offer.Node, offer.Number, offer.lease())
 		offer.give(t)
 		if len(offer.given) == 1 {
 			o.turnOf.given = append(o.turnOf.given, offer)
@@ -75,7 +76,7 @@ func (o *owner) offerFor(behavior string) *parkedOffer {
 	nodes := o.m.view.Load().Nodes
 	for _, p := range o.offers {
 		n, present := nodes[p.Node]
-		if !present || n.Draining || p.Slots <= 0 || p.bytes > maxAnswerBytes/2 {
+		if !present || n.Draining || p.Slots <= 0 || p.bytes > command.MaxAnswerBytes/2 {
 			continue
 		}
 		for i := range p.Behaviors {
@@ -101,15 +102,15 @@ func (p *parkedOffer) give(t *projection.Task) {
 
 // answerGiven records that the offers which got tasks are answered, and takes them off the parking place. With what, the
 // Started events say.
-func (o *owner) answerGiven(d *decider) {
+func (o *owner) answerGiven(d *command.Decider) {
 	if len(o.turnOf.given) == 0 {
 		return
 	}
 	for _, p := range o.turnOf.given {
-		answers := []answer{{}}
-		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})
-		o.entry.SetAnswers(encodeAnswers(answers))
-		o.remember(projection.SenderLane{Sender: p.sender, Lane: p.lane}, p.number, answers)
+		answers := []command.Answer{{}}
+		o.entry.AddOrigin(events.Origin{Sender: p.Sender, Lane: p.Lane, Number: p.Number, Principal: p.Principal})
+		o.entry.SetAnswers(command.EncodeAnswers(answers))
+		o.remember(projection.SenderLane{Sender: p.Sender, Lane: p.Lane}, p.Number, answers)
 	}
 	kept := o.offers[:0]
 	for _, p := range o.offers {
@@ -124,47 +125,47 @@ func (o *owner) answerGiven(d *decider) {
 // park keeps an offer until there is work for it. A later offer of the same sender closes it, and one without slots does
 // nothing else; one that was answered already is answered again.
 func (o *owner) park(b delivery) {
-	c, ok := b.commands[0].(*offerCommand)
-	if !ok || len(b.commands) != 1 {
-		b.reply(b.batch, []answer{refused(answerInvalid, "an offer travels alone")}, false)
+	c, ok := b.Commands[0].(*command.Offer)
+	if !ok || len(b.Commands) != 1 {
+		b.reply(b.Batch, []command.Answer{command.Refused(command.AnswerInvalid, "an offer travels alone")}, false)
 		return
 	}
-	if answers, done := o.decided(b.batch); done {
+	if answers, done := o.decided(b.Batch); done {
 		if answers != nil {
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.number)})
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.givenBefore(c, b.Number)})
 		} else {
 			o.removeLetter(b)
 		}
 		return
 	}
-	at := slices.IndexFunc(o.offers, func(p *parkedOffer) bool { return p.sender == b.sender })
+	at := slices.IndexFunc(o.offers, func(p *parkedOffer) bool { return p.Sender == b.Sender })
 	if at >= 0 {
 		switch p := o.offers[at]; {
-		case p.number > b.number:
+		case p.Number > b.Number:
 			o.removeLetter(b)
 			return
-		case p.number < b.number:
-			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []answer{{}}})
+		case p.Number < b.Number:
+			o.turnOf.replies = append(o.turnOf.replies, pendingReply{p.delivery, []command.Answer{{}}})
 		}
 		o.offers = slices.Delete(o.offers, at, at+1)
 	}
 	if c.Slots == 0 { // it only closes the one before, whose own answer may have no way back: its letter is replaced
-		answers := []answer{{}}
+		answers := []command.Answer{{}}
 		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
-		o.remember(projection.SenderLane{Sender: b.sender, Lane: b.lane}, b.number, answers)
+		o.remember(projection.SenderLane{Sender: b.Sender, Lane: b.Lane}, b.Number, answers)
 		return
 	}
 	o.dropGone()
 	offer := *c
-	offer.Behaviors = append([]offeredBehavior(nil), c.Behaviors...)
-	o.offers = append(o.offers, &parkedOffer{delivery: b, offerCommand: &offer})
-	b.reply(b.batch, nil, false)
+	offer.Behaviors = append([]command.OfferedBehavior(nil), c.Behaviors...)
+	o.offers = append(o.offers, &parkedOffer{delivery: b, Offer: &offer})
+	b.reply(b.Batch, nil, false)
 }
 
 // removeLetter answers an offer that a later one has closed. Nobody waits for that, but a letter is removed with its answer.
 func (o *owner) removeLetter(b delivery) {
 	if b.letter {
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, []answer{}})
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, []command.Answer{}})
 	}
 }
 
@@ -182,8 +183,8 @@ func (o *owner) dropGone() {
 // closeOffers drops the offers of a sender up to a number: it counts them as answered, and would drop what they are given.
 // Late copies are known by the number.
 func (o *owner) closeOffers(sender string, number uint64) {
-	o.offers = slices.DeleteFunc(o.offers, func(p *parkedOffer) bool { return p.sender == sender && p.number <= number })
-	lane := projection.SenderLane{Sender: sender, Lane: laneOffer}
+	o.offers = slices.DeleteFunc(o.offers, func(p *parkedOffer) bool { return p.Sender == sender && p.Number <= number })
+	lane := projection.SenderLane{Sender: sender, Lane: command.LaneOffer}
 	if last, ok := o.lastSeen(lane); ok && last.number >= number {
 		return
 	}
@@ -194,7 +195,7 @@ func (o *owner) closeOffers(sender string, number uint64) {
 
 // givenBefore is what an offer was answered with, as far as the attempts are still current. Those are left out whose parameters
 // were replaced since: they started with others. If the first answer was lost the next roll call releases them.
-func (o *owner) givenBefore(c *offerCommand, number uint64) []answer {
+func (o *owner) givenBefore(c *command.Offer, number uint64) []command.Answer {
 	var current []*projection.Task
 	for t := range o.state.Running(c.Node) {
 		if t.Offer == number && t.ParamsAt < t.Started {
@@ -204,23 +205,22 @@ func (o *owner) givenBefore(c *offerCommand, number uint64) []answer {
 	return encodeAssignments(current)
 }
 
-func encodeAssignments(tasks []*projection.Task) []answer {
-	w := scratch.Get().(*wire.Writer)
-	defer scratch.Put(w)
-	w.B = w.B[:0]
+func encodeAssignments(tasks []*projection.Task) []command.Answer {
+	w := wire.Scratch()
+	defer w.Done()
 	w.Array(len(tasks))
 	for _, t := range tasks {
 		a := assignmentOf(t)
-		a.encode(w)
+		a.Encode(w)
 	}
-	return []answer{{data: bytes.Clone(w.B)}}
+	return []command.Answer{{Data: bytes.Clone(w.B)}}
 }
 
-func assignmentOf(t *projection.Task) assignment {
-	a := assignment{attemptName: attemptName{t.ID, t.Started}, behavior: t.Kind.Behavior, number: t.Attempt,
-		failures: t.Failures, lost: t.Lost, policy: t.Kind.Policy, params: t.Params}
+func assignmentOf(t *projection.Task) command.Assignment {
+	a := command.Assignment{AttemptName: command.AttemptName{Task: t.ID, Started: t.Started}, Behavior: t.Kind.Behavior, Number: t.Attempt,
+		Failures: t.Failures, Lost: t.Lost, Policy: t.Kind.Policy, Params: t.Params}
 	if t.ParamsElided {
-		a.paramsAt = t.ParamsAt
+		a.ParamsAt = t.ParamsAt
 	}
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -26,11 +27,11 @@ func (b *bench) lose() {
 }
 
 // wantStale asserts that an outcome is refused and leaves no trace.
-func (b *bench) wantStale(c *completeCommand) {
+func (b *bench) wantStale(c *command.Complete) {
 	b.Helper()
 	written := b.sealed()
-	if a := b.ask(laneWork, c); a.code != answerStale {
-		b.Errorf("late outcome is answered %d, want %d", a.code, answerStale)
+	if a := b.ask(command.LaneWork, c); a.Code != command.AnswerStale {
+		b.Errorf("late outcome is answered %d, want %d", a.Code, command.AnswerStale)
 	}
 	if b.sealed() != written {
 		b.Errorf("late outcome was recorded: %s", b.kinds())
@@ -42,10 +43,10 @@ func TestComplete_OutcomeOfAnEarlierAttemptIsRefused(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, first := b.assign()
-	b.accept(laneWork, report(first, released))
+	b.accept(command.LaneWork, report(first, command.Released))
 	second := b.runAgain()
-	b.wantStale(report(first, succeeded))
-	b.accept(laneWork, report(second, succeeded))
+	b.wantStale(report(first, command.Succeeded))
+	b.accept(command.LaneWork, report(second, command.Succeeded))
 }
 
 // The same node, the same task, attempt 1 both times: the node was sending the outcome again while the task was deleted
@@ -54,22 +55,22 @@ func TestComplete_OutcomeOfAnEarlierLifeIsRefused(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, first := b.assign()
-	b.accept(laneWork, report(first, succeeded))
-	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doDelete})
+	b.accept(command.LaneWork, report(first, command.Succeeded))
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoDelete})
 	b.submit(Policy{})
 	_, second := b.assign()
 	if first.Attempt != second.Attempt || first.Node != second.Node {
 		t.Fatalf("attempts %d on %s and %d on %s, want equal", first.Attempt, first.Node, second.Attempt, second.Node)
 	}
-	b.wantStale(report(first, failed))
-	b.accept(laneWork, report(second, succeeded))
+	b.wantStale(report(first, command.Failed))
+	b.accept(command.LaneWork, report(second, command.Succeeded))
 }
 
 func TestComplete_OutcomeFromAnotherNodeIsRefused(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, task := b.assign()
-	c := report(task, succeeded)
+	c := report(task, command.Succeeded)
 	c.Node = "third"
 	b.wantStale(c)
 }
@@ -78,8 +79,8 @@ func TestComplete_SecondOutcomeOfAnAttemptIsRefused(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, task := b.assign()
-	b.accept(laneWork, report(task, failed))
-	b.wantStale(report(task, succeeded))
+	b.accept(command.LaneWork, report(task, command.Failed))
+	b.wantStale(report(task, command.Succeeded))
 }
 
 // The node was paused past its session; its task was lost and ran elsewhere.
@@ -88,7 +89,7 @@ func TestComplete_OutcomeOfALostAttemptIsRefused(t *testing.T) {
 	b.submit(Policy{})
 	_, task := b.assign()
 	b.lose()
-	b.wantStale(report(task, succeeded))
+	b.wantStale(report(task, command.Succeeded))
 	if got := b.task(); got.Phase() != projection.Waiting || got.Lost != 1 {
 		t.Errorf("task is %s, lost %d times", got.Phase(), got.Lost)
 	}
@@ -106,7 +107,7 @@ func TestLoss_SuccessGivesAFreshBudget(t *testing.T) {
 		if got := b.task(); got.Lost != 1 {
 			t.Fatalf("run %d: lost %d times, want 1", run+1, got.Lost)
 		}
-		b.accept(laneWork, report(b.task(), succeeded))
+		b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 		b.submit(policy)
 	}
 	b.assign()
@@ -122,10 +123,10 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.assign()
-	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doCancel})
-	c := report(b.task(), succeeded)
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
+	c := report(b.task(), command.Succeeded)
 	c.Next = b.time.Add(time.Hour)
-	b.accept(laneWork, c)
+	b.accept(command.LaneWork, c)
 	if got := b.task(); got.Status != projection.Success || !got.Final() {
 		t.Errorf("task is %s, due %d; want SUCCESS for good", got.Phase(), got.Due)
 	}
@@ -133,16 +134,16 @@ func TestCancel_SuccessThatComesFirstCounts(t *testing.T) {
 
 func TestCancel_NothingStartsAfterIt(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
-		"Failed":   func(b *bench) { b.accept(laneWork, byPolicyFailure(b.task())) },
-		"Snoozed":  func(b *bench) { b.accept(laneWork, report(b.task(), snoozed)) },
-		"Released": func(b *bench) { b.accept(laneWork, report(b.task(), released)) },
+		"Failed":   func(b *bench) { b.accept(command.LaneWork, byPolicyFailure(b.task())) },
+		"Snoozed":  func(b *bench) { b.accept(command.LaneWork, report(b.task(), command.Snoozed)) },
+		"Released": func(b *bench) { b.accept(command.LaneWork, report(b.task(), command.Released)) },
 		"Lost":     (*bench).lose,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, -1)
 			b.submit(Policy{})
 			b.assign()
-			b.accept(laneSubmit, &operateCommand{Task: "x", Do: doCancel})
+			b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
 			b.deliver(b.offer())
 			end(b)
 			b.time = b.time.Add(2 * time.Hour)
@@ -155,8 +156,8 @@ func TestCancel_NothingStartsAfterIt(t *testing.T) {
 	}
 }
 
-func byPolicyFailure(t projection.Task) *completeCommand {
-	c := report(t, failed)
+func byPolicyFailure(t projection.Task) *command.Complete {
+	c := report(t, command.Failed)
 	c.ByPolicy = true
 	return c
 }
@@ -166,10 +167,10 @@ func TestCancel_BetweenRunsTakesTheNextRunAway(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.assign()
-	c := report(b.task(), succeeded)
+	c := report(b.task(), command.Succeeded)
 	c.Next = b.time.Add(time.Hour)
-	b.accept(laneWork, c)
-	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doCancel})
+	b.accept(command.LaneWork, c)
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
 	b.time = b.time.Add(2 * time.Hour)
 	b.deliver(b.offer())
 	b.turn()
@@ -183,7 +184,7 @@ func TestForgetting_FollowsEntryTimeNotTheClock(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{Retain: time.Hour})
 	b.assign()
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 	b.touch("early", 59*time.Minute)
 	if b.own.state.Task("x") == nil {
 		t.Error("forgotten before its time")
@@ -205,7 +206,7 @@ func (b *bench) touch(id events.TaskID, later time.Duration) {
 	b.time = b.time.Add(later)
 	c := submitOf(Policy{})
 	c.Task, c.NotBefore = id, b.time.Add(time.Hour)
-	b.accept(laneSubmit, c)
+	b.accept(command.LaneSubmit, c)
 }
 
 // The wall clock of the next owner is behind: time must not run back within the shard.
@@ -326,7 +327,7 @@ func TestOwner_WithAnOldSessionStartsAndShowsNothing(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.m.renewed.Store(int64(time.Since(clockBase) - b.m.ttl*2/3))
-	offer, read := b.offer(), b.next("reader", laneQuery, &getCommand{Task: "x"})
+	offer, read := b.offer(), b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
 	b.deliver(offer)
 	b.deliver(read)
 	b.turn()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -120,15 +121,15 @@ func (b *bench) takeOver() {
 
 // letter is a batch on its way to the owner, and what came back: nil for an acknowledgement.
 type letter struct {
-	batch *batch
-	got   [][]answer
+	batch *command.Batch
+	got   [][]command.Answer
 }
 
 // next makes a batch with the next number of its lane.
-func (b *bench) next(sender string, lane uint8, commands ...command) *letter {
+func (b *bench) next(sender string, lane uint8, commands ...command.Command) *letter {
 	key := projection.SenderLane{Sender: sender, Lane: lane}
 	b.numbers[key]++
-	return &letter{batch: &batch{sender, lane, b.numbers[key], b.time, sender, commands}}
+	return &letter{batch: &command.Batch{Sender: sender, Lane: lane, Number: b.numbers[key], Made: b.time, Principal: sender, Commands: commands}}
 }
 
 // deliver puts a batch into the owner's inbox, which may be a copy of one that was there before.
@@ -138,11 +139,11 @@ func (b *bench) deliver(l *letter) { b.put(l, false) }
 func (b *bench) post(l *letter) { b.put(l, true) }
 
 func (b *bench) put(l *letter, mailed bool) {
-	copied, err := decodeBatch(l.batch.encode())
+	copied, err := command.DecodeBatch(l.batch.Encode())
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.own.inbox.put(delivery{batch: copied, letter: mailed, reply: func(_ *batch, a []answer, _ bool) { l.got = append(l.got, a) }})
+	b.own.inbox.put(delivery{Batch: copied, letter: mailed, reply: func(_ *command.Batch, a []command.Answer, _ bool) { l.got = append(l.got, a) }})
 }
 
 // turn lets the owner take one turn, which must succeed.
@@ -155,7 +156,7 @@ func (b *bench) turn() {
 }
 
 // ask delivers one command, takes a turn and returns the answer.
-func (b *bench) ask(lane uint8, c command) answer {
+func (b *bench) ask(lane uint8, c command.Command) command.Answer {
 	b.Helper()
 	l := b.next("somebody", lane, c)
 	b.deliver(l)
@@ -166,34 +167,34 @@ func (b *bench) ask(lane uint8, c command) answer {
 	return l.got[0][0]
 }
 
-func (b *bench) accept(lane uint8, c command) {
+func (b *bench) accept(lane uint8, c command.Command) {
 	b.Helper()
-	if a := b.ask(lane, c); a.code != answerOK {
-		b.Fatalf("%T: answer %d %s", c, a.code, a.text)
+	if a := b.ask(lane, c); a.Code != command.AnswerOK {
+		b.Fatalf("%T: answer %d %s", c, a.Code, a.Text)
 	}
 }
 
 const benchBehavior = "work"
 
 // submitOf asks for task "x" under a policy.
-func submitOf(p Policy) *submitCommand {
+func submitOf(p Policy) *command.Submit {
 	p, err := p.Complete()
 	if err != nil {
 		panic(err)
 	}
-	return &submitCommand{Task: "x", Behavior: benchBehavior, Policy: p}
+	return &command.Submit{Task: "x", Behavior: benchBehavior, Policy: p}
 }
 
 // submit creates task "x".
 func (b *bench) submit(p Policy) {
 	b.Helper()
-	b.accept(laneSubmit, submitOf(p))
+	b.accept(command.LaneSubmit, submitOf(p))
 }
 
 // offer makes an offer of the far node for one attempt.
 func (b *bench) offer() *letter {
-	return b.next("far sender", laneOffer, &offerCommand{Node: farID, Lease: 3000, Slots: 1,
-		Behaviors: []offeredBehavior{{benchBehavior, 1}}})
+	return b.next("far sender", command.LaneOffer, &command.Offer{Node: farID, Lease: 3000, Slots: 1,
+		Behaviors: []command.OfferedBehavior{{Behavior: benchBehavior, Slots: 1}}})
 }
 
 // assign lets the far node run task "x", which must be ready, and returns the offer and the task.
@@ -220,9 +221,9 @@ func (b *bench) task() projection.Task {
 }
 
 // report is how an attempt of task "x" ended.
-func report(t projection.Task, how completion) *completeCommand {
-	c := &completeCommand{Task: t.ID, Started: t.Started, Node: t.Node, How: how}
-	if how == failed {
+func report(t projection.Task, how command.Completion) *command.Complete {
+	c := &command.Complete{Task: t.ID, Started: t.Started, Node: t.Node, How: how}
+	if how == command.Failed {
 		c.Error = &events.Error{Code: events.CodeFailed, Message: "failed"}
 	}
 	return c
@@ -255,12 +256,12 @@ func (b *bench) count(kind events.Kind) (n int) {
 func (b *bench) sealed() int { return len(b.store.entries) }
 
 // given returns what an answer to an offer assigns.
-func (b *bench) given(answers []answer) []assignment {
+func (b *bench) given(answers []command.Answer) []command.Assignment {
 	b.Helper()
 	if len(answers) != 1 {
 		b.Fatalf("%d answers to an offer", len(answers))
 	}
-	all, err := decodeAssignments(answers[0].data)
+	all, err := command.DecodeAssignments(answers[0].Data)
 	if err != nil {
 		b.Fatal(err)
 	}

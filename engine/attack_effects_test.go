@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -16,7 +17,7 @@ func TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted(t *testing.T) {
 		started <- struct{}{}
 		return Outcome{}
 	}})
-	l := b.next("sender", laneSubmit, submitOf(Policy{}))
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
 	b.store.commit = func() {
 		if len(l.got) > 0 {
 			t.Error("the submit is answered before it is committed")
@@ -46,7 +47,7 @@ func TestEffects_OutcomeIsToldOnlyWhenItIsCommitted(t *testing.T) {
 		default:
 		}
 	}
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 	select {
 	case <-done:
 	default:
@@ -60,10 +61,10 @@ func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.assign()
-	outcome := b.next("far work", laneWork, report(b.task(), succeeded))
-	join := b.next("sender", laneSubmit, submitOf(Policy{}))
-	cancel := b.next("operator", laneSubmit, &operateCommand{Task: "x", Do: doCancel})
-	read := b.next("reader", laneQuery, &getCommand{Task: "x"})
+	outcome := b.next("far work", command.LaneWork, report(b.task(), command.Succeeded))
+	join := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
+	cancel := b.next("operator", command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
+	read := b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
 	for _, l := range []*letter{outcome, join, cancel, read} {
 		b.deliver(l)
 	}
@@ -73,7 +74,7 @@ func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	}
 	for _, l := range []*letter{outcome, join, cancel, read} {
 		if len(l.got) > 0 {
-			t.Errorf("%T was answered %+v by an owner that could not commit", l.batch.commands[0], l.got)
+			t.Errorf("%T was answered %+v by an owner that could not commit", l.batch.Commands[0], l.got)
 		}
 	}
 	b.store.refuse = nil
@@ -88,12 +89,12 @@ func TestAnswer_DecidedTogetherSeesTheEventsBeforeIt(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.assign()
-	outcome := b.next("far work", laneWork, report(b.task(), succeeded))
-	join := b.next("sender", laneSubmit, submitOf(Policy{}))
+	outcome := b.next("far work", command.LaneWork, report(b.task(), command.Succeeded))
+	join := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
 	b.deliver(join)
 	b.deliver(outcome)
 	b.turn()
-	if len(join.got) != 1 || join.got[0][0].run != 1 || !join.got[0][0].joined {
+	if len(join.got) != 1 || join.got[0][0].Run != 1 || !join.got[0][0].Joined {
 		t.Errorf("join is answered %+v, want run 1", join.got)
 	}
 	if n := b.sealed(); n != 3 {
@@ -108,7 +109,7 @@ func TestEffects_RefusedEntryGivesItsSlotsBack(t *testing.T) {
 		return Outcome{}
 	}})
 	b.store.refuse = store.ErrFenced
-	b.deliver(b.next("sender", laneSubmit, submitOf(Policy{})))
+	b.deliver(b.next("sender", command.LaneSubmit, submitOf(Policy{})))
 	if err := b.own.takeTurn(t.Context()); !errors.Is(err, store.ErrFenced) {
 		t.Fatalf("turn: %v, want %v", err, store.ErrFenced)
 	}
@@ -128,7 +129,7 @@ func TestTurn_WhatDoesNotFitIsDecidedInTheNextEntry(t *testing.T) {
 		c := submitOf(Policy{})
 		c.Task = events.TaskID(rune('a' + i))
 		c.Params = events.JSON(append(append([]byte{'"'}, make100k()...), '"'))
-		l := b.next("sender"+string(c.Task), laneSubmit, c)
+		l := b.next("sender"+string(c.Task), command.LaneSubmit, c)
 		b.deliver(l)
 		all = append(all, l)
 	}
@@ -137,7 +138,7 @@ func TestTurn_WhatDoesNotFitIsDecidedInTheNextEntry(t *testing.T) {
 	}
 	for _, l := range all {
 		if len(l.got) != 1 {
-			t.Errorf("batch of %s is answered %d times", l.batch.sender, len(l.got))
+			t.Errorf("batch of %s is answered %d times", l.batch.Sender, len(l.got))
 		}
 	}
 	if n := b.count(events.KindCreated); n != 5 || b.sealed() != 2 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -24,9 +25,9 @@ func (f *Future) isResolved() bool {
 	}
 }
 
-func ending(life events.Ref, run uint32, result string) outcome {
-	return outcome{task: "x", life: life, run: run, ref: events.RefOf(100, int(run)), status: projection.Success,
-		behavior: benchBehavior, result: events.JSON([]byte(result))}
+func ending(life events.Ref, run uint32, result string) command.Outcome {
+	return command.Outcome{Task: "x", Life: life, Run: run, Ref: events.RefOf(100, int(run)), Status: projection.Success,
+		Behavior: benchBehavior, Result: events.JSON([]byte(result))}
 }
 
 // A submit joined run 2 while the news of run 1 were still on their way.
@@ -34,11 +35,11 @@ func TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt(t *testing.T) {
 	b := newBench(t, -1)
 	life := events.RefOf(1, 0)
 	f := b.waiting(life, 2)
-	b.m.futures.tell(0, []outcome{ending(life, 1, "1")})
+	b.m.futures.tell(0, []command.Outcome{ending(life, 1, "1")})
 	if f.isResolved() {
 		t.Fatalf("resolved with %s, which is of run 1", f.result)
 	}
-	b.m.futures.tell(0, []outcome{ending(life, 2, "2")})
+	b.m.futures.tell(0, []command.Outcome{ending(life, 2, "2")})
 	if !f.isResolved() || string(f.result) != "2" || f.err != nil {
 		t.Errorf("result is %s, %v; want that of run 2", f.result, f.err)
 	}
@@ -50,12 +51,12 @@ func TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt(t *testing.T) {
 	first, second := events.RefOf(1, 0), events.RefOf(5, 0)
 	f := b.waiting(second, 1)
 	deleted := ending(first, 2, "")
-	deleted.status, deleted.result = 0, nil
-	b.m.futures.tell(0, []outcome{ending(first, 1, "1"), deleted})
+	deleted.Status, deleted.Result = 0, nil
+	b.m.futures.tell(0, []command.Outcome{ending(first, 1, "1"), deleted})
 	if f.isResolved() {
 		t.Fatalf("resolved with %s, %v by the life before", f.result, f.err)
 	}
-	b.m.futures.tell(0, []outcome{ending(second, 1, "2")})
+	b.m.futures.tell(0, []command.Outcome{ending(second, 1, "2")})
 	if !f.isResolved() || string(f.result) != "2" {
 		t.Errorf("result is %s, %v; want that of the second life", f.result, f.err)
 	}
@@ -65,8 +66,8 @@ func TestFuture_EndOfItsLifeResolvesIt(t *testing.T) {
 	b := newBench(t, -1)
 	life := events.RefOf(1, 0)
 	f := b.waiting(life, 3)
-	deleted := outcome{task: "x", life: life, run: 2, ref: events.RefOf(9, 0)}
-	b.m.futures.tell(0, []outcome{deleted})
+	deleted := command.Outcome{Task: "x", Life: life, Run: 2, Ref: events.RefOf(9, 0)}
+	b.m.futures.tell(0, []command.Outcome{deleted})
 	if !f.isResolved() || !errors.Is(f.err, ErrNotFound) {
 		t.Errorf("error is %v, want %v", f.err, ErrNotFound)
 	}
@@ -78,13 +79,13 @@ func TestFuture_RetriedFailureDoesNotResolveIt(t *testing.T) {
 	b.submit(Policy{MaxAttempts: 2})
 	b.assign()
 	f := b.waiting(b.task().Created, 1)
-	b.accept(laneWork, byPolicyFailure(b.task()))
+	b.accept(command.LaneWork, byPolicyFailure(b.task()))
 	if f.isResolved() {
 		t.Fatalf("resolved with %v by a failure that is retried", f.err)
 	}
 	b.time = b.time.Add(1 << 40)
 	b.assign()
-	b.accept(laneWork, byPolicyFailure(b.task()))
+	b.accept(command.LaneWork, byPolicyFailure(b.task()))
 	var failure *TaskError
 	if !f.isResolved() || !errors.As(f.err, &failure) || failure.Attempt != 2 {
 		t.Errorf("error is %v, want the failure of attempt 2", f.err)
@@ -98,20 +99,20 @@ func TestFuture_ThatComesLateFindsItsOwnRun(t *testing.T) {
 	life := b.task().Created
 	for range 3 {
 		b.assign()
-		c := report(b.task(), succeeded)
+		c := report(b.task(), command.Succeeded)
 		c.Result = events.JSON([]byte{byte('1' + b.task().Runs)})
-		b.accept(laneWork, c)
+		b.accept(command.LaneWork, c)
 		b.submit(Policy{Existing: events.RunAgain})
 	}
 	for name, between := range map[string]func(){"SameOwner": func() {}, "NextOwner": b.takeOver} {
 		between()
-		a, later := b.own.await(&awaitCommand{Task: "x", Life: life, Run: 3})
+		a, later := b.own.await(&command.Await{Task: "x", Life: life, Run: 3})
 		if later != nil {
 			t.Fatalf("%s: run 3 is the last; it is not in the journal alone", name)
 		}
-		if a.data != nil {
-			got, err := decodeOutcomes(a.data)
-			if err != nil || len(got) != 1 || got[0].run != 3 || string(got[0].result[1:]) != "3" {
+		if a.Data != nil {
+			got, err := command.DecodeOutcomes(a.Data)
+			if err != nil || len(got) != 1 || got[0].Run != 3 || string(got[0].Result[1:]) != "3" {
 				t.Errorf("%s: outcome is %+v, %v; want run 3", name, got, err)
 			}
 		}

@@ -5,34 +5,35 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
 // numbered are the commands that would do harm if they were decided twice, each with what has to happen before.
 var numbered = map[string]struct {
 	prepare func(b *bench)
-	command func(b *bench) command
+	command func(b *bench) command.Command
 }{
-	"Submit":          {func(*bench) {}, func(*bench) command { return submitOf(Policy{}) }},
-	"events.RunAgain": {finished, func(*bench) command { return submitOf(Policy{Existing: events.RunAgain}) }},
-	"Retry":           {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doRetry} }},
-	"Delete":          {finished, func(*bench) command { return &operateCommand{Task: "x", Do: doDelete} }},
-	"RunNow":          {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doRunNow} }},
-	"Cancel":          {scheduled, func(*bench) command { return &operateCommand{Task: "x", Do: doCancel} }},
-	"Merge": {scheduled, func(b *bench) command {
-		c := &mergeCommand{Submit: *submitOf(Policy{}), Life: b.task().Created, Seq: b.task().Seq}
+	"Submit":          {func(*bench) {}, func(*bench) command.Command { return submitOf(Policy{}) }},
+	"events.RunAgain": {finished, func(*bench) command.Command { return submitOf(Policy{Existing: events.RunAgain}) }},
+	"Retry":           {finished, func(*bench) command.Command { return &command.Operate{Task: "x", Do: command.DoRetry} }},
+	"Delete":          {finished, func(*bench) command.Command { return &command.Operate{Task: "x", Do: command.DoDelete} }},
+	"RunNow":          {scheduled, func(*bench) command.Command { return &command.Operate{Task: "x", Do: command.DoRunNow} }},
+	"Cancel":          {scheduled, func(*bench) command.Command { return &command.Operate{Task: "x", Do: command.DoCancel} }},
+	"Merge": {scheduled, func(b *bench) command.Command {
+		c := &command.Merge{Submit: *submitOf(Policy{}), Life: b.task().Created, Seq: b.task().Seq}
 		c.Submit.Params, c.Submit.NotBefore = events.JSON([]byte("1")), b.time.Add(time.Hour)
 		return c
 	}},
-	"Complete": {running, func(b *bench) command { return report(b.task(), succeeded) }},
-	"Fail":     {running, func(b *bench) command { return report(b.task(), failed) }},
-	"Snooze":   {running, func(b *bench) command { return report(b.task(), snoozed) }},
+	"Complete": {running, func(b *bench) command.Command { return report(b.task(), command.Succeeded) }},
+	"Fail":     {running, func(b *bench) command.Command { return report(b.task(), command.Failed) }},
+	"Snooze":   {running, func(b *bench) command.Command { return report(b.task(), command.Snoozed) }},
 }
 
 func scheduled(b *bench) {
 	c := submitOf(Policy{})
 	c.NotBefore = b.time.Add(time.Hour)
-	b.accept(laneSubmit, c)
+	b.accept(command.LaneSubmit, c)
 }
 
 func running(b *bench) {
@@ -42,7 +43,7 @@ func running(b *bench) {
 
 func finished(b *bench) {
 	running(b)
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 }
 
 // The owner commits, its answer is lost, it dies. The sender sends the same bytes to the next owner, which knows the
@@ -52,9 +53,9 @@ func TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, -1)
 			row.prepare(b)
-			l := b.next("sender", laneSubmit, row.command(b))
+			l := b.next("sender", command.LaneSubmit, row.command(b))
 			if name == "Complete" || name == "Fail" || name == "Snooze" {
-				l = b.next("sender", laneWork, l.batch.commands...)
+				l = b.next("sender", command.LaneWork, l.batch.Commands...)
 			}
 			b.deliver(l)
 			b.turn()
@@ -76,12 +77,12 @@ func TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner(t *testing.T) {
 func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
 	b := newBench(t, -1)
 	finished(b)
-	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 	b.deliver(l)
 	b.post(l)
 	b.turn()
 	b.assign()
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 	b.deliver(l)
 	b.turn()
 	if task := b.task(); !task.Final() || task.Runs != 2 {
@@ -96,18 +97,18 @@ func TestNumbers_SameBatchByTwoWaysIsDecidedOnce(t *testing.T) {
 func TestNumbers_RunAgainResentAfterItsRunDoesNotRunAgain(t *testing.T) {
 	b := newBench(t, -1)
 	finished(b)
-	l := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 	b.deliver(l)
 	b.turn()
 	b.assign()
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 	b.takeOver()
 	b.deliver(l)
 	b.turn()
 	if task := b.task(); !task.Final() || task.Runs != 2 {
 		t.Errorf("task is %s after %d runs, due %d; want two runs, no more", task.Phase(), task.Runs, task.Due)
 	}
-	if len(l.got) != 2 || l.got[0][0].run != 2 || l.got[1][0].run != 2 {
+	if len(l.got) != 2 || l.got[0][0].Run != 2 || l.got[1][0].Run != 2 {
 		t.Errorf("answers are %+v, want run 2 twice", l.got)
 	}
 }
@@ -115,15 +116,15 @@ func TestNumbers_RunAgainResentAfterItsRunDoesNotRunAgain(t *testing.T) {
 // The task ran and was forgotten before its submit was answered.
 func TestNumbers_ForgottenTaskIsNotCreatedAgainByItsOwnSubmit(t *testing.T) {
 	b := newBench(t, -1)
-	l := b.next("sender", laneSubmit, submitOf(Policy{Retain: time.Millisecond}))
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{Retain: time.Millisecond}))
 	b.deliver(l)
 	b.turn()
 	b.assign()
-	b.accept(laneWork, report(b.task(), succeeded))
+	b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 	b.time = b.time.Add(time.Minute)
 	other := submitOf(Policy{})
 	other.Task = "y"
-	b.accept(laneSubmit, other) // an entry of a later time
+	b.accept(command.LaneSubmit, other) // an entry of a later time
 	if b.own.state.Task("x") != nil {
 		t.Fatal("task x is still there")
 	}
@@ -144,8 +145,8 @@ func TestNumbers_EarlierBatchThanTheLastIsNotDecided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, -1)
 			finished(b)
-			cancel := b.next("sender", laneSubmit, &operateCommand{Task: "x", Do: doDelete})
-			later := b.next("sender", laneSubmit, submitOf(Policy{Existing: events.RunAgain}))
+			cancel := b.next("sender", command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoDelete})
+			later := b.next("sender", command.LaneSubmit, submitOf(Policy{Existing: events.RunAgain}))
 			b.deliver(later)
 			b.turn()
 			between(b)
@@ -164,7 +165,7 @@ func TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack(t *testing.T) {
 	b := newBench(t, -1)
 	c := submitOf(Policy{})
 	c.NotBefore = b.time.Add(10 * time.Second)
-	b.accept(laneSubmit, c)
+	b.accept(command.LaneSubmit, c)
 	b.time = b.time.Add(11 * time.Second)
 	b.turn()
 	b.time = b.time.Add(-5 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -13,18 +14,20 @@ import (
 )
 
 // roll lets a node call its roll and returns the attempts that the owner says are over.
-func (b *bench) roll(c *rollCallCommand) []attemptName {
+func (b *bench) roll(c *command.Reconcile) []command.AttemptName {
 	b.Helper()
 	c.Epoch = b.own.ownership.Revision
-	a := b.ask(laneWork, c)
-	over, err := decodeNames(a.data)
-	if err != nil || a.code != answerOK {
+	a := b.ask(command.LaneWork, c)
+	over, err := command.DecodeNames(a.Data)
+	if err != nil || a.Code != command.AnswerOK {
 		b.Fatalf("roll call is answered %+v: %v", a, err)
 	}
 	return over
 }
 
-func nameOf(t projection.Task) attemptName { return attemptName{t.ID, t.Started} }
+func nameOf(t projection.Task) command.AttemptName {
+	return command.AttemptName{Task: t.ID, Started: t.Started}
+}
 
 // The owner commits Started and dies before the assignment leaves it. The node's offer is still open and comes again.
 func TestOffer_AssignmentOutlivesTheOwnerThatMadeIt(t *testing.T) {
@@ -38,7 +41,7 @@ func TestOffer_AssignmentOutlivesTheOwnerThatMadeIt(t *testing.T) {
 	if len(offer.got) != 1 {
 		t.Fatalf("offer is answered %+v, want the assignment", offer.got)
 	}
-	if given := b.given(offer.got[0]); len(given) != 1 || given[0].attemptName != nameOf(task) {
+	if given := b.given(offer.got[0]); len(given) != 1 || given[0].AttemptName != nameOf(task) {
 		t.Errorf("offer is answered %+v, want attempt %+v", given, nameOf(task))
 	}
 	if n := b.count(events.KindStarted); n != 1 {
@@ -56,7 +59,7 @@ func TestOffer_AnsweredAgainBySameOwnerIsTheSameAssignment(t *testing.T) {
 		t.Fatalf("offer is answered %+v, want an acknowledgement and twice the assignment", offer.got)
 	}
 	for _, answers := range offer.got[1:] {
-		if given := b.given(answers); len(given) != 1 || given[0].attemptName != nameOf(task) {
+		if given := b.given(answers); len(given) != 1 || given[0].AttemptName != nameOf(task) {
 			t.Errorf("offer is answered %+v, want attempt %+v", given, nameOf(task))
 		}
 	}
@@ -70,7 +73,7 @@ func TestOffer_AnsweredAgainAfterItsAttemptEndedBringsNothing(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	offer, task := b.assign()
-	b.accept(laneWork, report(task, succeeded))
+	b.accept(command.LaneWork, report(task, command.Succeeded))
 	b.takeOver()
 	offer.got = nil
 	b.deliver(offer)
@@ -86,9 +89,9 @@ func TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince(t *testing.T) {
 		b := newBench(t, -1)
 		b.submit(Policy{})
 		offer, task := b.assign() // whose answer is lost
-		merge := &mergeCommand{Submit: *submitOf(Policy{}), Life: task.Created, Seq: task.Seq}
+		merge := &command.Merge{Submit: *submitOf(Policy{}), Life: task.Created, Seq: task.Seq}
 		merge.Submit.Params = events.JSON([]byte(`"later"`))
-		b.accept(laneSubmit, merge)
+		b.accept(command.LaneSubmit, merge)
 		between(b)
 		offer.got = nil
 		b.deliver(offer)
@@ -97,9 +100,9 @@ func TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince(t *testing.T) {
 			t.Fatalf("%s: answers are %+v, want one", name, offer.got)
 		}
 		if given := b.given(offer.got[0]); len(given) != 0 {
-			t.Errorf("%s: an attempt started before the merge is given %s", name, given[0].params)
+			t.Errorf("%s: an attempt started before the merge is given %s", name, given[0].Params)
 		}
-		b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number})
+		b.roll(&command.Reconcile{Node: farID, Answered: offer.batch.Number})
 		if got := b.task(); got.OnNode() {
 			t.Errorf("%s: the attempt that nobody got is not released", name)
 		}
@@ -122,8 +125,8 @@ func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
 	if len(early.got) != 2 || early.got[0] != nil || len(b.given(early.got[1])) != 0 {
 		t.Errorf("earlier offer is answered %+v, want an acknowledgement and nothing to run", early.got)
 	}
-	if task := b.task(); task.Offer != late.batch.number {
-		t.Errorf("task answers offer %d, want %d", task.Offer, late.batch.number)
+	if task := b.task(); task.Offer != late.batch.Number {
+		t.Errorf("task answers offer %d, want %d", task.Offer, late.batch.Number)
 	}
 	if given := b.given(late.got[len(late.got)-1]); len(given) != 1 {
 		t.Errorf("later offer is answered %+v, want one attempt", late.got)
@@ -134,7 +137,7 @@ func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
 	for name, close := range map[string]func(*bench){
 		"by a later one": func(b *bench) { b.deliver(b.offer()) },
 		"by a roll call": func(b *bench) {
-			b.deliver(b.next("far sender", laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision, Answered: 1}))
+			b.deliver(b.next("far sender", command.LaneWork, &command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision, Answered: 1}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +165,7 @@ func TestRollCall_ReleasesAnAssignmentThatNeverArrived(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	offer, _ := b.assign()
-	b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number})
+	b.roll(&command.Reconcile{Node: farID, Answered: offer.batch.Number})
 	if got := b.task(); got.Phase() != projection.Waiting || got.Lost != 0 {
 		t.Errorf("task is %s, lost %d times; want released", got.Phase(), got.Lost)
 	}
@@ -177,7 +180,7 @@ func TestRollCall_LeavesAnAssignmentUnderWay(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	offer, task := b.assign()
-	b.roll(&rollCallCommand{Node: farID, Answered: offer.batch.number - 1})
+	b.roll(&command.Reconcile{Node: farID, Answered: offer.batch.Number - 1})
 	if got := b.task(); nameOf(got) != nameOf(task) || !got.OnNode() {
 		t.Errorf("task is %s, attempt %+v; want still attempt %+v", got.Phase(), nameOf(got), nameOf(task))
 	}
@@ -187,7 +190,7 @@ func TestRollCall_LeavesWhatTheNodeKnows(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	offer, task := b.assign()
-	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(task)}, Answered: offer.batch.number})
+	over := b.roll(&command.Reconcile{Node: farID, Attempts: []command.AttemptName{nameOf(task)}, Answered: offer.batch.Number})
 	if got := b.task(); !got.OnNode() || len(over) != 0 {
 		t.Errorf("task is %s, over are %+v; want it running", got.Phase(), over)
 	}
@@ -198,12 +201,12 @@ func TestRollCall_ReleasesALocalStartOfAnEarlierOwner(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.localStart()
-	b.roll(&rollCallCommand{Node: selfID})
+	b.roll(&command.Reconcile{Node: selfID})
 	if got := b.task(); !got.OnNode() {
 		t.Fatalf("task is %s: an owner must not doubt what it started itself", got.Phase())
 	}
 	b.takeOver()
-	b.roll(&rollCallCommand{Node: selfID})
+	b.roll(&command.Reconcile{Node: selfID})
 	if got := b.task(); got.Phase() != projection.Waiting {
 		t.Errorf("task is %s, want released", got.Phase())
 	}
@@ -213,10 +216,10 @@ func TestRollCall_ReleasesALocalStartOfAnEarlierOwner(t *testing.T) {
 func (b *bench) localStart() {
 	b.Helper()
 	b.own.entry.Reset(events.Entry{Number: b.own.head.Number + 1, Epoch: b.own.ownership.Revision, Owner: selfID, Time: b.time, Prev: b.own.state.Hash})
-	d := &decider{state: b.own.state, entry: &b.own.entry, now: b.time, note: b.own.note}
-	d.start(b.own.state.Task("x"), selfID, 0, b.m.ttl)
-	if err := b.own.commit(b.Context()); err != nil || d.err != nil {
-		b.Fatalf("start on the owner's node: %v, %v", err, d.err)
+	d := &command.Decider{State: b.own.state, Entry: &b.own.entry, Now: b.time, Note: b.own.note}
+	d.Start(b.own.state.Task("x"), selfID, 0, b.m.ttl)
+	if err := b.own.commit(b.Context()); err != nil || d.Err != nil {
+		b.Fatalf("start on the owner's node: %v, %v", err, d.Err)
 	}
 }
 
@@ -226,11 +229,11 @@ func TestRollCall_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	b.localStart()
-	late := &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}
+	late := &command.Reconcile{Node: selfID, Epoch: b.own.ownership.Revision}
 	b.takeOver()
 	b.own.ownership.Revision++
 	b.store.members.Owners[0] = store.Owner{Node: selfID, Revision: b.own.ownership.Revision}
-	if a := b.ask(laneWork, late); a.code != answerStale {
+	if a := b.ask(command.LaneWork, late); a.Code != command.AnswerStale {
 		t.Errorf("roll call is answered %+v, want stale", a)
 	}
 	if got := b.task(); !got.OnNode() {
@@ -242,9 +245,9 @@ func TestRollCall_NamesWhatIsOver(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, first := b.assign()
-	b.accept(laneWork, report(first, succeeded))
-	stranger := attemptName{"nobody", events.RefOf(7, 0)}
-	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(first), stranger}})
+	b.accept(command.LaneWork, report(first, command.Succeeded))
+	stranger := command.AttemptName{Task: "nobody", Started: events.RefOf(7, 0)}
+	over := b.roll(&command.Reconcile{Node: farID, Attempts: []command.AttemptName{nameOf(first), stranger}})
 	if len(over) != 2 || over[0] != nameOf(first) || over[1] != stranger {
 		t.Errorf("over are %+v, want both", over)
 	}
@@ -255,8 +258,8 @@ func TestRollCall_RepeatsACancelThatCameTooEarly(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	offer, task := b.assign()
-	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doCancel})
-	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(task)}, Answered: offer.batch.number})
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
+	over := b.roll(&command.Reconcile{Node: farID, Attempts: []command.AttemptName{nameOf(task)}, Answered: offer.batch.Number})
 	if len(over) != 1 || over[0] != nameOf(task) {
 		t.Errorf("over are %+v, want the cancelled attempt", over)
 	}
@@ -270,11 +273,11 @@ func TestRollCall_AttemptOfAnotherLifeIsOver(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, first := b.assign()
-	b.accept(laneWork, report(first, succeeded))
-	b.accept(laneSubmit, &operateCommand{Task: "x", Do: doDelete})
+	b.accept(command.LaneWork, report(first, command.Succeeded))
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoDelete})
 	b.submit(Policy{})
 	offer, second := b.assign()
-	over := b.roll(&rollCallCommand{Node: farID, Attempts: []attemptName{nameOf(first)}, Answered: offer.batch.number})
+	over := b.roll(&command.Reconcile{Node: farID, Attempts: []command.AttemptName{nameOf(first)}, Answered: offer.batch.Number})
 	if len(over) != 1 || over[0] != nameOf(first) {
 		t.Errorf("over are %+v, want the attempt of the first life", over)
 	}
@@ -306,8 +309,8 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 		var w wire.Writer
 		w.Array(slots)
 		for i := range slots {
-			a := assignment{attemptName: attemptName{"x", events.RefOf(number, i)}, behavior: benchBehavior, number: 1}
-			a.encode(&w)
+			a := command.Assignment{AttemptName: command.AttemptName{Task: "x", Started: events.RefOf(number, i)}, Behavior: benchBehavior, Number: 1}
+			a.Encode(&w)
 		}
 		var calls sync.WaitGroup
 		calls.Go(func() {
@@ -318,7 +321,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 				t.Errorf("offer %d is called answered, and %d of its %d attempts are known", number, known, slots)
 			}
 		})
-		of.answered(0, number, []answer{{data: w.B}})
+		of.answered(0, number, []command.Answer{{Data: w.B}})
 		calls.Wait()
 		x.cancelAll(b.m, errFenced)
 		for range slots {

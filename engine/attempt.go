@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -22,7 +23,7 @@ type attemptKey struct {
 
 // attempt is one call of a behavior's function, and the way of its outcome to the owner.
 type attempt struct {
-	assignment
+	command.Assignment
 	shard    int
 	m        *member
 	behavior Behavior
@@ -31,7 +32,7 @@ type attempt struct {
 	reported atomic.Bool                      // an outcome was chosen
 	done     atomic.Bool                      // the function has returned
 	progress atomic.Pointer[progressReporter] // nil before the first report
-	outcome  completeCommand                  // once it is reported
+	outcome  command.Complete                 // once it is reported
 	waits    int                              // goroutines that have lent the slot; guarded by the executor
 	lent     bool                             // its slot is; guarded by the executor
 	logs     attemptLog
@@ -60,7 +61,7 @@ func (x *executor) execute(a *attempt) {
 			a.timeout.Stop() // which would hold the attempt
 		}
 		x.endLoan(a)
-		x.release(a.assignment.behavior)
+		x.release(a.Assignment.Behavior)
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
 		a.ctx.end(errDraining)
@@ -80,8 +81,8 @@ func (x *executor) execute(a *attempt) {
 	deadline, _ := a.ctx.Deadline()
 	a.logs = attemptLog{a.m.log.Handler(), a}
 	a.log = *slog.New(&a.logs)
-	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.assignment.behavior, Number: int(a.number),
-		Failures: int(a.failures), Lost: int(a.lost), Policy: a.policy,
+	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.Assignment.Behavior, Number: int(a.Number),
+		Failures: int(a.Failures), Lost: int(a.Lost), Policy: a.Policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
 		Log: &a.log, Progress: a.reportProgress, Lend: a.lend})
 	returned = true
@@ -105,8 +106,8 @@ var errUnread = errors.New("parameters cannot be read at the moment")
 
 // parameters returns the JSON text, from the journal when the owner does not hold it.
 func (a *attempt) parameters() ([]byte, error) {
-	if a.paramsAt != 0 {
-		p, err := a.m.payloadAt(&a.ctx, a.shard, a.paramsAt)
+	if a.ParamsAt != 0 {
+		p, err := a.m.payloadAt(&a.ctx, a.shard, a.ParamsAt)
 		switch {
 		case errors.Is(err, store.ErrTrimmed):
 			return nil, fmt.Errorf("parameters are no longer kept: %w", err)
@@ -115,9 +116,9 @@ func (a *attempt) parameters() ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", errUnread, err)
 		}
-		a.params = p
+		a.Params = p
 	}
-	return a.params.JSON()
+	return a.Params.JSON()
 }
 
 // end ends the attempt's context and expects the function to return.
@@ -157,16 +158,16 @@ func (a *attempt) report(out Outcome, ended bool) {
 	}
 	a.stopProgress()
 	c := &a.outcome
-	*c = completeCommand{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
+	*c = command.Complete{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
 	switch {
 	case ended && out.Err != nil && errors.Is(cause, errDraining):
 		if !a.done.Load() {
 			a.reported.Store(false) // only a function that has returned is released; the session's end does the rest
 			return
 		}
-		c.How = released
+		c.How = command.Released
 	case out.Snooze > 0:
-		c.How, c.Wait = snoozed, out.Snooze
+		c.How, c.Wait = command.Snoozed, out.Snooze
 	case out.Err != nil:
 		reportFailure(c, out, ended && errors.Is(cause, errTimeout))
 	default:
@@ -174,39 +175,39 @@ func (a *attempt) report(out Outcome, ended bool) {
 	}
 	a.m.router.later(a.shard, c, a)
 	if !a.m.exec.hold(a.shard) {
-		a.m.router.flush(a.shard, laneWork)
+		a.m.router.flush(a.shard, command.LaneWork)
 	}
 }
 
 // answered learns what became of the outcome.
-func (a *attempt) answered(ans answer, err error) {
+func (a *attempt) answered(ans command.Answer, err error) {
 	switch {
 	case err != nil:
 		a.m.log.Warn("outcome may not be recorded", "task", a.Task, "attempt", a.Started, "err", err)
-	case ans.code == answerStale:
+	case ans.Code == command.AnswerStale:
 		a.m.log.Info("late outcome refused", "task", a.Task, "attempt", a.Started)
-	case ans.code != answerOK:
-		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", ans.err(a.Task))
+	case ans.Code != command.AnswerOK:
+		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", ans.Err(a.Task))
 	}
 	a.m.exec.forget(a)
 }
 
-func reportSuccess(c *completeCommand, out Outcome) {
+func reportSuccess(c *command.Complete, out Outcome) {
 	if len(out.Result) > events.MaxPayloadBytes {
-		c.How, c.Error = failed, &events.Error{Code: events.CodeRejected,
+		c.How, c.Error = command.Failed, &events.Error{Code: events.CodeRejected,
 			Message: (&LimitError{Field: "result", Limit: events.MaxPayloadBytes, Got: int64(len(out.Result))}).Error()}
 		return
 	}
-	c.How, c.Result = succeeded, events.JSON(out.Result)
+	c.How, c.Result = command.Succeeded, events.JSON(out.Result)
 	reportNext(c, out)
 }
 
-func reportFailure(c *completeCommand, out Outcome, timedOut bool) {
+func reportFailure(c *command.Complete, out Outcome, timedOut bool) {
 	e := out.Err.Fit()
 	if timedOut {
 		e = events.Error{Code: events.CodeTimeout, Message: errTimeout.Error() + ": " + e.Message, Retryable: true}.Fit()
 	}
-	c.How, c.Error = failed, &e
+	c.How, c.Error = command.Failed, &e
 	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
 		reportNext(c, out)
 	}
@@ -214,14 +215,14 @@ func reportFailure(c *completeCommand, out Outcome, timedOut bool) {
 
 // reportNext tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time of day alone would
 // then be past, again and again.
-func reportNext(c *completeCommand, out Outcome) {
+func reportNext(c *command.Complete, out Outcome) {
 	wait := out.Wait
 	switch {
 	case !out.Next.IsZero():
 		wait = max(wait, time.Until(out.Next))
-		c.Next = max(events.MillisOf(out.Next), anyTime)
+		c.Next = max(events.MillisOf(out.Next), command.AnyTime)
 	case wait > 0:
-		c.Next = anyTime
+		c.Next = command.AnyTime
 	}
 	wait = min(max(wait, 0), math.MaxInt64-time.Millisecond)
 	c.Wait = (wait + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -236,7 +237,7 @@ type attemptLog struct {
 // Handle implements slog.Handler.
 func (h *attemptLog) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
-	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.Uint64("attempt", uint64(h.a.number)))
+	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.Uint64("attempt", uint64(h.a.Number)))
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 	"weak"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -308,10 +309,10 @@ func TestExecutor_OutcomeFollowsFromAnEndThatNobodyLookedAt(t *testing.T) {
 				c := h.outcome()
 				switch {
 				case e.cause == errDraining:
-					if c.How != released {
+					if c.How != command.Released {
 						t.Errorf("%+v, want released", c)
 					}
-				case c.How != failed || (c.Error.Code == events.CodeTimeout) != (e.cause == errTimeout):
+				case c.How != command.Failed || (c.Error.Code == events.CodeTimeout) != (e.cause == errTimeout):
 					t.Errorf("%+v, %+v", c, c.Error)
 				}
 			})
@@ -325,7 +326,7 @@ func TestExecutor_KeepsNothingOfAnAttemptUntilItsTimeOut(t *testing.T) {
 	p.exec.take("b")
 	text := []byte(fmt.Sprintf("\x01%01000d", 7))
 	params := weak.Make(&text[0])
-	p.exec.launch(p.member, 0, assignment{attemptName: attemptName{"a", 1}, behavior: "b", params: text, policy: Policy{Timeout: time.Hour}})
+	p.exec.launch(p.member, 0, command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "b", Params: text, Policy: Policy{Timeout: time.Hour}})
 	for got := 0; got == 0; got = len(p.reported()) {
 		<-p.inbox.wake
 	}

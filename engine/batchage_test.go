@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -19,41 +20,41 @@ func (b *bench) forget() {
 		b.time = b.time.Add(10 * time.Minute)
 		c := submitOf(Policy{})
 		c.Task, c.NotBefore = events.TaskID("later-"+string(rune('a'+i))), b.time.Add(24*time.Hour)
-		b.accept(laneSubmit, c)
+		b.accept(command.LaneSubmit, c)
 	}
 }
 
 // Somebody without the key has recorded a batch, and repeats it when its number is forgotten. Nothing in the journal may say that its
 // sender has asked again.
 func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) {
-	for name, c := range map[string]command{
-		"delete": operate(doDelete), "cancel": operate(doCancel), "suspend": operate(doSuspend),
-		"submit": &submitCommand{Task: "x", Behavior: benchBehavior, Policy: policyOf(Policy{Existing: events.RunAgain})},
-		"pause":  &pauseCommand{benchBehavior, true},
+	for name, c := range map[string]command.Command{
+		"delete": operate(command.DoDelete), "cancel": operate(command.DoCancel), "suspend": operate(command.DoSuspend),
+		"submit": &command.Submit{Task: "x", Behavior: benchBehavior, Policy: policyOf(Policy{Existing: events.RunAgain})},
+		"pause":  &command.Pause{Behavior: benchBehavior, Paused: true},
 	} {
 		b := newBench(t, -1)
 		if name != "submit" {
 			b.submit(Policy{})
 		}
-		recorded := b.next("caller", laneSubmit, c)
+		recorded := b.next("caller", command.LaneSubmit, c)
 		b.deliver(recorded)
 		b.turn()
-		if len(recorded.got) != 1 || recorded.got[0][0].code != answerOK {
+		if len(recorded.got) != 1 || recorded.got[0][0].Code != command.AnswerOK {
 			t.Fatalf("%s: answered %+v", name, recorded.got)
 		}
 		switch name { // so that it could be done again
 		case "delete", "cancel":
 			b.submit(Policy{Existing: events.RunAgain})
 		case "suspend":
-			b.accept(laneSubmit, operate(doResume))
+			b.accept(command.LaneSubmit, operate(command.DoResume))
 		case "pause":
-			b.accept(laneSubmit, &pauseCommand{benchBehavior, false})
+			b.accept(command.LaneSubmit, &command.Pause{Behavior: benchBehavior, Paused: false})
 		case "submit":
-			b.accept(laneSubmit, operate(doCancel))
+			b.accept(command.LaneSubmit, operate(command.DoCancel))
 		}
 		b.forget()
 		b.takeOver()
-		if b.own.state.Decided(projection.SenderLane{Sender: "caller", Lane: laneSubmit}) != nil {
+		if b.own.state.Decided(projection.SenderLane{Sender: "caller", Lane: command.LaneSubmit}) != nil {
 			t.Fatalf("%s: the number is still known", name)
 		}
 		entries := b.sealed()
@@ -66,7 +67,7 @@ func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) 
 			t.Errorf("%s: the repeated batch led to %s", name, kinds[len(kinds)-1])
 		}
 		for _, answers := range recorded.got[1:] {
-			if answers[0].code != answerClock {
+			if answers[0].Code != command.AnswerClock {
 				t.Errorf("%s: answered %+v, want it refused as too old", name, answers)
 			}
 		}
@@ -76,31 +77,31 @@ func TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain(t *testing.T) 
 // A caller whose clock is wrong learns it, definitely and with both clocks; a resend of an honest one is in time.
 func TestBatch_FromAWrongClockIsRefusedNamingBoth(t *testing.T) {
 	for ahead, refused := range map[time.Duration]bool{
-		-giveUp: false, -maxBatchAge: false, -maxBatchAge - time.Second: true, -24 * time.Hour: true,
-		maxBatchAhead: false, maxBatchAhead + time.Second: true, 24 * time.Hour: true, 1 << 62: true, -1 << 62: true,
+		-giveUp: false, -command.MaxBatchAge: false, -command.MaxBatchAge - time.Second: true, -24 * time.Hour: true,
+		command.MaxBatchAhead: false, command.MaxBatchAhead + time.Second: true, 24 * time.Hour: true, 1 << 62: true, -1 << 62: true,
 	} {
 		b := newBench(t, -1)
-		l := b.next("caller", laneSubmit, submitOf(Policy{}))
-		l.batch.made = b.time.Add(ahead)
+		l := b.next("caller", command.LaneSubmit, submitOf(Policy{}))
+		l.batch.Made = b.time.Add(ahead)
 		b.deliver(l)
 		b.turn()
 		a := l.got[0][0]
-		if is := a.code == answerClock; is != refused || is == (b.own.state.Task("x") != nil) {
+		if is := a.Code == command.AnswerClock; is != refused || is == (b.own.state.Task("x") != nil) {
 			t.Errorf("%s ahead: answered %+v, refused %t; want %t", ahead, a, is, refused)
 		}
 		var invalid *InvalidError
 		if !refused {
 			continue
 		}
-		if err := a.err("x"); !errors.As(err, &invalid) || invalid.Field != "clock" || !strings.Contains(invalid.Problem, "2020-02-29T12:00:00Z") ||
-			!strings.Contains(invalid.Problem, l.batch.made.Time().UTC().Format(time.RFC3339)) && ahead.Abs() < time.Hour*48 {
+		if err := a.Err("x"); !errors.As(err, &invalid) || invalid.Field != "clock" || !strings.Contains(invalid.Problem, "2020-02-29T12:00:00Z") ||
+			!strings.Contains(invalid.Problem, l.batch.Made.Time().UTC().Format(time.RFC3339)) && ahead.Abs() < time.Hour*48 {
 			t.Errorf("%s ahead: %v, want both clocks", ahead, err)
 		}
-		done := b.next("caller", laneSubmit, &settleCommand{l.batch.number})
-		done.batch.made = l.batch.made
+		done := b.next("caller", command.LaneSubmit, &command.Barrier{Number: l.batch.Number})
+		done.batch.Made = l.batch.Made
 		b.deliver(done)
 		b.turn()
-		if a := done.got[0][0]; a.code != answerOK || a.data != nil {
+		if a := done.got[0][0]; a.Code != command.AnswerOK || a.Data != nil {
 			t.Errorf("%s ahead: the refusal cannot be settled: %+v", ahead, a)
 		}
 	}
@@ -111,21 +112,21 @@ func TestBatch_OfWorkCountsWhateverTheClock(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
 	_, task := b.assign()
-	l := b.next("far sender", laneWork, report(task, succeeded))
-	l.batch.made -= events.Millis((24 * time.Hour).Milliseconds())
+	l := b.next("far sender", command.LaneWork, report(task, command.Succeeded))
+	l.batch.Made -= events.Millis((24 * time.Hour).Milliseconds())
 	b.deliver(l)
 	b.turn()
-	if a := l.got[0][0]; a.code != answerOK || !b.own.state.Task("x").Final() {
+	if a := l.got[0][0]; a.Code != command.AnswerOK || !b.own.state.Task("x").Final() {
 		t.Errorf("answered %+v", a)
 	}
 }
 
 // The form of a batch, on the bus and in the mailbox.
 func TestBatch_FormIsPinned(t *testing.T) {
-	b := &batch{sender: "c-1", lane: laneSubmit, number: 7, made: 1_800_000_000_000, principal: "ada",
-		commands: []command{&operateCommand{Task: "x", Do: doDelete, Reason: "r"}}}
+	b := &command.Batch{Sender: "c-1", Lane: command.LaneSubmit, Number: 7, Made: 1_800_000_000_000, Principal: "ada",
+		Commands: []command.Command{&command.Operate{Task: "x", Do: command.DoDelete, Reason: "r"}}}
 	const golden = "96a3632d310007cf000001a3185c5000a36164619205c40693a17805a172"
-	if got := hex.EncodeToString(b.encode()); got != golden {
+	if got := hex.EncodeToString(b.Encode()); got != golden {
 		t.Errorf("encoded as\n%s, want\n%s", got, golden)
 	}
 	const before = "95a3632d310007a3616461920593a17805a172" // it did not say when it was made
@@ -133,7 +134,7 @@ func TestBatch_FormIsPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeBatch(data); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), "earlier release") {
+	if _, err := command.DecodeBatch(data); !errors.Is(err, wire.ErrMalformed) || !strings.Contains(err.Error(), "earlier release") {
 		t.Errorf("of an earlier release: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 )
 
@@ -64,7 +65,7 @@ func leastQuota(shards int) int64 { return int64(shards) * 3 * minTail / 4 * 5 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
 func (m *member) makeRoom(ctx context.Context, k *keeping) {
-	m.log.ErrorContext(ctx, "no session can begin", "cause", fullStore)
+	m.log.ErrorContext(ctx, "no session can begin", "cause", command.StoreFull)
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
 	for {
@@ -94,7 +95,7 @@ func (m *member) weigh(u store.Usage) {
 	cause, why := brakeOff, ""
 	switch {
 	case u.Full:
-		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", fullStore, u.Size, u.Quota)
+		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", command.StoreFull, u.Size, u.Quota)
 	case u.InUse >= u.Quota/5*4:
 		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
 	}

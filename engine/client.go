@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -157,26 +158,26 @@ func (c *Client) awaitRun(ctx context.Context) error {
 	}
 }
 
-func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd command) (answer, error) {
+func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd command.Command) (command.Answer, error) {
 	if err := id.Validate(); err != nil {
-		return answer{}, &InvalidError{Field: "id", Problem: err.Error()}
+		return command.Answer{}, &InvalidError{Field: "id", Problem: err.Error()}
 	}
 	if err := c.awaitRun(ctx); err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	a, err := c.router.askTask(ctx, id, lane, cmd)
 	if err != nil {
-		return answer{}, fmt.Errorf("task %s: %w", id, err)
+		return command.Answer{}, fmt.Errorf("task %s: %w", id, err)
 	}
-	return a, a.err(id)
+	return a, a.Err(id)
 }
 
 // read is ask for what changes nothing: an unanswered question is no unknown outcome.
-func (c *Client) read(ctx context.Context, shard int, cmd command) (answer, error) {
+func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
 	if err := c.awaitRun(ctx); err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
-	a, err := c.router.ask(ctx, shard, laneQuery, cmd)
+	a, err := c.router.ask(ctx, shard, command.LaneQuery, cmd)
 	if errors.Is(err, ErrUnknown) {
 		err = fmt.Errorf("shard %d does not answer: %w: %w", shard, ErrUnavailable, context.Cause(ctx))
 	}
@@ -218,14 +219,14 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	if err := id.Validate(); err != nil {
 		return t, &InvalidError{Field: "id", Problem: err.Error()}
 	}
-	a, err := c.read(ctx, id.Shard(c.cfg.Shards), &getCommand{id, linear})
+	a, err := c.read(ctx, id.Shard(c.cfg.Shards), &command.Get{Task: id, Linear: linear})
 	if err == nil {
-		err = a.err(id)
+		err = a.Err(id)
 	}
 	if err != nil {
 		return t, err
 	}
-	return decodeTask(a.data)
+	return command.DecodeTask(a.Data)
 }
 
 // Filter selects tasks; zero fields match everything.
@@ -260,15 +261,15 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, 
 func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
 	var after events.TaskID
 	for more := true; more && *left > 0; {
-		a, err := c.read(ctx, shard, &listCommand{uint64(f.Status), f.Behavior, f.Affinity, f.Node, int64(*left), after})
+		a, err := c.read(ctx, shard, &command.List{Status: uint64(f.Status), Behavior: f.Behavior, Affinity: f.Affinity, Node: f.Node, Limit: int64(*left), After: after})
 		if err == nil {
-			err = a.err("")
+			err = a.Err("")
 		}
 		if err != nil {
 			return yield(projection.Task{}, err)
 		}
 		var page []projection.Task
-		if page, more, err = decodePage(a.data); err != nil {
+		if page, more, err = decodePage(a.Data); err != nil {
 			return yield(projection.Task{}, err)
 		}
 		for _, t := range page {
@@ -286,55 +287,55 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 // fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
 // that run. For a task that has ended for good Cancel returns a *StateError. reason is cut at 256 bytes.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
-	return c.operate(ctx, id, doCancel, reason)
+	return c.operate(ctx, id, command.DoCancel, reason)
 }
 
 // RunNow makes a task that waits for its time due at once.
 func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, doRunNow, "")
+	return c.operate(ctx, id, command.DoRunNow, "")
 }
 
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. It returns a *StateError
 // if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	a, err := c.ask(ctx, id, laneSubmit, &operateCommand{Task: id, Do: doRetry})
-	for try := 0; (a.code == answerMerge || a.code == answerChanged) && try < mergeTries; try++ {
+	a, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: command.DoRetry})
+	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged) && try < mergeTries; try++ {
 		a, err = c.retryWith(ctx, id)
 	}
 	return err
 }
 
 // retryWith lets the command bring the parameters, as the last run had them.
-func (c *Client) retryWith(ctx context.Context, id events.TaskID) (answer, error) {
+func (c *Client) retryWith(ctx context.Context, id events.TaskID) (command.Answer, error) {
 	t, err := c.GetLinear(ctx, id)
 	if err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	if t.ParamsElided && t.Params == nil {
-		return answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
+		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
 	}
-	return c.ask(ctx, id, laneSubmit, &mergeCommand{Life: t.Created, Seq: t.Seq, Operator: true,
-		Submit: submitCommand{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
+	return c.ask(ctx, id, command.LaneSubmit, &command.Merge{Life: t.Created, Seq: t.Seq, Operator: true,
+		Submit: command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
 }
 
 // Suspend keeps a task from starting until Resume is called; a running attempt goes on.
 func (c *Client) Suspend(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, doSuspend, "")
+	return c.operate(ctx, id, command.DoSuspend, "")
 }
 
 // Resume ends Suspend.
 func (c *Client) Resume(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, doResume, "")
+	return c.operate(ctx, id, command.DoResume, "")
 }
 
 // Delete ends the life of a task that is not RUNNING: a later submit of its id makes a new task. Its history stays in the journal,
 // and callers that wait for a run that has ended still get its outcome.
 func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, doDelete, "")
+	return c.operate(ctx, id, command.DoDelete, "")
 }
 
-func (c *Client) operate(ctx context.Context, id events.TaskID, do operation, reason string) error {
-	_, err := c.ask(ctx, id, laneSubmit, &operateCommand{id, do, reason[:min(len(reason), events.MaxNameBytes)]})
+func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Operation, reason string) error {
+	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: reason[:min(len(reason), events.MaxNameBytes)]})
 	return err
 }
 
@@ -351,7 +352,7 @@ func (c *Client) Unpause(ctx context.Context, behavior string) error {
 }
 
 func (c *Client) pause(ctx context.Context, behavior string, paused bool) error {
-	_, err := c.ask(ctx, events.Settings, laneSubmit, &pauseCommand{behavior, paused})
+	_, err := c.ask(ctx, events.Settings, command.LaneSubmit, &command.Pause{Behavior: behavior, Paused: paused})
 	if err == nil {
 		c.router.hint(settingsSubject, "", nil)
 	}
@@ -372,7 +373,7 @@ func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	}
 	var all []store.NodeInfo
 	for _, n := range members.Nodes {
-		if l, err := readMessage[loadMessage](n.Load); err == nil {
+		if l, err := command.ReadMessage[loadMessage](n.Load); err == nil {
 			n.ClockAhead = l.Ahead
 		}
 		all = append(all, n)
@@ -387,18 +388,18 @@ func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
 	var g errgroup.Group
 	for shard := range all {
 		g.Go(func() error {
-			all[shard] = c.shard(ctx, shard, &infoCommand{})
+			all[shard] = c.shard(ctx, shard, &command.Info{})
 			return nil
 		})
 	}
 	return all, g.Wait()
 }
 
-func (c *Client) shard(ctx context.Context, shard int, ask *infoCommand) (s ShardInfo) {
+func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s ShardInfo) {
 	a, err := c.read(ctx, shard, ask)
 	var report shardReport
 	if err == nil {
-		report, err = readMessage[shardReport](a.data)
+		report, err = command.ReadMessage[shardReport](a.Data)
 	}
 	switch s = report.info(shard); {
 	case err != nil && ctx.Err() != nil:

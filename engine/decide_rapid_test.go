@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -30,9 +31,9 @@ type shardMachine struct {
 	log     []events.Event // of every entry, in order
 	own     *owner
 	senders map[projection.SenderLane]*laneState
-	pending [laneCount][]delivery
-	decided map[batchKey][]answer // as first answered, of those that caused events
-	effects map[batchKey]bool     // caused events
+	pending [command.LaneCount][]delivery
+	decided map[batchKey][]command.Answer // as first answered, of those that caused events
+	effects map[batchKey]bool             // caused events
 }
 
 type batchKey struct {
@@ -41,12 +42,12 @@ type batchKey struct {
 }
 
 type laneState struct {
-	sent     []*batch
+	sent     []*command.Batch
 	answered bool // the last one
 }
 
 func newShardMachine(t failer) *shardMachine {
-	m := &shardMachine{t: t, now: 1_800_000_000_000, senders: map[projection.SenderLane]*laneState{}, decided: map[batchKey][]answer{}, effects: map[batchKey]bool{}}
+	m := &shardMachine{t: t, now: 1_800_000_000_000, senders: map[projection.SenderLane]*laneState{}, decided: map[batchKey][]command.Answer{}, effects: map[batchKey]bool{}}
 	m.takeOver()
 	return m
 }
@@ -61,18 +62,18 @@ func (m *shardMachine) takeOver() {
 	}
 	m.state = state
 	m.own = &owner{state: state, inbox: newInbox(), seen: map[projection.SenderLane]answered{}, log: slog.New(slog.DiscardHandler)}
-	m.pending = [laneCount][]delivery{}
+	m.pending = [command.LaneCount][]delivery{}
 }
 
 // post makes the next batch of a lane, if the last one was answered, and delivers it.
-func (m *shardMachine) post(lane projection.SenderLane, commands []command) {
+func (m *shardMachine) post(lane projection.SenderLane, commands []command.Command) {
 	s := m.senders[lane]
 	if s == nil {
 		s = &laneState{answered: true}
 		m.senders[lane] = s
 	}
 	if s.answered {
-		s.sent = append(s.sent, &batch{sender: lane.Sender, lane: lane.Lane, number: uint64(len(s.sent) + 1), made: m.now, principal: lane.Sender, commands: commands})
+		s.sent = append(s.sent, &command.Batch{Sender: lane.Sender, Lane: lane.Lane, Number: uint64(len(s.sent) + 1), Made: m.now, Principal: lane.Sender, Commands: commands})
 		s.answered = false
 	}
 	m.deliver(s, len(s.sent)-1)
@@ -85,41 +86,41 @@ func (m *shardMachine) hour() {
 		c := submitOf(Policy{})
 		c.Behavior, c.Params = "work", events.JSON([]byte("1"))
 		c.Task, c.NotBefore = events.TaskID(fmt.Sprint("other-", len(m.entries))), m.now.Add(time.Hour*24*365)
-		m.post(projection.SenderLane{Sender: "other", Lane: laneSubmit}, []command{c})
+		m.post(projection.SenderLane{Sender: "other", Lane: command.LaneSubmit}, []command.Command{c})
 		m.turn(nil, nil, true)
 	}
 }
 
 // old reports that a copy comes so late that its number may be forgotten. A report of progress would count then, which no harness
 // needs to know.
-func (m *shardMachine) old(b *batch) bool {
-	return m.now-b.made > events.Millis(maxBatchAge.Milliseconds())
+func (m *shardMachine) old(b *command.Batch) bool {
+	return m.now-b.Made > events.Millis(command.MaxBatchAge.Milliseconds())
 }
 
-func isProgress(c command) bool {
-	_, is := c.(*progressCommand)
+func isProgress(c command.Command) bool {
+	_, is := c.(*command.Progress)
 	return is
 }
 
 // deliver brings a copy of a batch, as its bytes say.
 func (m *shardMachine) deliver(s *laneState, i int) {
-	if b := s.sent[i]; m.old(b) && slices.ContainsFunc(b.commands, isProgress) {
+	if b := s.sent[i]; m.old(b) && slices.ContainsFunc(b.Commands, isProgress) {
 		s.answered = true // its sender has given up
 		return
 	}
-	b, err := decodeBatch(s.sent[i].encode())
+	b, err := command.DecodeBatch(s.sent[i].Encode())
 	if err != nil {
 		m.t.Fatalf("batch: %v", err)
 	}
-	m.pending[b.lane] = append(m.pending[b.lane], delivery{batch: b, reply: func(b *batch, answers []answer, _ bool) { m.hear(b, answers) }})
+	m.pending[b.Lane] = append(m.pending[b.Lane], delivery{Batch: b, reply: func(b *command.Batch, answers []command.Answer, _ bool) { m.hear(b, answers) }})
 }
 
 // hear takes an answer. The answer to a batch that caused events is the same for ever.
-func (m *shardMachine) hear(b *batch, answers []answer) {
-	key := batchKey{projection.SenderLane{Sender: b.sender, Lane: b.lane}, b.number}
-	if answers[0].code == answerClock {
+func (m *shardMachine) hear(b *command.Batch, answers []command.Answer) {
+	key := batchKey{projection.SenderLane{Sender: b.Sender, Lane: b.Lane}, b.Number}
+	if answers[0].Code == command.AnswerClock {
 		if !m.old(b) {
-			m.t.Fatalf("batch %v of %d is refused as too old at %d", key, b.made, m.now)
+			m.t.Fatalf("batch %v of %d is refused as too old at %d", key, b.Made, m.now)
 		}
 		m.senders[key.SenderLane].answered = true
 		return
@@ -133,12 +134,12 @@ func (m *shardMachine) hear(b *batch, answers []answer) {
 	if m.effects[key] { // without events it leaves no trace, and another owner decides anew
 		m.decided[key] = answers
 	}
-	if s := m.senders[key.SenderLane]; b.number == uint64(len(s.sent)) {
+	if s := m.senders[key.SenderLane]; b.Number == uint64(len(s.sent)) {
 		s.answered = true
 	}
 	for i, a := range answers {
-		if c, ok := b.commands[i].(*submitCommand); ok && a.code == answerOK {
-			m.wantCreated(c.Task, a.life)
+		if c, ok := b.Commands[i].(*command.Submit); ok && a.Code == command.AnswerOK {
+			m.wantCreated(c.Task, a.Life)
 		}
 	}
 }
@@ -156,32 +157,32 @@ func (m *shardMachine) wantCreated(id events.TaskID, life events.Ref) {
 // turn decides what is pending; lost nodes first, starts last. If the commit is refused, nothing has happened.
 func (m *shardMachine) turn(lost, nodes []string, commit bool) {
 	o := m.own
-	var d *decider
+	var d *command.Decider
 	o.turnOf.reset()
 	o.entry.Reset(events.Entry{Number: m.state.Number + 1, Epoch: 1, Owner: "owner", Time: m.now, Prev: m.state.Hash})
-	d = &decider{state: m.state, entry: &o.entry, now: m.now, wall: m.now, note: o.note}
+	d = &command.Decider{State: m.state, Entry: &o.entry, Now: m.now, Wall: m.now, Note: o.note}
 	for _, node := range lost {
-		d.lose(node)
+		d.Lose(node)
 	}
-	o.decideLane(d, laneWork, m.pending[laneWork])
-	o.decideLane(d, laneSubmit, m.pending[laneSubmit])
+	o.decideLane(d, command.LaneWork, m.pending[command.LaneWork])
+	o.decideLane(d, command.LaneSubmit, m.pending[command.LaneSubmit])
 	m.state.Ripen(m.now)
 	for _, node := range nodes {
 		if t := m.state.Ready("work"); t != nil {
-			d.start(t, node, 0, 9*time.Second)
+			d.Start(t, node, 0, 9*time.Second)
 		}
 	}
-	if d.err != nil {
-		m.t.Fatalf("decided what the fold refuses: %v", d.err)
+	if d.Err != nil {
+		m.t.Fatalf("decided what the fold refuses: %v", d.Err)
 	}
-	m.pending = [laneCount][]delivery{}
+	m.pending = [command.LaneCount][]delivery{}
 	if !commit {
 		m.takeOver()
 		return
 	}
 	m.commit()
 	for _, r := range o.turnOf.replies {
-		r.reply(r.batch, r.answers, true)
+		r.reply(r.Batch, r.answers, true)
 	}
 }
 
@@ -212,35 +213,35 @@ func (m *shardMachine) commit() {
 
 var machineTasks = []string{"a", "b", "orders/1", "orders/2"}
 
-func drawCommand(t *rapid.T, m *shardMachine, lane uint8) command {
+func drawCommand(t *rapid.T, m *shardMachine, lane uint8) command.Command {
 	id := events.TaskID(rapid.SampledFrom(machineTasks).Draw(t, "task"))
 	task := m.state.Task(id)
-	if lane == laneWork {
-		c := &completeCommand{Task: id, Node: rapid.SampledFrom([]string{"n-1", "n-2"}).Draw(t, "node"),
-			How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"}, Wait: time.Second}
+	if lane == command.LaneWork {
+		c := &command.Complete{Task: id, Node: rapid.SampledFrom([]string{"n-1", "n-2"}).Draw(t, "node"),
+			How: command.Completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"}, Wait: time.Second}
 		if task != nil {
 			c.Started = task.Started - events.Ref(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "stale"))
 			if task.Node != "" && rapid.IntRange(0, 3).Draw(t, "from") > 0 {
 				c.Node = task.Node
 			}
 		}
-		c.ByPolicy = c.How == failed && rapid.Bool().Draw(t, "policy")
+		c.ByPolicy = c.How == command.Failed && rapid.Bool().Draw(t, "policy")
 		if rapid.Bool().Draw(t, "again") {
 			c.Next = m.now.Add(time.Second)
 		}
 		if rapid.IntRange(0, 4).Draw(t, "progress") == 0 {
-			return &progressCommand{id, c.Started, c.Node, events.Progressed{Done: 1}}
+			return &command.Progress{Task: id, Started: c.Started, Node: c.Node, Progress: events.Progressed{Done: 1}}
 		}
 		return c
 	}
-	submit := submitCommand{Task: id, Behavior: "work", Policy: policyOf(events.Policy{MaxAttempts: 2, MaxLost: 2, Retain: 20 * time.Second,
+	submit := command.Submit{Task: id, Behavior: "work", Policy: policyOf(events.Policy{MaxAttempts: 2, MaxLost: 2, Retain: 20 * time.Second,
 		Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing"))}), Params: events.JSON([]byte(fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "params")))),
 		RequestID: rapid.SampledFrom([]string{"", "", "r-1"}).Draw(t, "request")}
 	switch rapid.IntRange(0, 3).Draw(t, "command") {
 	case 0:
-		return &operateCommand{Task: id, Do: operation(rapid.IntRange(0, int(operationCount)-1).Draw(t, "do"))}
+		return &command.Operate{Task: id, Do: command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do"))}
 	case 1:
-		c := &mergeCommand{Submit: submit}
+		c := &command.Merge{Submit: submit}
 		if task != nil {
 			c.Life, c.Seq = task.Created, task.Seq-uint64(rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "late"))
 		}
@@ -262,13 +263,13 @@ func TestDecide_AnySequenceOfCommandsCopiesAndOwners(t *testing.T) {
 		m := newShardMachine(t)
 		lane := func() projection.SenderLane {
 			return projection.SenderLane{Sender: rapid.SampledFrom([]string{"c-1", "c-2"}).Draw(t, "sender"),
-				Lane: rapid.SampledFrom([]uint8{laneSubmit, laneWork}).Draw(t, "lane")}
+				Lane: rapid.SampledFrom([]uint8{command.LaneSubmit, command.LaneWork}).Draw(t, "lane")}
 		}
 		nodes := rapid.SliceOfN(rapid.SampledFrom([]string{"n-1", "n-2"}), 0, 3)
 		t.Repeat(map[string]func(*rapid.T){
 			"post": func(t *rapid.T) {
 				l := lane()
-				commands := make([]command, rapid.IntRange(1, 3).Draw(t, "commands"))
+				commands := make([]command.Command, rapid.IntRange(1, 3).Draw(t, "commands"))
 				for i := range commands {
 					commands[i] = drawCommand(t, m, l.Lane)
 				}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -67,12 +68,12 @@ func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int
 }
 
 // launch starts an attempt in a slot taken before. It never blocks.
-func (x *executor) launch(m *member, shard int, as assignment) {
-	a := &attempt{assignment: as, shard: shard, m: m, behavior: x.behaviors[as.behavior]}
+func (x *executor) launch(m *member, shard int, as command.Assignment) {
+	a := &attempt{Assignment: as, shard: shard, m: m, behavior: x.behaviors[as.Behavior]}
 	a.ctx.m, a.ctx.attempt = m, a
-	if as.policy.Timeout > 0 {
-		a.ctx.deadline = time.Now().Add(as.policy.Timeout)
-		a.timeout = time.AfterFunc(as.policy.Timeout, a.timedOut)
+	if as.Policy.Timeout > 0 {
+		a.ctx.deadline = time.Now().Add(as.Policy.Timeout)
+		a.timeout = time.AfterFunc(as.Policy.Timeout, a.timedOut)
 	}
 	x.mu.Lock()
 	x.starting--
@@ -227,12 +228,12 @@ func (x *executor) cancelAll(m *member, cause error) {
 }
 
 // names lists the attempts of a session in a shard.
-func (x *executor) names(m *member, shard int) (all []attemptName) {
+func (x *executor) names(m *member, shard int) (all []command.AttemptName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for key, a := range x.attempts {
 		if a.m == m && key.shard == shard {
-			all = append(all, a.attemptName)
+			all = append(all, a.AttemptName)
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"taskledger/engine/internal/command"
 	"testing"
 )
 
@@ -17,7 +18,7 @@ func BenchmarkAttempt(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			const wave = 64                                           // attempts at once
 			p := newPost(b, 16*wave, nil, &script{id: "b", run: run}) // an outcome comes before its slot is free
-			as := assignment{attemptName: attemptName{Task: "a"}, behavior: "b", number: 1}
+			as := command.Assignment{AttemptName: command.AttemptName{Task: "a"}, Behavior: "b", Number: 1}
 			b.ReportAllocs()
 			for left := b.N; left > 0; {
 				n := min(wave, left)

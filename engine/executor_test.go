@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -77,18 +78,18 @@ func (p *post) launch(behavior string, policy Policy) events.Ref {
 		p.Fatalf("no slot for %s", behavior)
 	}
 	p.started++
-	p.exec.launch(p.member, 0, assignment{attemptName: attemptName{"a", p.started}, behavior: behavior, number: 1, policy: policy})
+	p.exec.launch(p.member, 0, command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: p.started}, Behavior: behavior, Number: 1, Policy: policy})
 	return p.started
 }
 
 // reported takes what attempts have reported, and acknowledges it.
-func (p *post) reported() (all []command) {
+func (p *post) reported() (all []command.Command) {
 	for again := true; again; {
 		again = false
 		m := p.inbox.take(&mail{})
-		for _, d := range m.lanes[laneWork] {
-			all = append(all, d.commands...)
-			d.reply(d.batch, make([]answer, len(d.commands)), true)
+		for _, d := range m.lanes[command.LaneWork] {
+			all = append(all, d.Commands...)
+			d.reply(d.Batch, make([]command.Answer, len(d.Commands)), true)
 			again = true
 		}
 	}
@@ -96,13 +97,13 @@ func (p *post) reported() (all []command) {
 }
 
 // outcome is the one outcome that was reported.
-func (p *post) outcome() *completeCommand {
+func (p *post) outcome() *command.Complete {
 	p.Helper()
 	all := p.reported()
 	if len(all) != 1 {
 		p.Fatalf("%d commands reported, want one outcome", len(all))
 	}
-	return all[0].(*completeCommand)
+	return all[0].(*command.Complete)
 }
 
 func (p *post) wantNothing(when string) {
@@ -247,7 +248,7 @@ func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 	}
 	i := newInbox()
 	p.exec.awaitSlot(i, p.exec.slotsFreed())
-	p.exec.unreserve(slots, detail, []assignment{{behavior: "limited"}})
+	p.exec.unreserve(slots, detail, []command.Assignment{{Behavior: "limited"}})
 	if len(i.wake) == 0 {
 		t.Error("the owner that waits was not woken")
 	}
@@ -266,7 +267,7 @@ func TestExecutor_PanicAndGoexitAreFailedAttemptsWithTheirCause(t *testing.T) {
 			p.launch(behavior, Policy{})
 			synctest.Wait()
 			c := p.outcome()
-			if c.How != failed || c.Error.Code != events.CodePanic || !c.ByPolicy || !strings.Contains(c.Error.Message, want) {
+			if c.How != command.Failed || c.Error.Code != events.CodePanic || !c.ByPolicy || !strings.Contains(c.Error.Message, want) {
 				t.Errorf("%s: %+v, %+v", behavior, c, c.Error)
 			}
 			if behavior == "panics" && !strings.Contains(c.Error.Message, "executor_test.go") {
@@ -275,7 +276,7 @@ func TestExecutor_PanicAndGoexitAreFailedAttemptsWithTheirCause(t *testing.T) {
 		}
 		p.launch("works", Policy{}) // the slot is free again
 		synctest.Wait()
-		if c := p.outcome(); c.How != succeeded || string(c.Result) != string(events.JSON([]byte("1"))) {
+		if c := p.outcome(); c.How != command.Succeeded || string(c.Result) != string(events.JSON([]byte("1"))) {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -297,7 +298,7 @@ func TestExecutor_TimeOutIsRecordedWhenTheFunctionReturns(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		c := p.outcome()
-		if c.How != failed || c.Error.Code != events.CodeTimeout || !strings.Contains(c.Error.Message, "gave up") || !c.ByPolicy {
+		if c.How != command.Failed || c.Error.Code != events.CodeTimeout || !strings.Contains(c.Error.Message, "gave up") || !c.ByPolicy {
 			t.Errorf("%+v, %+v", c, c.Error)
 		}
 	})
@@ -309,7 +310,7 @@ func TestExecutor_SuccessAfterItsTimeOutCounts(t *testing.T) {
 		p.launch("b", Policy{Timeout: time.Minute})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if c := p.outcome(); c.How != succeeded {
+		if c := p.outcome(); c.How != command.Succeeded {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -334,7 +335,7 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 				p.wantNothing("before ten seconds were over")
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
-				if c := p.outcome(); c.How != failed || name == "timeout" && c.Error.Code != events.CodeTimeout {
+				if c := p.outcome(); c.How != command.Failed || name == "timeout" && c.Error.Code != events.CodeTimeout {
 					t.Errorf("%+v, %+v", c, c.Error)
 				}
 				if p.exec.free("b") {
@@ -367,7 +368,7 @@ func TestProgress_IsSentOnceASecondAndTheLastOneArrives(t *testing.T) {
 		for range 60 {
 			synctest.Wait()
 			for _, c := range p.reported() {
-				if report, ok := c.(*progressCommand); ok {
+				if report, ok := c.(*command.Progress); ok {
 					sent = append(sent, report.Progress.Done)
 					if len(report.Progress.Note) > events.MaxNameBytes {
 						t.Errorf("note of %d bytes", len(report.Progress.Note))
@@ -398,7 +399,7 @@ func TestProgress_OneReportWaitsUntilItIsAnswered(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		var sent []int64
 		for _, c := range p.reported() {
-			sent = append(sent, c.(*progressCommand).Progress.Done)
+			sent = append(sent, c.(*command.Progress).Progress.Done)
 		}
 		if !slices.Equal(sent, []int64{0, 999}) {
 			t.Errorf("reports %v were sent, want the first and the latest", sent)
@@ -420,7 +421,7 @@ func TestProgress_NothingFollowsTheOutcome(t *testing.T) {
 			p.launch("b", Policy{})
 			synctest.Wait()
 			all := p.reported()
-			if _, ok := all[len(all)-1].(*completeCommand); !ok {
+			if _, ok := all[len(all)-1].(*command.Complete); !ok {
 				t.Errorf("the last report is %T", all[len(all)-1])
 			}
 			report(3, 2, "")
@@ -451,7 +452,7 @@ func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {
 			t.Error("drained before the outcome was answered")
 		default:
 		}
-		if c := p.outcome(); c.How != released {
+		if c := p.outcome(); c.How != command.Released {
 			t.Errorf("an attempt cut short by a drain ended as %+v", c)
 		}
 		synctest.Wait()
@@ -499,7 +500,7 @@ func TestOutcome_ResultBeyondTheLimitFails(t *testing.T) {
 		}})
 		p.launch("b", Policy{})
 		synctest.Wait()
-		if c := p.outcome(); c.How != failed || c.Error.Code != events.CodeRejected || c.Result != nil || c.ByPolicy || c.Next != 0 {
+		if c := p.outcome(); c.How != command.Failed || c.Error.Code != events.CodeRejected || c.Result != nil || c.ByPolicy || c.Next != 0 {
 			t.Errorf("%+v, %+v", c, c.Error)
 		}
 	})
@@ -514,17 +515,17 @@ func TestOutcome_TellsTheOwnerOfTheNextRun(t *testing.T) {
 		}{
 			{Outcome{}, 0, 0},
 			{Outcome{Wait: -1}, 0, 0},
-			{Outcome{Wait: 1}, anyTime, time.Millisecond},
-			{Outcome{Wait: time.Second}, anyTime, time.Second},
-			{Outcome{Wait: math.MaxInt64}, anyTime, time.Duration(math.MaxInt64).Truncate(time.Millisecond)},
-			{Outcome{Next: time.Unix(0, 0)}, anyTime, 0},
+			{Outcome{Wait: 1}, command.AnyTime, time.Millisecond},
+			{Outcome{Wait: time.Second}, command.AnyTime, time.Second},
+			{Outcome{Wait: math.MaxInt64}, command.AnyTime, time.Duration(math.MaxInt64).Truncate(time.Millisecond)},
+			{Outcome{Next: time.Unix(0, 0)}, command.AnyTime, 0},
 			{Outcome{Next: time.Now().Add(time.Minute)}, events.MillisOf(time.Now()).Add(time.Minute), time.Minute},
 			{Outcome{Next: time.Now().Add(-time.Minute)}, events.MillisOf(time.Now()).Add(-time.Minute), 0},
 			{Outcome{Next: time.Now().Add(time.Minute), Wait: time.Hour}, events.MillisOf(time.Now()).Add(time.Minute), time.Hour},
 		} {
 			for _, err := range []*events.Error{nil, {Code: "x"}} {
 				c.out.Err = err
-				var got completeCommand
+				var got command.Complete
 				if err == nil {
 					reportSuccess(&got, c.out)
 				} else {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
@@ -46,17 +47,17 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	shard := id.Shard(c.cfg.Shards)
 	ask, cancel := context.WithTimeout(ctx, askOwnerFor)
 	defer cancel()
-	a, err := c.read(ask, shard, &explainCommand{id})
+	a, err := c.read(ask, shard, &command.Explain{Task: id})
 	if err != nil && ask.Err() != nil && ctx.Err() == nil {
 		return c.explainSilence(ctx, id, shard), nil
 	}
 	if err == nil {
-		err = a.err(id)
+		err = a.Err(id)
 	}
 	if err != nil {
 		return e, err
 	}
-	told, err := readMessage[explained](a.data)
+	told, err := command.ReadMessage[explained](a.Data)
 	return Explanation{id, told.Why, events.Millis(told.Since), told.Text}, err
 }
 
@@ -68,8 +69,8 @@ type explained struct {
 }
 
 // answer is the answer that carries the explanation.
-func (e Explanation) answer() answer {
-	return answer{data: message.Encode(explained{e.Why, int64(e.Since), e.Text})}
+func (e Explanation) answer() command.Answer {
+	return command.Answer{Data: message.Encode(explained{e.Why, int64(e.Since), e.Text})}
 }
 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
@@ -100,16 +101,16 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 }
 
 // explain says why a task does not run. Since when it may have to find in a journal.
-func (o *owner) explain(c *explainCommand) (answer, func(context.Context) answer) {
+func (o *owner) explain(c *command.Explain) (command.Answer, func(context.Context) command.Answer) {
 	t := o.state.Task(c.Task)
 	if t == nil {
-		return answer{code: answerNotFound}, nil
+		return command.Answer{Code: command.AnswerNotFound}, nil
 	}
 	e, since := o.why(t)
 	if since == nil {
 		return e.answer(), nil
 	}
-	return answer{}, func(ctx context.Context) answer {
+	return command.Answer{}, func(ctx context.Context) command.Answer {
 		e.Since = since(ctx)
 		return e.answer()
 	}
@@ -126,7 +127,7 @@ func (o *owner) why(t *projection.Task) (Explanation, func(context.Context) even
 		return Explanation{Why: WhyFinished, Since: t.EndedAt, Text: "it has ended with " + t.Status.String()}, nil
 	case t.Suspended:
 		return Explanation{Why: WhySuspended, Text: "an operator suspended the task"}, o.since(t.Last, suspends)
-	case known != nil && known.pauses(behavior):
+	case known != nil && known.Pauses(behavior):
 		return Explanation{Why: WhyPaused, Text: "an operator paused behavior " + behavior}, o.m.pausedSince(known, behavior)
 	case t.Due > o.now():
 		return Explanation{Why: WhyScheduled, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, o.since(t.Last, schedules)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
@@ -97,34 +98,34 @@ func (o *owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 	in := o.inbox.take(&mail{})
 	var rest []delivery
 	var refusals []pendingReply
-	refusal := overload("%s", cmp.Or(*o.m.brake.Load(), fullStore))
-	for _, d := range in.lanes[laneSubmit] {
-		lane := projection.SenderLane{Sender: d.sender, Lane: d.lane}
-		_, done := o.decided(d.batch)
-		switch waits := done && refused[lane] != d.number || d.batch.settles() != nil; {
+	refusal := command.Overload("%s", cmp.Or(*o.m.brake.Load(), command.StoreFull))
+	for _, d := range in.lanes[command.LaneSubmit] {
+		lane := projection.SenderLane{Sender: d.Sender, Lane: d.Lane}
+		_, done := o.decided(d.Batch)
+		switch waits := done && refused[lane] != d.Number || d.Batch.Barrier() != nil; {
 		case d.letter: // whose answer needs room; its sender has learned that there is none when it posts again
 			rest = append(rest, d)
 			continue
 		case waits && !d.held:
 			d.held = true
-			d.reply(d.batch, []answer{{code: answerHeld, text: refusal.text, number: refusal.number}}, false)
+			d.reply(d.Batch, []command.Answer{{Code: command.AnswerStoreFull, Text: refusal.Text, Number: refusal.Number}}, false)
 			fallthrough
 		case waits:
 			rest = append(rest, d)
 			continue
 		}
-		refused[lane] = d.number
-		answers := make([]answer, len(d.commands))
+		refused[lane] = d.Number
+		answers := make([]command.Answer, len(d.Commands))
 		for i := range answers {
 			answers[i] = refusal
 		}
-		o.remember(lane, d.number, answers)
+		o.remember(lane, d.Number, answers)
 		refusals = append(refusals, pendingReply{d, answers})
 	}
 	o.replyOnceProven(refusals)
-	in.lanes[laneSubmit] = rest
+	in.lanes[command.LaneSubmit] = rest
 	o.turnOf.asked = o.tellWaiting(o.turnOf.asked)
-	in.lanes[laneQuery] = o.tellWaiting(in.lanes[laneQuery])
+	in.lanes[command.LaneQuery] = o.tellWaiting(in.lanes[command.LaneQuery])
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])
 	}
@@ -136,39 +137,41 @@ func (o *owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 // tellWaiting answers questions by why they have no answer, and returns the letters, whose answers need room themselves. The state in
 // memory holds the entry under way, which may never be committed: only how the shard is, as it was before, can be told.
 func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
-	why := fmt.Sprintf("shard %d waits for room: %s", o.ownership.Shard, fullStore)
+	why := fmt.Sprintf("shard %d waits for room: %s", o.ownership.Shard, command.StoreFull)
 	for _, d := range asked {
 		if d.letter {
 			letters = append(letters, d)
 			continue
 		}
-		d.reply(d.batch, answersWithoutRoom(d.commands, why, func(c *infoCommand) answer {
+		d.reply(d.Batch, answersWithoutRoom(d.Commands, why, func(c *command.Info) command.Answer {
 			if !c.Digest {
 				return o.info(c)
 			}
-			return answer{data: message.Encode(shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why})}
+			return command.Answer{Data: message.Encode(shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why})}
 		}), false)
 	}
 	return letters
 }
 
 // answersWithoutRoom answers questions by why they have no answer.
-func answersWithoutRoom(questions []command, why string, info func(*infoCommand) answer) []answer {
-	answers := make([]answer, len(questions))
+func answersWithoutRoom(questions []command.Command, why string, info func(*command.Info) command.Answer) []command.Answer {
+	answers := make([]command.Answer, len(questions))
 	for i, c := range questions {
 		switch c := c.(type) {
-		case *infoCommand:
+		case *command.Info:
 			answers[i] = info(c)
-		case *awaitCommand:
-			answers[i].code = answerHeld
-		case *handOverCommand:
-			answers[i] = refused(answerState, "%s", why)
+		case *command.Await:
+			answers[i].Code = command.AnswerStoreFull
+		case *command.HandOver:
+			answers[i] = command.Refused(command.AnswerState, "%s", why)
 		default:
-			answers[i] = answer{code: answerUnserved, text: why}
+			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: why}
 		}
 	}
 	return answers
 }
 
 // holdsUp reports whether answers only say that the batch of submits waits for room in the store.
-func holdsUp(answers []answer) bool { return len(answers) == 1 && answers[0].code == answerHeld }
+func holdsUp(answers []command.Answer) bool {
+	return len(answers) == 1 && answers[0].Code == command.AnswerStoreFull
+}

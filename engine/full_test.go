@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -16,13 +17,13 @@ import (
 func TestFull_RefusesAgainWhatItRefused(t *testing.T) {
 	b := newBench(t, -1)
 	refused := map[projection.SenderLane]uint64{}
-	l := b.next("sender", laneSubmit, submitOf(Policy{}), &operateCommand{Task: "x", Do: doCancel})
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{}), &command.Operate{Task: "x", Do: command.DoCancel})
 	for range 2 {
 		b.deliver(l)
 		b.own.refuseGathered(refused)
 		b.m.tasks.Wait()
 	}
-	if len(l.got) != 2 || l.got[0][0].code != answerOverload || l.got[1][0].code != answerOverload {
+	if len(l.got) != 2 || l.got[0][0].Code != command.AnswerOverload || l.got[1][0].Code != command.AnswerOverload {
 		t.Errorf("told %+v, want two refusals", l.got)
 	}
 }
@@ -31,8 +32,8 @@ func TestFull_RefusesAgainWhatItRefused(t *testing.T) {
 // it waits for room.
 func TestFull_LeavesWhatIsDecidedToItsEntry(t *testing.T) {
 	b := newBench(t, -1)
-	l := b.next("sender", laneSubmit, submitOf(Policy{}))
-	b.own.remember(projection.SenderLane{Sender: "sender", Lane: laneSubmit}, l.batch.number, []answer{{}})
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
+	b.own.remember(projection.SenderLane{Sender: "sender", Lane: command.LaneSubmit}, l.batch.Number, []command.Answer{{}})
 	for copies := 1; copies <= 2; copies++ {
 		b.deliver(l)
 		for range 2 {
@@ -48,7 +49,7 @@ func TestFull_LeavesWhatIsDecidedToItsEntry(t *testing.T) {
 // The answer to a letter is a write.
 func TestFull_TellsNothingToASenderOfLetters(t *testing.T) {
 	b := newBench(t, -1)
-	l := b.next("sender", laneSubmit, submitOf(Policy{}))
+	l := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
 	b.post(l)
 	b.own.refuseGathered(map[projection.SenderLane]uint64{})
 	b.m.tasks.Wait()
@@ -61,26 +62,26 @@ func TestFull_TellsNothingToASenderOfLetters(t *testing.T) {
 // even who asked before it was known that there is no room.
 func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 	b := newBench(t, -1)
-	l := b.next("sender", laneQuery, &getCommand{Task: "x"}, &getCommand{Task: "x", Linear: true}, &listCommand{}, &explainCommand{"x"},
-		&awaitCommand{Task: "x"}, &handOverCommand{"b"}, &infoCommand{}, &infoCommand{Digest: true})
+	l := b.next("sender", command.LaneQuery, &command.Get{Task: "x"}, &command.Get{Task: "x", Linear: true}, &command.List{}, &command.Explain{Task: "x"},
+		&command.Await{Task: "x"}, &command.HandOver{Node: "b"}, &command.Info{}, &command.Info{Digest: true})
 	for _, taken := range []bool{true, false} {
 		l.got = nil
 		b.deliver(l)
 		if taken {
 			in := b.own.inbox.take(&mail{})
-			b.own.turnOf.asked = in.lanes[laneQuery]
+			b.own.turnOf.asked = in.lanes[command.LaneQuery]
 		}
 		b.own.refuseGathered(map[projection.SenderLane]uint64{})
-		if len(l.got) != 1 || len(l.got[0]) != len(l.batch.commands) || len(b.own.turnOf.asked) != 0 {
+		if len(l.got) != 1 || len(l.got[0]) != len(l.batch.Commands) || len(b.own.turnOf.asked) != 0 {
 			t.Fatalf("taken %v: told %+v", taken, l.got)
 		}
-		for i, want := range []answerCode{answerUnserved, answerUnserved, answerUnserved, answerUnserved, answerHeld, answerState, answerOK, answerOK} {
+		for i, want := range []command.AnswerCode{command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerStoreFull, command.AnswerState, command.AnswerOK, command.AnswerOK} {
 			a := l.got[0][i]
-			if a.code != want || want != answerHeld && want != answerOK && !strings.Contains(a.text, fullStore) {
-				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.commands[i], a, want)
+			if a.Code != want || want != command.AnswerStoreFull && want != command.AnswerOK && !strings.Contains(a.Text, command.StoreFull) {
+				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.Commands[i], a, want)
 			}
 		}
-		if s, err := readMessage[shardReport](l.got[0][7].data); err != nil || !strings.Contains(s.Problem, fullStore) {
+		if s, err := command.ReadMessage[shardReport](l.got[0][7].Data); err != nil || !strings.Contains(s.Problem, command.StoreFull) {
 			t.Errorf("taken %v: who wants to compare the state is told %+v, %v", taken, s, err)
 		}
 	}
@@ -107,17 +108,17 @@ func TestFull_WaitGoesOn(t *testing.T) {
 				got <- err
 			}()
 			synctest.Wait()
-			w.wantAsked("at first", 1, answer{code: answerHeld})
+			w.wantAsked("at first", 1, command.Answer{Code: command.AnswerStoreFull})
 			for range 70 {
 				time.Sleep(2 * sweepEvery)
 				synctest.Wait() // the sweep of this moment
-				if len(w.questions(answer{code: answerHeld})) == 0 {
+				if len(w.questions(command.Answer{Code: command.AnswerStoreFull})) == 0 {
 					t.Fatal("nobody asks again")
 				}
 			}
 			time.Sleep(2 * sweepEvery)
 			synctest.Wait()
-			w.wantAsked("when there is room", 1, outcomeAnswer(outcome{task: "a", life: lifeOne, run: 1, status: projection.Success}))
+			w.wantAsked("when there is room", 1, outcomeAnswer(command.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: projection.Success}))
 			if err := <-got; err != nil {
 				t.Errorf("run %d: %v", run, err)
 			}
@@ -132,25 +133,25 @@ func TestRouter_RefusesWhatComesBehindABatchThatWaitsForRoom(t *testing.T) {
 		w := newWays(t, true)
 		submit := func() (chan result, error) {
 			got := make(chan result, 2)
-			return got, w.send(wayShard, laneSubmit, submitOf(Policy{}), callback(func(a answer, err error) { got <- result{a, err} }))
+			return got, w.send(wayShard, command.LaneSubmit, submitOf(Policy{}), callback(func(a command.Answer, err error) { got <- result{a, err} }))
 		}
 		refused := func(when string, err error) {
 			t.Helper()
 			var overload *OverloadError
-			if !errors.As(err, &overload) || overload.Cause != fullStore || overload.RetryAfter != time.Second {
+			if !errors.As(err, &overload) || overload.Cause != command.StoreFull || overload.RetryAfter != time.Second {
 				t.Errorf("%s: %v", when, err)
 			}
 		}
 		first, _ := submit()
 		held := w.want("at once", 1, 0)
 		behind, _ := submit()
-		w.answer(held, false, answer{code: answerHeld, text: fullStore, number: 1000})
+		w.answer(held, false, command.Answer{Code: command.AnswerStoreFull, Text: command.StoreFull, Number: 1000})
 		refused("a task that waited", (<-behind).err)
 		_, err := submit()
 		refused("a task that comes", err)
-		refused("what creates nothing", w.send(wayShard, laneSubmit, &operateCommand{Task: "x", Do: doCancel}, nil))
+		refused("what creates nothing", w.send(wayShard, command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel}, nil))
 		w.wantSilence(first)
-		w.answer(held, true, answer{run: 1})
+		w.answer(held, true, command.Answer{Run: 1})
 		w.wantResult(first, 1, nil)
 		if _, err := submit(); err != nil {
 			t.Errorf("when there is room: %v", err)

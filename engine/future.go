@@ -157,7 +157,7 @@ func (f *Future) watchLocked() {
 	case err != nil:
 		f.settleLocked(nil, err)
 	case known != nil:
-		f.settleLocked(known.value())
+		f.settleLocked(known.Value())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -54,7 +55,7 @@ type futureShard struct {
 
 	here   bool // the owner is in this process, and has told everything after from
 	from   events.Ref
-	recent []outcome          // a ring of the latest ones
+	recent []command.Outcome  // a ring of the latest ones
 	oldest int                // place in recent of the next one to be overwritten
 	index  map[events.Ref]int // by life: place in recent of its latest
 }
@@ -73,7 +74,7 @@ func newFutures(r *router, bus store.Bus, journal store.Journal, log *slog.Logge
 
 // add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
 // outcome between the two is not missed. After close it fails with ErrClosed: nobody would ever tell the future.
-func (fs *futures) add(f *Future) (known *outcome, err error) {
+func (fs *futures) add(f *Future) (known *command.Outcome, err error) {
 	s := &fs.shards[f.shard]
 	s.mu.Lock()
 	if s.closed {
@@ -83,12 +84,12 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
 		if o := s.recentLocked(f.life); o != nil {
-			if o.run == f.run && o.ref >= f.since && !o.elided {
+			if o.Run == f.run && o.Ref >= f.since && !o.Elided {
 				found := *o
 				s.mu.Unlock()
 				return &found, nil
 			}
-			covered = o.ref < f.since || o.run < f.run && o.status != 0 && !o.elided
+			covered = o.Ref < f.since || o.Run < f.run && o.Status != 0 && !o.Elided
 		}
 	}
 	s.waiting[f.id], f.next = f, s.waiting[f.id]
@@ -107,7 +108,7 @@ func (fs *futures) add(f *Future) (known *outcome, err error) {
 
 func (fs *futures) subscribe(shard int) {
 	err := fs.bus.Subscribe(fs.ctx, doneSubject(shard), "", func(m store.Message) {
-		outcomes, err := decodeOutcomes(m.Data)
+		outcomes, err := command.DecodeOutcomes(m.Data)
 		if err != nil {
 			fs.log.Warn("done message cannot be read", "shard", shard, "err", err)
 			return
@@ -150,11 +151,11 @@ func (s *futureShard) dropLocked(f *Future) {
 // told is a future and the outcome that resolves it; nil: it missed its own, and has to ask.
 type told struct {
 	future  *Future
-	outcome *outcome
+	outcome *command.Outcome
 }
 
 // tell resolves the futures that the outcomes concern.
-func (fs *futures) tell(shard int, outcomes []outcome) {
+func (fs *futures) tell(shard int, outcomes []command.Outcome) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	all := s.hearLocked(outcomes)
@@ -163,7 +164,7 @@ func (fs *futures) tell(shard int, outcomes []outcome) {
 }
 
 // tellHere is tell by the owner in this process, which also remembers the outcomes for futures that come a moment later.
-func (fs *futures) tellHere(shard int, outcomes []outcome) {
+func (fs *futures) tellHere(shard int, outcomes []command.Outcome) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	if s.here {
@@ -178,17 +179,17 @@ func (fs *futures) tellHere(shard int, outcomes []outcome) {
 
 // hearLocked takes out the futures that the outcomes resolve, and finds those that have to ask: an outcome of a later run
 // or life tells a future that it missed its own. So does the end of a life, but to those whose run it has ended.
-func (s *futureShard) hearLocked(outcomes []outcome) (all []told) {
+func (s *futureShard) hearLocked(outcomes []command.Outcome) (all []told) {
 	if len(s.waiting) == 0 {
 		return nil
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		for f := s.waiting[o.task]; f != nil; {
+		for f := s.waiting[o.Task]; f != nil; {
 			next := f.next
 			switch {
-			case f.run != 0 && (o.life < f.life || o.life == f.life && (o.ref < f.since || o.run < f.run && o.status != 0)):
-			case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run || o.run < f.run && o.status == 0):
+			case f.run != 0 && (o.Life < f.life || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && o.Status != 0)):
+			case f.run != 0 && o.Life == f.life && !o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):
 				s.dropLocked(f)
 				all = append(all, told{f, o})
 			default:
@@ -205,30 +206,30 @@ func (fs *futures) pass(all []told) {
 		if t.outcome == nil {
 			fs.ask(t.future)
 		} else {
-			t.future.resolve(t.outcome.value())
+			t.future.resolve(t.outcome.Value())
 		}
 	}
 }
 
-func (s *futureShard) rememberLocked(o *outcome) {
-	if at, again := s.index[o.life]; again {
-		s.from = max(s.from, s.recent[at].ref+1) // an earlier outcome of the life is forgotten: it has to be asked for
-		s.recent[at] = o.inline()
+func (s *futureShard) rememberLocked(o *command.Outcome) {
+	if at, again := s.index[o.Life]; again {
+		s.from = max(s.from, s.recent[at].Ref+1) // an earlier outcome of the life is forgotten: it has to be asked for
+		s.recent[at] = o.Inline()
 		return
 	}
 	if len(s.recent) < maxRecent {
-		s.index[o.life] = len(s.recent)
-		s.recent = append(s.recent, o.inline())
+		s.index[o.Life] = len(s.recent)
+		s.recent = append(s.recent, o.Inline())
 		return
 	}
 	old := &s.recent[s.oldest]
-	s.from = max(s.from, old.ref+1)
-	delete(s.index, old.life)
-	s.index[o.life], *old = s.oldest, o.inline()
+	s.from = max(s.from, old.Ref+1)
+	delete(s.index, old.Life)
+	s.index[o.Life], *old = s.oldest, o.Inline()
 	s.oldest = (s.oldest + 1) % maxRecent
 }
 
-func (s *futureShard) recentLocked(life events.Ref) *outcome {
+func (s *futureShard) recentLocked(life events.Ref) *command.Outcome {
 	if at, ok := s.index[life]; ok {
 		return &s.recent[at]
 	}
@@ -297,9 +298,9 @@ func (fs *futures) ask(f *Future) {
 		return
 	}
 	f.asking = true
-	question := &awaitCommand{f.id, f.life, uint64(f.run)}
+	question := &command.Await{Task: f.id, Life: f.life, Run: uint64(f.run)}
 	s.mu.Unlock()
-	fs.router.send(f.shard, laneQuery, question, callback(func(a answer, err error) {
+	fs.router.send(f.shard, command.LaneQuery, question, callback(func(a command.Answer, err error) {
 		s.mu.Lock()
 		again := f.again
 		f.asking, f.again = false, false
@@ -319,35 +320,35 @@ func (fs *futures) ask(f *Future) {
 }
 
 // hear takes the answer to a question: the outcome, or which run to wait for.
-func (fs *futures) hear(f *Future, a answer) {
+func (fs *futures) hear(f *Future, a command.Answer) {
 	switch {
-	case a.code == answerNotFound && f.life == 0 && fs.get != nil:
+	case a.Code == command.AnswerNotFound && f.life == 0 && fs.get != nil:
 		fs.recall(f)
-	case a.code == answerNotFound:
+	case a.Code == command.AnswerNotFound:
 		fs.remove(f)
 		f.resolve(nil, fmt.Errorf("task %s: %w", f.id, ErrNotFound))
-	case a.code == answerHeld: // a full store heals
+	case a.Code == command.AnswerStoreFull: // a full store heals
 		s := &fs.shards[f.shard]
 		s.mu.Lock()
 		f.asks = askState{fs.sweeps.Load() + 1, 1}
 		s.mu.Unlock()
-	case a.code == answerUnserved && fs.promised(f): // once the shard is served again it ends as ever
-	case a.code != answerOK:
+	case a.Code == command.AnswerUnserved && fs.promised(f): // once the shard is served again it ends as ever
+	case a.Code != command.AnswerOK:
 		fs.remove(f)
-		f.resolve(nil, a.err(f.id))
-	case a.data != nil:
-		outcomes, err := decodeOutcomes(a.data)
+		f.resolve(nil, a.Err(f.id))
+	case a.Data != nil:
+		outcomes, err := command.DecodeOutcomes(a.Data)
 		if err != nil || len(outcomes) != 1 {
 			fs.log.Warn("outcome cannot be read", "task", f.id, "err", err)
 			return
 		}
 		fs.remove(f)
-		f.resolve(outcomes[0].value())
+		f.resolve(outcomes[0].Value())
 	default:
 		s := &fs.shards[f.shard]
 		s.mu.Lock()
-		next := uint64(a.number) + 1
-		f.life, f.run, f.since = a.life, a.run, events.RefOf(next, 0)
+		next := uint64(a.Number) + 1
+		f.life, f.run, f.since = a.Life, a.Run, events.RefOf(next, 0)
 		s.mu.Unlock()
 		fs.followJournal(f.shard, next)
 	}
@@ -372,9 +373,9 @@ func (fs *futures) recall(f *Future) {
 			fs.ask(f)
 			return
 		case err == nil:
-			o := outcomeOfLast(&t)
+			o := command.OutcomeOfLast(&t)
 			fs.remove(f)
-			f.resolve(o.value())
+			f.resolve(o.Value())
 			return
 		case errors.Is(err, store.ErrTrimmed):
 			err = fmt.Errorf("%w: %w", ErrNotKept, err)

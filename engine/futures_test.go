@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -35,25 +36,25 @@ func (w *waiters) future(life events.Ref, run uint32) *Future {
 }
 
 // questions takes what was asked and answers it.
-func (w *waiters) questions(a answer) (all []*awaitCommand) {
+func (w *waiters) questions(a command.Answer) (all []*command.Await) {
 	w.Helper()
 	for again := true; again; {
 		again = false
 		m := w.inbox.take(&mail{})
-		for _, d := range m.lanes[laneQuery] {
-			answers := make([]answer, len(d.commands))
-			for i, c := range d.commands {
-				all = append(all, c.(*awaitCommand))
+		for _, d := range m.lanes[command.LaneQuery] {
+			answers := make([]command.Answer, len(d.Commands))
+			for i, c := range d.Commands {
+				all = append(all, c.(*command.Await))
 				answers[i] = a
 			}
-			d.reply(d.batch, answers, true)
+			d.reply(d.Batch, answers, true)
 			again = true
 		}
 	}
 	return all
 }
 
-func (w *waiters) wantAsked(when string, n int, a answer) {
+func (w *waiters) wantAsked(when string, n int, a command.Answer) {
 	w.Helper()
 	if got := len(w.questions(a)); got != n {
 		w.Errorf("%s: %d questions, want %d", when, got, n)
@@ -83,9 +84,9 @@ func (w *waiters) wantResolved(f *Future, text string, target error) {
 }
 
 // ended is the SUCCESS of a run.
-func ended(life events.Ref, run uint32) outcome {
-	return outcome{task: "a", life: life, run: run, ref: life + events.Ref(run), status: projection.Success,
-		result: events.JSON([]byte(strconv.Itoa(int(run))))}
+func ended(life events.Ref, run uint32) command.Outcome {
+	return command.Outcome{Task: "a", Life: life, Run: run, Ref: life + events.Ref(run), Status: projection.Success,
+		Result: events.JSON([]byte(strconv.Itoa(int(run))))}
 }
 
 const lifeOne = events.Ref(1 << 20)
@@ -93,7 +94,7 @@ const lifeOne = events.Ref(1 << 20)
 func TestFutures_CostNothingUntilSomebodyWaits(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
-	w.wantAsked("nobody waits", 0, answer{})
+	w.wantAsked("nobody waits", 0, command.Answer{})
 	if len(w.shards[0].waiting) != 0 || f.done != nil {
 		t.Error("a future that nobody waits for is registered")
 	}
@@ -103,7 +104,7 @@ func TestFutures_RegisteredBeforeAskedSoThatNoOutcomeIsMissed(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
+	w.tell(0, []command.Outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
 	w.wantResolved(f, "1", nil)
 	w.wantAsked("the question that was under way", 1, outcomeAnswer(ended(lifeOne, 1)))
 	w.wantResolved(f, "1", nil)
@@ -113,23 +114,23 @@ func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(0, 0) // attached: which run, only the owner knows
 	w.wantOpen("at first", f)
-	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by an outcome of who knows which run", f)
-	w.wantAsked("both questions", 2, answer{life: lifeOne, run: 2})
-	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.wantAsked("both questions", 2, command.Answer{Life: lifeOne, Run: 2})
+	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by the run before", f)
-	w.tell(0, []outcome{ended(lifeOne, 2)})
+	w.tell(0, []command.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(f, "2", nil)
 }
 
 func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
-	for name, later := range map[string]outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {task: "a", life: lifeOne, run: 1,
-		ref: lifeOne + 1, status: projection.Success, elided: true}} {
+	for name, later := range map[string]command.Outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {Task: "a", Life: lifeOne, Run: 1,
+		Ref: lifeOne + 1, Status: projection.Success, Elided: true}} {
 		w := newWaiters(t)
 		f := w.future(lifeOne, 1)
 		f.Done()
-		w.wantAsked(name+": at first", 1, answer{life: lifeOne, run: 1})
-		w.tell(0, []outcome{later})
+		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: 1})
+		w.tell(0, []command.Outcome{later})
 		w.wantOpen(name+": by the outcome of another", f)
 		w.wantAsked(name+": after it", 1, outcomeAnswer(ended(lifeOne, 1)))
 		w.wantResolved(f, "1", nil)
@@ -140,31 +141,31 @@ func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(2*lifeOne, 3)
 	f.Done()
-	w.questions(answer{life: 2 * lifeOne, run: 3})
-	gone := outcome{task: "a", life: lifeOne, run: 2}
-	w.tell(0, []outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
+	w.questions(command.Answer{Life: 2 * lifeOne, Run: 3})
+	gone := command.Outcome{Task: "a", Life: lifeOne, Run: 2}
+	w.tell(0, []command.Outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
 	w.wantOpen("by what came before", f)
-	w.wantAsked("what came before", 0, answer{})
+	w.wantAsked("what came before", 0, command.Answer{})
 }
 
 // A repetition that was cancelled before it began and the run that a later submit asked for have the same number.
 func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
-	cancelled := outcome{task: "a", life: lifeOne, run: 2, ref: lifeOne + 9, status: projection.Failure, err: &events.Error{Code: events.CodeCancelled}}
+	cancelled := command.Outcome{Task: "a", Life: lifeOne, Run: 2, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	succeeded := ended(lifeOne, 2)
-	succeeded.ref = lifeOne + 12
+	succeeded.Ref = lifeOne + 12
 	for name, here := range map[string]bool{"heard": false, "remembered": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWaiters(t)
 			if here {
 				w.serveHere(0, store.Head{})
-				w.tellHere(0, []outcome{cancelled})
+				w.tellHere(0, []command.Outcome{cancelled})
 			}
 			f := w.future(lifeOne, 2)
 			f.since = lifeOne + 11
 			f.Done()
-			w.tell(0, []outcome{cancelled})
+			w.tell(0, []command.Outcome{cancelled})
 			w.wantOpen("by the end of a run before its own", f)
-			w.tell(0, []outcome{succeeded})
+			w.tell(0, []command.Outcome{succeeded})
 			w.wantResolved(f, "2", nil)
 		})
 	}
@@ -174,21 +175,21 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []outcome{{task: "a", life: lifeOne, run: 1}}) // Deleted
+	w.tell(0, []command.Outcome{{Task: "a", Life: lifeOne, Run: 1}}) // Deleted
 	w.wantResolved(f, "", ErrNotFound)
 	g := w.future(0, 0)
 	g.Done()
-	w.questions(answer{code: answerNotFound})
+	w.questions(command.Answer{Code: command.AnswerNotFound})
 	w.wantResolved(g, "", ErrNotFound)
 }
 
 // Whoever got the result first may have deleted the task; the others still get the outcome of their run.
 func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
-	due := outcome{task: "a", life: lifeOne, run: 3, ref: lifeOne + 9}
-	final := outcome{task: "a", life: lifeOne, run: 3, ref: lifeOne + 9, elided: true}
+	due := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Ref: lifeOne + 9}
+	final := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Ref: lifeOne + 9, Elided: true}
 	for name, c := range map[string]struct {
 		run     uint32
-		deleted outcome
+		deleted command.Outcome
 		ends    bool
 	}{
 		"earlier run":                  {1, due, false},
@@ -200,10 +201,10 @@ func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
 		w := newWaiters(t)
 		f := w.future(lifeOne, c.run)
 		f.Done()
-		w.wantAsked(name+": at first", 1, answer{life: lifeOne, run: c.run})
-		w.tell(0, []outcome{c.deleted})
+		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: c.run})
+		w.tell(0, []command.Outcome{c.deleted})
 		if c.ends {
-			w.wantAsked(name, 0, answer{})
+			w.wantAsked(name, 0, command.Answer{})
 			w.wantResolved(f, "", ErrNotFound)
 			continue
 		}
@@ -226,10 +227,10 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 		f := w.future(0, 0)
 		f.Done()
 		for range 2 {
-			w.wantAsked("who attached", 1, answer{code: answerNotFound})
+			w.wantAsked("who attached", 1, command.Answer{Code: command.AnswerNotFound})
 			synctest.Wait()
 			w.ask(f)
-			w.wantAsked("while it is looked for", 1, answer{code: answerNotFound})
+			w.wantAsked("while it is looked for", 1, command.Answer{Code: command.AnswerNotFound})
 			synctest.Wait()
 			if len(looks) != 1 {
 				t.Fatalf("%d looks side by side", len(looks))
@@ -240,7 +241,7 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 			looks = nil
 			w.ask(f)
 		}
-		w.wantAsked("the last time", 1, answer{code: answerNotFound})
+		w.wantAsked("the last time", 1, command.Answer{Code: command.AnswerNotFound})
 		synctest.Wait()
 		looks[0] <- nil
 		synctest.Wait()
@@ -252,25 +253,25 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
 	f := w.future(lifeOne, 1)
 	w.wantResolved(f, "1", nil)
-	w.wantAsked("what is known here", 0, answer{})
+	w.wantAsked("what is known here", 0, command.Answer{})
 	g := w.future(lifeOne, 2)
 	w.wantOpen("by the run before", g)
-	w.wantAsked("about a run that the owner here will tell of", 0, answer{})
-	w.tellHere(0, []outcome{ended(lifeOne, 2)})
+	w.wantAsked("about a run that the owner here will tell of", 0, command.Answer{})
+	w.tellHere(0, []command.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(g, "2", nil)
 }
 
 func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
 	for i := range maxRecent {
 		o := ended(lifeOne+events.Ref(i), 1)
-		o.task = events.TaskID("t" + strconv.Itoa(i))
-		w.tellHere(0, []outcome{o})
+		o.Task = events.TaskID("t" + strconv.Itoa(i))
+		w.tellHere(0, []command.Outcome{o})
 	}
 	if got := len(w.shards[0].recent); got != maxRecent {
 		t.Errorf("%d outcomes are remembered, want %d", got, maxRecent)
@@ -284,7 +285,7 @@ func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 func TestFutures_OwnerThatLeftIsNotRelied(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
 	w.serveAway(0)
 	f := w.future(lifeOne, 1)
 	w.wantOpen("by the memory of an owner that has left", f)
@@ -298,8 +299,8 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 		f := w.future(lifeOne, 1)
 		calls := make(chan string, 10)
 		f.Then(func(result []byte, err error) { calls <- string(result) })
-		w.tell(0, []outcome{ended(lifeOne, 1)})
-		w.tell(0, []outcome{{task: "a", life: lifeOne, run: 1, status: projection.Failure, err: &events.Error{Code: "x"}}})
+		w.tell(0, []command.Outcome{ended(lifeOne, 1)})
+		w.tell(0, []command.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
 		f.Close()
 		f.Then(func(result []byte, err error) { calls <- string(result) })
 		synctest.Wait()
@@ -340,7 +341,7 @@ func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
 				})
 			}
 		}
-		all.Go(func() { w.tell(0, []outcome{ended(lifeOne, 1)}) })
+		all.Go(func() { w.tell(0, []command.Outcome{ended(lifeOne, 1)}) })
 		all.Wait()
 		never.Close()
 		if f.waiters != nil || never.waiters != nil {
@@ -356,7 +357,7 @@ func TestFutures_CloseStopsWatching(t *testing.T) {
 	other.Done()
 	f.Close()
 	w.wantResolved(f, "", ErrClosed)
-	w.tell(0, []outcome{ended(lifeOne, 1)})
+	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
 	w.wantResolved(f, "", ErrClosed)
 	w.wantResolved(other, "1", nil)
 	if len(w.shards[0].waiting) != 0 {
@@ -392,7 +393,7 @@ func TestFutures_SweepAsksAgainAtGrowingIntervals(t *testing.T) {
 		begin := time.Now()
 		for range 300 {
 			synctest.Wait()
-			for range w.questions(answer{life: lifeOne, run: 1}) {
+			for range w.questions(command.Answer{Life: lifeOne, Run: 1}) {
 				at = append(at, int(time.Since(begin).Seconds()))
 			}
 			time.Sleep(time.Second)
@@ -428,9 +429,9 @@ func TestFuture_OfARefusedSubmitHasItsError(t *testing.T) {
 }
 
 func TestOutcome_FailureBecomesATaskError(t *testing.T) {
-	o := outcome{task: "a", attempt: 3, status: projection.Failure, err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
+	o := command.Outcome{Task: "a", Attempt: 3, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
 		Properties: map[string]string{"k": "v"}}}
-	_, err := o.value()
+	_, err := o.Value()
 	var failure *TaskError
 	if !errors.As(err, &failure) || !errors.Is(err, ErrCancelled) || failure.Task != "a" || failure.Attempt != 3 || failure.Message != "m" ||
 		!failure.Retryable || failure.Properties["k"] != "v" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -32,15 +33,20 @@ func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) 
 func encoded[T any](m T) []byte { return message.Encode(m) }
 
 func decodePlanned(b []byte) (planned, error) {
-	p, err := readMessage[planned](b)
+	p, err := command.ReadMessage[planned](b)
 	if err == nil {
 		_, err = p.policy()
 	}
 	return p, err
 }
 
+func decodeAnswerMessage(b []byte) (answers []command.Answer, err error) {
+	_, _, _, answers, _, err = command.DecodeAnswerMessage(b)
+	return answers, err
+}
+
 func decodeLoad(b []byte) (map[int]map[string]int, error) {
-	m, err := readMessage[loadMessage](b)
+	m, err := command.ReadMessage[loadMessage](b)
 	return m.ready(), err
 }
 
@@ -57,7 +63,7 @@ func decodePageMessage(b []byte) (m pageMessage, err error) {
 func encodePage(m pageMessage) []byte {
 	page := taskPage{More: m.more}
 	for i := range m.tasks {
-		page.Tasks = append(page.Tasks, encodeTask(&m.tasks[i]))
+		page.Tasks = append(page.Tasks, command.EncodeTask(&m.tasks[i]))
 	}
 	return message.Encode(page)
 }
@@ -70,38 +76,38 @@ func entryPoints() []entryPoint {
 	var policy, outcomes, assignments wire.Writer
 	(&Policy{}).Encode(&policy)
 	outcomes.Array(1)
-	(&outcome{task: "a", status: projection.Failure, err: failure}).encode(&outcomes, 0)
+	(&command.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
 	assignments.Array(1)
-	(&assignment{attemptName: attemptName{"a", 1}, behavior: "work", params: []byte{1, 50}}).encode(&assignments)
-	answers := encodeAnswers([]answer{{}, refused(answerState, "no"), {data: []byte{1}, joined: true, run: 3}})
+	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
+	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
 	all := []entryPoint{
-		pointAt("answers", answers, decodeAnswers),
-		pointAt("answer message", encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}}, true), decodeMessage),
-		pointAt("outcomes", outcomes.B, decodeOutcomes),
-		pointAt("assignments", assignments.B, decodeAssignments),
-		pointAt("names", encodeNames([]attemptName{{"a", 1}, {"b", 2}}), decodeNames),
-		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), readMessage[cancelMessage]),
+		pointAt("answers", answers, command.DecodeAnswers),
+		pointAt("answer message", command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}}, true), decodeAnswerMessage),
+		pointAt("outcomes", outcomes.B, command.DecodeOutcomes),
+		pointAt("assignments", assignments.B, command.DecodeAssignments),
+		pointAt("names", command.EncodeNames([]command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}), command.DecodeNames),
+		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), command.ReadMessage[cancelMessage]),
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
-		pointAt("plan request", encoded(planCommand{Behavior: "work", Params: []byte("1")}), readMessage[planCommand]),
-		pointAt("plan letter", encoded(planLetter{[]string{"n-1", "n-2"}, planCommand{Behavior: "work"}}), readMessage[planLetter]),
+		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
+		pointAt("plan letter", encoded(planLetter{[]string{"n-1", "n-2"}, command.Plan{Behavior: "work"}}), command.ReadMessage[planLetter]),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
-		pointAt("task", encodeTask(&task), decodeTask),
-		pointAt("info", encoded(shardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), readMessage[shardReport]),
-		pointAt("explanation", encoded(explained{"w", 1, "t"}), readMessage[explained]),
+		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
+		pointAt("info", encoded(shardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadMessage[shardReport]),
+		pointAt("explanation", encoded(explained{"w", 1, "t"}), command.ReadMessage[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
-	for op := uint64(1); newCommand(op) != nil; op++ {
-		c := newCommand(op)
+	for op := uint64(1); command.New(op) != nil; op++ {
+		c := command.New(op)
 		switch c := c.(type) {
-		case *completeCommand:
-			c.How, c.Error = failed, failure
-		case *offerCommand:
-			c.Behaviors = []offeredBehavior{{"work", 3}, {"x", 1}}
-		case *rollCallCommand:
-			c.Attempts = []attemptName{{"a", 1}, {"b", 2}}
+		case *command.Complete:
+			c.How, c.Error = command.Failed, failure
+		case *command.Offer:
+			c.Behaviors = []command.OfferedBehavior{{Behavior: "work", Slots: 3}, {Behavior: "x", Slots: 1}}
+		case *command.Reconcile:
+			c.Attempts = []command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}
 		}
-		b := &batch{sender: "c-1", number: 7, principal: "ada", commands: []command{c}}
-		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.encode(), decodeBatch))
+		b := &command.Batch{Sender: "c-1", Number: 7, Principal: "ada", Commands: []command.Command{c}}
+		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.Encode(), command.DecodeBatch))
 	}
 	return all
 }
@@ -128,19 +134,19 @@ func FuzzDecodeReplies(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		roundTrip(t, b, decodeNames, encodeNames)
-		roundTrip(t, b, readMessage[cancelMessage], encoded)
+		roundTrip(t, b, command.DecodeNames, command.EncodeNames)
+		roundTrip(t, b, command.ReadMessage[cancelMessage], encoded)
 		roundTrip(t, b, decodePlanned, encoded)
-		roundTrip(t, b, readMessage[planLetter], encoded)
-		roundTrip(t, b, readMessage[shardReport], encoded)
-		roundTrip(t, b, readMessage[explained], encoded)
-		roundTrip(t, b, readMessage[loadMessage], encoded)
+		roundTrip(t, b, command.ReadMessage[planLetter], encoded)
+		roundTrip(t, b, command.ReadMessage[shardReport], encoded)
+		roundTrip(t, b, command.ReadMessage[explained], encoded)
+		roundTrip(t, b, command.ReadMessage[loadMessage], encoded)
 		roundTrip(t, b, decodePageMessage, encodePage)
-		roundTrip(t, b, decodeTask, func(task projection.Task) []byte { return encodeTask(&task) })
+		roundTrip(t, b, command.DecodeTask, func(task projection.Task) []byte { return command.EncodeTask(&task) })
 		if ready, err := decodeLoad(b); err == nil && len(ready) > store.MaxShards {
 			t.Errorf("load of %d shards", len(ready))
 		}
-		readSettings(&projection.Task{Params: b})
+		command.ReadSettings(&projection.Task{Params: b})
 	})
 }
 

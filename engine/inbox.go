@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 	"time"
 )
@@ -11,11 +12,11 @@ import (
 // delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once
 // and never blocks.
 type delivery struct {
-	*batch
-	reply  func(b *batch, answers []answer, recorded bool) // recorded: the answers are in the journal
-	letter bool                                            // it came through the store
-	posted int64                                           // revision of the letter
-	held   bool                                            // its sender was told that the store has no room
+	*command.Batch
+	reply  func(b *command.Batch, answers []command.Answer, recorded bool) // recorded: the answers are in the journal
+	letter bool                                                            // it came through the store
+	posted int64                                                           // revision of the letter
+	held   bool                                                            // its sender was told that the store has no room
 }
 
 // inbox gathers what an owner has to decide while an entry is under way. Its methods may be called concurrently.
@@ -23,7 +24,7 @@ type inbox struct {
 	mu    sync.Mutex
 	wake  signal     // makes the owner take a turn
 	here  *lanesHere // of the router in this process; nil before it knows the owner
-	lanes [laneCount][]delivery
+	lanes [command.LaneCount][]delivery
 	lost  []string // nodes seen to be gone
 
 	fence atomic.Pointer[store.Ownership] // that letters are answered under; nil = under none
@@ -33,7 +34,7 @@ func newInbox() *inbox { return &inbox{wake: newSignal()} }
 
 // mail is what an owner takes out of its inbox at once.
 type mail struct {
-	lanes [laneCount][]delivery
+	lanes [command.LaneCount][]delivery
 	lost  []string
 }
 
@@ -41,17 +42,17 @@ type mail struct {
 // owner is held up, and the answer to a letter counts only for the latest one.
 func (i *inbox) put(d delivery) {
 	i.mu.Lock()
-	if at := slices.IndexFunc(i.lanes[d.lane], d.repeats); at >= 0 {
-		i.lanes[d.lane][at] = d
+	if at := slices.IndexFunc(i.lanes[d.Lane], d.repeats); at >= 0 {
+		i.lanes[d.Lane][at] = d
 	} else {
-		i.lanes[d.lane] = append(i.lanes[d.lane], d)
+		i.lanes[d.Lane] = append(i.lanes[d.Lane], d)
 	}
 	i.mu.Unlock()
 	i.wake.notify()
 }
 
 func (d delivery) repeats(other delivery) bool {
-	return d.number == other.number && d.sender == other.sender && d.letter == other.letter
+	return d.Number == other.Number && d.Sender == other.Sender && d.letter == other.letter
 }
 
 // lose notes once that a node is gone: it is seen again and again until the owner has taken its turn.
@@ -138,7 +139,7 @@ type lanesHere struct {
 }
 
 func (h *lanesHere) waiting() (n int) {
-	for _, laneID := range []uint8{laneSubmit, laneWork} {
+	for _, laneID := range []uint8{command.LaneSubmit, command.LaneWork} {
 		l := &h.r.lanes[h.shard][laneID]
 		l.mu.Lock()
 		n += len(l.waiting)
@@ -148,8 +149,8 @@ func (h *lanesHere) waiting() (n int) {
 }
 
 // depart appends the next batches, which go into the inbox.
-func (h *lanesHere) depart(in *inbox, lanes [laneCount][]delivery) [laneCount][]delivery {
-	for _, laneID := range []uint8{laneSubmit, laneWork} {
+func (h *lanesHere) depart(in *inbox, lanes [command.LaneCount][]delivery) [command.LaneCount][]delivery {
+	for _, laneID := range []uint8{command.LaneSubmit, command.LaneWork} {
 		l := &h.r.lanes[h.shard][laneID]
 		l.mu.Lock()
 		f := h.r.nextFlight(l, h.shard, laneID)
@@ -158,7 +159,7 @@ func (h *lanesHere) depart(in *inbox, lanes [laneCount][]delivery) [laneCount][]
 		}
 		l.mu.Unlock()
 		if f != nil {
-			lanes[laneID] = append(lanes[laneID], delivery{batch: f.batch, reply: h.r.replyHere(h.shard)})
+			lanes[laneID] = append(lanes[laneID], delivery{Batch: f.batch, reply: h.r.replyHere(h.shard)})
 		}
 	}
 	return lanes

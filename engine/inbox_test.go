@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"taskledger/engine/internal/command"
 	"testing"
 )
 
@@ -9,7 +10,7 @@ func TestInbox_WhatDoesNotFitGoesBackInFront(t *testing.T) {
 	in := newInbox()
 	put := func(numbers ...uint64) (all []delivery) {
 		for _, n := range numbers {
-			all = append(all, delivery{batch: &batch{number: n, lane: laneWork}})
+			all = append(all, delivery{Batch: &command.Batch{Number: n, Lane: command.LaneWork}})
 		}
 		return all
 	}
@@ -19,11 +20,11 @@ func TestInbox_WhatDoesNotFitGoesBackInFront(t *testing.T) {
 	in.lose("n-1")
 	first := in.take(&mail{})
 	in.put(put(4)[0])
-	in.putBack(laneWork, first.lanes[laneWork][1:])
+	in.putBack(command.LaneWork, first.lanes[command.LaneWork][1:])
 	again := in.take(&first)
 	var numbers []uint64
-	for _, d := range again.lanes[laneWork] {
-		numbers = append(numbers, d.number)
+	for _, d := range again.lanes[command.LaneWork] {
+		numbers = append(numbers, d.Number)
 	}
 	if !slices.Equal(numbers, []uint64{2, 3, 4}) || len(again.lost) != 0 {
 		t.Errorf("batches %v, lost %v; want 2, 3, 4 and none", numbers, again.lost)
@@ -40,12 +41,12 @@ func TestInbox_KeepsOneCopyOfABatchForEachWayItCame(t *testing.T) {
 	for range 3 {
 		for _, letter := range []bool{false, true} {
 			for number := range uint64(2) {
-				in.put(delivery{batch: &batch{sender: "a", number: number + 1, lane: laneWork}, letter: letter})
+				in.put(delivery{Batch: &command.Batch{Sender: "a", Number: number + 1, Lane: command.LaneWork}, letter: letter})
 			}
 		}
 	}
-	in.put(delivery{batch: &batch{sender: "b", number: 1, lane: laneWork}})
-	if got := len(in.take(&mail{}).lanes[laneWork]); got != 5 {
+	in.put(delivery{Batch: &command.Batch{Sender: "b", Number: 1, Lane: command.LaneWork}})
+	if got := len(in.take(&mail{}).lanes[command.LaneWork]); got != 5 {
 		t.Errorf("%d batches wait, want 5", got)
 	}
 }
@@ -55,11 +56,11 @@ func TestInbox_AnswersTheLatestCopyOfALetter(t *testing.T) {
 	in := newInbox()
 	latest := 0
 	for i := range 3 {
-		in.put(delivery{batch: &batch{sender: "a", number: 1, lane: laneWork}, letter: true,
-			reply: func(*batch, []answer, bool) { latest = i }})
+		in.put(delivery{Batch: &command.Batch{Sender: "a", Number: 1, Lane: command.LaneWork}, letter: true,
+			reply: func(*command.Batch, []command.Answer, bool) { latest = i }})
 	}
-	for _, d := range in.take(&mail{}).lanes[laneWork] {
-		d.reply(d.batch, nil, false)
+	for _, d := range in.take(&mail{}).lanes[command.LaneWork] {
+		d.reply(d.Batch, nil, false)
 	}
 	if latest != 2 {
 		t.Errorf("copy %d is answered, want 2", latest)

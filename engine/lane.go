@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"taskledger/engine/internal/command"
 	"time"
 )
 
@@ -14,7 +15,7 @@ type lane struct {
 	flight  *flight
 
 	// A refusal that had to be settled took writes, of a store that may have no room: until then new tasks are refused here.
-	refusal  answer
+	refusal  command.Answer
 	refusing time.Duration // on the monotonic clock
 
 	yielding bool // a sender is about to make a batch of what waits
@@ -22,56 +23,58 @@ type lane struct {
 
 // call is a command and who waits for its answer; nil for nobody.
 type call struct {
-	command command
+	command command.Command
 	caller  caller
 	since   time.Duration // on the monotonic clock
 	left    uint64        // batches that had left before it came
 }
 
 // caller waits for the answer to a command. It is told once, from a goroutine that must not be blocked.
-type caller interface{ answered(a answer, err error) }
+type caller interface {
+	answered(a command.Answer, err error)
+}
 
 // callback is a function as a caller.
-type callback func(answer, error)
+type callback func(command.Answer, error)
 
-func (f callback) answered(a answer, err error) { f(a, err) }
+func (f callback) answered(a command.Answer, err error) { f(a, err) }
 
 // refusesLocked returns why a command of the submit lane takes no place behind those that wait; nil when it does.
-func (l *lane) refusesLocked(shard int, c command, now time.Duration) error {
+func (l *lane) refusesLocked(shard int, c command.Command, now time.Duration) error {
 	n := len(l.waiting)
 	if n >= maxWaiting || n > fewWaiting && now-l.waiting[0].since > maxWait && l.left > l.waiting[0].left {
 		return overloaded(shard)
 	}
 	switch f := l.flight; {
 	case f == nil:
-	case f.told != nil && f.told[0].code == answerOverload: // as those before, which nothing can settle yet
-		return f.told[0].err("")
+	case f.told != nil && f.told[0].Code == command.AnswerOverload: // as those before, which nothing can settle yet
+		return f.told[0].Err("")
 	case f.held != nil:
-		return f.held.err("")
+		return f.held.Err("")
 	}
-	if _, creates := c.(*submitCommand); creates && now < l.refusing {
-		return l.refusal.err("")
+	if _, creates := c.(*command.Submit); creates && now < l.refusing {
+		return l.refusal.Err("")
 	}
 	return nil
 }
 
 // heldLocked notes that a flight waits for room in the store, and takes out what waits behind it, to fail.
-func (l *lane) heldLocked(f *flight, told answer) (behind *flight, why error) {
-	told.code = answerOverload
+func (l *lane) heldLocked(f *flight, told command.Answer) (behind *flight, why error) {
+	told.Code = command.AnswerOverload
 	f.held, f.patient = &told, true
 	behind = &flight{calls: l.waiting}
 	l.waiting = nil
-	return behind, told.err("")
+	return behind, told.Err("")
 }
 
 // settlesLocked returns the flight that takes f's place when its answers are not to be believed yet; nil when they are.
-func (l *lane) settlesLocked(f *flight, answers []answer, recorded bool) *flight {
-	if recorded || f.batch.lane != laneSubmit || f.told != nil || f.copies < 2 {
+func (l *lane) settlesLocked(f *flight, answers []command.Answer, recorded bool) *flight {
+	if recorded || f.batch.Lane != command.LaneSubmit || f.told != nil || f.copies < 2 {
 		return nil
 	}
 	l.number++
 	b := *f.batch
-	b.number, b.commands = l.number, []command{&settleCommand{f.batch.number}}
+	b.Number, b.Commands = l.number, []command.Command{&command.Barrier{Number: f.batch.Number}}
 	next := newFlight(f.shard, &b, f.calls)
 	next.began, next.told = f.began, answers
 	l.flight = next

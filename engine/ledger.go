@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
@@ -67,7 +68,7 @@ func (o owners) Heads(ctx context.Context) ([]ledger.Head, error) {
 
 // Digest implements ledger.Owners.
 func (o owners) Digest(ctx context.Context, shard int) ledger.Head {
-	s := o.c.shard(ctx, shard, &infoCommand{Digest: true})
+	s := o.c.shard(ctx, shard, &command.Info{Digest: true})
 	return headOf(&s)
 }
 

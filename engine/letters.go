@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 	"time"
 
@@ -33,11 +34,11 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 		case <-ctx.Done():
 			return nil
 		case f := <-r.posts[postman]:
-			if r.flightOf(f.shard, f.batch.lane, f.batch.number) != f || !r.leaves(f, nil, letterReaders) {
+			if r.flightOf(f.shard, f.batch.Lane, f.batch.Number) != f || !r.leaves(f, nil, letterReaders) {
 				continue
 			}
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := r.mailbox.Post(postCtx, f.shard, r.sender, f.batch.lane, f.bytes())
+			err := r.mailbox.Post(postCtx, f.shard, r.sender, f.batch.Lane, f.bytes())
 			cancel()
 			switch noRoom := errors.Is(err, store.ErrFull); {
 			case ctx.Err() != nil:
@@ -59,12 +60,12 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 
 // posted lets a flight wait for the answer to its letter; one that could not be written is as likely to be, or to fail again.
 func (r *router) posted(f *flight) {
-	if f.batch.lane == laneOffer {
+	if f.batch.Lane == command.LaneOffer {
 		r.offers.posted(f)
 		return
 	}
-	r.answered(f.shard, f.batch.lane, f.batch.number, nil, false)
-	l := &r.lanes[f.shard][f.batch.lane]
+	r.answered(f.shard, f.batch.Lane, f.batch.Number, nil, false)
+	l := &r.lanes[f.shard][f.batch.Lane]
 	l.mu.Lock()
 	f.sent = time.Now()
 	l.mu.Unlock()
@@ -73,22 +74,24 @@ func (r *router) posted(f *flight) {
 // noRoom tells who waits for a flight that the store has no room for its letter. Outcomes wait. unsent tells that nothing of this
 // copy was sent.
 func (r *router) noRoom(f *flight, unsent bool) {
-	switch f.batch.lane {
-	case laneQuery:
-		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, fullStore)
-		info := func(*infoCommand) answer { return answer{data: message.Encode(shardReport{Problem: why})} }
-		r.answered(f.shard, laneQuery, f.batch.number, answersWithoutRoom(f.batch.commands, why, info), false)
-	case laneSubmit:
-		full := overload("%s", fullStore)
+	switch f.batch.Lane {
+	case command.LaneQuery:
+		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, command.StoreFull)
+		info := func(*command.Info) command.Answer {
+			return command.Answer{Data: message.Encode(shardReport{Problem: why})}
+		}
+		r.answered(f.shard, command.LaneQuery, f.batch.Number, answersWithoutRoom(f.batch.Commands, why, info), false)
+	case command.LaneSubmit:
+		full := command.Overload("%s", command.StoreFull)
 		if !unsent || !r.refuse(f, full) {
-			r.answered(f.shard, laneSubmit, f.batch.number, []answer{{code: answerHeld, text: full.text, number: full.number}}, false)
+			r.answered(f.shard, command.LaneSubmit, f.batch.Number, []command.Answer{{Code: command.AnswerStoreFull, Text: full.Text, Number: full.Number}}, false)
 		}
 	}
 }
 
 // refuse ends a flight of which no copy but one letter, that was never written, was on its way; false when there was another.
-func (r *router) refuse(f *flight, why answer) bool {
-	l := &r.lanes[f.shard][f.batch.lane]
+func (r *router) refuse(f *flight, why command.Answer) bool {
+	l := &r.lanes[f.shard][f.batch.Lane]
 	l.mu.Lock()
 	if l.flight != f || f.told != nil || f.direct || f.copies != letterReaders {
 		l.mu.Unlock()
@@ -97,7 +100,7 @@ func (r *router) refuse(f *flight, why answer) bool {
 	next := r.afterLocked(l, f)
 	l.mu.Unlock()
 	r.dispatch(next)
-	f.fail(why.err(""))
+	f.fail(why.Err(""))
 	return true
 }
 

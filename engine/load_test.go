@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/store"
@@ -166,7 +167,7 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 	if len(data) > maxLoadBytes+100 {
 		t.Errorf("message has %d bytes", len(data))
 	}
-	m, err := readMessage[loadMessage](data)
+	m, err := command.ReadMessage[loadMessage](data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/ledger"
@@ -345,27 +346,27 @@ func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.
-func (m *member) announce(shard int, outcomes []outcome) {
+func (m *member) announce(shard int, outcomes []command.Outcome) {
 	m.futures.tellHere(shard, outcomes)
 	if m.bus == nil || !m.router.connected.Load() {
 		return
 	}
-	for _, data := range encodeOutcomes(outcomes) {
+	for _, data := range command.EncodeOutcomes(outcomes) {
 		m.router.hint(doneSubject(shard), "", data)
 	}
 	source := m.source()
 	var text []byte
 	var subject string
-	var last *outcome // that the subject is of
+	var last *command.Outcome // that the subject is of
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.status == 0 {
+		if o.Status == 0 {
 			continue
 		}
-		if last == nil || o.behavior != last.behavior || o.status != last.status {
-			subject, last = "completed."+o.behavior+"."+o.status.String(), o
+		if last == nil || o.Behavior != last.Behavior || o.Status != last.Status {
+			subject, last = "completed."+o.Behavior+"."+o.Status.String(), o
 		}
-		text = o.cloudEvent(text[:0], source, shard)
+		text = o.CloudEvent(text[:0], source, shard)
 		m.router.hint(subject, "", text)
 	}
 }

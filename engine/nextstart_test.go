@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -13,7 +14,7 @@ func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 	for task, behavior := range map[string]string{"x": "limited", "y": "free"} {
 		c := submitOf(Policy{})
 		c.Task, c.Behavior = events.TaskID(task), behavior
-		b.accept(laneSubmit, c)
+		b.accept(command.LaneSubmit, c)
 	}
 	x := b.m.exec
 	x.slots, x.limits["limited"].max, x.limits["free"].max = 4, 1, 4

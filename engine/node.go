@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/version"
 	"taskledger/store"
@@ -129,7 +130,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)
 	n.exec.freed = n.offers.slotFreed
-	n.exec.flush = func(shard int) { n.router.flush(shard, laneWork) }
+	n.exec.flush = func(shard int) { n.router.flush(shard, command.LaneWork) }
 	client.router.offers = n.offers
 	client.local = &n.member
 	return n, nil

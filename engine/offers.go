@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -80,7 +81,7 @@ type shardOffers struct {
 type openOffer struct {
 	*flight
 	slots  int
-	detail []offeredBehavior
+	detail []command.OfferedBehavior
 	stands time.Time     // since when its owner can have it; zero: neither was it acknowledged nor its letter written, or could not be
 	letter time.Duration // how long that took, usualMost at most; zero: there was none
 	closed time.Time     // when a later one was first answered or acknowledged; zero: not yet
@@ -126,7 +127,7 @@ func (of *offers) slotFreed() {
 
 // last is the offer that stands; nil without one.
 func (s *shardOffers) last() *openOffer {
-	if n := len(s.open); n > 0 && s.open[n-1].batch.number == s.number {
+	if n := len(s.open); n > 0 && s.open[n-1].batch.Number == s.number {
 		return &s.open[n-1]
 	}
 	return nil
@@ -144,7 +145,7 @@ func (s *shardOffers) close(n int) {
 // answeredUpTo is the number up to which every offer is answered.
 func (s *shardOffers) answeredUpTo() uint64 {
 	if len(s.open) > 0 {
-		return s.open[0].batch.number - 1
+		return s.open[0].batch.Number - 1
 	}
 	return s.number
 }
@@ -171,17 +172,17 @@ func (of *offers) ownerChanged(shard int) {
 func (of *offers) flightOf(shard int, number uint64) *flight {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if last := of.shards[shard].last(); last != nil && last.batch.number == number {
+	if last := of.shards[shard].last(); last != nil && last.batch.Number == number {
 		return last.flight
 	}
 	return nil
 }
 
 // answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
-func (of *offers) answered(shard int, number uint64, answers []answer) {
+func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
 	of.mu.Lock()
 	s := &of.shards[shard]
-	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.batch.number == number })
+	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.batch.Number == number })
 	if at < 0 {
 		of.mu.Unlock()
 		return
@@ -195,7 +196,7 @@ func (of *offers) answered(shard int, number uint64, answers []answer) {
 	}
 	given := of.accept(shard, answers)
 	m := of.n.member.Load()
-	if m == nil || m.session.ID != offer.batch.commands[0].(*offerCommand).Node {
+	if m == nil || m.session.ID != offer.batch.Commands[0].(*command.Offer).Node {
 		given = nil // attempts of a session that is over: their owner finds them lost
 	}
 	x := of.n.exec
@@ -241,18 +242,18 @@ func (of *offers) heardLocked(o *openOffer, since time.Time, took time.Duration)
 	}
 }
 
-func (of *offers) accept(shard int, answers []answer) []assignment {
-	if len(answers) != 1 || answers[0].code != answerOK {
+func (of *offers) accept(shard int, answers []command.Answer) []command.Assignment {
+	if len(answers) != 1 || answers[0].Code != command.AnswerOK {
 		return nil
 	}
-	given, err := decodeAssignments(answers[0].data)
+	given, err := command.DecodeAssignments(answers[0].Data)
 	if err != nil {
 		of.n.cfg.Log.Error("assignments cannot be read", "shard", shard, "err", err)
 		return nil
 	}
 	for i := range given {
-		if of.n.exec.behaviors[given[i].behavior] == nil {
-			of.n.cfg.Log.Error("assignment of a behavior that was not offered", "shard", shard, "behavior", given[i].behavior)
+		if of.n.exec.behaviors[given[i].Behavior] == nil {
+			of.n.cfg.Log.Error("assignment of a behavior that was not offered", "shard", shard, "behavior", given[i].Behavior)
 			return nil
 		}
 	}
@@ -386,11 +387,11 @@ func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
 }
 
 // send makes an offer, which leaves when of is unlocked.
-func (of *offers) send(m *member, shard, slots int, detail []offeredBehavior) {
+func (of *offers) send(m *member, shard, slots int, detail []command.OfferedBehavior) {
 	s := &of.shards[shard]
 	s.number++
-	c := &offerCommand{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	f := newFlight(shard, of.n.router.batch(laneOffer, s.number, []command{c}), nil)
+	c := &command.Offer{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
+	f := newFlight(shard, of.n.router.batch(command.LaneOffer, s.number, []command.Command{c}), nil)
 	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
 	of.outbox = append(of.outbox, departure{flight: f})
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"slices"
+	"taskledger/engine/internal/command"
 	"time"
 )
 
@@ -114,7 +115,7 @@ func (s *shardOffers) takesMore(f *foreignShard, now time.Time) bool {
 
 // serves reports whether an offer brings any of the work that is ready.
 func (o *openOffer) serves(backlog map[string]int) bool {
-	return slices.ContainsFunc(o.detail, func(b offeredBehavior) bool { return backlog[b.Behavior] > 0 })
+	return slices.ContainsFunc(o.detail, func(b command.OfferedBehavior) bool { return backlog[b.Behavior] > 0 })
 }
 
 // old reports whether an offer has stood long enough to be replaced.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -65,13 +66,13 @@ type ownerStats struct {
 // answered is the last batch of a lane that this owner has decided, recorded in the journal or not.
 type answered struct {
 	number  uint64
-	answers []answer
+	answers []command.Answer
 }
 
 // parkedOffer is a standing offer that has not been answered.
 type parkedOffer struct {
 	delivery
-	*offerCommand
+	*command.Offer
 	given   []*projection.Task // by the entry in the making
 	bytes   int
 	present bool // the node was seen when the latest other offer came
@@ -85,9 +86,9 @@ type handOverRequest struct {
 // turn is what one entry will bring about once it is committed.
 type turn struct {
 	replies  []pendingReply
-	starts   []assignment // on this node
+	starts   []command.Assignment // on this node
 	given    []*parkedOffer
-	outcomes []outcome
+	outcomes []command.Outcome
 	cancels  []nodeAttempt
 	settings bool       // cluster/settings has changed
 	asked    []delivery // questions that came with what it decides
@@ -95,12 +96,12 @@ type turn struct {
 
 type pendingReply struct {
 	delivery
-	answers []answer
+	answers []command.Answer
 }
 
 type nodeAttempt struct {
 	node string
-	attemptName
+	command.AttemptName
 }
 
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
@@ -184,22 +185,22 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
-	o.turnOf.asked = in.lanes[laneQuery]
+	o.turnOf.asked = in.lanes[command.LaneQuery]
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &decider{state: o.state, entry: &o.entry, now: now, wall: o.m.now(), note: o.note, brake: *o.m.brake.Load(), storeFull: o.m.usage.Load().Full, liveLimit: o.m.liveLimit(), drop: o.m.cfg.Trimming == TrimAll,
-		self: o.ownership.Session.ID, epoch: o.ownership.Revision, began: o.began, offersAnswered: o.closeOffers}
+	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), Drop: o.m.cfg.Trimming == TrimAll,
+		Self: o.ownership.Session.ID, Epoch: o.ownership.Revision, Began: o.began, OffersAnswered: o.closeOffers}
 
 	for _, node := range in.lost {
-		if !d.lose(node) {
+		if !d.Lose(node) {
 			o.inbox.lose(node) // the rest, with the next entry
 		}
 	}
-	o.decideLane(d, laneWork, in.lanes[laneWork])
-	o.decideLane(d, laneSubmit, in.lanes[laneSubmit])
-	o.stats.refused.Add(int64(d.refused))
-	for _, offer := range in.lanes[laneOffer] {
+	o.decideLane(d, command.LaneWork, in.lanes[command.LaneWork])
+	o.decideLane(d, command.LaneSubmit, in.lanes[command.LaneSubmit])
+	o.stats.refused.Add(int64(d.Refused))
+	for _, offer := range in.lanes[command.LaneOffer] {
 		o.park(offer)
 	}
 	if o.held = !o.m.mayStart(); !o.held {
@@ -208,10 +209,10 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		}
 		o.assign(d)
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		o.abandon()
 		o.putBack()
-		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.err)
+		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.Err)
 	}
 	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
 		if err := o.commit(ctx); err != nil {
@@ -257,7 +258,7 @@ func (o *owner) commit(ctx context.Context) error {
 // abandon gives back the slots that were taken for starts which will not happen.
 func (o *owner) abandon() {
 	for i := range o.turnOf.starts {
-		o.m.exec.untake(o.turnOf.starts[i].behavior)
+		o.m.exec.untake(o.turnOf.starts[i].Behavior)
 	}
 }
 
@@ -266,7 +267,7 @@ func (o *owner) putBack() {
 	for i := range o.turnOf.replies {
 		o.inbox.put(o.turnOf.replies[i].delivery)
 	}
-	o.inbox.putBack(laneQuery, o.turnOf.asked)
+	o.inbox.putBack(command.LaneQuery, o.turnOf.asked)
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
@@ -279,18 +280,18 @@ func (o *owner) perform() {
 	for i := range t.replies {
 		r := &t.replies[i]
 		switch {
-		case o.recorded(r.batch):
-			r.reply(r.batch, r.answers, true)
+		case o.recorded(r.Batch):
+			r.reply(r.Batch, r.answers, true)
 		case !o.m.mayRead(): // the session may be over: a later owner decides
 		case r.tellsState():
 			unproven = append(unproven, *r)
 		default:
-			r.reply(r.batch, r.answers, false)
+			r.reply(r.Batch, r.answers, false)
 		}
 	}
 	o.replyOnceProven(unproven)
 	for _, offer := range t.given {
-		offer.reply(offer.batch, encodeAssignments(offer.given), true)
+		offer.reply(offer.Batch, encodeAssignments(offer.given), true)
 	}
 	for i := range t.starts {
 		o.m.exec.launch(o.m, o.ownership.Shard, t.starts[i])
@@ -307,11 +308,11 @@ func (o *owner) perform() {
 func (o *owner) note(t *projection.Task, ev *events.Event) {
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
-		if out, ok := outcomeOf(t, ev); ok {
+		if out, ok := command.OutcomeOf(t, ev); ok {
 			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
 		}
 	case *events.CancelRequested:
-		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, attemptName{t.ID, t.Started}})
+		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
 	case *events.Created, *events.Merged:
 		if t.ID == events.Settings {
 			o.turnOf.settings = true
@@ -329,82 +330,82 @@ func (t *turn) reset() {
 }
 
 // decideLane decides batches until the entry is full; the rest waits for the next one.
-func (o *owner) decideLane(d *decider, lane uint8, batches []delivery) {
+func (o *owner) decideLane(d *command.Decider, lane uint8, batches []delivery) {
 	for i, b := range batches {
 		if o.entry.Size() >= events.SealEntryBytes {
 			o.inbox.putBack(lane, batches[i:])
 			return
 		}
-		if answers, done := o.decided(b.batch); done {
+		if answers, done := o.decided(b.Batch); done {
 			if answers == nil && b.letter {
-				answers = []answer{} // nobody waits for them, but the letter is removed with its answer
+				answers = []command.Answer{} // nobody waits for them, but the letter is removed with its answer
 			}
 			if answers != nil {
 				o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
 			}
 			continue
 		}
-		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})
+		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.Batch)})
 	}
 }
 
 // decided returns the answers of a batch that was decided before, by this owner or an earlier one. It returns nil when a
 // later one of the lane was: the sender no longer waits.
-func (o *owner) decided(b *batch) (answers []answer, done bool) {
-	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
+func (o *owner) decided(b *command.Batch) (answers []command.Answer, done bool) {
+	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	if last, ok := o.lastSeen(lane); ok {
-		if b.number == last.number {
+		if b.Number == last.number {
 			return last.answers, true
 		}
-		return nil, b.number < last.number
+		return nil, b.Number < last.number
 	}
 	row := o.state.Decided(lane)
-	if row == nil || b.number > row.Number {
+	if row == nil || b.Number > row.Number {
 		return nil, false
 	}
-	if b.number < row.Number {
+	if b.Number < row.Number {
 		return nil, true
 	}
-	answers, err := decodeAnswers(row.Answers)
+	answers, err := command.DecodeAnswers(row.Answers)
 	if err != nil {
-		o.log.Error("recorded answers cannot be read", "sender", b.sender, "number", b.number, "err", err)
+		o.log.Error("recorded answers cannot be read", "sender", b.Sender, "number", b.Number, "err", err)
 		return nil, true
 	}
 	return answers, true
 }
 
 // decideBatch decides every command of a batch. A batch without events leaves no trace in the entry, unless it settles another.
-func (o *owner) decideBatch(d *decider, b *batch) []answer {
-	if c := b.settles(); c != nil {
+func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answer {
+	if c := b.Barrier(); c != nil {
 		return o.settle(b, c)
 	}
-	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
-	answers := make([]answer, len(b.commands))
-	if why, refuse := b.untimely(d.wall); refuse {
+	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
+	answers := make([]command.Answer, len(b.Commands))
+	if why, refuse := b.Untimely(d.Wall); refuse {
 		for i := range answers {
 			answers[i] = why
 		}
-		o.remember(lane, b.number, answers)
+		o.remember(lane, b.Number, answers)
 		return answers
 	}
-	if b.lane == laneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
+	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
 		for i := range answers {
-			answers[i] = answer{code: answerOverload, text: "too many senders", number: 60_000}
+			answers[i] = command.Answer{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}
 		}
 		return answers
 	}
 	before := len(o.entry.Entry.Events)
-	d.origin, d.sender = o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal}), b.sender
-	for i, c := range b.commands {
-		answers[i] = d.decide(c)
+	d.Origin, d.Sender = o.entry.AddOrigin(events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Principal: b.Principal}), b.Sender
+	for i, c := range b.Commands {
+		answers[i] = d.Decide(c)
 	}
-	d.origin = 0
+	d.Origin = 0
 	if len(o.entry.Entry.Events) == before {
 		o.entry.DropOrigin()
 	} else {
-		o.entry.SetAnswers(encodeAnswers(answers))
+		o.entry.SetAnswers(command.EncodeAnswers(answers))
 	}
-	o.remember(lane, b.number, answers)
+	o.remember(lane, b.Number, answers)
 	return answers
 }
 
@@ -418,7 +419,7 @@ func (o *owner) lastSeen(lane projection.SenderLane) (answered, bool) {
 
 // remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no
 // event.
-func (o *owner) remember(lane projection.SenderLane, number uint64, answers []answer) {
+func (o *owner) remember(lane projection.SenderLane, number uint64, answers []command.Answer) {
 	o.seen[lane] = answered{number, answers}
 }
 

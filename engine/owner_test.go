@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/projection"
 )
 
@@ -12,12 +13,12 @@ import (
 func TestOwner_ForgetsATimeThatNothingBeganAt(t *testing.T) {
 	const ahead = 2 * time.Hour
 	b := newBench(t, -1)
-	b.accept(laneSubmit, &submitCommand{Task: "x", Behavior: benchBehavior, Policy: submitOf(Policy{}).Policy,
+	b.accept(command.LaneSubmit, &command.Submit{Task: "x", Behavior: benchBehavior, Policy: submitOf(Policy{}).Policy,
 		NotBefore: b.time.Add(3 * time.Hour)})
 	b.time = b.time.Add(ahead)
 	b.turn()
 	b.time = b.time.Add(-ahead)
-	b.accept(laneSubmit, &submitCommand{Task: "y", Behavior: "none", Policy: submitOf(Policy{}).Policy})
+	b.accept(command.LaneSubmit, &command.Submit{Task: "y", Behavior: "none", Policy: submitOf(Policy{}).Policy})
 	if y := b.own.state.Task("y"); y.Due != b.time {
 		t.Errorf("created to be due %s from now", y.Due.Time().Sub(b.time.Time()))
 	}
@@ -26,16 +27,16 @@ func TestOwner_ForgetsATimeThatNothingBeganAt(t *testing.T) {
 // A batch that was refused is known when as many others have been decided as are remembered.
 func TestOwner_KnowsARefusalWhenItsMemoryBeginsAnew(t *testing.T) {
 	b := newBench(t, -1)
-	l := b.next("sender", laneSubmit, operate(doCancel))
+	l := b.next("sender", command.LaneSubmit, operate(command.DoCancel))
 	b.deliver(l)
 	b.turn()
 	for i := range projection.MaxSenders {
-		b.own.remember(projection.SenderLane{Sender: fmt.Sprint(i), Lane: laneSubmit}, 1, nil)
+		b.own.remember(projection.SenderLane{Sender: fmt.Sprint(i), Lane: command.LaneSubmit}, 1, nil)
 	}
 	b.submit(Policy{})
 	b.deliver(l)
 	b.turn()
-	if len(l.got) != 2 || l.got[1][0].code != answerNotFound {
+	if len(l.got) != 2 || l.got[1][0].Code != command.AnswerNotFound {
 		t.Errorf("told %+v, want the same refusal twice", l.got)
 	}
 }
@@ -44,7 +45,7 @@ func TestOwner_KnowsARefusalWhenItsMemoryBeginsAnew(t *testing.T) {
 func TestOwner_DropsTheOffersOfNodesThatAreGone(t *testing.T) {
 	b := newBench(t, -1)
 	offer := func(sender, node string) {
-		b.deliver(b.next(sender, laneOffer, &offerCommand{Node: node, Lease: 3000, Slots: 1}))
+		b.deliver(b.next(sender, command.LaneOffer, &command.Offer{Node: node, Lease: 3000, Slots: 1}))
 		b.turn()
 	}
 	offer("gone", farID)
@@ -54,7 +55,7 @@ func TestOwner_DropsTheOffersOfNodesThatAreGone(t *testing.T) {
 	offer("two", selfID)
 	var left []string
 	for _, p := range b.own.offers {
-		left = append(left, p.sender)
+		left = append(left, p.Sender)
 	}
 	if fmt.Sprint(left) != "[unseen one two]" {
 		t.Errorf("offers of %v are left", left)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/internal/ring"
 	"taskledger/store"
 )
@@ -347,10 +348,10 @@ func (p *placement) askFor(ctx, wait context.Context, shard int) error {
 		return fmt.Errorf("%w: %w", errStays, err)
 	}
 	wait, cancel := context.WithTimeout(wait, p.m.ttl)
-	a, err := p.m.router.ask(wait, shard, laneQuery, &handOverCommand{p.m.session.ID})
+	a, err := p.m.router.ask(wait, shard, command.LaneQuery, &command.HandOver{Node: p.m.session.ID})
 	cancel()
 	if err == nil {
-		err = a.err("")
+		err = a.Err("")
 	}
 	v, unread := p.m.look(ctx)
 	if unread != nil {

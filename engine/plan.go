@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -24,10 +25,10 @@ const (
 
 // planHere plans a raw submit with this node's code. A plan that has not returned within planLimit is abandoned, and still counts
 // towards maxPlans.
-func (m *member) planHere(ctx context.Context, c *planCommand) answer {
+func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
 	b := m.exec.behaviors[c.Behavior]
 	if b == nil {
-		return answer{code: answerNotFound}
+		return command.Answer{Code: command.AnswerNotFound}
 	}
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
@@ -35,14 +36,14 @@ func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	select {
 	case places <- struct{}{}:
 	case <-ctx.Done():
-		return overload("behavior %s: %d plans have not returned", c.Behavior, len(places))
+		return command.Overload("behavior %s: %d plans have not returned", c.Behavior, len(places))
 	}
-	planned := make(chan answer, 1)
+	planned := make(chan command.Answer, 1)
 	if !m.exec.detach(func() {
 		defer func() { <-places }()
 		callPlan(c, b, m.cfg.Now(), planned)
 	}) {
-		return overload("the node is stopping")
+		return command.Overload("the node is stopping")
 	}
 	select {
 	case a := <-planned:
@@ -50,22 +51,22 @@ func (m *member) planHere(ctx context.Context, c *planCommand) answer {
 	case <-ctx.Done():
 	}
 	m.log.WarnContext(ctx, "a plan does not return and is left behind", "behavior", c.Behavior, "under way", len(places))
-	return overload("behavior %s: its plan does not return", c.Behavior)
+	return command.Overload("behavior %s: its plan does not return", c.Behavior)
 }
 
 // callPlan calls the behavior. What is deferred runs for a panic and for runtime.Goexit alike.
-func callPlan(c *planCommand, b Behavior, now time.Time, planned chan<- answer) {
-	a := refused(answerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
+func callPlan(c *command.Plan, b Behavior, now time.Time, planned chan<- command.Answer) {
+	a := command.Refused(command.AnswerInvalid, "behavior %s: plan ended its goroutine", c.Behavior)
 	defer func() {
 		if problem := recover(); problem != nil {
-			a = refused(answerInvalid, "behavior %s: plan panicked: %v", c.Behavior, problem)
+			a = command.Refused(command.AnswerInvalid, "behavior %s: plan panicked: %v", c.Behavior, problem)
 		}
 		planned <- a
 	}()
 	a = planWith(c, b, now)
 }
 
-func planWith(c *planCommand, b Behavior, now time.Time) answer {
+func planWith(c *command.Plan, b Behavior, now time.Time) command.Answer {
 	merge, merges := b.(task.Merger)
 	var plan Plan
 	var merged []byte
@@ -77,12 +78,12 @@ func planWith(c *planCommand, b Behavior, now time.Time) answer {
 		plan, err = b.Plan(c.Params, now)
 	}
 	if err != nil {
-		return refused(answerInvalid, "%v", err)
+		return command.Refused(command.AnswerInvalid, "%v", err)
 	}
 	var stored wire.Writer
 	policy := b.Policy()
 	policy.Encode(&stored)
-	return answer{data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), plan.Priority, plan.RunNow, stored.B, merges, merged})}
+	return command.Answer{Data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), plan.Priority, plan.RunNow, stored.B, merges, merged})}
 }
 
 // planned is what a node with the code says of a raw submit: where and when its task belongs, the policy in its stored form,
@@ -102,7 +103,7 @@ func (p *planned) plan() Plan {
 }
 
 func (p *planned) policy() (policy Policy, err error) {
-	r, err := scanned(p.Policy)
+	r, err := command.Scanned(p.Policy)
 	if err != nil {
 		return policy, err
 	}
@@ -112,7 +113,7 @@ func (p *planned) policy() (policy Policy, err error) {
 
 // planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
 // is never ErrUnknown.
-func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error) {
+func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
 	if c.local != nil { // this process is a node
 		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
 			a := m.planHere(ctx, cmd)
@@ -151,22 +152,22 @@ func (c *Client) planAway(ctx context.Context, cmd *planCommand) (planned, error
 	return readPlanned(a, err, cmd.Behavior)
 }
 
-func readPlanned(a answer, err error, behavior string) (planned, error) {
+func readPlanned(a command.Answer, err error, behavior string) (planned, error) {
 	switch {
-	case errors.Is(err, ErrUnknownBehavior), a.code == answerNotFound:
+	case errors.Is(err, ErrUnknownBehavior), a.Code == command.AnswerNotFound:
 		return planned{}, fmt.Errorf("%w: no node runs %s", ErrUnknownBehavior, behavior)
 	case err != nil:
 		return planned{}, fmt.Errorf("plan %s: %w: %w", behavior, ErrUnavailable, err)
-	case a.code != answerOK:
-		return planned{}, a.err("")
+	case a.Code != command.AnswerOK:
+		return planned{}, a.Err("")
 	}
-	return readMessage[planned](a.data)
+	return command.ReadMessage[planned](a.Data)
 }
 
 func planSubject(behavior string) string { return "plan." + behavior }
 
 // requestPlan asks over the bus; one of the nodes that run the behavior answers.
-func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, error) {
+func (c *Client) requestPlan(ctx context.Context, cmd *command.Plan) (command.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, planLimit+busPatience)
 	defer cancel()
 	inbox := "node." + c.router.sender + ".plan." + randomID()
@@ -178,23 +179,23 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 		}
 	})
 	if err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	if err := c.cfg.Bus.Publish(planSubject(cmd.Behavior), inbox, message.Encode(cmd)); err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	select {
 	case m := <-got:
 		if m.NoResponders {
-			return answer{}, ErrUnknownBehavior
+			return command.Answer{}, ErrUnknownBehavior
 		}
-		answers, err := decodeAnswers(m.Data)
+		answers, err := command.DecodeAnswers(m.Data)
 		if err != nil || len(answers) != 1 {
-			return answer{}, fmt.Errorf("answer cannot be read: %w", err)
+			return command.Answer{}, fmt.Errorf("answer cannot be read: %w", err)
 		}
 		return answers[0], nil
 	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
+		return command.Answer{}, context.Cause(ctx)
 	}
 }
 
@@ -202,12 +203,12 @@ func (c *Client) requestPlan(ctx context.Context, cmd *planCommand) (answer, err
 func (m *member) servePlans(ctx context.Context) error {
 	for behavior := range m.exec.behaviors {
 		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
-			c, err := readMessage[planCommand](msg.Data)
+			c, err := command.ReadMessage[command.Plan](msg.Data)
 			if err != nil || msg.Reply == "" {
 				return
 			}
 			m.spawn(func(ctx context.Context) {
-				m.router.hint(msg.Reply, "", encodeAnswers([]answer{m.planHere(ctx, &c)}))
+				m.router.hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{m.planHere(ctx, &c)}))
 			})
 		})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"taskledger/engine/internal/command"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,19 +21,19 @@ func (p *planner) Plan([]byte, time.Time) (Plan, error) { return p.plan() }
 func TestPlan_AnswersWhateverTheRuleDoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan func() (Plan, error)
-		code answerCode
+		code command.AnswerCode
 		text string
 	}{
-		"returns": {func() (Plan, error) { return Plan{ID: "x"}, nil }, answerOK, ""},
-		"refuses": {func() (Plan, error) { return Plan{}, errors.New("no such table") }, answerInvalid, "no such table"},
-		"panics":  {func() (Plan, error) { panic("boom") }, answerInvalid, "boom"},
-		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, answerInvalid, "work"},
+		"returns": {func() (Plan, error) { return Plan{ID: "x"}, nil }, command.AnswerOK, ""},
+		"refuses": {func() (Plan, error) { return Plan{}, errors.New("no such table") }, command.AnswerInvalid, "no such table"},
+		"panics":  {func() (Plan, error) { panic("boom") }, command.AnswerInvalid, "boom"},
+		"exits":   {func() (Plan, error) { runtime.Goexit(); return Plan{}, nil }, command.AnswerInvalid, "work"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, -1, &planner{plain{id: "work"}, c.plan})
 			for range maxPlans + 1 { // each gives its place back
-				if a := b.m.planHere(t.Context(), &planCommand{Behavior: "work"}); a.code != c.code || !strings.Contains(a.text, c.text) {
-					t.Fatalf("answer %d %q", a.code, a.text)
+				if a := b.m.planHere(t.Context(), &command.Plan{Behavior: "work"}); a.Code != c.code || !strings.Contains(a.Text, c.text) {
+					t.Fatalf("answer %d %q", a.Code, a.Text)
 				}
 			}
 		})
@@ -48,33 +49,33 @@ func TestPlan_ThoseThatHangAreBounded(t *testing.T) {
 			<-let
 			return Plan{}, nil
 		}}, &planner{plain{id: "well"}, func() (Plan, error) { return Plan{}, nil }})
-		plan := func(behavior string) answer {
+		plan := func(behavior string) command.Answer {
 			b.Helper()
 			began := time.Now()
-			a := b.m.planHere(t.Context(), &planCommand{Behavior: behavior})
+			a := b.m.planHere(t.Context(), &command.Plan{Behavior: behavior})
 			if took := time.Since(began); took > planLimit {
 				t.Errorf("answered after %s", took)
 			}
 			return a
 		}
 		for range maxPlans {
-			if a := plan("stuck"); a.code != answerOverload || !strings.Contains(a.text, "behavior stuck") {
-				t.Fatalf("answer %d %q", a.code, a.text)
+			if a := plan("stuck"); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "behavior stuck") {
+				t.Fatalf("answer %d %q", a.Code, a.Text)
 			}
 		}
-		if a := plan("stuck"); a.code != answerOverload || !strings.Contains(a.text, "behavior stuck: 16 plans") {
-			t.Errorf("answer %d %q", a.code, a.text)
+		if a := plan("stuck"); a.Code != command.AnswerOverload || !strings.Contains(a.Text, "behavior stuck: 16 plans") {
+			t.Errorf("answer %d %q", a.Code, a.Text)
 		}
 		if _, left := b.m.exec.left(); left != maxPlans || len(begun) != maxPlans {
 			t.Errorf("%d plans have begun and %d are left, want %d", len(begun), left, maxPlans)
 		}
-		if a := plan("well"); a.code != answerOK {
-			t.Errorf("another behavior: answer %d %q", a.code, a.text)
+		if a := plan("well"); a.Code != command.AnswerOK {
+			t.Errorf("another behavior: answer %d %q", a.Code, a.Text)
 		}
 		close(let)
 		synctest.Wait()
-		if a := plan("stuck"); a.code != answerOK {
-			t.Errorf("when they have returned: answer %d %q", a.code, a.text)
+		if a := plan("stuck"); a.Code != command.AnswerOK {
+			t.Errorf("when they have returned: answer %d %q", a.Code, a.Text)
 		}
 	})
 }

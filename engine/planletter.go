@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
 	"taskledger/store"
 )
@@ -38,24 +39,24 @@ func plannersOf(v *store.Membership, behavior string) []string {
 //
 // Its mail is removed in the end, also when it was answered: a letter whose outcome was unknown may have been posted twice, and
 // both are answered.
-func (c *Client) postPlan(ctx context.Context, cmd *planCommand, planners []string) (answer, error) {
+func (c *Client) postPlan(ctx context.Context, cmd *command.Plan, planners []string) (command.Answer, error) {
 	asker := randomID()
 	defer c.removePlanMail(ctx, asker)
-	got := make(chan answer, 1)
+	got := make(chan command.Answer, 1)
 	listen, stop := context.WithCancel(ctx)
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	defer stop()
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
 	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
-		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, laneQuery, message.Encode(planLetter{ask, *cmd})); err != nil {
-			return answer{}, err
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(planLetter{ask, *cmd})); err != nil {
+			return command.Answer{}, err
 		}
 		select {
 		case a := <-got:
 			return a, nil
 		case <-ctx.Done():
-			return answer{}, context.Cause(ctx)
+			return command.Answer{}, context.Cause(ctx)
 		case <-time.After(2 * planLimit): // a plan that hangs is answered sooner
 		}
 	}
@@ -72,14 +73,14 @@ func (c *Client) removePlanMail(ctx context.Context, asker string) {
 }
 
 // awaitPlan takes the first answer that can be read.
-func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- answer) {
+func (c *Client) awaitPlan(ctx context.Context, asker string, got chan<- command.Answer) {
 	for l, err := range c.cfg.Store.Answers(ctx, asker) {
 		if ctx.Err() != nil {
 			return
 		}
-		var answers []answer
+		var answers []command.Answer
 		if err == nil {
-			answers, err = decodeAnswers(l.Answer)
+			answers, err = command.DecodeAnswers(l.Answer)
 		}
 		if err != nil || len(answers) != 1 {
 			c.cfg.Log.WarnContext(ctx, "the answer to a plan cannot be read", "err", err)
@@ -97,7 +98,7 @@ func (m *member) answerPlans(ctx context.Context) error {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
 		}
-		letter, err := readMessage[planLetter](l.Batch)
+		letter, err := command.ReadMessage[planLetter](l.Batch)
 		if err != nil {
 			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
 			continue
@@ -107,7 +108,7 @@ func (m *member) answerPlans(ctx context.Context) error {
 		}
 		m.spawn(func(ctx context.Context) {
 			a := m.planHere(ctx, &letter.Plan)
-			if err := m.mailbox.Answer(ctx, l, encodeAnswers([]answer{a})); err != nil && ctx.Err() == nil {
+			if err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a})); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
 			}
 		})
@@ -118,5 +119,5 @@ func (m *member) answerPlans(ctx context.Context) error {
 // planLetter asks some of the nodes for a plan.
 type planLetter struct {
 	Planners []string // their sessions
-	Plan     planCommand
+	Plan     command.Plan
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 )
 
@@ -33,7 +34,7 @@ func (s *planMail) Answers(ctx context.Context, _ string) iter.Seq2[store.Mailbo
 	return func(yield func(store.MailboxAnswer, error) bool) {
 		select {
 		case <-s.answered:
-			yield(store.MailboxAnswer{Answer: encodeAnswers([]answer{{text: "planned"}})}, nil)
+			yield(store.MailboxAnswer{Answer: command.EncodeAnswers([]command.Answer{{Text: "planned"}})}, nil)
 		case <-ctx.Done():
 		}
 	}
@@ -58,8 +59,8 @@ func TestPlan_LeavesNoMailBehind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &planMail{left: c.letters, answered: make(chan struct{}), full: c.full}
 				client := &Client{cfg: ClientConfig{Store: s, Log: slog.New(slog.DiscardHandler)}, router: &router{sender: "client"}, killed: t.Context()}
-				a, err := client.postPlan(t.Context(), &planCommand{Behavior: "work"}, []string{"a", "b"})
-				if err != nil || a.text != "planned" {
+				a, err := client.postPlan(t.Context(), &command.Plan{Behavior: "work"}, []string{"a", "b"})
+				if err != nil || a.Text != "planned" {
 					t.Errorf("answer %+v, %v", a, err)
 				}
 				want := []string{s.asker}

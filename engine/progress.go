@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -51,9 +52,9 @@ func (a *attempt) nextProgress(p *progressReporter) {
 		})
 		return
 	}
-	c := &progressCommand{a.Task, a.Started, a.m.session.ID, *p.pending}
+	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Progress: *p.pending}
 	p.pending, p.last, p.asking = nil, time.Now(), true
-	a.m.router.send(a.shard, laneWork, c, callback(func(answer, error) { // what became of it concerns nobody
+	a.m.router.send(a.shard, command.LaneWork, c, callback(func(command.Answer, error) { // what became of it concerns nobody
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.asking = false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"taskledger/engine/internal/command"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -76,16 +77,16 @@ func (o *owner) stillOwner(ctx context.Context) error {
 }
 
 // recorded reports whether the journal holds that a batch was decided, and how.
-func (o *owner) recorded(b *batch) bool {
-	row := o.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
-	return row != nil && row.Number == b.number
+func (o *owner) recorded(b *command.Batch) bool {
+	row := o.state.Decided(projection.SenderLane{Sender: b.Sender, Lane: b.Lane})
+	return row != nil && row.Number == b.Number
 }
 
 // tellsState reports whether answers that are not recorded say what only the shard's owner can. Those to submits do; of work
 // they do when an attempt is called over, but not when a roll call finds nothing to say.
 func (r *pendingReply) tellsState() bool {
-	return r.batch.lane == laneSubmit ||
-		slices.ContainsFunc(r.answers, func(a answer) bool { return a.code != answerOK || a.data != nil })
+	return r.Batch.Lane == command.LaneSubmit ||
+		slices.ContainsFunc(r.answers, func(a command.Answer) bool { return a.Code != command.AnswerOK || a.Data != nil })
 }
 
 // replyOnceProven gives answers that are not recorded when there is a proof; else the next owner answers.
@@ -99,7 +100,7 @@ func (o *owner) replyOnceProven(replies []pendingReply) {
 			return
 		}
 		for i := range replies {
-			replies[i].reply(replies[i].batch, replies[i].answers, false)
+			replies[i].reply(replies[i].Batch, replies[i].answers, false)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -17,16 +18,16 @@ import (
 func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 	other := submitOf(Policy{})
 	other.Behavior = "another"
-	unknown := attemptName{"y", events.RefOf(7, 0)}
+	unknown := command.AttemptName{Task: "y", Started: events.RefOf(7, 0)}
 	for name, c := range map[string]struct {
 		lane    uint8
-		command command
+		command command.Command
 	}{
-		"refusal":                    {laneSubmit, &operateCommand{Task: "y", Do: doCancel}},
-		"overload":                   {laneSubmit, &submitCommand{Task: "y", Behavior: benchBehavior, Policy: other.Policy}},
-		"refusal of what is invalid": {laneSubmit, other},
-		"late outcome":               {laneWork, report(projection.Task{ID: "y", Started: unknown.Started, Node: farID}, succeeded)},
-		"attempt that is over":       {laneWork, &rollCallCommand{Node: farID, Epoch: 100, Attempts: []attemptName{unknown}}},
+		"refusal":                    {command.LaneSubmit, &command.Operate{Task: "y", Do: command.DoCancel}},
+		"overload":                   {command.LaneSubmit, &command.Submit{Task: "y", Behavior: benchBehavior, Policy: other.Policy}},
+		"refusal of what is invalid": {command.LaneSubmit, other},
+		"late outcome":               {command.LaneWork, report(projection.Task{ID: "y", Started: unknown.Started, Node: farID}, command.Succeeded)},
+		"attempt that is over":       {command.LaneWork, &command.Reconcile{Node: farID, Epoch: 100, Attempts: []command.AttemptName{unknown}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, -1)
@@ -51,7 +52,7 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 	}
 	b := newBench(t, -1)
 	b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.ownership.Revision + 1}
-	if _, later := b.own.await(&awaitCommand{Task: "x"}); later == nil || later(t.Context()).code != answerTryAgain {
+	if _, later := b.own.await(&command.Await{Task: "x"}); later == nil || later(t.Context()).Code != command.AnswerTryAgain {
 		t.Error("a future was told that there is no such task")
 	}
 }
@@ -62,7 +63,7 @@ func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
 	reads := &slowReads{Store: b.store, gate: make(chan error)}
 	close(reads.gate) // they wait for nothing
 	b.m.members = reads
-	b.accept(laneWork, &rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision})
+	b.accept(command.LaneWork, &command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision})
 	if reads.begun != 0 {
 		t.Errorf("%d reads of the membership, want none", reads.begun)
 	}
@@ -132,7 +133,7 @@ func (s *slowReads) started() int {
 func (b *bench) fillSenders() {
 	e := &events.Entry{Number: b.own.state.Number, Hash: b.own.state.Hash, Time: b.own.state.Time}
 	for i := range projection.MaxSenders {
-		e.Origins = append(e.Origins, events.Origin{Sender: fmt.Sprint("s-", i), Lane: laneSubmit, Number: 1})
+		e.Origins = append(e.Origins, events.Origin{Sender: fmt.Sprint("s-", i), Lane: command.LaneSubmit, Number: 1})
 	}
 	b.own.state.Seal(e)
 }
@@ -143,18 +144,18 @@ func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 	b.submit(Policy{})
 	_, task := b.assign()
 	b.fillSenders()
-	late := b.next("one too many", laneSubmit, operate(doCancel))
+	late := b.next("one too many", command.LaneSubmit, operate(command.DoCancel))
 	b.deliver(late)
 	b.turn()
-	if late.got[0][0].code != answerOverload {
+	if late.got[0][0].Code != command.AnswerOverload {
 		t.Errorf("a command of a new sender: told %+v, want overload", late.got)
 	}
-	b.accept(laneWork, report(task, succeeded))
+	b.accept(command.LaneWork, report(task, command.Succeeded))
 	if task := b.task(); task.Status != projection.Success {
 		t.Errorf("task is %s", task.Phase())
 	}
-	if a := b.ask(laneWork, &rollCallCommand{Node: selfID, Epoch: b.own.ownership.Revision}); a.code != answerOK {
-		t.Errorf("roll call: answer %d %s", a.code, a.text)
+	if a := b.ask(command.LaneWork, &command.Reconcile{Node: selfID, Epoch: b.own.ownership.Revision}); a.Code != command.AnswerOK {
+		t.Errorf("roll call: answer %d %s", a.Code, a.Text)
 	}
 }
 
@@ -162,12 +163,12 @@ func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 func TestRollCall_ThatIsRefusedCountsAsStale(t *testing.T) {
 	b := newBench(t, -1)
 	b.m.view.Store(&b.store.members)
-	for _, code := range []answerCode{answerOverload, answerInvalid, answerStale} {
+	for _, code := range []command.AnswerCode{command.AnswerOverload, command.AnswerInvalid, command.AnswerStale} {
 		s := &b.m.offers.shards[0]
 		s.rollCall, s.calling = false, 1
 		b.m.callRoll(0, 0, func() {})
-		for _, d := range b.own.inbox.take(&mail{}).lanes[laneWork] {
-			d.reply(d.batch, []answer{{code: code}}, true)
+		for _, d := range b.own.inbox.take(&mail{}).lanes[command.LaneWork] {
+			d.reply(d.Batch, []command.Answer{{Code: code}}, true)
 		}
 		if !s.rollCall {
 			t.Errorf("answer %d: the roll call counts as made", code)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
@@ -57,9 +58,9 @@ type quarantine struct {
 	shard int
 	since events.Millis
 	inbox *inbox
-	taken store.Ownership   // that the damage was met under
-	knows func(*batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
-	tried func(*batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
+	taken store.Ownership           // that the damage was met under
+	knows func(*command.Batch) bool // that the journal holds a batch, as far as it goes; nil = it cannot be known
+	tried func(*command.Batch) bool // that a write under way when the damage was met may hold a batch; nil = there is none
 	why   atomic.Pointer[string]
 	owned atomic.Pointer[store.Ownership] // begun for the quarantine; nil = not yet
 
@@ -107,11 +108,11 @@ func newQuarantine(p *placement, o store.Ownership, left *owner) *quarantine {
 	q := &quarantine{p: p, shard: o.Shard, since: p.m.now(), inbox: newInbox(), taken: o}
 	if left != nil { // its senders have sent no other copy
 		q.inbox = left.inbox
-		q.knows = func(b *batch) bool {
-			row := left.state.Decided(projection.SenderLane{Sender: b.sender, Lane: b.lane})
-			return row != nil && b.number <= row.Number
+		q.knows = func(b *command.Batch) bool {
+			row := left.state.Decided(projection.SenderLane{Sender: b.Sender, Lane: b.Lane})
+			return row != nil && b.Number <= row.Number
 		}
-		q.tried = func(b *batch) bool {
+		q.tried = func(b *command.Batch) bool {
 			_, done := left.decided(b)
 			return done
 		}
@@ -174,18 +175,18 @@ func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Durat
 			timer.Reset(wait)
 		case <-q.inbox.wake:
 			in := q.inbox.take(&mail{})
-			for _, d := range in.lanes[laneQuery] {
-				d.reply(d.batch, q.answers(d.batch), false)
+			for _, d := range in.lanes[command.LaneQuery] {
+				d.reply(d.Batch, q.answers(d.Batch), false)
 			}
-			for _, d := range in.lanes[laneSubmit] {
-				d.reply(d.batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
+			for _, d := range in.lanes[command.LaneSubmit] {
+				d.reply(d.Batch, nil, false) // lest another copy is sent, which would leave its sender in doubt
 				submits = latest(submits, d)
 			}
 			submits = q.refuse(ctx, submits)
-			for _, d := range in.lanes[laneWork] { // it waits for an owner, with its sender
-				d.reply(d.batch, nil, false)
+			for _, d := range in.lanes[command.LaneWork] { // it waits for an owner, with its sender
+				d.reply(d.Batch, nil, false)
 			}
-			for _, d := range in.lanes[laneOffer] {
+			for _, d := range in.lanes[command.LaneOffer] {
 				q.takeOffer(d)
 			}
 		case <-full.C:
@@ -289,11 +290,11 @@ func (q *quarantine) changed(ctx context.Context) bool {
 
 // latest adds a delivery in the place of an earlier one of its sender that came the same way: of a lane one batch is under way.
 func latest(all []delivery, d delivery) []delivery {
-	at := slices.IndexFunc(all, func(other delivery) bool { return other.sender == d.sender && other.letter == d.letter })
+	at := slices.IndexFunc(all, func(other delivery) bool { return other.Sender == d.Sender && other.letter == d.letter })
 	switch {
 	case at < 0:
 		return append(all, d)
-	case all[at].number <= d.number:
+	case all[at].Number <= d.Number:
 		all[at] = d
 	}
 	return all
@@ -302,11 +303,11 @@ func latest(all []delivery, d delivery) []delivery {
 // takeOffer acknowledges an offer, or answers the one that closes another: nothing is given here. What an earlier owner gave is
 // found by the roll call.
 func (q *quarantine) takeOffer(d delivery) {
-	if c, ok := d.commands[0].(*offerCommand); ok && c.Slots == 0 {
-		d.reply(d.batch, []answer{{}}, false)
+	if c, ok := d.Commands[0].(*command.Offer); ok && c.Slots == 0 {
+		d.reply(d.Batch, []command.Answer{{}}, false)
 		return
 	}
-	d.reply(d.batch, nil, false)
+	d.reply(d.Batch, nil, false)
 }
 
 // refuse turns submits down, and returns those that have to wait until the quarantine has begun. While the store is full it cannot
@@ -321,7 +322,7 @@ func (q *quarantine) refuse(ctx context.Context, submits []delivery) (rest []del
 	}
 	var certain []delivery
 	for _, d := range submits {
-		if d.letter || q.tried != nil && q.tried(d.batch) {
+		if d.letter || q.tried != nil && q.tried(d.Batch) {
 			rest = append(rest, d)
 		} else {
 			certain = append(certain, d)
@@ -343,27 +344,27 @@ func (q *quarantine) turnDown(ctx context.Context, o store.Ownership, submits []
 			return // they are sent again, and another owner may decide them
 		}
 		for _, d := range submits {
-			never := d.posted > o.Revision || q.knows != nil && !q.knows(d.batch) // was this copy decided by an owner before
-			d.reply(d.batch, q.answers(d.batch), never)
+			never := d.posted > o.Revision || q.knows != nil && !q.knows(d.Batch) // was this copy decided by an owner before
+			d.reply(d.Batch, q.answers(d.Batch), never)
 		}
 	})
 }
 
-func (q *quarantine) answers(b *batch) []answer {
+func (q *quarantine) answers(b *command.Batch) []command.Answer {
 	why := *q.why.Load()
-	answers := make([]answer, len(b.commands))
-	for i, c := range b.commands {
+	answers := make([]command.Answer, len(b.Commands))
+	for i, c := range b.Commands {
 		switch c.(type) {
-		case *infoCommand:
+		case *command.Info:
 			s := shardReport{Problem: "quarantined: " + why}
 			if o := q.owned.Load(); o != nil {
 				s.Owner, s.Epoch = o.Session.ID, o.Revision
 			}
-			answers[i].data = message.Encode(s)
-		case *explainCommand:
+			answers[i].Data = message.Encode(s)
+		case *command.Explain:
 			answers[i] = Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.answer()
 		default:
-			answers[i] = answer{code: answerUnserved, text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
+			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}
 	}
 	return answers

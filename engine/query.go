@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -22,7 +23,7 @@ const readAgain = time.Second
 // laterRead answers a question outside the owner's goroutine; it ends with its context at the latest.
 type laterRead struct {
 	at   int // in the batch
-	read func(ctx context.Context) answer
+	read func(ctx context.Context) command.Answer
 }
 
 // query answers a batch of reads from the committed state. What memory does not tell is found out by other goroutines.
@@ -30,12 +31,12 @@ func (o *owner) query(d delivery) {
 	if !o.m.mayRead() {
 		return // the session may be over: somebody else answers
 	}
-	answers := make([]answer, len(d.commands))
+	answers := make([]command.Answer, len(d.Commands))
 	var later []laterRead
 	size := 0
-	for i, c := range d.commands {
-		if size > maxReadBytes {
-			answers[i].code = answerTryAgain
+	for i, c := range d.Commands {
+		if size > command.MaxReadBytes {
+			answers[i].Code = command.AnswerTryAgain
 			continue
 		}
 		a, read := o.read(c)
@@ -43,24 +44,24 @@ func (o *owner) query(d delivery) {
 			later = append(later, laterRead{i, read})
 			continue
 		}
-		size = a.fit(size)
+		size = a.Fit(size)
 		answers[i] = a
 	}
 	if len(later) == 0 {
-		d.reply(d.batch, answers, false)
+		d.reply(d.Batch, answers, false)
 		return
 	}
-	d.reply(d.batch, nil, false)
+	d.reply(d.Batch, nil, false)
 	o.m.spawn(func(ctx context.Context) {
 		readAll(ctx, answers, later, size)
 		if ctx.Err() == nil {
-			d.reply(d.batch, answers, false)
+			d.reply(d.Batch, answers, false)
 		}
 	})
 }
 
 // readAll adds to answers of the given size what is read side by side, until the time is over or they are too large together.
-func readAll(ctx context.Context, answers []answer, later []laterRead, size int) {
+func readAll(ctx context.Context, answers []command.Answer, later []laterRead, size int) {
 	ctx, enough := context.WithTimeout(ctx, readAgain)
 	defer enough()
 	var reads sync.WaitGroup
@@ -70,7 +71,7 @@ func readAll(ctx context.Context, answers []answer, later []laterRead, size int)
 			a := l.read(ctx)
 			mu.Lock()
 			defer mu.Unlock()
-			if size = a.fit(size); size > maxReadBytes {
+			if size = a.Fit(size); size > command.MaxReadBytes {
 				enough()
 			}
 			answers[l.at] = a
@@ -80,25 +81,25 @@ func readAll(ctx context.Context, answers []answer, later []laterRead, size int)
 }
 
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
-func (o *owner) read(c command) (answer, func(context.Context) answer) {
+func (o *owner) read(c command.Command) (command.Answer, func(context.Context) command.Answer) {
 	switch c := c.(type) {
-	case *getCommand:
+	case *command.Get:
 		return o.get(c)
-	case *awaitCommand:
+	case *command.Await:
 		return o.await(c)
-	case *listCommand:
+	case *command.List:
 		return o.list(c), nil
-	case *infoCommand:
+	case *command.Info:
 		return o.info(c), nil
-	case *explainCommand:
+	case *command.Explain:
 		return o.explain(c)
-	case *handOverCommand:
-		return answer{}, func(ctx context.Context) answer { return o.giveTo(ctx, c.Node) }
+	case *command.HandOver:
+		return command.Answer{}, func(ctx context.Context) command.Answer { return o.giveTo(ctx, c.Node) }
 	}
-	return refused(answerInvalid, "command %d is not for this lane", c.op()), nil
+	return command.Refused(command.AnswerInvalid, "command %d is not for this lane", c.Op()), nil
 }
 
-func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
+func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) command.Answer) {
 	t := o.state.Task(c.Task)
 	var copied *projection.Task
 	if t != nil {
@@ -108,7 +109,7 @@ func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
 	if !c.Linear && (t == nil || !t.ParamsElided && !t.ResultElided) {
 		return taskAnswer(copied), nil
 	}
-	return answer{}, func(ctx context.Context) answer {
+	return command.Answer{}, func(ctx context.Context) command.Answer {
 		if c.Linear {
 			if err := o.stillOwner(ctx); err != nil {
 				return tryLater(ctx)
@@ -117,9 +118,9 @@ func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
 		if copied == nil || !copied.ParamsElided && !copied.ResultElided {
 			return taskAnswer(copied)
 		}
-		return o.find(ctx, recalled{*c, copied.Last}, func(ctx context.Context) answer {
+		return o.find(ctx, recalled{*c, copied.Last}, func(ctx context.Context) command.Answer {
 			if err := o.m.recall(ctx, o.ownership.Shard, copied); errors.Is(err, events.ErrDamaged) {
-				return refused(answerInvalid, "task %s: %v", c.Task, err)
+				return command.Refused(command.AnswerInvalid, "task %s: %v", c.Task, err)
 			} else if err != nil && (c.Linear || ctx.Err() != nil) {
 				return o.unread(ctx, err)
 			}
@@ -130,24 +131,24 @@ func (o *owner) get(c *getCommand) (answer, func(context.Context) answer) {
 
 // recalled names a task as it was after an event, with what it has left to the journal.
 type recalled struct {
-	getCommand
+	command.Get
 	last events.Ref
 }
 
-func taskAnswer(t *projection.Task) answer {
+func taskAnswer(t *projection.Task) command.Answer {
 	if t == nil {
-		return answer{code: answerNotFound}
+		return command.Answer{Code: command.AnswerNotFound}
 	}
-	return answer{life: t.Created, data: encodeTask(t)}
+	return command.Answer{Life: t.Created, Data: command.EncodeTask(t)}
 }
 
 // tryLater lets a question be asked again after a pause.
-func tryLater(ctx context.Context) answer {
+func tryLater(ctx context.Context) command.Answer {
 	select {
 	case <-ctx.Done():
 	case <-time.After(readAgain):
 	}
-	return answer{code: answerTryAgain}
+	return command.Answer{Code: command.AnswerTryAgain}
 }
 
 // recall fills in what a finished task has left to the journal, as far as that is kept.
@@ -184,14 +185,14 @@ func (m *member) payloadAt(ctx context.Context, shard int, ref events.Ref) (even
 
 // await answers with the outcome of a run, or with the life and run to wait for and the entry up to which it had not
 // come. What it concludes from there being no later event is proven first.
-func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
+func (o *owner) await(c *command.Await) (command.Answer, func(context.Context) command.Answer) {
 	t := o.state.Task(c.Task)
 	switch {
 	case t == nil && c.Life == 0:
-		return answer{}, o.proven(func(context.Context) answer { return answer{code: answerNotFound} })
+		return command.Answer{}, o.proven(func(context.Context) command.Answer { return command.Answer{Code: command.AnswerNotFound} })
 	case t == nil || c.Life != 0 && t.Created != c.Life:
-		return answer{}, func(ctx context.Context) answer {
-			return o.find(ctx, *c, func(ctx context.Context) answer { return o.searchForward(ctx, c) })
+		return command.Answer{}, func(ctx context.Context) command.Answer {
+			return o.find(ctx, *c, func(ctx context.Context) command.Answer { return o.searchForward(ctx, c) })
 		}
 	}
 	run := uint32(c.Run)
@@ -200,14 +201,14 @@ func (o *owner) await(c *awaitCommand) (answer, func(context.Context) answer) {
 		return a, later
 	}
 	if later == nil {
-		later = func(context.Context) answer { return a }
+		later = func(context.Context) command.Answer { return a }
 	}
-	return answer{}, o.proven(later)
+	return command.Answer{}, o.proven(later)
 }
 
 // proven lets an answer wait for the proof that the shard still is this owner's.
-func (o *owner) proven(read func(context.Context) answer) func(context.Context) answer {
-	return func(ctx context.Context) answer {
+func (o *owner) proven(read func(context.Context) command.Answer) func(context.Context) command.Answer {
+	return func(ctx context.Context) command.Answer {
 		if err := o.stillOwner(ctx); err != nil {
 			return tryLater(ctx)
 		}
@@ -216,42 +217,42 @@ func (o *owner) proven(read func(context.Context) answer) func(context.Context) 
 }
 
 // awaitRun is await for a run of the task's present life; 0 = the one that is due or under way, or the last.
-func (o *owner) awaitRun(t *projection.Task, run uint32) (answer, func(context.Context) answer) {
+func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(context.Context) command.Answer) {
 	if run == 0 {
 		run = t.Runs
 		if !t.Final() {
 			run++
 		}
 	}
-	out := outcomeOfLast(t)
+	out := command.OutcomeOfLast(t)
 	switch {
 	case run > t.Runs && !t.Final():
-		return answer{life: t.Created, run: run, number: int64(o.head.Number)}, nil
+		return command.Answer{Life: t.Created, Run: run, Number: int64(o.head.Number)}, nil
 	case run > t.Runs:
-		out.end()
+		out.End()
 		return outcomeAnswer(out), nil
 	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && (t.Status == projection.Success || t.RunEnded):
 		return outcomeAnswer(out), nil
 	}
 	copied := *t
-	return answer{}, func(ctx context.Context) answer {
-		return o.find(ctx, awaitCommand{t.ID, copied.Created, uint64(run)}, func(ctx context.Context) answer { return o.searchBack(ctx, &copied, run) })
+	return command.Answer{}, func(ctx context.Context) command.Answer {
+		return o.find(ctx, command.Await{Task: t.ID, Life: copied.Created, Run: uint64(run)}, func(ctx context.Context) command.Answer { return o.searchBack(ctx, &copied, run) })
 	}
 }
 
-func outcomeAnswer(o outcome) answer {
+func outcomeAnswer(o command.Outcome) command.Answer {
 	var w wire.Writer
 	w.Array(1)
-	o.encode(&w, events.MaxPayloadBytes+1)
-	return answer{life: o.life, run: o.run, data: w.B}
+	o.Encode(&w, events.MaxPayloadBytes+1)
+	return command.Answer{Life: o.Life, Run: o.Run, Data: w.B}
 }
 
 // list answers with the first tasks, in id order, that match.
-func (o *owner) list(c *listCommand) answer {
+func (o *owner) list(c *command.List) command.Answer {
 	limit := int(min(max(c.Limit, 1), maxPage))
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
-		if t.ID <= c.After || t.ID == events.Settings || !c.matches(t) {
+		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(page, t, byID)
@@ -263,15 +264,15 @@ func (o *owner) list(c *listCommand) answer {
 	}
 	told := taskPage{More: len(page) == limit}
 	for size, rest := 0, page; len(rest) > 0; rest = rest[1:] {
-		if size >= maxAnswerBytes/2 {
+		if size >= command.MaxAnswerBytes/2 {
 			told.More = true
 			break
 		}
-		task := encodeTask(rest[0])
+		task := command.EncodeTask(rest[0])
 		told.Tasks = append(told.Tasks, task)
 		size += len(task)
 	}
-	return answer{data: message.Encode(told)}
+	return command.Answer{Data: message.Encode(told)}
 }
 
 // taskPage answers a list: the tasks, each encoded by itself, and whether there may be more after them.
@@ -281,12 +282,12 @@ type taskPage struct {
 }
 
 func decodePage(data []byte) (page []projection.Task, more bool, err error) {
-	told, err := readMessage[taskPage](data)
+	told, err := command.ReadMessage[taskPage](data)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, data := range told.Tasks {
-		t, err := decodeTask(data)
+		t, err := command.DecodeTask(data)
 		if err != nil {
 			return nil, false, err
 		}
@@ -298,15 +299,15 @@ func decodePage(data []byte) (page []projection.Task, more bool, err error) {
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }
 
 // giveTo hands the shard over to a node that asks for it.
-func (o *owner) giveTo(ctx context.Context, target string) answer {
+func (o *owner) giveTo(ctx context.Context, target string) command.Answer {
 	if target == o.ownership.Session.ID {
-		return answer{} // the request was under way when its sender got the shard
+		return command.Answer{} // the request was under way when its sender got the shard
 	}
 	if !o.m.wantsToGive(o.ownership.Shard, target) {
-		return refused(answerState, "the shard stays where it is")
+		return command.Refused(command.AnswerState, "the shard stays where it is")
 	}
 	if o.m.usage.Load().Full {
-		return refused(answerState, "the shard stays where it is: %s", fullStore)
+		return command.Refused(command.AnswerState, "the shard stays where it is: %s", command.StoreFull)
 	}
 	result := make(chan error, 1)
 	request := &handOverRequest{target, func(err error) { result <- err }}
@@ -317,15 +318,15 @@ func (o *owner) giveTo(ctx context.Context, target string) answer {
 	select {
 	case err := <-result:
 		if err != nil {
-			return refused(answerState, "%v", err)
+			return command.Refused(command.AnswerState, "%v", err)
 		}
-		return answer{}
+		return command.Answer{}
 	case <-o.stopped:
-		return refused(answerState, "the shard has moved")
+		return command.Refused(command.AnswerState, "the shard has moved")
 	case <-ctx.Done():
 		if o.asked.CompareAndSwap(request, nil) {
-			return refused(answerState, "the owner is held up")
+			return command.Refused(command.AnswerState, "the owner is held up")
 		}
-		return answer{code: answerTryAgain} // it is being handed over
+		return command.Answer{Code: command.AnswerTryAgain} // it is being handed over
 	}
 }

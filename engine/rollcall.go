@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync/atomic"
+	"taskledger/engine/internal/command"
 	"time"
 )
 
@@ -81,20 +82,20 @@ func (m *member) callRolls(answered map[int]uint64) <-chan struct{} {
 }
 
 func (m *member) callRoll(shard int, answered uint64, finish func()) {
-	epoch := m.view.Load().Owners[shard].Revision // read before the attempts: see rollCallCommand
+	epoch := m.view.Load().Owners[shard].Revision // read before the attempts: see command.Reconcile
 	attempts := m.exec.names(m, shard)
 	if m.over.Load() { // attempts are forgotten although they may still run
 		m.offers.rollCalled(shard, true)
 		finish()
 		return
 	}
-	parts := partsOfRollCall(rollCallCommand{Node: m.session.ID, Epoch: epoch, Answered: answered}, attempts)
+	parts := command.ReconcileParts(command.Reconcile{Node: m.session.ID, Epoch: epoch, Answered: answered}, attempts)
 	var stale atomic.Bool
 	var left atomic.Int64
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
-		m.router.send(shard, laneWork, c, callback(func(a answer, err error) {
-			if err == nil && a.code == answerOK {
+		m.router.send(shard, command.LaneWork, c, callback(func(a command.Answer, err error) {
+			if err == nil && a.Code == command.AnswerOK {
 				m.cancelOver(shard, a)
 			} else {
 				stale.Store(true)
@@ -108,8 +109,8 @@ func (m *member) callRoll(shard int, answered uint64, finish func()) {
 }
 
 // cancelOver ends the attempts that an owner calls over or cancelled.
-func (m *member) cancelOver(shard int, a answer) {
-	over, err := decodeNames(a.data)
+func (m *member) cancelOver(shard int, a command.Answer) {
+	over, err := command.DecodeNames(a.Data)
 	if err != nil {
 		m.log.Warn("answer to a roll call cannot be read", "shard", shard, "err", err)
 		return

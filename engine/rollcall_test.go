@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 )
 
@@ -33,8 +34,8 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 	parked, late := b.offer(), b.offer()
 	b.deliver(parked)
 	b.turn()
-	b.deliver(b.next(parked.batch.sender, laneWork,
-		&rollCallCommand{Node: farID, Epoch: b.own.ownership.Revision, Answered: late.batch.number}))
+	b.deliver(b.next(parked.batch.Sender, command.LaneWork,
+		&command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision, Answered: late.batch.Number}))
 	b.turn()
 	b.deliver(late)
 	b.turn()
@@ -53,7 +54,7 @@ func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 		m.offers.shards[0].calling = 1
 		m.callRoll(0, 7, func() {})
 		mail := w.inbox.take(&mail{})
-		return len(mail.lanes[laneWork])
+		return len(mail.lanes[command.LaneWork])
 	}
 	m.over.Store(true)
 	if n := rolls(); n != 0 || !m.offers.shards[0].rollCall {

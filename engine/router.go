@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -42,31 +43,31 @@ type router struct {
 	bus       store.Bus     // nil without
 	mailbox   store.Mailbox // nil without
 	log       *slog.Logger
-	lanes     [][laneCount]lane     // by shard
-	owners    sync.Map              // shard -> *inbox of an owner in this process
-	connected atomic.Bool           // the bus
-	posts     [postmen]chan *flight // to be posted through the store; those of a shard to one postman, in order
-	detoured  []atomic.Bool         // by shard: the last batch went through the store
-	offers    *offers               // takes what concerns laneOffer; nil in a client
+	lanes     [][command.LaneCount]lane // by shard
+	owners    sync.Map                  // shard -> *inbox of an owner in this process
+	connected atomic.Bool               // the bus
+	posts     [postmen]chan *flight     // to be posted through the store; those of a shard to one postman, in order
+	detoured  []atomic.Bool             // by shard: the last batch went through the store
+	offers    *offers                   // takes what concerns command.LaneOffer; nil in a client
 	closed    atomic.Bool
 	askers    sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
 func newRouter(sender, principal string, shards int, bus store.Bus, mailbox store.Mailbox, log *slog.Logger) *router {
 	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
-		lanes: make([][laneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
+		lanes: make([][command.LaneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
 	for i := range r.posts {
-		r.posts[i] = make(chan *flight, shards*int(laneCount))
+		r.posts[i] = make(chan *flight, shards*int(command.LaneCount))
 	}
 	return r
 }
 
 // send queues a command. An error, of the submit lane alone, means that nothing was sent, and by is never told.
-func (r *router) send(shard int, laneID uint8, c command, by caller) error {
+func (r *router) send(shard int, laneID uint8, c command.Command, by caller) error {
 	l := &r.lanes[shard][laneID]
 	now := time.Since(clockBase)
 	l.mu.Lock()
-	if laneID == laneSubmit {
+	if laneID == command.LaneSubmit {
 		if err := l.refusesLocked(shard, c, now); err != nil {
 			l.mu.Unlock()
 			return err
@@ -79,8 +80,8 @@ func (r *router) send(shard int, laneID uint8, c command, by caller) error {
 }
 
 // later is send of an outcome, which leaves with the next one that is sent or by flush.
-func (r *router) later(shard int, c *completeCommand, by caller) {
-	l := &r.lanes[shard][laneWork]
+func (r *router) later(shard int, c *command.Complete, by caller) {
+	l := &r.lanes[shard][command.LaneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting = append(l.waiting, call{c, by, time.Since(clockBase), l.left})
@@ -94,7 +95,7 @@ func (r *router) flush(shard int, laneID uint8) {
 	}
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
-	if (laneID == laneSubmit || laneID == laneWork) && l.flight == nil && !l.yielding {
+	if (laneID == command.LaneSubmit || laneID == command.LaneWork) && l.flight == nil && !l.yielding {
 		// The first command of a batch lets whoever is ready to run add to it.
 		l.yielding = true
 		l.mu.Unlock()
@@ -116,15 +117,15 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 		return nil
 	}
 	n, size := 0, 0
-	for n < len(l.waiting) && n < maxBatchCommands && size < maxBatchBytes {
-		size += l.waiting[n].command.size()
+	for n < len(l.waiting) && n < command.MaxBatchCommands && size < command.MaxBatchBytes {
+		size += l.waiting[n].command.Size()
 		n++
 	}
 	l.number++
 	l.left++
-	f := newFlight(shard, r.batch(laneID, l.number, make([]command, n)), l.waiting[:n:n])
+	f := newFlight(shard, r.batch(laneID, l.number, make([]command.Command, n)), l.waiting[:n:n])
 	for i := range f.calls {
-		f.batch.commands[i] = f.calls[i].command
+		f.batch.Commands[i] = f.calls[i].command
 	}
 	l.waiting = l.waiting[n:]
 	l.flight = f
@@ -132,8 +133,8 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 }
 
 // batch makes a batch that is on its way from now on.
-func (r *router) batch(laneID uint8, number uint64, commands []command) *batch {
-	return &batch{r.sender, laneID, number, events.MillisOf(r.now()), r.principal, commands}
+func (r *router) batch(laneID uint8, number uint64, commands []command.Command) *command.Batch {
+	return &command.Batch{Sender: r.sender, Lane: laneID, Number: number, Made: events.MillisOf(r.now()), Principal: r.principal, Commands: commands}
 }
 
 // dispatch sends a flight the best way there is now.
@@ -143,7 +144,7 @@ func (r *router) dispatch(f *flight) {
 	}
 	if here, ok := r.owners.Load(f.shard); ok {
 		if in := here.(*inbox); r.leaves(f, in, 1) {
-			in.put(delivery{batch: f.batch, reply: r.replyHere(f.shard)})
+			in.put(delivery{Batch: f.batch, reply: r.replyHere(f.shard)})
 		}
 		return
 	}
@@ -158,16 +159,16 @@ func (r *router) dispatch(f *flight) {
 	r.post(f)
 }
 
-func (r *router) replyHere(shard int) func(*batch, []answer, bool) {
-	return func(b *batch, answers []answer, recorded bool) {
-		r.answered(shard, b.lane, b.number, answers, recorded)
+func (r *router) replyHere(shard int) func(*command.Batch, []command.Answer, bool) {
+	return func(b *command.Batch, answers []command.Answer, recorded bool) {
+		r.answered(shard, b.Lane, b.Number, answers, recorded)
 	}
 }
 
 func shardSubject(shard int) string { return "shard." + strconv.Itoa(shard) }
 
 // withdraw takes back a command that has not been sent; false when it has.
-func (r *router) withdraw(shard int, laneID uint8, c command) bool {
+func (r *router) withdraw(shard int, laneID uint8, c command.Command) bool {
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +203,7 @@ func (r *router) serveHere(shard int, in *inbox) {
 
 // ownerHere returns the inbox of the owner in this process if it takes what waits in the lane by itself.
 func (r *router) ownerHere(shard int, laneID uint8) *inbox {
-	if laneID != laneSubmit && laneID != laneWork {
+	if laneID != command.LaneSubmit && laneID != command.LaneWork {
 		return nil
 	}
 	in, _ := r.owners.Load(shard)
@@ -271,7 +272,7 @@ func (r *router) resend(now time.Time) {
 				l.mu.Unlock()
 				continue
 			}
-			if laneID != int(laneWork) && now.Sub(f.began) > giveUp {
+			if laneID != int(command.LaneWork) && now.Sub(f.began) > giveUp {
 				l.flight = nil
 				next := r.nextFlight(l, shard, uint8(laneID))
 				l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -83,7 +84,7 @@ func newWays(t *testing.T, connected bool) *ways {
 
 // result is what a sender was told.
 type result struct {
-	answer
+	command.Answer
 	err error
 }
 
@@ -91,14 +92,14 @@ type result struct {
 func (w *ways) ask(name string) chan result {
 	w.Helper()
 	got := make(chan result, 2)
-	if w.send(wayShard, laneSubmit, &getCommand{Task: events.TaskID(name)}, callback(func(a answer, err error) { got <- result{a, err} })) != nil {
+	if w.send(wayShard, command.LaneSubmit, &command.Get{Task: events.TaskID(name)}, callback(func(a command.Answer, err error) { got <- result{a, err} })) != nil {
 		w.Fatalf("%s was refused", name)
 	}
 	return got
 }
 
 // taken returns the batches that went each way since the last call.
-func (w *ways) taken() (bus, store []*batch) {
+func (w *ways) taken() (bus, store []*command.Batch) {
 	w.Helper()
 	synctest.Wait()
 	w.bus.mu.Lock()
@@ -107,13 +108,13 @@ func (w *ways) taken() (bus, store []*batch) {
 	defer w.store.mu.Unlock()
 	for _, m := range w.bus.sent {
 		bus = append(bus, w.read(m.Data))
-		if want := fmt.Sprintf("node.c-1.%d.%d.%d", wayShard, laneSubmit, bus[len(bus)-1].number); m.Subject != shardSubject(wayShard) || m.Reply != want {
+		if want := fmt.Sprintf("node.c-1.%d.%d.%d", wayShard, command.LaneSubmit, bus[len(bus)-1].Number); m.Subject != shardSubject(wayShard) || m.Reply != want {
 			w.Errorf("sent on %s with reply %s, want %s", m.Subject, m.Reply, want)
 		}
 	}
 	for _, l := range w.store.posted {
 		store = append(store, w.read(l.Batch))
-		if l.Shard != wayShard || l.Sender != "c-1" || l.Lane != laneSubmit {
+		if l.Shard != wayShard || l.Sender != "c-1" || l.Lane != command.LaneSubmit {
 			w.Errorf("posted as %+v", l)
 		}
 	}
@@ -121,9 +122,9 @@ func (w *ways) taken() (bus, store []*batch) {
 	return bus, store
 }
 
-func (w *ways) read(data []byte) *batch {
+func (w *ways) read(data []byte) *command.Batch {
 	w.Helper()
-	b, err := decodeBatch(data)
+	b, err := command.DecodeBatch(data)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func (w *ways) read(data []byte) *batch {
 }
 
 // want checks how many batches went each way, and returns the last.
-func (w *ways) want(when string, bus, store int) *batch {
+func (w *ways) want(when string, bus, store int) *command.Batch {
 	w.Helper()
 	b, s := w.taken()
 	if len(b) != bus || len(s) != store {
@@ -144,8 +145,8 @@ func (w *ways) want(when string, bus, store int) *batch {
 }
 
 // reply answers a batch over the bus; nil acknowledges it.
-func (w *ways) reply(b *batch, answers []answer) {
-	w.onMessage(store.Message{Data: encodeAnswerMessage(wayShard, b, answers, true)})
+func (w *ways) reply(b *command.Batch, answers []command.Answer) {
+	w.onMessage(store.Message{Data: command.EncodeAnswerMessage(wayShard, b, answers, true)})
 	synctest.Wait()
 }
 
@@ -154,8 +155,8 @@ func (w *ways) wantResult(c chan result, run uint32, err error) {
 	synctest.Wait()
 	select {
 	case r := <-c:
-		if r.run != run || !errors.Is(r.err, err) {
-			w.Errorf("told run %d, %v; want %d, %v", r.run, r.err, run, err)
+		if r.Run != run || !errors.Is(r.err, err) {
+			w.Errorf("told run %d, %v; want %d, %v", r.Run, r.err, run, err)
 		}
 	default:
 		w.Error("told nothing")
@@ -173,10 +174,10 @@ func (w *ways) wantSilence(c chan result) {
 }
 
 // oneBatch checks that batches are copies of one another.
-func (w *ways) same(a, b *batch) {
+func (w *ways) same(a, b *command.Batch) {
 	w.Helper()
-	if a.number != b.number || !bytes.Equal(a.encode(), b.encode()) {
-		w.Errorf("batch %d was sent again as another, %d", a.number, b.number)
+	if a.Number != b.Number || !bytes.Equal(a.Encode(), b.Encode()) {
+		w.Errorf("batch %d was sent again as another, %d", a.Number, b.Number)
 	}
 }
 
@@ -185,19 +186,19 @@ func TestRouter_OneBatchIsUnderWayInALaneAndTheRestFollowTogether(t *testing.T) 
 		w := newWays(t, true)
 		one, two, three := w.ask("one"), w.ask("two"), w.ask("three")
 		first := w.want("three commands", 1, 0)
-		if first.number != 1 || len(first.commands) != 1 || first.principal != "ada" {
+		if first.Number != 1 || len(first.Commands) != 1 || first.Principal != "ada" {
 			t.Errorf("first batch %+v", first)
 		}
-		w.reply(first, []answer{{run: 1}})
+		w.reply(first, []command.Answer{{Run: 1}})
 		w.wantResult(one, 1, nil)
 		second := w.want("the first is answered", 1, 0)
-		if second.number != 2 || len(second.commands) != 2 {
+		if second.Number != 2 || len(second.Commands) != 2 {
 			t.Errorf("second batch %+v", second)
 		}
-		w.reply(second, []answer{{run: 2}, {run: 3}})
+		w.reply(second, []command.Answer{{Run: 2}, {Run: 3}})
 		w.wantResult(two, 2, nil)
 		w.wantResult(three, 3, nil)
-		w.reply(second, []answer{{run: 9}, {run: 9}})
+		w.reply(second, []command.Answer{{Run: 9}, {Run: 9}})
 		w.wantSilence(two)
 		w.want("nothing waits", 0, 0)
 	})
@@ -216,7 +217,7 @@ func TestRouter_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
 		w.want("while the letter lies there", 0, 0)
 		time.Sleep(busPatience + busPatience/4)
 		w.same(first, w.want("two seconds later", 1, 0))
-		w.reply(first, []answer{{run: 7}})
+		w.reply(first, []command.Answer{{Run: 7}})
 		w.wantResult(got, 7, nil)
 		time.Sleep(time.Minute)
 		w.want("after the answer", 0, 0)
@@ -266,7 +267,7 @@ func TestRouter_WithoutBusEverythingGoesThroughTheStore(t *testing.T) {
 				spoil(w)
 				got := w.ask("one")
 				first := w.want("at once", 0, 1)
-				w.receive(encodeAnswerMessage(wayShard, first, []answer{{run: 1}}, true))
+				w.receive(command.EncodeAnswerMessage(wayShard, first, []command.Answer{{Run: 1}}, true))
 				w.wantResult(got, 1, nil)
 			})
 		})
@@ -294,14 +295,14 @@ func TestRouter_OwnerInThisProcessIsReachedByACall(t *testing.T) {
 		in := newInbox()
 		w.serveHere(wayShard, in)
 		m := in.take(&mail{})
-		if len(m.lanes[laneSubmit]) != 1 {
+		if len(m.lanes[command.LaneSubmit]) != 1 {
 			t.Fatal("what is under way was not sent to the new owner")
 		}
-		d := m.lanes[laneSubmit][0]
-		w.same(first, d.batch)
+		d := m.lanes[command.LaneSubmit][0]
+		w.same(first, d.Batch)
 		time.Sleep(time.Minute)
 		w.want("while the owner is here", 0, 0)
-		d.reply(d.batch, []answer{{run: 4}}, true)
+		d.reply(d.Batch, []command.Answer{{Run: 4}}, true)
 		w.wantResult(got, 4, nil)
 		w.serveHere(wayShard, nil)
 		w.ask("two")
@@ -314,15 +315,15 @@ func TestRouter_AnswersThatFitNoBatchAreDropped(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
 		first := w.want("at once", 1, 0)
-		for _, b := range []*batch{{number: 0}, {number: 2}, {number: 1, lane: laneWork}} {
-			w.reply(b, []answer{{}})
+		for _, b := range []*command.Batch{{Number: 0}, {Number: 2}, {Number: 1, Lane: command.LaneWork}} {
+			w.reply(b, []command.Answer{{}})
 		}
-		w.reply(first, []answer{})
-		w.reply(first, []answer{{}, {}})
+		w.reply(first, []command.Answer{})
+		w.reply(first, []command.Answer{{}, {}})
 		w.onMessage(store.Message{Data: []byte("garbled")})
-		w.onMessage(store.Message{Data: encodeAnswerMessage(200, first, []answer{{}}, true)})
+		w.onMessage(store.Message{Data: command.EncodeAnswerMessage(200, first, []command.Answer{{}}, true)})
 		w.wantSilence(got)
-		w.reply(first, []answer{{run: 1}})
+		w.reply(first, []command.Answer{{Run: 1}})
 		w.wantResult(got, 1, nil)
 	})
 }
@@ -331,13 +332,13 @@ func TestRouter_AnswerThatDidNotFitIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("one")
-		w.reply(w.want("at once", 1, 0), []answer{{code: answerTryAgain}})
+		w.reply(w.want("at once", 1, 0), []command.Answer{{Code: command.AnswerTryAgain}})
 		second := w.want("again", 1, 0)
-		if second.number != 2 {
-			t.Errorf("asked again under number %d, want a new one", second.number)
+		if second.Number != 2 {
+			t.Errorf("asked again under number %d, want a new one", second.Number)
 		}
 		w.wantSilence(got)
-		w.reply(second, []answer{{run: 1}})
+		w.reply(second, []command.Answer{{Run: 1}})
 		w.wantResult(got, 1, nil)
 	})
 }
@@ -358,7 +359,7 @@ func TestRouter_GivesUpAfterHalfAnHourWithOutcomeUnknown(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.wantResult(one, 0, ErrUnknown)
 		b, s = w.taken()
-		if all := append(b, s...); len(all) == 0 || all[len(all)-1].number != 2 {
+		if all := append(b, s...); len(all) == 0 || all[len(all)-1].Number != 2 {
 			t.Error("the next batch was not sent")
 		}
 		w.wantSilence(two)
@@ -373,7 +374,7 @@ func TestRouter_EndFailsWhoeverWaits(t *testing.T) {
 		<-w.ended
 		w.wantResult(sent, 0, ErrUnknown)
 		w.wantResult(waiting, 0, ErrClosed)
-		if _, err := w.router.ask(t.Context(), wayShard, laneSubmit, &infoCommand{}); !errors.Is(err, ErrClosed) {
+		if _, err := w.router.ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("asked after the end: %v", err)
 		}
 	})
@@ -384,14 +385,14 @@ func TestAsk_ContextThatEndsTellsWhetherAnythingWasSent(t *testing.T) {
 		w := newWays(t, true)
 		for _, want := range []error{ErrUnknown, ErrUnavailable} { // the first is sent, the second waits behind it
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err := w.router.ask(ctx, wayShard, laneSubmit, &getCommand{Task: "a"})
+			_, err := w.router.ask(ctx, wayShard, command.LaneSubmit, &command.Get{Task: "a"})
 			if !errors.Is(err, want) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v, want %v", err, want)
 			}
 			cancel()
 		}
 		b, _ := w.taken()
-		w.reply(b[0], []answer{{}})
+		w.reply(b[0], []command.Answer{{}})
 		w.want("what was withdrawn is not sent", 0, 0)
 	})
 }
@@ -400,16 +401,16 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		for range maxWaiting + 1 { // one is under way
-			if w.send(wayShard, laneSubmit, &infoCommand{}, nil) != nil {
+			if w.send(wayShard, command.LaneSubmit, &command.Info{}, nil) != nil {
 				t.Fatal("refused below the limit")
 			}
 		}
 		var overload *OverloadError
-		if _, err := w.router.ask(t.Context(), wayShard, laneSubmit, &infoCommand{}); !errors.As(err, &overload) || overload.RetryAfter <= 0 {
+		if _, err := w.router.ask(t.Context(), wayShard, command.LaneSubmit, &command.Info{}); !errors.As(err, &overload) || overload.RetryAfter <= 0 {
 			t.Errorf("%v, want an OverloadError", err)
 		}
 		for range maxWaiting + 2 {
-			if w.send(wayShard, laneWork, &infoCommand{}, nil) != nil {
+			if w.send(wayShard, command.LaneWork, &command.Info{}, nil) != nil {
 				t.Fatal("an outcome was refused")
 			}
 		}
@@ -420,23 +421,23 @@ func TestRouter_SubmitsBeyondTheLimitAreRefusedAndOutcomesAreNot(t *testing.T) {
 func TestRouter_SubmitsBehindALongWaitAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		submit := func() bool { return w.send(wayShard, laneSubmit, &infoCommand{}, nil) == nil }
+		submit := func() bool { return w.send(wayShard, command.LaneSubmit, &command.Info{}, nil) == nil }
 		w.ask("first")
 		first := w.want("first", 1, 0)
-		for range maxBatchCommands + fewWaiting + 1 {
+		for range command.MaxBatchCommands + fewWaiting + 1 {
 			submit()
 		}
 		time.Sleep(2 * maxWait)
 		w.taken()
-		w.reply(first, []answer{{}})
+		w.reply(first, []command.Answer{{}})
 		second := w.want("second", 1, 0)
 		if submit() {
 			t.Error("taken behind a long wait")
 		}
-		if w.send(wayShard, laneWork, &infoCommand{}, nil) != nil {
+		if w.send(wayShard, command.LaneWork, &command.Info{}, nil) != nil {
 			t.Error("an outcome was refused")
 		}
-		w.reply(second, make([]answer, len(second.commands)))
+		w.reply(second, make([]command.Answer, len(second.Commands)))
 		if !submit() {
 			t.Error("refused although few wait")
 		}
@@ -448,7 +449,7 @@ func TestRouter_SubmitsWaitForTheNextOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		for i := range 10_000 {
-			if err := w.send(wayShard, laneSubmit, &infoCommand{}, nil); err != nil {
+			if err := w.send(wayShard, command.LaneSubmit, &command.Info{}, nil); err != nil {
 				t.Fatalf("submit %d: %v", i, err)
 			}
 			time.Sleep(time.Millisecond)
@@ -462,11 +463,11 @@ func TestRouter_CommandToTryAgainBehindALongWaitIsRefused(t *testing.T) {
 		w := newWays(t, true)
 		tried := w.ask("first")
 		first := w.want("first", 1, 0)
-		for range maxBatchCommands + fewWaiting + 1 {
-			w.send(wayShard, laneSubmit, &infoCommand{}, nil)
+		for range command.MaxBatchCommands + fewWaiting + 1 {
+			w.send(wayShard, command.LaneSubmit, &command.Info{}, nil)
 		}
 		time.Sleep(2 * maxWait)
-		w.reply(first, []answer{{code: answerTryAgain}})
+		w.reply(first, []command.Answer{{Code: command.AnswerTryAgain}})
 		var overload *OverloadError
 		if got := <-tried; !errors.As(got.err, &overload) {
 			t.Errorf("%v, want an OverloadError", got.err)
@@ -477,22 +478,22 @@ func TestRouter_CommandToTryAgainBehindALongWaitIsRefused(t *testing.T) {
 func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
-		for range maxBatchCommands + 2 {
-			w.send(wayShard, laneSubmit, &infoCommand{}, nil)
+		for range command.MaxBatchCommands + 2 {
+			w.send(wayShard, command.LaneSubmit, &command.Info{}, nil)
 		}
-		w.reply(w.want("first", 1, 0), make([]answer, 1))
+		w.reply(w.want("first", 1, 0), make([]command.Answer, 1))
 		second := w.want("second", 1, 0)
-		if len(second.commands) != maxBatchCommands {
-			t.Errorf("%d commands in a batch", len(second.commands))
+		if len(second.Commands) != command.MaxBatchCommands {
+			t.Errorf("%d commands in a batch", len(second.Commands))
 		}
-		w.reply(second, make([]answer, len(second.commands)))
+		w.reply(second, make([]command.Answer, len(second.Commands)))
 		third := w.want("third", 1, 0)
 		for range 4 {
-			w.send(wayShard, laneSubmit, &submitCommand{Task: "a", Behavior: "b", Params: make([]byte, maxBatchBytes/2)}, nil)
+			w.send(wayShard, command.LaneSubmit, &command.Submit{Task: "a", Behavior: "b", Params: make([]byte, command.MaxBatchBytes/2)}, nil)
 		}
-		w.reply(third, make([]answer, len(third.commands)))
-		if fourth := w.want("large commands", 1, 0); len(fourth.commands) != 2 {
-			t.Errorf("%d commands of half the limit in a batch, want 2", len(fourth.commands))
+		w.reply(third, make([]command.Answer, len(third.Commands)))
+		if fourth := w.want("large commands", 1, 0); len(fourth.Commands) != 2 {
+			t.Errorf("%d commands of half the limit in a batch, want 2", len(fourth.Commands))
 		}
 	})
 }
@@ -502,12 +503,12 @@ func TestRouter_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("a")
 		first := w.want("at once", 1, 0)
-		if err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, callback(func(answer, error) { w.failAll() })); err != nil {
+		if err := w.send(wayShard, command.LaneSubmit, &command.Get{Task: "b"}, callback(func(command.Answer, error) { w.failAll() })); err != nil {
 			t.Fatal(err)
 		}
 		again := w.ask("c")
-		w.reply(first, []answer{{run: 1}})
-		w.reply(w.want("after the answer", 1, 0), []answer{{run: 1}, {code: answerTryAgain}})
+		w.reply(first, []command.Answer{{Run: 1}})
+		w.reply(w.want("after the answer", 1, 0), []command.Answer{{Run: 1}, {Code: command.AnswerTryAgain}})
 		w.wantResult(again, 0, ErrClosed)
 	})
 }

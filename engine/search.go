@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -30,7 +31,7 @@ type search struct {
 	found  chan struct{} // closed when there is an answer
 	told   signal        // signalled when nobody is left who was told to ask again
 	ended  bool
-	answer answer
+	answer command.Answer
 	owed   int // were told to ask again, and have not yet
 }
 
@@ -39,13 +40,13 @@ func newSearches() *searches {
 }
 
 // find looks for something, alone for all who do. When ctx ends before there is an answer it has to be asked again.
-func (o *owner) find(ctx context.Context, key any, look func(context.Context) answer) answer {
+func (o *owner) find(ctx context.Context, key any, look func(context.Context) command.Answer) command.Answer {
 	s := o.searches.join(key)
 	if s == nil {
 		select {
 		case o.searches.slots <- struct{}{}:
 		case <-ctx.Done():
-			return answer{code: answerTryAgain}
+			return command.Answer{Code: command.AnswerTryAgain}
 		}
 		s = o.begin(key, look)
 	}
@@ -54,7 +55,7 @@ func (o *owner) find(ctx context.Context, key any, look func(context.Context) an
 	case <-ctx.Done():
 	}
 	a := o.searches.leave(s)
-	if a.code == answerTryAgain {
+	if a.Code == command.AnswerTryAgain {
 		return tryLater(ctx)
 	}
 	return a
@@ -77,21 +78,21 @@ func (all *searches) joinLocked(key any) *search {
 }
 
 // leave takes what was found until now.
-func (all *searches) leave(s *search) answer {
+func (all *searches) leave(s *search) command.Answer {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if !s.ended {
 		s.owed++
-		return answer{code: answerTryAgain}
+		return command.Answer{Code: command.AnswerTryAgain}
 	}
 	return s.answer
 }
 
-func (all *searches) end(s *search, a answer) {
+func (all *searches) end(s *search, a command.Answer) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	s.ended, s.answer = true, a
-	if a.code == answerTryAgain {
+	if a.Code == command.AnswerTryAgain {
 		s.owed = 0
 	}
 	close(s.found)
@@ -105,7 +106,7 @@ func (s *search) tellLocked() {
 }
 
 // begin begins a search in a slot that was taken for it, unless somebody has meanwhile. It ends with the owner.
-func (o *owner) begin(key any, look func(context.Context) answer) *search {
+func (o *owner) begin(key any, look func(context.Context) command.Answer) *search {
 	all := o.searches
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -148,7 +149,7 @@ func (o *owner) untilStopped(ctx context.Context) (context.Context, context.Canc
 }
 
 // searchBack follows a task's events back to the end of a run.
-func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) answer {
+func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) command.Answer {
 	attempt, ended := t.Attempt, t.Runs // after the event that is looked at
 	dropped := false                    // the retry that was promised before
 	for ref := t.Last; ref != 0; {
@@ -162,31 +163,31 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 			dropped = dropped || b.At == 0
 		case *events.Failed:
 			if !ends && dropped {
-				out.run, ends = ended, true
+				out.Run, ends = ended, true
 			}
 		case *events.Started:
 			attempt, dropped = b.Attempt-1, false
 		}
-		if ends && out.run == run {
-			out.attempt = attempt
+		if ends && out.Run == run {
+			out.Attempt = attempt
 			return outcomeAnswer(out)
 		}
 		if ends {
-			ended, dropped = out.run-1, false
+			ended, dropped = out.Run-1, false
 		}
 		ref = ev.Prev
 	}
-	return answer{code: answerNotFound}
+	return command.Answer{Code: command.AnswerNotFound}
 }
 
 // searchForward reads the journal from the beginning of a life that is no longer in memory to the end of the run, or of the
 // life. A run that the life has ended without is told of as memory did.
-func (o *owner) searchForward(ctx context.Context, c *awaitCommand) answer {
+func (o *owner) searchForward(ctx context.Context, c *command.Await) command.Answer {
 	var attempt uint32
-	var promised *outcome // a failure whose retry is to come
-	var last outcome      // of a run that has ended
-	due := false          // a run is due or under way
-	over := false         // another life follows
+	var promised *command.Outcome // a failure whose retry is to come
+	var last command.Outcome      // of a run that has ended
+	due := false                  // a run is due or under way
+	over := false                 // another life follows
 read:
 	for rec, err := range o.m.reader.Read(ctx, o.ownership.Shard, c.Life.Entry()) {
 		if err != nil {
@@ -194,7 +195,7 @@ read:
 		}
 		e, err := events.Decode(rec.Data)
 		if err != nil {
-			return refused(answerInvalid, "%v", err)
+			return command.Refused(command.AnswerInvalid, "%v", err)
 		}
 		for i := range e.Events {
 			ev := &e.Events[i]
@@ -215,18 +216,18 @@ read:
 			case *events.Failed:
 				promised, due = &out, b.Next != 0
 			case *events.Rescheduled:
-				if due = b.At != 0; b.At == 0 && promised != nil && promised.run == 0 {
+				if due = b.At != 0; b.At == 0 && promised != nil && promised.Run == 0 {
 					out, ends = *promised, true
-					out.run = last.run + 1
+					out.Run = last.Run + 1
 				}
 			}
-			out.attempt = attempt
-			if ends && out.status == 0 && !due && last.run != 0 { // it has ended no run
+			out.Attempt = attempt
+			if ends && out.Status == 0 && !due && last.Run != 0 { // it has ended no run
 				out = last
-				out.end()
+				out.End()
 				return outcomeAnswer(out)
 			}
-			if ends && (uint64(out.run) >= c.Run || out.status == 0) {
+			if ends && (uint64(out.Run) >= c.Run || out.Status == 0) {
 				return outcomeAnswer(out)
 			}
 			if ends {
@@ -235,40 +236,40 @@ read:
 		}
 	}
 	if !over && o.stillOwner(ctx) != nil { // there may be more of it
-		return answer{code: answerTryAgain}
+		return command.Answer{Code: command.AnswerTryAgain}
 	}
-	if last.run == 0 {
-		return answer{code: answerNotFound}
+	if last.Run == 0 {
+		return command.Answer{Code: command.AnswerNotFound}
 	}
-	last.end()
+	last.End()
 	return outcomeAnswer(last)
 }
 
 // unread answers for an outcome that could not be read.
-func (o *owner) unread(ctx context.Context, err error) answer {
+func (o *owner) unread(ctx context.Context, err error) command.Answer {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, store.ErrTrimmed):
-		return answer{code: answerNotKept}
+		return command.Answer{Code: command.AnswerNotKept}
 	case errors.Is(err, events.ErrDamaged):
-		return refused(answerInvalid, "%v", err)
+		return command.Refused(command.AnswerInvalid, "%v", err)
 	}
 	if ctx.Err() == nil {
 		o.log.WarnContext(ctx, "a question waits for the journal or the archive", "err", err)
 	}
-	return answer{code: answerTryAgain}
+	return command.Answer{Code: command.AnswerTryAgain}
 }
 
 // endOfRun reads the outcome from an event alone. It does not see that a retry which was promised is taken away, by a
 // Rescheduled to never: then the failure before it was the end of the run.
-func endOfRun(ev *events.Event, life events.Ref) (outcome, bool) {
-	o := outcome{task: ev.Task, life: life, ref: ev.Position.Ref, at: ev.At}
+func endOfRun(ev *events.Event, life events.Ref) (command.Outcome, bool) {
+	o := command.Outcome{Task: ev.Task, Life: life, Ref: ev.Position.Ref, At: ev.At}
 	switch b := ev.Body.(type) {
 	case *events.Succeeded:
-		o.status, o.result, o.run = projection.Success, b.Result, b.Run
+		o.Status, o.Result, o.Run = projection.Success, b.Result, b.Run
 		return o, true
 	case *events.Failed:
-		o.status, o.err, o.run = projection.Failure, &b.Error, b.Run
+		o.Status, o.Err, o.Run = projection.Failure, &b.Error, b.Run
 		return o, b.Run != 0
 	case *events.Deleted:
 		return o, true

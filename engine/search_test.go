@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -63,26 +64,26 @@ func (b *bench) promise(how string) {
 	b.assign()
 	switch how {
 	case "cancelled repetition":
-		c := report(b.task(), succeeded)
+		c := report(b.task(), command.Succeeded)
 		c.Next = b.time.Add(time.Hour)
-		b.accept(laneWork, c)
-		b.accept(laneSubmit, operate(doCancel))
+		b.accept(command.LaneWork, c)
+		b.accept(command.LaneSubmit, operate(command.DoCancel))
 	case "dropped rerun", "dropped rerun of a failure":
 		t := b.task()
-		merge := &mergeCommand{Submit: *submitOf(p), Life: t.Created, Seq: t.Seq}
+		merge := &command.Merge{Submit: *submitOf(p), Life: t.Created, Seq: t.Seq}
 		merge.Submit.Params = events.JSON([]byte("2"))
-		b.accept(laneSubmit, merge)
-		b.accept(laneSubmit, operate(doCancel))
-		ends := succeeded
+		b.accept(command.LaneSubmit, merge)
+		b.accept(command.LaneSubmit, operate(command.DoCancel))
+		ends := command.Succeeded
 		if how != "dropped rerun" {
-			ends = failed
+			ends = command.Failed
 		}
-		b.accept(laneWork, report(b.task(), ends))
+		b.accept(command.LaneWork, report(b.task(), ends))
 	case "cancelled retry":
-		c := report(b.task(), failed)
+		c := report(b.task(), command.Failed)
 		c.Next = b.time.Add(time.Hour)
-		b.accept(laneWork, c)
-		b.accept(laneSubmit, operate(doCancel))
+		b.accept(command.LaneWork, c)
+		b.accept(command.LaneSubmit, operate(command.DoCancel))
 	default:
 		b.Fatal(how)
 	}
@@ -93,15 +94,15 @@ func (b *bench) evict() {
 	b.Helper()
 	c := submitOf(Policy{RetainCount: 1})
 	c.Task = "y"
-	b.accept(laneSubmit, c)
-	b.accept(laneSubmit, &operateCommand{Task: "y", Do: doCancel})
+	b.accept(command.LaneSubmit, c)
+	b.accept(command.LaneSubmit, &command.Operate{Task: "y", Do: command.DoCancel})
 	if b.own.state.Task("x") != nil {
 		b.Fatal("task x is still in memory")
 	}
 }
 
 // told asks a question to its end.
-func (b *bench) told(c *awaitCommand) answer {
+func (b *bench) told(c *command.Await) command.Answer {
 	b.Helper()
 	a, later := b.own.await(c)
 	if later != nil {
@@ -111,19 +112,19 @@ func (b *bench) told(c *awaitCommand) answer {
 }
 
 // says is what an answer to a future means.
-func says(t *testing.T, a answer) string {
+func says(t *testing.T, a command.Answer) string {
 	t.Helper()
-	if a.data == nil {
-		return fmt.Sprint("answer ", a.code)
+	if a.Data == nil {
+		return fmt.Sprint("answer ", a.Code)
 	}
-	all, err := decodeOutcomes(a.data)
+	all, err := command.DecodeOutcomes(a.Data)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("outcomes are %+v, %v", all, err)
 	}
 	o := &all[0]
-	text := fmt.Sprint(o.task, " run ", o.run, " attempt ", o.attempt, " ", o.status)
-	if o.err != nil {
-		text += " " + o.err.Code
+	text := fmt.Sprint(o.Task, " run ", o.Run, " attempt ", o.Attempt, " ", o.Status)
+	if o.Err != nil {
+		text += " " + o.Err.Code
 	}
 	return text
 }
@@ -137,7 +138,7 @@ func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
 			b := newBench(t, -1)
 			b.readable()
 			b.promise(how)
-			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: uint64(run)}
+			question := &command.Await{Task: "x", Life: b.task().Created, Run: uint64(run)}
 			want := says(t, b.told(question))
 			b.evict()
 			if got := says(t, b.told(question)); got != want {
@@ -146,7 +147,7 @@ func TestSearch_TellsOfAForgottenLifeWhatMemoryDid(t *testing.T) {
 			for range 2 {
 				b.submit(Policy{Existing: events.RunAgain})
 				b.assign()
-				b.accept(laneWork, report(b.task(), succeeded))
+				b.accept(command.LaneWork, report(b.task(), command.Succeeded))
 			}
 			if got := says(t, b.told(question)); got != want {
 				t.Errorf("in another life: told %q, before %q", got, want)
@@ -163,10 +164,10 @@ func TestSearch_TellsOfADeletedLifeWhatMemoryDid(t *testing.T) {
 			b := newBench(t, -1)
 			b.readable()
 			b.promise(how)
-			question := &awaitCommand{Task: "x", Life: b.task().Created, Run: uint64(run)}
+			question := &command.Await{Task: "x", Life: b.task().Created, Run: uint64(run)}
 			want := says(t, b.told(question))
 			f, earlier := b.waiting(question.Life, run), b.waiting(question.Life, 1)
-			b.accept(laneSubmit, operate(doDelete))
+			b.accept(command.LaneSubmit, operate(command.DoDelete))
 			if got := says(t, b.told(question)); got != want {
 				t.Errorf("told %q, before %q", got, want)
 			}
@@ -182,33 +183,33 @@ func TestSearch_FindsNoLifeThatNeverWas(t *testing.T) {
 	b := newBench(t, -1)
 	b.readable()
 	b.submit(Policy{})
-	if a := b.told(&awaitCommand{Task: "z", Life: b.task().Created, Run: 1}); a.code != answerNotFound {
-		t.Errorf("answer %d, want %d", a.code, answerNotFound)
+	if a := b.told(&command.Await{Task: "z", Life: b.task().Created, Run: 1}); a.Code != command.AnswerNotFound {
+		t.Errorf("answer %d, want %d", a.Code, command.AnswerNotFound)
 	}
 }
 
 // Another owner has decided since, and there is no proof that none has: what only the shard's owner can know is not told.
 func TestAwait_TellsNothingOfTheFutureOfAnothersShard(t *testing.T) {
-	for name, ask := range map[string]func(b *bench) *awaitCommand{
-		"next run of a final task": func(b *bench) *awaitCommand {
+	for name, ask := range map[string]func(b *bench) *command.Await{
+		"next run of a final task": func(b *bench) *command.Await {
 			b.promise("cancelled repetition")
-			return &awaitCommand{Task: "x", Life: b.task().Created, Run: 2}
+			return &command.Await{Task: "x", Life: b.task().Created, Run: 2}
 		},
-		"whichever run of a final task": func(b *bench) *awaitCommand {
+		"whichever run of a final task": func(b *bench) *command.Await {
 			b.promise("cancelled retry")
-			return &awaitCommand{Task: "x"}
+			return &command.Await{Task: "x"}
 		},
-		"whichever run of a live task": func(b *bench) *awaitCommand {
+		"whichever run of a live task": func(b *bench) *command.Await {
 			b.submit(Policy{})
-			return &awaitCommand{Task: "x"}
+			return &command.Await{Task: "x"}
 		},
-		"life begun since": func(b *bench) *awaitCommand {
+		"life begun since": func(b *bench) *command.Await {
 			before := b.own
 			b.takeOver()
 			b.submit(Policy{})
 			life := b.task().Created
 			b.own = before
-			return &awaitCommand{Task: "x", Life: life, Run: 1}
+			return &command.Await{Task: "x", Life: life, Run: 1}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +219,7 @@ func TestAwait_TellsNothingOfTheFutureOfAnothersShard(t *testing.T) {
 				question := ask(b)
 				b.lost()
 				began := time.Now()
-				if a := b.told(question); a.code != answerTryAgain {
+				if a := b.told(question); a.Code != command.AnswerTryAgain {
 					t.Errorf("told %q", says(t, a))
 				}
 				if time.Since(began) < readAgain {
@@ -230,10 +231,10 @@ func TestAwait_TellsNothingOfTheFutureOfAnothersShard(t *testing.T) {
 }
 
 // question delivers questions of one process and lets the owner take its turn, which does not wait for the answers.
-func (b *bench) question(commands ...command) *letter {
+func (b *bench) question(commands ...command.Command) *letter {
 	b.Helper()
 	b.m.renewed.Store(int64(time.Since(clockBase)))
-	l := b.next("asker", laneQuery, commands...)
+	l := b.next("asker", command.LaneQuery, commands...)
 	b.deliver(l)
 	if err := b.own.takeTurn(b.Context()); err != nil {
 		b.Fatal(err)
@@ -242,7 +243,7 @@ func (b *bench) question(commands ...command) *letter {
 }
 
 // answers is what a batch was answered with, at once or as soon as its time is over.
-func (l *letter) answers(t *testing.T) []answer {
+func (l *letter) answers(t *testing.T) []command.Answer {
 	t.Helper()
 	time.Sleep(readAgain)
 	synctest.Wait()
@@ -266,10 +267,10 @@ func slow(t *testing.T) (b *bench, r *readable, life events.Ref) {
 func TestQuery_IsNotHeldUpByASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r, life := slow(t)
-		search := &awaitCommand{Task: "x", Life: life, Run: 1}
+		search := &command.Await{Task: "x", Life: life, Run: 1}
 		for range 5 {
-			got := b.question(search, search, &getCommand{Task: "y"}, &getCommand{Task: "y", Linear: true}).answers(t)
-			if got[0].code != answerTryAgain || got[1].code != answerTryAgain || got[2].data == nil || got[3].data == nil {
+			got := b.question(search, search, &command.Get{Task: "y"}, &command.Get{Task: "y", Linear: true}).answers(t)
+			if got[0].Code != command.AnswerTryAgain || got[1].Code != command.AnswerTryAgain || got[2].Data == nil || got[3].Data == nil {
 				t.Fatalf("answers are %+v", got)
 			}
 		}
@@ -288,18 +289,18 @@ func TestQuery_IsNotHeldUpByASearch(t *testing.T) {
 
 // Whoever asked is gone, or was told: the next one has to search anew.
 func TestQuery_KeepsWhatASearchFindsForAWhile(t *testing.T) {
-	for name, settle := range map[string]func(b *bench, question command){
-		"told": func(b *bench, question command) {
-			if got := b.question(question).answers(b.T); got[0].code != answerOK {
+	for name, settle := range map[string]func(b *bench, question command.Command){
+		"told": func(b *bench, question command.Command) {
+			if got := b.question(question).answers(b.T); got[0].Code != command.AnswerOK {
 				b.Errorf("told %+v", got)
 			}
 		},
-		"too late": func(*bench, command) { time.Sleep(keepFound) },
+		"too late": func(*bench, command.Command) { time.Sleep(keepFound) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, r, life := slow(t)
-				question := &awaitCommand{Task: "x", Life: life, Run: 1}
+				question := &command.Await{Task: "x", Life: life, Run: 1}
 				b.question(question).answers(t)
 				close(r.may)
 				settle(b, question)
@@ -319,9 +320,9 @@ func TestQuery_KeepsWhatASearchFindsForAWhile(t *testing.T) {
 func TestQuery_SearchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r, life := slow(t)
-		var questions []command
+		var questions []command.Command
 		for i := range 2*maxSearches + 1 {
-			questions = append(questions, &awaitCommand{Task: "x", Life: life, Run: uint64(i + 1)})
+			questions = append(questions, &command.Await{Task: "x", Life: life, Run: uint64(i + 1)})
 		}
 		b.question(questions...).answers(t)
 		b.question(questions...).answers(t)
@@ -330,7 +331,7 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 		}
 		close(r.may)
 		for i, a := range b.question(questions...).answers(t) {
-			if a.code != answerOK {
+			if a.Code != command.AnswerOK {
 				t.Errorf("run %d: told %+v", i+1, a)
 			}
 		}
@@ -341,7 +342,7 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 func TestQuery_SearchEndsWithTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _, life := slow(t)
-		b.question(&awaitCommand{Task: "x", Life: life, Run: 1})
+		b.question(&command.Await{Task: "x", Life: life, Run: 1})
 		close(b.own.stopped)
 		b.m.tasks.Wait()
 		if n := len(b.own.searches.under); n > 0 {
@@ -357,8 +358,8 @@ func TestQuery_IsNotHeldUpByAHandOver(t *testing.T) {
 		view := b.m.view.Load()
 		view.Nodes[farID] = store.NodeInfo{ID: farID, Owner: true}
 		b.m.place.members, b.m.place.order = view.Revision, [][]string{{farID}} // where it belongs
-		got := b.question(&handOverCommand{farID}, &getCommand{Task: "y"}).answers(t)
-		if got[0].code != answerState || !strings.Contains(got[0].text, "held up") || got[1].data == nil {
+		got := b.question(&command.HandOver{Node: farID}, &command.Get{Task: "y"}).answers(t)
+		if got[0].Code != command.AnswerState || !strings.Contains(got[0].Text, "held up") || got[1].Data == nil {
 			t.Errorf("answers are %+v", got)
 		}
 		if b.own.asked.Load() != nil {
@@ -373,19 +374,19 @@ func TestQuery_AnswersFitIntoAMessage(t *testing.T) {
 		b := newBench(t, -1)
 		large := submitOf(Policy{})
 		large.Params = make([]byte, events.MaxPayloadBytes)
-		var questions []command
+		var questions []command.Command
 		for i := range 5 {
 			c := *large
 			c.Task = events.TaskID(fmt.Sprint("large", i))
-			b.accept(laneSubmit, &c)
-			questions = append(questions, &getCommand{Task: c.Task, Linear: i%2 == 0}, &listCommand{Limit: 10})
+			b.accept(command.LaneSubmit, &c)
+			questions = append(questions, &command.Get{Task: c.Task, Linear: i%2 == 0}, &command.List{Limit: 10})
 		}
 		for batches := 0; len(questions) > 0; batches++ {
-			var again []command
+			var again []command.Command
 			answers := b.question(questions...).answers(t)
-			size := len(encodeAnswerMessage(0, &batch{number: 1}, answers, false))
+			size := len(command.EncodeAnswerMessage(0, &command.Batch{Number: 1}, answers, false))
 			for i, a := range answers {
-				if a.code == answerTryAgain {
+				if a.Code == command.AnswerTryAgain {
 					again = append(again, questions[i])
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -31,7 +32,7 @@ type nodeSettings struct {
 
 // knownSettings is the settings after an event of cluster/settings; 0 before the first.
 type knownSettings struct {
-	settings
+	command.Settings
 	last events.Ref
 }
 
@@ -44,11 +45,11 @@ type unreadSettings struct {
 // learn takes the settings that the task holds, nil for no task, unless newer ones are known. It reports whether owners have to
 // look again at what they passed over.
 func (s *nodeSettings) learn(t *projection.Task) (bool, error) {
-	now, err := readSettings(t)
+	now, err := command.ReadSettings(t)
 	if err != nil {
 		return false, err
 	}
-	next := &knownSettings{settings: now}
+	next := &knownSettings{Settings: now}
 	if t != nil {
 		next.last = t.Last
 	}
@@ -65,7 +66,7 @@ func (s *nodeSettings) learn(t *projection.Task) (bool, error) {
 
 // paused reports whether a behavior must not start: nothing may before the settings were heard.
 func (m *member) paused(behavior string) bool {
-	return !m.heard.Load() || m.settings.known.Load().pauses(behavior)
+	return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)
 }
 
 func (m *member) settingsShard() int { return events.Settings.Shard(m.shards) }
@@ -112,8 +113,8 @@ func (m *member) pausedSince(known *knownSettings, behavior string) func(context
 			default:
 				return true
 			}
-			s, err := decodeSettings(params)
-			if err != nil || !s.pauses(behavior) {
+			s, err := command.DecodeSettings(params)
+			if err != nil || !s.Pauses(behavior) {
 				return false
 			}
 			at = ev.At
@@ -163,17 +164,17 @@ func (m *member) askSettings(ctx context.Context) {
 	}
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a, err := m.router.ask(one, m.settingsShard(), laneQuery, &getCommand{Task: events.Settings, Linear: first})
+	a, err := m.router.ask(one, m.settingsShard(), command.LaneQuery, &command.Get{Task: events.Settings, Linear: first})
 	switch {
 	case err != nil: // it is asked again in a second
 		return
-	case a.code == answerUnserved && first:
-		m.settingsUnread(ctx, a.text)
-	case a.code == answerNotFound:
+	case a.Code == command.AnswerUnserved && first:
+		m.settingsUnread(ctx, a.Text)
+	case a.Code == command.AnswerNotFound:
 		err = m.learnSettings(nil)
-	case a.code == answerOK:
+	case a.Code == command.AnswerOK:
 		var t projection.Task
-		if t, err = decodeTask(a.data); err == nil {
+		if t, err = command.DecodeTask(a.Data); err == nil {
 			err = m.learnSettings(&t)
 		}
 	}
@@ -194,7 +195,7 @@ func (m *member) settingsUnread(ctx context.Context, cause string) {
 	m.settings.unread.Store(&unreadSettings{why, since})
 }
 
-// readSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
+// command.ReadSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
 func (m *member) readSettings(ctx context.Context) {
 	ticker := time.NewTicker(settingsPatience / 10)
 	defer ticker.Stop()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -18,21 +19,21 @@ const letterReaders = 2
 // forgotten reports whether the owner may know nothing any more of a batch that it has decided: it is so old, by either clock, that
 // its process was asleep.
 func (f *flight) forgotten(wall time.Time) bool {
-	return time.Since(f.began) > giveUp || wall.Sub(f.batch.made.Time()) > giveUp
+	return time.Since(f.began) > giveUp || wall.Sub(f.batch.Made.Time()) > giveUp
 }
 
 // settled returns the answers to the batch that f settles; ok is false when they make no sense.
-func (f *flight) settled(answers []answer) (of []answer, ok bool) {
+func (f *flight) settled(answers []command.Answer) (of []command.Answer, ok bool) {
 	if f.told == nil {
 		return answers, true
 	}
-	if len(answers) != 1 || answers[0].code != answerOK {
+	if len(answers) != 1 || answers[0].Code != command.AnswerOK {
 		return nil, false
 	}
-	if answers[0].data == nil {
+	if answers[0].Data == nil {
 		return f.told, true
 	}
-	of, err := decodeAnswers(answers[0].data)
+	of, err := command.DecodeAnswers(answers[0].Data)
 	return of, err == nil
 }
 
@@ -40,10 +41,10 @@ func (f *flight) settled(answers []answer) (of []answer, ok bool) {
 // owners may read them that do not know of each other. It reports false when the flight was answered meanwhile: nothing may
 // follow an answer that was passed on.
 func (r *router) leaves(f *flight, in *inbox, copies int) bool {
-	if f.batch.lane == laneOffer {
+	if f.batch.Lane == command.LaneOffer {
 		return true
 	}
-	l := &r.lanes[f.shard][f.batch.lane]
+	l := &r.lanes[f.shard][f.batch.Lane]
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flight != f {
@@ -59,7 +60,7 @@ func (r *router) leaves(f *flight, in *inbox, copies int) bool {
 // turnedDown ends a flight whose shard is quarantined, where nothing can be recorded and so nothing settled. It is certain that
 // nothing was accepted when no other copy of it ever was on its way, or only letters were, of which one, the first, was read by
 // nobody before and is removed with the answer: never says so.
-func (r *router) turnedDown(f *flight, a answer, never bool) {
+func (r *router) turnedDown(f *flight, a command.Answer, never bool) {
 	certain := f.told == nil && (f.copies < 2 || never && !f.direct && f.copies == letterReaders)
 	for _, c := range f.calls {
 		switch {
@@ -67,29 +68,29 @@ func (r *router) turnedDown(f *flight, a answer, never bool) {
 		case certain:
 			c.caller.answered(a, nil)
 		default:
-			c.caller.answered(answer{}, fmt.Errorf("%w: %s", ErrUnknown, a.text))
+			c.caller.answered(command.Answer{}, fmt.Errorf("%w: %s", ErrUnknown, a.Text))
 		}
 	}
 }
 
 // settle answers the one command of a batch that settles another: with what is recorded of that one, or by recording this
 // one's number, without any event.
-func (o *owner) settle(b *batch, c *settleCommand) []answer {
-	lane := projection.SenderLane{Sender: b.sender, Lane: b.lane}
+func (o *owner) settle(b *command.Batch, c *command.Barrier) []command.Answer {
+	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	for _, decided := range o.entry.Entry.Origins { // in this entry
-		if decided.Sender == b.sender && decided.Lane == b.lane && decided.Number == c.Number {
-			return []answer{{data: decided.Answers}}
+		if decided.Sender == b.Sender && decided.Lane == b.Lane && decided.Number == c.Number {
+			return []command.Answer{{Data: decided.Answers}}
 		}
 	}
 	switch row := o.state.Decided(lane); {
 	case row != nil && row.Number == c.Number:
-		return []answer{{data: row.Answers}}
+		return []command.Answer{{Data: row.Answers}}
 	case row == nil && o.state.Senders() >= projection.MaxSenders:
 		return nil // later
 	}
-	answers := []answer{{}}
-	o.entry.AddOrigin(events.Origin{Sender: b.sender, Lane: b.lane, Number: b.number, Principal: b.principal})
-	o.entry.SetAnswers(encodeAnswers(answers))
-	o.remember(lane, b.number, answers)
+	answers := []command.Answer{{}}
+	o.entry.AddOrigin(events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Principal: b.Principal})
+	o.entry.SetAnswers(command.EncodeAnswers(answers))
+	o.remember(lane, b.Number, answers)
 	return answers
 }

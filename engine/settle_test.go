@@ -6,19 +6,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/store"
 )
 
-func operate(do operation) command { return &operateCommand{Task: "x", Do: do} }
+func operate(do command.Operation) command.Command { return &command.Operate{Task: "x", Do: do} }
 
 // A command is refused, and one copy of it is still under way when the shard has another owner and the command would be
 // legal.
 func TestSettle_RefusedBatchIsNotDecidedByTheNextOwner(t *testing.T) {
 	b := newBench(t, -1)
-	refused := b.next("sender", laneSubmit, operate(doCancel))
+	refused := b.next("sender", command.LaneSubmit, operate(command.DoCancel))
 	b.deliver(refused)
 	b.turn()
-	settle := b.next("sender", laneSubmit, &settleCommand{refused.batch.number})
+	settle := b.next("sender", command.LaneSubmit, &command.Barrier{Number: refused.batch.Number})
 	b.deliver(settle)
 	b.turn()
 	b.takeOver()
@@ -29,7 +30,7 @@ func TestSettle_RefusedBatchIsNotDecidedByTheNextOwner(t *testing.T) {
 	if task := b.task(); b.sealed() != written || task.Final() {
 		t.Errorf("decided after all: events are %s", b.kinds())
 	}
-	if len(refused.got) != 1 || refused.got[0][0].code != answerNotFound || len(settle.got) != 1 || settle.got[0][0].data != nil {
+	if len(refused.got) != 1 || refused.got[0][0].Code != command.AnswerNotFound || len(settle.got) != 1 || settle.got[0][0].Data != nil {
 		t.Errorf("answers are %+v and %+v, want one refusal, and that nothing is recorded", refused.got, settle.got)
 	}
 }
@@ -38,17 +39,17 @@ func TestSettle_RefusedBatchIsNotDecidedByTheNextOwner(t *testing.T) {
 func TestSettle_TellsWhatAnotherOwnerDecided(t *testing.T) {
 	b := newBench(t, -1)
 	scheduled(b)
-	cancel := b.next("sender", laneSubmit, operate(doCancel))
+	cancel := b.next("sender", command.LaneSubmit, operate(command.DoCancel))
 	b.deliver(cancel)
 	b.turn()
 	b.takeOver()
-	settle := b.next("sender", laneSubmit, &settleCommand{cancel.batch.number})
+	settle := b.next("sender", command.LaneSubmit, &command.Barrier{Number: cancel.batch.Number})
 	b.deliver(settle)
 	b.turn()
 	if len(settle.got) != 1 || len(settle.got[0]) != 1 {
 		t.Fatalf("answers are %+v", settle.got)
 	}
-	if of, err := decodeAnswers(settle.got[0][0].data); err != nil || len(of) != 1 || of[0].code != answerOK || of[0].life != b.task().Created {
+	if of, err := command.DecodeAnswers(settle.got[0][0].Data); err != nil || len(of) != 1 || of[0].Code != command.AnswerOK || of[0].Life != b.task().Created {
 		t.Errorf("settled as %+v, %v; want what was decided", of, err)
 	}
 }
@@ -57,12 +58,12 @@ func TestSettle_TellsWhatAnotherOwnerDecided(t *testing.T) {
 func TestSettle_TellsWhatItsOwnEntryDecided(t *testing.T) {
 	b := newBench(t, -1)
 	scheduled(b)
-	cancel := b.next("sender", laneSubmit, operate(doCancel))
-	settle := b.next("sender", laneSubmit, &settleCommand{cancel.batch.number})
+	cancel := b.next("sender", command.LaneSubmit, operate(command.DoCancel))
+	settle := b.next("sender", command.LaneSubmit, &command.Barrier{Number: cancel.batch.Number})
 	b.post(cancel)
 	b.deliver(settle)
 	b.turn()
-	if of, err := decodeAnswers(settle.got[0][0].data); err != nil || len(of) != 1 || of[0].code != answerOK || of[0].life == 0 {
+	if of, err := command.DecodeAnswers(settle.got[0][0].Data); err != nil || len(of) != 1 || of[0].Code != command.AnswerOK || of[0].Life == 0 {
 		t.Errorf("settled as %+v, %v; want what was decided", of, err)
 	}
 }
@@ -70,8 +71,8 @@ func TestSettle_TellsWhatItsOwnEntryDecided(t *testing.T) {
 // Nobody waits for it any more, but it must not outlive the number that makes it harmless.
 func TestSettle_LetterThatComesLateIsRemoved(t *testing.T) {
 	b := newBench(t, -1)
-	refused := b.next("sender", laneSubmit, operate(doCancel))
-	settle := b.next("sender", laneSubmit, &settleCommand{refused.batch.number})
+	refused := b.next("sender", command.LaneSubmit, operate(command.DoCancel))
+	settle := b.next("sender", command.LaneSubmit, &command.Barrier{Number: refused.batch.Number})
 	b.deliver(settle)
 	b.turn()
 	b.deliver(refused)
@@ -90,8 +91,8 @@ func TestRouter_RefusalOfABatchSentOnceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got := w.ask("a")
-		w.answer(w.want("at once", 1, 0), false, answer{code: answerNotFound})
-		if r := <-got; r.code != answerNotFound {
+		w.answer(w.want("at once", 1, 0), false, command.Answer{Code: command.AnswerNotFound})
+		if r := <-got; r.Code != command.AnswerNotFound {
 			t.Errorf("told %+v", r)
 		}
 	})
@@ -99,28 +100,28 @@ func TestRouter_RefusalOfABatchSentOnceIsPassedOn(t *testing.T) {
 
 func TestRouter_RefusalOfABatchSentTwiceIsSettledFirst(t *testing.T) {
 	for name, settled := range map[string]struct {
-		answer answer
-		want   answerCode
+		answer command.Answer
+		want   command.AnswerCode
 	}{
-		"never decided":      {answer{}, answerNotFound},
-		"decided by another": {answer{data: encodeAnswers([]answer{{run: 7}})}, answerOK},
+		"never decided":      {command.Answer{}, command.AnswerNotFound},
+		"decided by another": {command.Answer{Data: command.EncodeAnswers([]command.Answer{{Run: 7}})}, command.AnswerOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWays(t, true)
 				got, first := w.askTwice("a")
-				w.answer(first, false, answer{code: answerNotFound})
+				w.answer(first, false, command.Answer{Code: command.AnswerNotFound})
 				select {
 				case r := <-got:
 					t.Fatalf("told %+v while a letter lies there", r)
 				default:
 				}
 				settling := w.want("to be settled", 1, 0)
-				if c := settling.settles(); c == nil || c.Number != first.number || settling.number != first.number+1 {
-					t.Fatalf("batch %d is %+v, want one that settles %d", settling.number, settling.commands, first.number)
+				if c := settling.Barrier(); c == nil || c.Number != first.Number || settling.Number != first.Number+1 {
+					t.Fatalf("batch %d is %+v, want one that settles %d", settling.Number, settling.Commands, first.Number)
 				}
 				w.answer(settling, true, settled.answer)
-				if r := <-got; r.code != settled.want {
+				if r := <-got; r.Code != settled.want {
 					t.Errorf("told %+v, want code %d", r, settled.want)
 				}
 			})
@@ -135,8 +136,8 @@ func TestRouter_RefusalOfABatchThatMayBeForgottenIsUnknown(t *testing.T) {
 		w := newWays(t, true)
 		got, first := w.askTwice("a")
 		w.now = func() time.Time { return time.Now().Add(2 * time.Hour) } // the monotonic clock slept, too
-		w.answer(first, false, answer{code: answerClock, text: "asked long ago"})
-		w.answer(w.want("to be settled", 1, 0), true, answer{})
+		w.answer(first, false, command.Answer{Code: command.AnswerClock, Text: "asked long ago"})
+		w.answer(w.want("to be settled", 1, 0), true, command.Answer{})
 		if r := <-got; !errors.Is(r.err, ErrUnknown) {
 			t.Errorf("told %+v, want that the outcome is unknown", r)
 		}
@@ -147,8 +148,8 @@ func TestRouter_RecordedAnswerToABatchSentTwiceIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got, first := w.askTwice("a")
-		w.answer(first, true, answer{run: 1})
-		if r := <-got; r.run != 1 {
+		w.answer(first, true, command.Answer{Run: 1})
+		if r := <-got; r.Run != 1 {
 			t.Errorf("told %+v", r)
 		}
 	})
@@ -159,15 +160,15 @@ func TestRouter_RefusesSubmitsWhileARefusalCannotBeSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got, first := w.askTwice("a")
-		w.answer(first, false, overload("%s", fullStore))
+		w.answer(first, false, command.Overload("%s", command.StoreFull))
 		settling := w.want("to be settled", 1, 0)
-		err := w.send(wayShard, laneSubmit, &getCommand{Task: "b"}, nil)
+		err := w.send(wayShard, command.LaneSubmit, &command.Get{Task: "b"}, nil)
 		var refused *OverloadError
-		if !errors.As(err, &refused) || refused.Cause != fullStore {
+		if !errors.As(err, &refused) || refused.Cause != command.StoreFull {
 			t.Errorf("a further submit: %v", err)
 		}
-		w.answer(settling, true, answer{})
-		if r := <-got; r.code != answerOverload {
+		w.answer(settling, true, command.Answer{})
+		if r := <-got; r.Code != command.AnswerOverload {
 			t.Errorf("told %+v", r)
 		}
 		w.ask("c")
@@ -180,18 +181,18 @@ func TestRouter_RefusesNewTasksForAWhileAfterARefusalThatWasSettled(t *testing.T
 	synctest.Test(t, func(t *testing.T) {
 		w := newWays(t, true)
 		got, first := w.askTwice("a")
-		refusal := overload("full")
+		refusal := command.Overload("full")
 		w.answer(first, false, refusal)
-		w.answer(w.want("to be settled", 1, 0), true, answer{})
+		w.answer(w.want("to be settled", 1, 0), true, command.Answer{})
 		<-got
-		submit := func() error { return w.send(wayShard, laneSubmit, submitOf(Policy{}), nil) }
+		submit := func() error { return w.send(wayShard, command.LaneSubmit, submitOf(Policy{}), nil) }
 		var refused *OverloadError
 		if err := submit(); !errors.As(err, &refused) || refused.Cause != "full" {
 			t.Errorf("a new task: %v", err)
 		}
 		w.ask("b")
-		w.answer(w.want("what creates nothing", 1, 0), true, answer{})
-		time.Sleep(time.Duration(refusal.number) * time.Millisecond)
+		w.answer(w.want("what creates nothing", 1, 0), true, command.Answer{})
+		time.Sleep(time.Duration(refusal.Number) * time.Millisecond)
 		if err := submit(); err != nil {
 			t.Errorf("a new task when the time is over: %v", err)
 		}
@@ -209,14 +210,14 @@ func TestRouter_SettlingIsNoDeparture(t *testing.T) {
 		}
 		time.Sleep(2 * maxWait)
 		w.taken()
-		w.answer(first, false, answer{code: answerNotFound})
+		w.answer(first, false, command.Answer{Code: command.AnswerNotFound})
 		w.want("to be settled", 1, 0)
 		w.ask("is not refused")
 	})
 }
 
 // askTwice sends a command whose first copy stays unanswered, so that a second one is posted.
-func (w *ways) askTwice(name string) (got chan result, first *batch) {
+func (w *ways) askTwice(name string) (got chan result, first *command.Batch) {
 	w.Helper()
 	got = w.ask(name)
 	first = w.want("at once", 1, 0)
@@ -226,8 +227,8 @@ func (w *ways) askTwice(name string) (got chan result, first *batch) {
 }
 
 // answer answers a batch over the bus.
-func (w *ways) answer(b *batch, recorded bool, answers ...answer) {
-	w.onMessage(store.Message{Data: encodeAnswerMessage(wayShard, b, answers, recorded)})
+func (w *ways) answer(b *command.Batch, recorded bool, answers ...command.Answer) {
+	w.onMessage(store.Message{Data: command.EncodeAnswerMessage(wayShard, b, answers, recorded)})
 	synctest.Wait()
 }
 
@@ -237,10 +238,10 @@ func TestRouter_RefusalOfALetterIsSettledFirst(t *testing.T) {
 		w := newWays(t, true)
 		w.busChanged(false)
 		got := w.ask("a")
-		w.answer(w.want("posted", 0, 1), false, answer{code: answerNotFound})
+		w.answer(w.want("posted", 0, 1), false, command.Answer{Code: command.AnswerNotFound})
 		w.wantSilence(got)
-		w.answer(w.want("to be settled", 0, 1), true, answer{})
-		if r := <-got; r.code != answerNotFound {
+		w.answer(w.want("to be settled", 0, 1), true, command.Answer{})
+		if r := <-got; r.Code != command.AnswerNotFound {
 			t.Errorf("told %+v", r)
 		}
 	})
@@ -254,10 +255,10 @@ func TestRouter_LateRefusalOfTheOwnerInThisProcessIsPassedOn(t *testing.T) {
 		w.serveHere(wayShard, in)
 		got := w.ask("a")
 		synctest.Wait()
-		d := in.take(&mail{}).lanes[laneSubmit][0]
+		d := in.take(&mail{}).lanes[command.LaneSubmit][0]
 		time.Sleep(10 * time.Second)
-		d.reply(d.batch, []answer{overload("%s", fullStore)}, false)
-		if r := <-got; r.code != answerOverload {
+		d.reply(d.Batch, []command.Answer{command.Overload("%s", command.StoreFull)}, false)
+		if r := <-got; r.Code != command.AnswerOverload {
 			t.Errorf("told %+v", r)
 		}
 	})
@@ -269,8 +270,8 @@ func TestRouter_AnswersThatDoNotFitSettleNothing(t *testing.T) {
 		got, first := w.askTwice("a")
 		w.answer(first, false)
 		w.want("nothing follows", 0, 0)
-		w.answer(first, true, answer{run: 1})
-		if r := <-got; r.run != 1 {
+		w.answer(first, true, command.Answer{Run: 1})
+		if r := <-got; r.Run != 1 {
 			t.Errorf("told %+v", r)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -16,13 +17,13 @@ func (m *member) serveShard(ctx context.Context, shard int, in *inbox) {
 		return
 	}
 	err := m.bus.Subscribe(ctx, shardSubject(shard), "", func(msg store.Message) {
-		b, err := decodeBatch(msg.Data)
+		b, err := command.DecodeBatch(msg.Data)
 		if err != nil {
 			m.log.WarnContext(ctx, "batch cannot be read", "shard", shard, "err", err)
 			return
 		}
-		in.put(delivery{batch: b, reply: func(b *batch, answers []answer, recorded bool) {
-			m.router.hint(msg.Reply, "", encodeAnswerMessage(shard, b, answers, recorded))
+		in.put(delivery{Batch: b, reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
+			m.router.hint(msg.Reply, "", command.EncodeAnswerMessage(shard, b, answers, recorded))
 		}})
 	})
 	if err != nil && ctx.Err() == nil {
@@ -46,17 +47,17 @@ func (m *member) readLetters(ctx context.Context, shard int, in *inbox) {
 		if err != nil {
 			continue
 		}
-		b, err := decodeBatch(l.Batch)
-		if err != nil || b.sender != l.Sender || b.lane != l.Lane {
+		b, err := command.DecodeBatch(l.Batch)
+		if err != nil || b.Sender != l.Sender || b.Lane != l.Lane {
 			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
-		in.put(delivery{batch: b, letter: true, posted: l.Revision, reply: func(b *batch, answers []answer, recorded bool) {
+		in.put(delivery{Batch: b, letter: true, posted: l.Revision, reply: func(b *command.Batch, answers []command.Answer, recorded bool) {
 			if answers == nil {
 				return // that the letter lies there is acknowledgement enough
 			}
 			m.spawn(func(ctx context.Context) {
-				if err := m.answerLetter(ctx, in, l, encodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
+				if err := m.answerLetter(ctx, in, l, command.EncodeAnswerMessage(l.Shard, b, answers, recorded)); err != nil && ctx.Err() == nil {
 					m.log.WarnContext(ctx, "answer is delayed until it is asked for again", "shard", l.Shard, "sender", l.Sender, "err", err)
 				}
 			})
@@ -80,7 +81,7 @@ func (m *member) serveBus(ctx context.Context) error {
 	err := errors.Join(
 		m.servePlans(ctx),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
-			if c, err := readMessage[cancelMessage](msg.Data); err == nil {
+			if c, err := command.ReadMessage[cancelMessage](msg.Data); err == nil {
 				m.exec.cancelAttempt(int(c.Shard), c.Started, ErrCancelled)
 			}
 		}))

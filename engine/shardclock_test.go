@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
@@ -56,15 +57,15 @@ func TestShardClock_NeverFallsNorStandsStill(t *testing.T) {
 // by entry times, and so for twice as long at most, be it under the same owner or the next one. Entries never go back in time.
 func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {
 	e := &events.Error{Code: "failed", Retryable: true}
-	endings := map[string]func(c *completeCommand){
-		"failure by policy": func(c *completeCommand) {
+	endings := map[string]func(c *command.Complete){
+		"failure by policy": func(c *command.Complete) {
 			reportFailure(c, Outcome{Err: e, Next: byPolicy}, false)
 			c.Random = math.MaxUint32
 		},
-		"failure with a wait":       func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Wait: time.Second}, false) },
-		"failure until a time":      func(c *completeCommand) { reportFailure(c, Outcome{Err: e, Next: time.Now().Add(time.Second)}, false) },
-		"repetition after a wait":   func(c *completeCommand) { reportSuccess(c, Outcome{Wait: time.Second}) },
-		"repetition at a past time": func(c *completeCommand) { reportSuccess(c, Outcome{Wait: time.Second, Next: time.Unix(0, 0)}) },
+		"failure with a wait":       func(c *command.Complete) { reportFailure(c, Outcome{Err: e, Wait: time.Second}, false) },
+		"failure until a time":      func(c *command.Complete) { reportFailure(c, Outcome{Err: e, Next: time.Now().Add(time.Second)}, false) },
+		"repetition after a wait":   func(c *command.Complete) { reportSuccess(c, Outcome{Wait: time.Second}) },
+		"repetition at a past time": func(c *command.Complete) { reportSuccess(c, Outcome{Wait: time.Second, Next: time.Unix(0, 0)}) },
 	}
 	for name, change := range map[string]func(*bench){"same owner": func(*bench) {}, "next owner": (*bench).takeOver} {
 		for ending, end := range endings {
@@ -75,7 +76,7 @@ func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {
 	}
 }
 
-func followedInTwiceItsWait(t *testing.T, change func(*bench), end func(*completeCommand)) {
+func followedInTwiceItsWait(t *testing.T, change func(*bench), end func(*command.Complete)) {
 	b := newBench(t, -1)
 	b.time = benchStart.Add(time.Hour)
 	b.submit(Policy{MaxAttempts: 5, Backoff: events.Backoff{Base: time.Second, Max: time.Second}})
@@ -83,9 +84,9 @@ func followedInTwiceItsWait(t *testing.T, change func(*bench), end func(*complet
 	change(b)
 	_, first := b.assign()
 	change(b)
-	done := report(first, succeeded)
+	done := report(first, command.Succeeded)
 	end(done)
-	b.accept(laneWork, done)
+	b.accept(command.LaneWork, done)
 	endedAt := b.own.state.Time
 	change(b)
 	offer := b.offer()

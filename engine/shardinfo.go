@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
 )
@@ -66,7 +67,7 @@ func (s *shardReport) info(shard int) ShardInfo {
 }
 
 // info tells of the committed state, also while an entry is under way.
-func (o *owner) info(c *infoCommand) answer {
+func (o *owner) info(c *command.Info) command.Answer {
 	s := shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
 		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
@@ -80,14 +81,14 @@ func (o *owner) info(c *infoCommand) answer {
 	if kept := o.snapshots.kept().Kept; len(kept) > 0 {
 		s.Snapshot = kept[0].Entry
 	}
-	return answer{data: message.Encode(&s)}
+	return command.Answer{Data: message.Encode(&s)}
 }
 
 // degraded says what works no more; "" = everything does.
 func (o *owner) degraded() string {
 	why := *o.m.brake.Load()
 	if why == "" && o.full {
-		why = fullStore
+		why = command.StoreFull
 	}
 	if live, limit := o.state.LiveBytes(), o.m.liveLimit(); why == "" && limit > 0 && live >= limit-limit/8 {
 		why = fmt.Sprintf("tasks of the shard take %d bytes, the store has room for %d: what would take more is refused", live, limit)

@@ -1,5 +1,7 @@
 package engine
 
+import "taskledger/engine/internal/command"
+
 // slotLimit bounds the attempts of a behavior, those that lend their slot included: what these wait for finds slots.
 type slotLimit struct{ max, used, offered int }
 
@@ -111,7 +113,7 @@ func (x *executor) unreserved() int {
 // reserve sets slots aside for an offer, at most n, and says how many of each behavior it may bring. A behavior with a limit
 // is among them only if it is in the backlog: its few slots must not stand idle. Nothing is set aside for a backlog of which
 // nothing may run; nil is none.
-func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavior) {
+func (x *executor) reserve(n int, backlog map[string]int) (int, []command.OfferedBehavior) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n = min(n, x.slots-x.used-x.offered)
@@ -121,14 +123,14 @@ func (x *executor) reserve(n int, backlog map[string]int) (int, []offeredBehavio
 	if backlog != nil && !x.couldRunLocked(backlog) {
 		return 0, nil
 	}
-	detail := make([]offeredBehavior, 0, len(x.limits))
+	detail := make([]command.OfferedBehavior, 0, len(x.limits))
 	for behavior, l := range x.limits {
 		most := min(n, l.left())
 		if most <= 0 || l.max < x.slots && backlog[behavior] == 0 {
 			continue
 		}
 		l.offered += most
-		detail = append(detail, offeredBehavior{behavior, most})
+		detail = append(detail, command.OfferedBehavior{Behavior: behavior, Slots: most})
 	}
 	if len(detail) == 0 {
 		return 0, nil
@@ -206,7 +208,7 @@ func (x *executor) promise(n int) {
 
 // unreserve ends what reserve began: the slots of the assignments that it brought are taken, and the owners here that
 // wait for one are woken for the rest.
-func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment) {
+func (x *executor) unreserve(n int, detail []command.OfferedBehavior, given []command.Assignment) {
 	x.mu.Lock()
 	x.offered -= n
 	for _, b := range detail {
@@ -215,7 +217,7 @@ func (x *executor) unreserve(n int, detail []offeredBehavior, given []assignment
 	for i := range given {
 		x.used++
 		x.starting++
-		x.limits[given[i].behavior].used++
+		x.limits[given[i].Behavior].used++
 	}
 	woken := x.wakeLocked()
 	x.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -52,7 +53,7 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 	if err := checkParams(params); err != nil {
 		return failedFuture(o.ID, err), err
 	}
-	planned, err := c.planAway(ctx, &planCommand{Behavior: behavior, Params: params})
+	planned, err := c.planAway(ctx, &command.Plan{Behavior: behavior, Params: params})
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
@@ -75,7 +76,7 @@ type remoteMerger struct {
 }
 
 func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
-	planned, err := m.client.planAway(m.ctx, &planCommand{Behavior: m.behavior, Params: requested, Merge: true, Stored: stored})
+	planned, err := m.client.planAway(m.ctx, &command.Plan{Behavior: m.behavior, Params: requested, Merge: true, Stored: stored})
 	return planned.Merged, err
 }
 
@@ -90,9 +91,9 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 	}
 	shard := cmd.Task.Shard(c.cfg.Shards)
 	c.ids.submitting.Add(1)
-	a, err := c.router.ask(ctx, shard, laneSubmit, cmd)
+	a, err := c.router.ask(ctx, shard, command.LaneSubmit, cmd)
 	c.ids.submitting.Add(-1)
-	for try := 0; err == nil && (a.code == answerMerge || a.code == answerChanged); try++ {
+	for try := 0; err == nil && (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged); try++ {
 		if try == mergeTries {
 			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
 			break
@@ -100,12 +101,12 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 		a, err = c.combine(ctx, cmd, params, merge)
 	}
 	if err == nil {
-		err = a.err(cmd.Task)
+		err = a.Err(cmd.Task)
 	}
 	if err != nil {
 		return failedFuture(cmd.Task, err), err
 	}
-	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.joined, life: a.life, run: a.run, since: events.Ref(a.number) + 1}, nil
+	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.Joined, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
 }
 
 func checkParams(params []byte) error {
@@ -116,7 +117,7 @@ func checkParams(params []byte) error {
 }
 
 // request checks a submit and makes its command.
-func (c *Client) request(now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*submitCommand, error) {
+func (c *Client) request(now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*command.Submit, error) {
 	complete, err := policy.Complete()
 	if err != nil {
 		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
@@ -131,7 +132,7 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 	if d := notBefore.Sub(now); d > maxDelay {
 		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
-	cmd := &submitCommand{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
+	cmd := &command.Submit{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
 		RequestID: o.RequestID, Task: plan.ID, RunNow: plan.RunNow, Priority: complete.Priority}
 	if plan.Priority != 0 {
 		cmd.Priority = plan.Priority
@@ -145,40 +146,40 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 	if cmd.Task == "" {
 		cmd.Task = c.ids.draw(now)
 	}
-	err = cmd.check()
-	cmd.checked = err == nil
+	err = cmd.Check()
+	cmd.Checked = err == nil
 	return cmd, err
 }
 
 // combine is the second step of a submit that met an existing task.
-func (c *Client) combine(ctx context.Context, cmd *submitCommand, params []byte, merge task.Merger) (answer, error) {
+func (c *Client) combine(ctx context.Context, cmd *command.Submit, params []byte, merge task.Merger) (command.Answer, error) {
 	stored, err := c.get(ctx, cmd.Task, false)
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
 	}
 	if recorded := err == nil && stored.Final() && cmd.Policy.Existing == events.ReturnRecorded; recorded || errors.Is(err, ErrNotFound) {
-		return c.router.askTask(ctx, cmd.Task, laneSubmit, cmd)
+		return c.router.askTask(ctx, cmd.Task, command.LaneSubmit, cmd)
 	}
 	if err != nil {
-		return answer{}, err
+		return command.Answer{}, err
 	}
 	if stored.ParamsElided && stored.Params == nil {
-		return answer{}, &StateError{Task: cmd.Task, Problem: "cannot combine parameters: the stored ones are no longer kept"}
+		return command.Answer{}, &StateError{Task: cmd.Task, Problem: "cannot combine parameters: the stored ones are no longer kept"}
 	}
 	text, err := stored.Params.JSON()
 	if err != nil {
-		return answer{}, fmt.Errorf("task %s: stored parameters: %w", cmd.Task, err)
+		return command.Answer{}, fmt.Errorf("task %s: stored parameters: %w", cmd.Task, err)
 	}
 	merged, err := merge.Merge(text, params)
 	if err != nil {
-		return answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
+		return command.Answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
 	}
 	if len(merged) > events.MaxPayloadBytes {
-		return answer{}, &LimitError{Field: "merged parameters", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
+		return command.Answer{}, &LimitError{Field: "merged parameters", Limit: events.MaxPayloadBytes, Got: int64(len(merged))}
 	}
-	second := &mergeCommand{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
+	second := &command.Merge{Submit: *cmd, Life: stored.Created, Seq: stored.Seq}
 	second.Submit.Params = events.JSON(merged)
-	return c.router.askTask(ctx, cmd.Task, laneSubmit, second)
+	return c.router.askTask(ctx, cmd.Task, command.LaneSubmit, second)
 }
 
 // Attach returns the future of a task that any process has submitted, at any time: the outcome of its present run, or of its last

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strings"
+	"taskledger/engine/internal/command"
 	"testing"
 )
 
@@ -19,7 +20,7 @@ func TestExplain_SaysThatASlotIsFreeWhileATaskIsPickedUp(t *testing.T) {
 		t.Errorf("explained as %+v, want that it waits for a slot there", e)
 	}
 	offer := b.offer()
-	b.own.offers = []*parkedOffer{{delivery: delivery{batch: offer.batch}, offerCommand: offer.batch.commands[0].(*offerCommand)}}
+	b.own.offers = []*parkedOffer{{delivery: delivery{Batch: offer.batch}, Offer: offer.batch.Commands[0].(*command.Offer)}}
 	if e := b.own.whyReady(&x); e.Why != WhyWaiting || !strings.Contains(e.Text, "a slot is free") {
 		t.Errorf("explained as %+v, want that a slot is free", e)
 	}

@@ -28,7 +28,8 @@ store                | events                                            | the p
 ledger               | task store events projection                      | the read side: it decides nothing and writes nothing
 ledger/repair        | ledger store events                               | alone removes what is no entry
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine               | task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine/internal/command | task store events projection internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine               | engine/internal/command task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events projection internal/wire             | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -96,7 +97,7 @@ func TestProject_ImportsPointOneWay(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "engine/decide*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "engine/internal/command/*.go"))
 }
 
 func TestProject_InterfacesAreSmall(t *testing.T) {

@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"bytes"
@@ -7,20 +7,22 @@ import (
 	"taskledger/internal/wire"
 )
 
-// mergeCommand is the second step of a submit that met an existing task: the combined parameters, valid only if the task
+// Merge is the second step of a submit that met an existing task: the combined parameters, valid only if the task
 // did not change since.
-type mergeCommand struct {
-	Submit   submitCommand // with the combined Params
+type Merge struct {
+	Submit   Submit // with the combined Params
 	Life     events.Ref
 	Seq      uint64
 	Operator bool // it is no submit but the retry of a task that has ended, with its own parameters
 }
 
-func (*mergeCommand) op() uint64 { return opMerge }
+var _ = register(opMerge, func() Command { return new(Merge) })
 
-func (c *mergeCommand) size() int { return commandBytes + len(c.Submit.Task) + c.Submit.size() }
+func (*Merge) Op() uint64 { return opMerge }
 
-func (c *mergeCommand) encode(w *wire.Writer) {
+func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }
+
+func (c *Merge) encode(w *wire.Writer) {
 	w.Array(4)
 	c.Submit.encode(w)
 	w.Uint(uint64(c.Life))
@@ -28,22 +30,22 @@ func (c *mergeCommand) encode(w *wire.Writer) {
 	w.Bool(c.Operator)
 }
 
-func (c *mergeCommand) decode(r *wire.Reader) {
+func (c *Merge) decode(r *wire.Reader) {
 	r.ArrayOf(4)
 	c.Submit.decode(r)
 	c.Life, c.Seq, c.Operator = events.Ref(r.Uint()), r.Uint(), r.Bool()
 }
 
-func (c *mergeCommand) decide(d *decider) answer {
-	if d.storeFull { // what needs an entry would wait for room, and hold up all behind it
+func (c *Merge) decide(d *Decider) Answer {
+	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
 	}
-	if err := c.Submit.check(); err != nil {
-		return refused(answerInvalid, "%v", err)
+	if err := c.Submit.Check(); err != nil {
+		return Refused(AnswerInvalid, "%v", err)
 	}
-	t := d.state.Task(c.Submit.Task)
+	t := d.State.Task(c.Submit.Task)
 	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
-		return answer{code: answerChanged}
+		return Answer{Code: AnswerChanged}
 	}
 	switch {
 	case t.Requested(c.Submit.RequestID): // by a copy of the submit
@@ -58,7 +60,7 @@ func (c *mergeCommand) decide(d *decider) answer {
 	if !t.Final() { // the limit counts the parameters of live tasks, and so these already
 		adds -= len(t.Params)
 	}
-	if !c.Operator && (t.Final() || adds > 0 || changes && d.brake != "") { // whatever is merged takes its bytes in the journal
+	if !c.Operator && (t.Final() || adds > 0 || changes && d.Refusal != "") { // whatever is merged takes its bytes in the journal
 		if full, refused := d.noRoom(t.Final(), adds); refused {
 			return full
 		}

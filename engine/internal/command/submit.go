@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"taskledger/task"
 )
 
-// submitCommand asks for a task.
-type submitCommand struct {
+// Submit asks for a task.
+type Submit struct {
 	Task      events.TaskID
 	Behavior  string
 	Policy    events.Policy // complete
@@ -22,16 +22,18 @@ type submitCommand struct {
 	Merges    bool // the submitter can combine parameters, and must be asked when the task exists
 	RunNow    bool // as Plan has it
 
-	checked bool // in this process, which is as good as by the owner; never sent
+	Checked bool // in this process, which is as good as by the owner; never sent
 }
 
-func (*submitCommand) op() uint64 { return opSubmit }
+var _ = register(opSubmit, func() Command { return new(Submit) })
 
-func (c *submitCommand) size() int {
+func (*Submit) Op() uint64 { return opSubmit }
+
+func (c *Submit) Size() int {
 	return commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
 }
 
-func (c *submitCommand) encode(w *wire.Writer) {
+func (c *Submit) encode(w *wire.Writer) {
 	w.Array(9)
 	w.Text(string(c.Task))
 	w.Text(c.Behavior)
@@ -44,7 +46,7 @@ func (c *submitCommand) encode(w *wire.Writer) {
 	w.Bool(c.RunNow)
 }
 
-func (c *submitCommand) decode(r *wire.Reader) {
+func (c *Submit) decode(r *wire.Reader) {
 	r.ArrayOf(9)
 	c.Task, c.Behavior = events.TaskID(r.Text()), r.Text()
 	c.Policy.Decode(r)
@@ -55,26 +57,26 @@ func (c *submitCommand) decode(r *wire.Reader) {
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
 const maxLiveTasks = 1_000_000
 
-func (c *submitCommand) decide(d *decider) answer {
-	if !c.checked {
-		if err := c.check(); err != nil {
-			return refused(answerInvalid, "%v", err)
+func (c *Submit) decide(d *Decider) Answer {
+	if !c.Checked {
+		if err := c.Check(); err != nil {
+			return Refused(AnswerInvalid, "%v", err)
 		}
 	}
-	t := d.state.Task(c.Task)
+	t := d.State.Task(c.Task)
 	switch {
 	case t == nil:
 		if full, refused := d.noRoom(true, len(c.Params)); refused {
 			return full
 		}
-		t = d.emit(c.Task, nil, c.RequestID, d.entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
-			NotBefore: max(c.NotBefore, d.now), Params: c.Params}))
+		t = d.emit(c.Task, nil, c.RequestID, d.Entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
+			NotBefore: max(c.NotBefore, d.Now), Params: c.Params}))
 		if t == nil {
-			return answer{}
+			return Answer{}
 		}
-		return answer{life: t.Created, run: 1}
+		return Answer{Life: t.Created, Run: 1}
 	case t.Kind.Behavior != c.Behavior:
-		return refused(answerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
+		return Refused(AnswerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
 	case t.Requested(c.RequestID):
 		return joined(t)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
@@ -82,7 +84,7 @@ func (c *submitCommand) decide(d *decider) answer {
 	case d.forgot(t):
 		return d.rerun(t, c, false)
 	case c.Merges:
-		return answer{code: answerMerge, joined: true}
+		return Answer{Code: AnswerMerge, Joined: true}
 	}
 	if t.Final() {
 		if full, refused := d.noRoom(true, len(t.Params)); refused {
@@ -94,48 +96,48 @@ func (c *submitCommand) decide(d *decider) answer {
 
 // noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
 // Operators' commands are not held to it: they have to work in a shard that is full.
-func (d *decider) noRoom(task bool, adds int) (full answer, refused bool) {
-	with := d.state.LiveBytes() + int64(adds)
+func (d *Decider) noRoom(task bool, adds int) (full Answer, refused bool) {
+	with := d.State.LiveBytes() + int64(adds)
 	switch {
-	case d.brake != "":
-		return overload("%s", d.brake), true
-	case task && d.state.Live() >= maxLiveTasks:
-		return overload("shard holds %d unfinished tasks", maxLiveTasks), true
-	case d.liveLimit > 0 && with >= d.liveLimit:
-		return overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.liveLimit), true
+	case d.Refusal != "":
+		return Overload("%s", d.Refusal), true
+	case task && d.State.Live() >= maxLiveTasks:
+		return Overload("shard holds %d unfinished tasks", maxLiveTasks), true
+	case d.LiveLimit > 0 && with >= d.LiveLimit:
+		return Overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.LiveLimit), true
 	}
-	return answer{}, false
+	return Answer{}, false
 }
 
 // forgot reports that a task has ended and nothing keeps its parameters for a further run.
-func (d *decider) forgot(t *projection.Task) bool { return d.drop && t.Final() && t.ParamsElided }
+func (d *Decider) forgot(t *projection.Task) bool { return d.Drop && t.Final() && t.ParamsElided }
 
 // rerun gives a task that has ended a new run with parameters of its own.
-func (d *decider) rerun(t *projection.Task, c *submitCommand, operator bool) answer {
+func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	if full, refused := d.noRoom(true, len(c.Params)); refused && !operator {
 		return full
 	}
-	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.now)})
+	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.Now)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
 }
 
 // noSpace refuses what cannot be recorded.
-func (d *decider) noSpace() answer { return overload("%s", cmp.Or(d.brake, fullStore)) }
+func (d *Decider) noSpace() Answer { return Overload("%s", cmp.Or(d.Refusal, StoreFull)) }
 
-// overload refuses a submit for now.
-func overload(format string, args ...any) answer {
-	a := refused(answerOverload, format, args...)
-	a.number = 1000
+// Overload refuses a submit for now.
+func Overload(format string, args ...any) Answer {
+	a := Refused(AnswerOverload, format, args...)
+	a.Number = 1000
 	return a
 }
 
 // join lets a submit share an existing task with its stored parameters.
-func (d *decider) join(t *projection.Task, c *submitCommand) answer {
-	at := max(c.NotBefore, d.now)
+func (d *Decider) join(t *projection.Task, c *Submit) Answer {
+	at := max(c.NotBefore, d.Now)
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
 	switch {
-	case (t.Final() || sooner) && d.storeFull:
+	case (t.Final() || sooner) && d.StoreFull:
 		return d.noSpace()
 	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at})
@@ -145,22 +147,22 @@ func (d *decider) join(t *projection.Task, c *submitCommand) answer {
 
 // joined answers a submit that shares an existing task: with the outcome of the run that is due or under way, or with
 // the one recorded last.
-func joined(t *projection.Task) answer {
-	a := answer{joined: true, life: t.Created, run: t.Runs}
+func joined(t *projection.Task) Answer {
+	a := Answer{Joined: true, Life: t.Created, Run: t.Runs}
 	if !t.Final() {
-		a.run++
+		a.Run++
 	}
 	if t.Rerun { // a further run is promised, and parameters of this task are for that one
-		a.run++
+		a.Run++
 	}
-	if a.run > t.Runs {
-		a.number = int64(t.Last)
+	if a.Run > t.Runs {
+		a.Number = int64(t.Last)
 	}
 	return a
 }
 
-// check returns an *store.InvalidError or a *task.LimitError.
-func (c *submitCommand) check() error {
+// Check returns an *store.InvalidError or a *task.LimitError.
+func (c *Submit) Check() error {
 	if c.Task == events.Settings {
 		return &store.InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
 	}

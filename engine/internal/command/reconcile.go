@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"cmp"
@@ -9,34 +9,36 @@ import (
 	"taskledger/projection"
 )
 
-// rollCallMost is how many attempts one command lists. With ids of full length they fit into a batch, and so does the
+// MaxReconciled is how many attempts one command lists. With ids of full length they fit into a batch, and so does the
 // answer that names them all; an entry with it stays below events.MaxEntryBytes.
-const rollCallMost = 2048
+const MaxReconciled = 2048
 
-// rollCallCommand lists the attempts of a node in a shard, running or with an unanswered outcome, that started in the
+// Reconcile lists the attempts of a node in a shard, running or with an unanswered outcome, that started in the
 // range from From to before To.
-type rollCallCommand struct {
+type Reconcile struct {
 	Node     string
 	Epoch    int64 // of the owner that it is for: what the node started in its own shard under a later one is not listed
-	Attempts []attemptName
+	Attempts []AttemptName
 	Answered uint64     // every offer up to this number is answered
 	From, To events.Ref // To 0: without end
 }
 
 // covers reports whether an attempt that started there would be listed.
-func (c *rollCallCommand) covers(started events.Ref) bool {
+func (c *Reconcile) covers(started events.Ref) bool {
 	return started >= c.From && (c.To == 0 || started < c.To)
 }
 
-// attemptName names an attempt: a task and the position of the Started.
-type attemptName struct {
+// AttemptName names an attempt: a task and the position of the Started.
+type AttemptName struct {
 	Task    events.TaskID
 	Started events.Ref
 }
 
-func (*rollCallCommand) op() uint64 { return opRollCall }
+var _ = register(opReconcile, func() Command { return new(Reconcile) })
 
-func (c *rollCallCommand) size() int {
+func (*Reconcile) Op() uint64 { return opReconcile }
+
+func (c *Reconcile) Size() int {
 	n := commandBytes + len(c.Node)
 	for i := range c.Attempts {
 		n += 16 + len(c.Attempts[i].Task)
@@ -44,7 +46,7 @@ func (c *rollCallCommand) size() int {
 	return n
 }
 
-func (c *rollCallCommand) encode(w *wire.Writer) {
+func (c *Reconcile) encode(w *wire.Writer) {
 	w.Array(6)
 	w.Text(c.Node)
 	w.Int(c.Epoch)
@@ -54,13 +56,13 @@ func (c *rollCallCommand) encode(w *wire.Writer) {
 	w.Uint(uint64(c.To))
 }
 
-func (c *rollCallCommand) decode(r *wire.Reader) {
+func (c *Reconcile) decode(r *wire.Reader) {
 	r.ArrayOf(6)
 	c.Node, c.Epoch, c.Attempts, c.Answered = r.Text(), r.Int(), decodeAttempts(r), r.Uint()
 	c.From, c.To = events.Ref(r.Uint()), events.Ref(r.Uint())
 }
 
-func encodeAttempts(w *wire.Writer, attempts []attemptName) {
+func encodeAttempts(w *wire.Writer, attempts []AttemptName) {
 	w.Array(2 * len(attempts))
 	for _, a := range attempts {
 		w.Text(string(a.Task))
@@ -68,12 +70,12 @@ func encodeAttempts(w *wire.Writer, attempts []attemptName) {
 	}
 }
 
-func decodeAttempts(r *wire.Reader) (attempts []attemptName) {
+func decodeAttempts(r *wire.Reader) (attempts []AttemptName) {
 	if n := pairs(r); n > 0 {
-		attempts = make([]attemptName, n)
+		attempts = make([]AttemptName, n)
 	}
 	for i := range attempts {
-		attempts[i] = attemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
+		attempts[i] = AttemptName{events.TaskID(r.Text()), events.Ref(r.Uint())}
 	}
 	return attempts
 }
@@ -83,19 +85,19 @@ func decodeAttempts(r *wire.Reader) (attempts []attemptName) {
 // and those that an owner before this one started on its own node (began is the first entry of this ownership). Attempts
 // that the roll call does not cover are left alone, and what a full entry leaves over is for the next one. It returns the
 // node's attempts that are over or cancelled.
-func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName, all bool) {
-	present := make(map[attemptName]bool, len(c.Attempts))
+func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (over []AttemptName, all bool) {
+	present := make(map[AttemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
 		present[a] = true
-		if t := d.state.Task(a.Task); t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled {
+		if t := d.State.Task(a.Task); t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled {
 			over = append(over, a)
 		}
 	}
 	var missing []*projection.Task
-	for t := range d.state.Running(c.Node) {
+	for t := range d.State.Running(c.Node) {
 		answered := t.Offer > 0 && t.Offer <= c.Answered
 		earlier := t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)
-		if (answered || earlier) && c.covers(t.Started) && !present[attemptName{t.ID, t.Started}] {
+		if (answered || earlier) && c.covers(t.Started) && !present[AttemptName{t.ID, t.Started}] {
 			missing = append(missing, t)
 		}
 	}
@@ -104,37 +106,37 @@ func (d *decider) rollCall(c *rollCallCommand, self string, began uint64) (over 
 		if d.full() {
 			return over, false
 		}
-		d.giveBack(t, &events.Released{Until: d.now})
+		d.giveBack(t, &events.Released{Until: d.Now})
 	}
 	return over, true
 }
 
-func (c *rollCallCommand) decide(d *decider) answer {
-	if c.Epoch != d.epoch {
-		return answer{code: answerStale}
+func (c *Reconcile) decide(d *Decider) Answer {
+	if c.Epoch != d.Epoch {
+		return Answer{Code: AnswerStale}
 	}
-	d.offersAnswered(d.sender, c.Answered)
-	over, all := d.rollCall(c, d.self, d.began)
+	d.OffersAnswered(d.Sender, c.Answered)
+	over, all := d.reconcile(c, d.Self, d.Began)
 	if !all {
-		return answer{code: answerTryAgain}
+		return Answer{Code: AnswerTryAgain}
 	}
 	if len(over) == 0 {
-		return answer{}
+		return Answer{}
 	}
-	return answer{data: encodeNames(over)}
+	return Answer{Data: EncodeNames(over)}
 }
 
-func encodeNames(names []attemptName) []byte {
+func EncodeNames(names []AttemptName) []byte {
 	var w wire.Writer
 	encodeAttempts(&w, names)
 	return w.B
 }
 
-func decodeNames(data []byte) ([]attemptName, error) {
+func DecodeNames(data []byte) ([]AttemptName, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	r, err := scanned(data)
+	r, err := Scanned(data)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +144,14 @@ func decodeNames(data []byte) ([]attemptName, error) {
 	return names, r.Close()
 }
 
-// partsOfRollCall lists attempts in commands of bounded size, which together cover every Started.
-func partsOfRollCall(c rollCallCommand, attempts []attemptName) (parts []*rollCallCommand) {
-	slices.SortFunc(attempts, func(a, b attemptName) int { return cmp.Compare(a.Started, b.Started) })
-	for len(attempts) > rollCallMost {
+// ReconcileParts lists attempts in commands of bounded size, which together cover every Started.
+func ReconcileParts(c Reconcile, attempts []AttemptName) (parts []*Reconcile) {
+	slices.SortFunc(attempts, func(a, b AttemptName) int { return cmp.Compare(a.Started, b.Started) })
+	for len(attempts) > MaxReconciled {
 		part := c
-		part.Attempts, part.To = attempts[:rollCallMost:rollCallMost], attempts[rollCallMost].Started
+		part.Attempts, part.To = attempts[:MaxReconciled:MaxReconciled], attempts[MaxReconciled].Started
 		parts = append(parts, &part)
-		attempts, c.From = attempts[rollCallMost:], part.To
+		attempts, c.From = attempts[MaxReconciled:], part.To
 	}
 	c.Attempts = attempts
 	return append(parts, &c)

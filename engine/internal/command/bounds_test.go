@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"bytes"
@@ -15,58 +15,58 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 	longID := func(i int) events.TaskID { return events.TaskID(fmt.Sprintf("%0128d", i)) }
 	text := func(n int) string { return string(bytes.Repeat([]byte("x"), n)) }
 	request := text(events.MaxNameBytes)
-	kinds := map[string]func(l *journalDriver, i int) command{
-		"submits": func(l *journalDriver, i int) command {
+	kinds := map[string]func(l *journalDriver, i int) Command{
+		"submits": func(l *journalDriver, i int) Command {
 			c := l.ask(events.Policy{Timeout: time.Hour, LostDelay: time.Hour, Retain: 300 * 24 * time.Hour})
 			c.Task, c.Behavior, c.RequestID, c.Priority = longID(i), text(events.MaxBehaviorBytes), request, events.MaxPriority
 			return c
 		},
-		"refusals": func(l *journalDriver, i int) command {
+		"refusals": func(l *journalDriver, i int) Command {
 			c := l.ask(events.Policy{})
 			if c.Task = longID(i); i > 0 {
 				c.Task = events.TaskID(bytes.Repeat([]byte{0}, events.MaxIDBytes))
 			}
 			return c
 		},
-		"outcomes": func(l *journalDriver, i int) command {
+		"outcomes": func(l *journalDriver, i int) Command {
 			c := l.ask(events.Policy{})
 			c.Task = longID(i)
 			l.decide(c)
 			l.start(c.Task, "n-1")
-			m := &mergeCommand{Submit: *c, Life: l.state.Task(c.Task).Created, Seq: l.state.Task(c.Task).Seq}
+			m := &Merge{Submit: *c, Life: l.state.Task(c.Task).Created, Seq: l.state.Task(c.Task).Seq}
 			m.Submit.Params = events.JSON([]byte("2"))
 			l.decide(m)
-			return &completeCommand{Task: c.Task, Started: l.state.Task(c.Task).Started, Node: "n-1", How: failed, Error: &events.Error{Code: text(events.MaxNameBytes)}}
+			return &Complete{Task: c.Task, Started: l.state.Task(c.Task).Started, Node: "n-1", How: Failed, Error: &events.Error{Code: text(events.MaxNameBytes)}}
 		},
-		"pauses": func(_ *journalDriver, i int) command {
-			return &pauseCommand{fmt.Sprintf("%048d", i), true}
+		"pauses": func(_ *journalDriver, i int) Command {
+			return &Pause{fmt.Sprintf("%048d", i), true}
 		},
 	}
 	for name, commandOf := range kinds {
 		l := newJournalDriver(t)
 		l.now += 1 << 40
-		var b []command
-		for n, size := 0, 0; n < maxBatchCommands && size < maxBatchBytes; n++ {
+		var b []Command
+		for n, size := 0, 0; n < MaxBatchCommands && size < MaxBatchBytes; n++ {
 			c := commandOf(l, n)
 			b = append(b, c)
-			size += c.size()
+			size += c.Size()
 		}
 		last := l.ask(events.Policy{})
 		last.Task, last.Params, last.RequestID = "last", bytes.Repeat([]byte{1}, events.MaxPayloadBytes+1), request
 		b[len(b)-1] = last
-		l.entry(func(d *decider) {
+		l.entry(func(d *Decider) {
 			fill := l.ask(events.Policy{})
 			fill.Params = bytes.Repeat([]byte{1}, events.SealEntryBytes-2000)
-			d.decide(fill)
+			d.Decide(fill)
 			if d.full() {
 				t.Fatal("the entry is full before the batch")
 			}
-			d.origin = d.entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Principal: request})
-			var answers []answer
+			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Principal: request})
+			var answers []Answer
 			for _, c := range b {
-				answers = append(answers, d.decide(c))
+				answers = append(answers, d.Decide(c))
 			}
-			d.entry.SetAnswers(encodeAnswers(answers))
+			d.Entry.SetAnswers(EncodeAnswers(answers))
 			l.legal(d)
 		})
 		data := l.entries[len(l.entries)-1]

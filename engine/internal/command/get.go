@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"taskledger/events"
@@ -6,24 +6,26 @@ import (
 	"taskledger/projection"
 )
 
-// getCommand reads a task.
-type getCommand struct {
+// Get reads a task.
+type Get struct {
 	Task   events.TaskID
 	Linear bool // the answer waits for a proof of ownership
 }
 
-func (*getCommand) op() uint64 { return opGet }
+var _ = register(opGet, func() Command { return new(Get) })
 
-func (c *getCommand) size() int { return 64 + len(c.Task) }
+func (*Get) Op() uint64 { return opGet }
 
-func encodeTask(t *projection.Task) []byte {
+func (c *Get) Size() int { return 64 + len(c.Task) }
+
+func EncodeTask(t *projection.Task) []byte {
 	var w wire.Writer
 	t.Encode(&w)
 	return w.B
 }
 
-func decodeTask(data []byte) (projection.Task, error) {
-	r, err := scanned(data)
+func DecodeTask(data []byte) (projection.Task, error) {
+	r, err := Scanned(data)
 	if err != nil {
 		return projection.Task{}, err
 	}

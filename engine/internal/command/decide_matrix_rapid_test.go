@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"cmp"
@@ -165,39 +165,39 @@ func (m *matrix) room(adds int) bool {
 	return m.brake == "" && (m.limit == 0 || m.live+int64(adds) < m.limit)
 }
 
-func (m *matrix) submit(c *submitCommand) answer {
+func (m *matrix) submit(c *Submit) Answer {
 	p := m.tasks[c.Task]
 	at := max(c.NotBefore, m.now)
 	switch {
 	case c.Priority < 0:
-		return answer{code: answerInvalid}
+		return Answer{Code: AnswerInvalid}
 	case p == nil && !m.room(len(c.Params)):
-		return answer{code: answerOverload}
+		return Answer{Code: AnswerOverload}
 	case p == nil:
 		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
 			p.status, p.behavior, p.policy, p.priority = projection.Created, c.Behavior, c.Policy, c.Priority
 			p.due, p.params, p.kept = at, string(c.Params), true
 			p.request(c.RequestID)
 		})
-		return answer{life: p.life, run: 1}
+		return Answer{Life: p.life, Run: 1}
 	case p.behavior != c.Behavior:
-		return answer{code: answerState}
+		return Answer{Code: AnswerState}
 	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
 	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.held()):
-		return answer{code: answerOverload}
+		return Answer{Code: AnswerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Task, at, c.RequestID)
 		m.mergeParams(c.Task, string(c.Params), "")
 	case c.Merges:
-		return answer{code: answerMerge, joined: true}
+		return Answer{Code: AnswerMerge, Joined: true}
 	default:
 		m.join(c)
 	}
 	return p.joined()
 }
 
-func (m *matrix) join(c *submitCommand) {
+func (m *matrix) join(c *Submit) {
 	p := m.tasks[c.Task]
 	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
 	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
@@ -205,21 +205,21 @@ func (m *matrix) join(c *submitCommand) {
 	}
 }
 
-func (p *taskModel) joined() answer {
-	a := answer{joined: true, life: p.life, run: p.runs}
+func (p *taskModel) joined() Answer {
+	a := Answer{Joined: true, Life: p.life, Run: p.runs}
 	if !p.final() {
-		a.run++
+		a.Run++
 	}
 	if p.further {
-		a.run++
+		a.Run++
 	}
-	if a.run > p.runs {
-		a.number = int64(p.last)
+	if a.Run > p.runs {
+		a.Number = int64(p.last)
 	}
 	return a
 }
 
-func (m *matrix) merge(c *mergeCommand) answer {
+func (m *matrix) merge(c *Merge) Answer {
 	p := m.tasks[c.Submit.Task]
 	changes, held := p != nil && (p.params != string(c.Submit.Params) || !p.kept && p.params != ""), 0
 	if p != nil {
@@ -227,15 +227,15 @@ func (m *matrix) merge(c *mergeCommand) answer {
 	}
 	switch {
 	case c.Submit.Priority < 0:
-		return answer{code: answerInvalid}
+		return Answer{Code: AnswerInvalid}
 	case p == nil || p.life != c.Life || p.seq != c.Seq:
-		return answer{code: answerChanged}
+		return Answer{Code: AnswerChanged}
 	case c.Submit.RequestID != "" && slices.Contains(p.requests, c.Submit.RequestID):
 		return p.joined()
 	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
 		return p.joined()
 	case !m.room(len(c.Submit.Params)-held) && !c.Operator && (p.final() || changes && (m.brake != "" || len(c.Submit.Params) > held)):
-		return answer{code: answerOverload}
+		return Answer{Code: AnswerOverload}
 	case m.forgot(p):
 		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
@@ -253,9 +253,9 @@ func (m *matrix) current(id events.TaskID, started events.Ref, node string) bool
 	return p != nil && p.node != "" && p.node == node && p.started == started
 }
 
-func (m *matrix) complete(c *completeCommand) answer {
+func (m *matrix) complete(c *Complete) Answer {
 	if !m.current(c.Task, c.Started, c.Node) {
-		return answer{code: answerStale}
+		return Answer{Code: AnswerStale}
 	}
 	p := m.tasks[c.Task]
 	soonest := max(m.now, p.startedAt+50)
@@ -264,9 +264,9 @@ func (m *matrix) complete(c *completeCommand) answer {
 		next = max(next, soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds()))
 	}
 	switch c.How {
-	case succeeded:
+	case Succeeded:
 		m.endAttempt(c.Task, projection.Success, string(c.Result), next)
-	case failed:
+	case Failed:
 		if c.ByPolicy {
 			next = 0
 			if tries := int(p.failures) + 1; tries < p.policy.MaxAttempts {
@@ -275,41 +275,41 @@ func (m *matrix) complete(c *completeCommand) answer {
 			}
 		}
 		m.endAttempt(c.Task, projection.Failure, c.Error.Code, next)
-	case snoozed:
+	case Snoozed:
 		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
-	case released:
+	case Released:
 		m.wait(c.Task, events.KindReleased, m.now)
 	}
-	return answer{}
+	return Answer{}
 }
 
-func (m *matrix) report(c *progressCommand) answer {
+func (m *matrix) report(c *Progress) Answer {
 	if !m.current(c.Task, c.Started, c.Node) {
-		return answer{code: answerStale}
+		return Answer{Code: AnswerStale}
 	}
 	m.add(c.Task, events.KindProgressed, func(p *taskModel) { p.progress = c.Progress.Note })
-	return answer{}
+	return Answer{}
 }
 
-func (m *matrix) operate(c *operateCommand) answer {
+func (m *matrix) operate(c *Operate) Answer {
 	p := m.tasks[c.Task]
 	switch {
 	case p == nil:
-		return answer{code: answerNotFound}
+		return Answer{Code: AnswerNotFound}
 	case c.Task == events.Settings:
-		return answer{code: answerState}
-	case c.Do == doRetry && m.forgot(p):
-		return answer{code: answerMerge}
+		return Answer{Code: AnswerState}
+	case c.Do == DoRetry && m.forgot(p):
+		return Answer{Code: AnswerMerge}
 	}
 	life := p.life
 	ended := p.status == projection.Success || p.status == projection.Failure
-	allowed := map[operation]bool{doCancel: !p.final(), doRunNow: p.node == "" && !p.final(), doRetry: ended, doSuspend: !p.final(),
-		doResume: true, doDelete: p.status != projection.Running}
+	allowed := map[Operation]bool{DoCancel: !p.final(), DoRunNow: p.node == "" && !p.final(), DoRetry: ended, DoSuspend: !p.final(),
+		DoResume: true, DoDelete: p.status != projection.Running}
 	if !allowed[c.Do] {
-		return answer{code: answerState}
+		return Answer{Code: AnswerState}
 	}
 	switch c.Do {
-	case doCancel:
+	case DoCancel:
 		switch {
 		case p.waits():
 			m.end(c.Task, projection.Failure, events.CodeCancelled, 0)
@@ -318,26 +318,26 @@ func (m *matrix) operate(c *operateCommand) answer {
 		case !p.cancelled:
 			m.add(c.Task, events.KindCancelRequested, func(p *taskModel) { p.cancelled = true })
 		}
-	case doRunNow, doRetry:
+	case DoRunNow, DoRetry:
 		if p.due == 0 || p.due > m.now {
 			m.reschedule(c.Task, m.now, "")
 		}
-	case doSuspend:
+	case DoSuspend:
 		if !p.suspended {
 			m.add(c.Task, events.KindSuspended, func(p *taskModel) { p.suspended = true })
 		}
-	case doResume:
+	case DoResume:
 		if p.suspended {
 			m.add(c.Task, events.KindResumed, func(p *taskModel) { p.suspended = false })
 		}
-	case doDelete:
+	case DoDelete:
 		m.add(c.Task, events.KindDeleted, func(*taskModel) {})
 		delete(m.tasks, c.Task)
 	}
-	return answer{life: life}
+	return Answer{Life: life}
 }
 
-func (m *matrix) pause(c *pauseCommand) answer {
+func (m *matrix) pause(c *Pause) Answer {
 	var now struct {
 		Paused []string `json:"paused"`
 	}
@@ -348,7 +348,7 @@ func (m *matrix) pause(c *pauseCommand) answer {
 		}
 	}
 	if slices.Contains(now.Paused, c.Behavior) == c.Paused {
-		return answer{}
+		return Answer{}
 	}
 	now.Paused = slices.DeleteFunc(now.Paused, func(b string) bool { return b == c.Behavior })
 	if c.Paused {
@@ -360,13 +360,13 @@ func (m *matrix) pause(c *pauseCommand) answer {
 	}
 	if p != nil {
 		m.mergeParams(events.Settings, string(events.JSON(text)), "")
-		return answer{}
+		return Answer{}
 	}
 	m.add(events.Settings, events.KindCreated, func(p *taskModel) {
 		p.status, p.behavior, p.due, p.params, p.kept = projection.Created, settingsBehavior, m.now, string(events.JSON(text)), true
 	})
 	m.add(events.Settings, events.KindSuspended, func(p *taskModel) { p.suspended = true })
-	return answer{}
+	return Answer{}
 }
 
 // on returns the tasks that run on a node, in the order they started.
@@ -387,7 +387,7 @@ func (m *matrix) lose(node string) {
 }
 
 // rollCall predicts which attempts are released, and which of the node's are over.
-func (m *matrix) rollCall(c *rollCallCommand, self string, began uint64) (over []attemptName) {
+func (m *matrix) rollCall(c *Reconcile, self string, began uint64) (over []AttemptName) {
 	for _, a := range c.Attempts {
 		if !m.current(a.Task, a.Started, c.Node) || m.tasks[a.Task].cancelled {
 			over = append(over, a)
@@ -395,7 +395,7 @@ func (m *matrix) rollCall(c *rollCallCommand, self string, began uint64) (over [
 	}
 	for _, id := range m.on(c.Node) {
 		p := m.tasks[id]
-		known := slices.Contains(c.Attempts, attemptName{id, p.started})
+		known := slices.Contains(c.Attempts, AttemptName{id, p.started})
 		reached := p.offer != 0 && p.offer <= c.Answered || p.offer == 0 && (c.Node != self || p.started.Entry() < began)
 		if !known && reached && p.started >= c.From && (c.To == 0 || p.started < c.To) {
 			m.wait(id, events.KindReleased, m.now)
@@ -476,10 +476,10 @@ type matrixMachine struct {
 }
 
 // turn commits steps as one entry and compares what came of it with the prediction.
-func (m *matrixMachine) turn(steps []func(d *decider)) {
+func (m *matrixMachine) turn(steps []func(d *Decider)) {
 	m.matrix.now, m.matrix.entry, m.matrix.want = m.now, m.state.Number+1, nil
-	m.entry(func(d *decider) {
-		d.drop, d.brake, d.liveLimit = m.matrix.drop, m.matrix.brake, m.matrix.limit
+	m.entry(func(d *Decider) {
+		d.Drop, d.Refusal, d.LiveLimit = m.matrix.drop, m.matrix.brake, m.matrix.limit
 		m.state.Ripen(m.now)
 		for _, step := range steps {
 			step(d)
@@ -606,7 +606,7 @@ var (
 )
 
 // drawn makes a command, most of which are possible in the task's present state, and its prediction.
-func (m *matrixMachine) drawn(t *rapid.T) func(d *decider) {
+func (m *matrixMachine) drawn(t *rapid.T) func(d *Decider) {
 	id := rapid.SampledFrom(matrixTasks).Draw(t, "task")
 	kind := rapid.SampledFrom([]string{"submit", "submit", "merge", "complete", "complete", "complete", "progress", "operate", "operate",
 		"pause", "start", "start", "start", "lose", "roll call"}).Draw(t, "command")
@@ -619,24 +619,24 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *decider) {
 	case "submit":
 		return m.predicted(m.ask(t, id, behavior, at))
 	case "merge":
-		return m.predicted(&mergeCommand{Submit: *m.ask(t, id, behavior, at), Seq: uint64(n % 2), Operator: n%8 > 5}) // Seq 1: of a stale state
+		return m.predicted(&Merge{Submit: *m.ask(t, id, behavior, at), Seq: uint64(n % 2), Operator: n%8 > 5}) // Seq 1: of a stale state
 	case "complete":
-		c := &completeCommand{Task: id, Node: node, How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"},
+		c := &Complete{Task: id, Node: node, How: Completion(rapid.IntRange(0, 3).Draw(t, "how")), Error: &events.Error{Code: "x"},
 			Result: events.JSON(fmt.Append(nil, n%3)), Next: at, Wait: time.Duration(n%5000) * time.Millisecond, Random: n}
-		c.ByPolicy = c.How == failed && n%2 == 0
+		c.ByPolicy = c.How == Failed && n%2 == 0
 		return m.attempt(late, &c.Task, &c.Started, &c.Node, c)
 	case "progress":
-		c := &progressCommand{Task: id, Node: node, Progress: events.Progressed{Note: fmt.Sprint(n % 4)}}
+		c := &Progress{Task: id, Node: node, Progress: events.Progressed{Note: fmt.Sprint(n % 4)}}
 		return m.attempt(late, &c.Task, &c.Started, &c.Node, c)
 	case "operate":
 		if late {
 			id = events.Settings
 		}
-		return m.predicted(&operateCommand{Task: id, Do: operation(rapid.IntRange(0, int(operationCount)-1).Draw(t, "do"))})
+		return m.predicted(&Operate{Task: id, Do: Operation(rapid.IntRange(0, int(OperationCount)-1).Draw(t, "do"))})
 	case "pause":
-		return m.predicted(&pauseCommand{Behavior: behavior, Paused: n%2 == 0})
+		return m.predicted(&Pause{Behavior: behavior, Paused: n%2 == 0})
 	case "start":
-		return func(d *decider) {
+		return func(d *Decider) {
 			next, ready := m.matrix.next(behavior), m.state.Ready(behavior)
 			switch {
 			case (next == nil) != (ready == nil):
@@ -646,20 +646,20 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *decider) {
 			case ready.Priority != next.priority || ready.Due != next.due:
 				t.Fatalf("%s is first, want one of priority %d due at %d", ready.ID, next.priority, next.due)
 			}
-			d.start(ready, node, uint64(n%4), 9*time.Second)
+			d.Start(ready, node, uint64(n%4), 9*time.Second)
 			m.matrix.start(ready.ID, node, uint64(n%4))
 		}
 	case "lose":
-		return func(d *decider) {
-			d.lose(node)
+		return func(d *Decider) {
+			d.Lose(node)
 			m.matrix.lose(node)
 		}
 	}
 	return m.rollCall(t, node, late, uint64(n%4))
 }
 
-func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at events.Millis) *submitCommand {
-	c := &submitCommand{Task: id, Behavior: behavior, NotBefore: at, Priority: rapid.SampledFrom([]int64{0, 0, 0, 7, -1}).Draw(t, "priority"),
+func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at events.Millis) *Submit {
+	c := &Submit{Task: id, Behavior: behavior, NotBefore: at, Priority: rapid.SampledFrom([]int64{0, 0, 0, 7, -1}).Draw(t, "priority"),
 		Policy: policyOf(events.Policy{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), MaxLost: rapid.IntRange(1, 3).Draw(t, "losses"),
 			LostDelay: time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")) * time.Second, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Retain: time.Duration(rapid.IntRange(1, 30).Draw(t, "retain")) * time.Second,
@@ -676,40 +676,40 @@ func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at ev
 }
 
 // predicted decides a command and compares its answer.
-func (m *matrixMachine) predicted(c command) func(d *decider) {
-	return func(d *decider) {
-		var want answer
-		if merge, ok := c.(*mergeCommand); ok { // of the state as it is when the command is decided
+func (m *matrixMachine) predicted(c Command) func(d *Decider) {
+	return func(d *Decider) {
+		var want Answer
+		if merge, ok := c.(*Merge); ok { // of the state as it is when the command is decided
 			if t := m.state.Task(merge.Submit.Task); t != nil {
 				merge.Life, merge.Seq = t.Created, t.Seq-merge.Seq
 			}
 		}
 		m.matrix.live = m.state.LiveBytes()
-		got := d.decide(c)
+		got := d.Decide(c)
 		switch c := c.(type) {
-		case *submitCommand:
+		case *Submit:
 			want = m.matrix.submit(c)
-		case *mergeCommand:
+		case *Merge:
 			want = m.matrix.merge(c)
-		case *completeCommand:
+		case *Complete:
 			want = m.matrix.complete(c)
-		case *progressCommand:
+		case *Progress:
 			want = m.matrix.report(c)
-		case *operateCommand:
+		case *Operate:
 			want = m.matrix.operate(c)
-		case *pauseCommand:
+		case *Pause:
 			want = m.matrix.pause(c)
 		}
-		if got.code != want.code || got.life != want.life || got.run != want.run || got.joined != want.joined {
+		if got.Code != want.Code || got.Life != want.Life || got.Run != want.Run || got.Joined != want.Joined {
 			m.t.Fatalf("%T %+v is answered with %+v, want %+v", c, c, got, want)
 		}
 	}
 }
 
 // attempt makes a report one of an attempt that runs, unless it is late.
-func (m *matrixMachine) attempt(late bool, id *events.TaskID, started *events.Ref, node *string, c command) func(d *decider) {
+func (m *matrixMachine) attempt(late bool, id *events.TaskID, started *events.Ref, node *string, c Command) func(d *Decider) {
 	decide := m.predicted(c)
-	return func(d *decider) {
+	return func(d *Decider) {
 		if p := m.matrix.tasks[*id]; p == nil || p.node == "" {
 			for other, q := range m.matrix.tasks { // another that runs
 				if q.node != "" && (m.matrix.tasks[*id] == nil || m.matrix.tasks[*id].node == "" || other < *id) {
@@ -730,17 +730,17 @@ func (m *matrixMachine) attempt(late bool, id *events.TaskID, started *events.Re
 }
 
 // rollCall lists some of a node's attempts, and perhaps one that is not its own.
-func (m *matrixMachine) rollCall(t *rapid.T, node string, foreign bool, answered uint64) func(d *decider) {
+func (m *matrixMachine) rollCall(t *rapid.T, node string, foreign bool, answered uint64) func(d *Decider) {
 	listed, place := rapid.IntRange(0, 2).Draw(t, "listed"), rapid.IntRange(-3, 2)
 	from, to := place.Draw(t, "from"), place.Draw(t, "to") // the places where the range begins and ends, if any
 	self := rapid.SampledFrom(matrixNodes).Draw(t, "self")
-	return func(d *decider) {
-		c := &rollCallCommand{Node: node, Answered: answered}
+	return func(d *Decider) {
+		c := &Reconcile{Node: node, Answered: answered}
 		for i, id := range m.matrix.on(node) {
 			started := m.matrix.tasks[id].started
 			if listed > 0 {
 				listed--
-				c.Attempts = append(c.Attempts, attemptName{id, started})
+				c.Attempts = append(c.Attempts, AttemptName{id, started})
 			}
 			if i == from {
 				c.From = started
@@ -750,9 +750,9 @@ func (m *matrixMachine) rollCall(t *rapid.T, node string, foreign bool, answered
 			}
 		}
 		if foreign {
-			c.Attempts = append(c.Attempts, attemptName{"nobody", 1})
+			c.Attempts = append(c.Attempts, AttemptName{"nobody", 1})
 		}
-		got, all := d.rollCall(c, self, m.began)
+		got, all := d.reconcile(c, self, m.began)
 		if want := m.matrix.rollCall(c, self, m.began); !all || !slices.Equal(got, want) {
 			t.Fatalf("of %+v are over %v, want %v", c, got, want)
 		}
@@ -763,7 +763,7 @@ func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &matrixMachine{journalDriver: newJournalDriver(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, drop: rapid.Bool().Draw(t, "drop")}}
 		turn := func(t *rapid.T) {
-			steps := make([]func(*decider), rapid.IntRange(1, 8).Draw(t, "steps"))
+			steps := make([]func(*Decider), rapid.IntRange(1, 8).Draw(t, "steps"))
 			for i := range steps {
 				steps[i] = m.drawn(t)
 			}

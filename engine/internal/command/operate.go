@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"cmp"
@@ -8,70 +8,72 @@ import (
 	"taskledger/projection"
 )
 
-// operateCommand is what an operator asks of a task.
-type operateCommand struct {
+// Operate is what an operator asks of a task.
+type Operate struct {
 	Task   events.TaskID
-	Do     operation
+	Do     Operation
 	Reason string
 }
 
-type operation uint64
+type Operation uint64
 
 const (
-	doCancel operation = iota
-	doRunNow
-	doRetry
-	doSuspend
-	doResume
-	doDelete
-	operationCount
+	DoCancel Operation = iota
+	DoRunNow
+	DoRetry
+	DoSuspend
+	DoResume
+	DoDelete
+	OperationCount
 )
 
-var operationNames = [operationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
+var operationNames = [OperationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
 
-func (o operation) String() string { return operationNames[o] }
+func (o Operation) String() string { return operationNames[o] }
 
-func (*operateCommand) op() uint64 { return opOperate }
+var _ = register(opOperate, func() Command { return new(Operate) })
 
-func (c *operateCommand) size() int { return commandBytes + len(c.Task) + len(c.Reason) }
+func (*Operate) Op() uint64 { return opOperate }
+
+func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
 // Check refuses an operation that there is not.
-func (c *operateCommand) Check() error {
-	if c.Do >= operationCount {
+func (c *Operate) Check() error {
+	if c.Do >= OperationCount {
 		return fmt.Errorf("operation %d", uint64(c.Do))
 	}
 	return nil
 }
 
-func (c *operateCommand) decide(d *decider) answer {
-	if d.storeFull { // what needs an entry would wait for room, and hold up all behind it
+func (c *Operate) decide(d *Decider) Answer {
+	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
 	}
-	t := d.state.Task(c.Task)
+	t := d.State.Task(c.Task)
 	if t == nil {
-		return answer{code: answerNotFound}
+		return Answer{Code: AnswerNotFound}
 	}
 	if c.Task == events.Settings {
-		return refused(answerState, "the settings of the cluster are no task to %s", c.Do)
+		return Refused(AnswerState, "the settings of the cluster are no task to %s", c.Do)
 	}
-	if c.Do == doRetry && d.forgot(t) {
-		return answer{code: answerMerge}
+	if c.Do == DoRetry && d.forgot(t) {
+		return Answer{Code: AnswerMerge}
 	}
 	body, ok := d.operation(t, c)
 	if !ok {
-		return refused(answerState, "cannot %s while %s", c.Do, describe(t))
+		return Refused(AnswerState, "cannot %s while %s", c.Do, describe(t))
 	}
 	if body != nil {
 		d.emit(t.ID, t, "", body)
 	}
-	return answer{life: t.Created}
+	return Answer{Life: t.Created}
 }
 
 // operation returns the event of what an operator asks; none when it is so already; false when the state forbids it.
-func (d *decider) operation(t *projection.Task, c *operateCommand) (events.Body, bool) {
+func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) {
 	waits := t.Phase() == projection.IsCreated || t.Phase() == projection.Waiting
 	switch c.Do {
-	case doCancel:
+	case DoCancel:
 		switch {
 		case waits:
 			return &events.Failed{Error: events.Error{Code: events.CodeCancelled, Message: cmp.Or(c.Reason, "cancelled")}.Fit(), Run: t.Runs + 1}, true
@@ -81,26 +83,26 @@ func (d *decider) operation(t *projection.Task, c *operateCommand) (events.Body,
 			return &events.CancelRequested{Reason: c.Reason[:min(len(c.Reason), events.MaxNameBytes)]}, true
 		}
 		return &events.Rescheduled{}, !t.Final()
-	case doRunNow:
+	case DoRunNow:
 		if t.OnNode() || t.Final() {
 			return nil, false
 		}
 		return d.reschedule(t), true
-	case doRetry:
+	case DoRetry:
 		if t.Status != projection.Success && t.Status != projection.Failure {
 			return nil, false
 		}
 		return d.reschedule(t), true
-	case doSuspend:
+	case DoSuspend:
 		return unless(t.Suspended, &events.Suspended{}), !t.Final()
-	case doResume:
+	case DoResume:
 		return unless(!t.Suspended, &events.Resumed{}), true
 	}
 	return &events.Deleted{}, t.Status != projection.Running
 }
 
-func (d *decider) reschedule(t *projection.Task) events.Body {
-	return unless(t.Due != 0 && t.Due <= d.now, &events.Rescheduled{At: d.now})
+func (d *Decider) reschedule(t *projection.Task) events.Body {
+	return unless(t.Due != 0 && t.Due <= d.Now, &events.Rescheduled{At: d.Now})
 }
 
 func unless(done bool, body events.Body) events.Body {

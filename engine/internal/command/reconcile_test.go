@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"cmp"
@@ -14,20 +14,20 @@ import (
 )
 
 // Counts of attempts at which the parts of a roll call begin and end.
-var rollCallCounts = []int{0, 1, rollCallMost - 1, rollCallMost, rollCallMost + 1, 2 * rollCallMost, 3*rollCallMost + 1}
+var reconcileCounts = []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2 * MaxReconciled, 3*MaxReconciled + 1}
 
 func TestRollCall_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var attempts []attemptName
-		for i := range rapid.SampledFrom(rollCallCounts).Draw(t, "attempts") {
-			attempts = append(attempts, attemptName{"x", events.RefOf(uint64(i/3), i%3)})
+		var attempts []AttemptName
+		for i := range rapid.SampledFrom(reconcileCounts).Draw(t, "attempts") {
+			attempts = append(attempts, AttemptName{"x", events.RefOf(uint64(i/3), i%3)})
 		}
 		order := rapid.Uint64().Draw(t, "order")
-		slices.SortFunc(attempts, func(a, b attemptName) int {
+		slices.SortFunc(attempts, func(a, b AttemptName) int {
 			return cmp.Compare(uint64(a.Started)*order, uint64(b.Started)*order)
 		})
-		parts := partsOfRollCall(rollCallCommand{Node: "far", Answered: 7}, slices.Clone(attempts))
-		coverers := func(started events.Ref) (all []*rollCallCommand) {
+		parts := ReconcileParts(Reconcile{Node: "far", Answered: 7}, slices.Clone(attempts))
+		coverers := func(started events.Ref) (all []*Reconcile) {
 			for _, c := range parts {
 				if c.covers(started) {
 					all = append(all, c)
@@ -37,7 +37,7 @@ func TestRollCall_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 		}
 		listed := 0
 		for _, c := range parts {
-			if listed += len(c.Attempts); len(c.Attempts) > rollCallMost || c.Node != "far" || c.Answered != 7 {
+			if listed += len(c.Attempts); len(c.Attempts) > MaxReconciled || c.Node != "far" || c.Answered != 7 {
 				t.Fatalf("part lists %d attempts of %q, answered %d", len(c.Attempts), c.Node, c.Answered)
 			}
 		}
@@ -58,24 +58,24 @@ func TestRollCall_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 }
 
 // crowd lets a node run as many tasks as asked for, all by its offer 1, and returns their attempts as they started.
-func crowd(t *testing.T, n int) (*journalDriver, []attemptName) {
+func crowd(t *testing.T, n int) (*journalDriver, []AttemptName) {
 	const perEntry = 1000
 	l := newJournalDriver(t)
 	for first := 0; first < n; first += perEntry {
-		l.entry(func(d *decider) {
+		l.entry(func(d *Decider) {
 			for i := first; i < min(first+perEntry, n); i++ {
 				c := l.ask(events.Policy{})
 				c.Task = events.TaskID(fmt.Sprint("task", i))
-				d.decide(c)
-				d.start(d.state.Task(c.Task), "far", 1, time.Second)
+				d.Decide(c)
+				d.Start(d.State.Task(c.Task), "far", 1, time.Second)
 			}
 		})
 	}
-	var attempts []attemptName
+	var attempts []AttemptName
 	for task := range l.state.Running("far") {
-		attempts = append(attempts, attemptName{task.ID, task.Started})
+		attempts = append(attempts, AttemptName{task.ID, task.Started})
 	}
-	slices.SortFunc(attempts, func(a, b attemptName) int { return cmp.Compare(a.Started, b.Started) })
+	slices.SortFunc(attempts, func(a, b AttemptName) int { return cmp.Compare(a.Started, b.Started) })
 	if len(attempts) != n {
 		t.Fatalf("%d attempts run, want %d", len(attempts), n)
 	}
@@ -83,13 +83,13 @@ func crowd(t *testing.T, n int) (*journalDriver, []attemptName) {
 }
 
 func TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
-	const n = 2*rollCallMost + 2
-	for _, i := range []int{0, 1, rollCallMost - 1, rollCallMost, rollCallMost + 1, 2*rollCallMost - 1, 2 * rollCallMost, n - 1} {
+	const n = 2*MaxReconciled + 2
+	for _, i := range []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2*MaxReconciled - 1, 2 * MaxReconciled, n - 1} {
 		l, attempts := crowd(t, n)
 		missing := attempts[i]
-		for _, c := range partsOfRollCall(rollCallCommand{Node: "far", Answered: 1}, slices.Delete(attempts, i, i+1)) {
-			var over []attemptName
-			kinds := l.entry(func(d *decider) { over, _ = d.rollCall(c, "self", 1) })
+		for _, c := range ReconcileParts(Reconcile{Node: "far", Answered: 1}, slices.Delete(attempts, i, i+1)) {
+			var over []AttemptName
+			kinds := l.entry(func(d *Decider) { over, _ = d.reconcile(c, "self", 1) })
 			var want []string
 			if c.covers(missing.Started) {
 				want = []string{"Released"}
@@ -110,16 +110,16 @@ func TestRollCall_LargestPartFitsBatchAndEntry(t *testing.T) {
 	for i := range long {
 		long[i] = 'x'
 	}
-	var attempts []attemptName
-	for i := range rollCallMost {
-		attempts = append(attempts, attemptName{events.TaskID(long), events.RefOf(1<<40, i)})
+	var attempts []AttemptName
+	for i := range MaxReconciled {
+		attempts = append(attempts, AttemptName{events.TaskID(long), events.RefOf(1<<40, i)})
 	}
-	c := partsOfRollCall(rollCallCommand{Node: "far", Answered: 1}, attempts)[0]
-	const others = maxBatchBytes // of the batch that it comes with
-	if got := others + c.size(); got > maxAnswerBytes {
-		t.Errorf("batch of %d bytes, want at most %d", got, maxAnswerBytes)
+	c := ReconcileParts(Reconcile{Node: "far", Answered: 1}, attempts)[0]
+	const others = MaxBatchBytes // of the batch that it comes with
+	if got := others + c.Size(); got > MaxAnswerBytes {
+		t.Errorf("batch of %d bytes, want at most %d", got, MaxAnswerBytes)
 	}
-	if got := others + c.size() + events.SealEntryBytes; got > events.MaxEntryBytes {
+	if got := others + c.Size() + events.SealEntryBytes; got > events.MaxEntryBytes {
 		t.Errorf("entry of %d bytes, want at most %d", got, events.MaxEntryBytes)
 	}
 }
@@ -129,18 +129,18 @@ func TestRollCall_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
 	l := newJournalDriver(t)
 	const n = 4000
 	for first := 0; first < n; first += 500 {
-		l.entry(func(d *decider) {
+		l.entry(func(d *Decider) {
 			for i := range 500 {
 				c := l.ask(events.Policy{})
 				c.Task = events.TaskID(fmt.Sprintf("%0*d", events.MaxIDBytes, first+i))
-				d.decide(c)
-				d.start(d.state.Task(c.Task), "far", 1, time.Second)
+				d.Decide(c)
+				d.Start(d.State.Task(c.Task), "far", 1, time.Second)
 			}
 		})
 	}
 	for calls := 1; ; calls++ {
 		var all bool
-		l.entry(func(d *decider) { _, all = d.rollCall(&rollCallCommand{Node: "far", Answered: 1}, "self", 1) })
+		l.entry(func(d *Decider) { _, all = d.reconcile(&Reconcile{Node: "far", Answered: 1}, "self", 1) })
 		if all {
 			if calls < 2 {
 				t.Error("all were released by one entry: the test shows nothing")

@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"time"
@@ -22,7 +22,7 @@ type journalDriver struct {
 	now      events.Millis
 	entries  []*events.Entry
 	log      []events.Event // of every entry, in order
-	outcomes []outcome
+	outcomes []Outcome
 }
 
 const ledgerStart events.Millis = 1_800_000_000_000
@@ -32,11 +32,11 @@ func newJournalDriver(t checker) *journalDriver {
 }
 
 // entry runs f with a decider and commits what it decided. It returns the kinds of the events.
-func (l *journalDriver) entry(f func(d *decider)) (kinds []string) {
+func (l *journalDriver) entry(f func(d *Decider)) (kinds []string) {
 	l.t.Helper()
 	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
-	f(&decider{state: l.state, entry: &l.builder, now: l.now, note: func(t *projection.Task, ev *events.Event) {
-		if o, ok := outcomeOf(t, ev); ok {
+	f(&Decider{State: l.state, Entry: &l.builder, Now: l.now, Note: func(t *projection.Task, ev *events.Event) {
+		if o, ok := OutcomeOf(t, ev); ok {
 			l.outcomes = append(l.outcomes, o)
 		}
 	}})
@@ -60,36 +60,36 @@ func (l *journalDriver) entry(f func(d *decider)) (kinds []string) {
 	return kinds
 }
 
-func (l *journalDriver) decide(c command) (a answer, kinds []string) {
+func (l *journalDriver) decide(c Command) (a Answer, kinds []string) {
 	l.t.Helper()
-	kinds = l.entry(func(d *decider) {
-		a = d.decide(c)
+	kinds = l.entry(func(d *Decider) {
+		a = d.Decide(c)
 		l.legal(d)
 	})
 	return a, kinds
 }
 
 // legal fails when the fold refused what was decided.
-func (l *journalDriver) legal(d *decider) {
+func (l *journalDriver) legal(d *Decider) {
 	l.t.Helper()
-	if d.err != nil {
-		l.t.Fatalf("decided what the fold refuses: %v", d.err)
+	if d.Err != nil {
+		l.t.Fatalf("decided what the fold refuses: %v", d.Err)
 	}
 }
 
 // start starts the task, which must be ready, on a node.
 func (l *journalDriver) start(id events.TaskID, node string) {
 	l.t.Helper()
-	l.entry(func(d *decider) {
-		d.start(l.state.Task(id), node, 0, 9*time.Second)
+	l.entry(func(d *Decider) {
+		d.Start(l.state.Task(id), node, 0, 9*time.Second)
 		l.legal(d)
 	})
 }
 
 func (l *journalDriver) lose(node string) []string {
 	l.t.Helper()
-	return l.entry(func(d *decider) {
-		if !d.lose(node) {
+	return l.entry(func(d *Decider) {
+		if !d.Lose(node) {
 			l.t.Fatalf("the entry is full")
 		}
 		l.legal(d)
@@ -101,17 +101,17 @@ const ledgerTask events.TaskID = "orders/purge"
 func (l *journalDriver) task() *projection.Task { return l.state.Task(ledgerTask) }
 
 // ask is a submit of the ledger's task.
-func (l *journalDriver) ask(p events.Policy) *submitCommand {
+func (l *journalDriver) ask(p events.Policy) *Submit {
 	complete, err := p.Complete()
 	if err != nil {
 		l.t.Fatalf("policy: %v", err)
 	}
-	return &submitCommand{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
+	return &Submit{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
 }
 
-func (l *journalDriver) done(how completion) *completeCommand {
-	c := &completeCommand{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
-	if how == failed {
+func (l *journalDriver) done(how Completion) *Complete {
+	c := &Complete{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
+	if how == Failed {
 		c.Error = &events.Error{Code: "x"}
 	}
 	return c
@@ -159,30 +159,38 @@ func ledgerAt(t checker, at situation) *journalDriver {
 	case atRerun:
 		l.decide(l.merge("2"))
 	case atCancelled:
-		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
+		l.decide(&Operate{Task: ledgerTask, Do: DoCancel})
 	case atRerunCancel:
 		l.decide(l.merge("2"))
-		l.decide(&operateCommand{Task: ledgerTask, Do: doCancel})
+		l.decide(&Operate{Task: ledgerTask, Do: DoCancel})
 	case atWaiting:
 		l.lose("n-1")
 	case atSuccess:
-		l.decide(l.done(succeeded))
+		l.decide(l.done(Succeeded))
 	case atSuccessNext:
-		c := l.done(succeeded)
+		c := l.done(Succeeded)
 		c.Next = in
 		l.decide(c)
 	case atFailure:
-		l.decide(l.done(failed))
+		l.decide(l.done(Failed))
 	case atFailureRetry:
-		c := l.done(failed)
+		c := l.done(Failed)
 		c.Next = in
 		l.decide(c)
 	}
 	return l
 }
 
-func (l *journalDriver) merge(params string) *mergeCommand {
-	c := &mergeCommand{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
+func (l *journalDriver) merge(params string) *Merge {
+	c := &Merge{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
 	c.Submit.Params = events.JSON([]byte(params))
 	return c
+}
+
+func policyOf(p events.Policy) events.Policy {
+	complete, err := p.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return complete
 }

@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"time"
@@ -9,35 +9,37 @@ import (
 	"taskledger/task"
 )
 
-// completeCommand reports how an attempt ended.
-type completeCommand struct {
+// Complete reports how an attempt ended.
+type Complete struct {
 	Task     events.TaskID
 	Started  events.Ref // names the attempt
 	Node     string
-	How      completion
+	How      Completion
 	Result   events.Payload
 	Error    *events.Error // of failed
-	Next     events.Millis // earliest time of the next attempt, of succeeded and failed; anyTime = Wait alone counts, 0 = there is no next attempt
+	Next     events.Millis // earliest time of the next attempt, of succeeded and failed; AnyTime = Wait alone counts, 0 = there is no next attempt
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
 }
 
-// anyTime is a Next in the past.
-const anyTime events.Millis = 1
+// AnyTime is a Next in the past.
+const AnyTime events.Millis = 1
 
-type completion uint8
+type Completion uint8
 
 const (
-	succeeded completion = iota
-	failed
-	snoozed
-	released
+	Succeeded Completion = iota
+	Failed
+	Snoozed
+	Released
 )
 
-func (*completeCommand) op() uint64 { return opComplete }
+var _ = register(opComplete, func() Command { return new(Complete) })
 
-func (c *completeCommand) size() int {
+func (*Complete) Op() uint64 { return opComplete }
+
+func (c *Complete) Size() int {
 	n := 2*commandBytes + 2*len(c.Task) + len(c.Node) + len(c.Result) // the task may be run again at once: two events
 	if c.Error != nil {
 		n += len(c.Error.Code) + len(c.Error.Message)
@@ -48,7 +50,7 @@ func (c *completeCommand) size() int {
 	return n
 }
 
-func (c *completeCommand) encode(w *wire.Writer) {
+func (c *Complete) encode(w *wire.Writer) {
 	w.Array(10)
 	w.Text(string(c.Task))
 	w.Uint(uint64(c.Started))
@@ -67,9 +69,9 @@ func (c *completeCommand) encode(w *wire.Writer) {
 	w.Int(c.Wait.Milliseconds())
 }
 
-func (c *completeCommand) decode(r *wire.Reader) {
+func (c *Complete) decode(r *wire.Reader) {
 	r.ArrayOf(10)
-	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name(), completion(r.Uint())
+	c.Task, c.Started, c.Node, c.How = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name(), Completion(r.Uint())
 	c.Result = r.Bytes()
 	if r.Array() > 0 {
 		c.Error = new(events.Error)
@@ -77,7 +79,7 @@ func (c *completeCommand) decode(r *wire.Reader) {
 	}
 	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
 	c.Wait = time.Duration(r.Int()) * time.Millisecond
-	if c.How > released || c.How == failed && c.Error == nil {
+	if c.How > Released || c.How == Failed && c.Error == nil {
 		r.Fail("completion %d", c.How)
 	}
 }
@@ -88,26 +90,26 @@ func (c *completeCommand) decode(r *wire.Reader) {
 const leastRepeat = 50 * time.Millisecond
 
 // complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
-func (c *completeCommand) decide(d *decider) answer {
-	t := d.state.Task(c.Task)
+func (c *Complete) decide(d *Decider) Answer {
+	t := d.State.Task(c.Task)
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
-		d.refused++
-		return answer{code: answerStale}
+		d.Refused++
+		return Answer{Code: AnswerStale}
 	}
 	switch c.How {
-	case succeeded:
+	case Succeeded:
 		d.succeed(t, c)
-	case failed:
+	case Failed:
 		d.fail(t, *c.Error, d.nextTry(t, c))
-	case snoozed:
+	case Snoozed:
 		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
-	case released:
-		d.giveBack(t, &events.Released{Until: d.now})
+	case Released:
+		d.giveBack(t, &events.Released{Until: d.Now})
 	}
-	return answer{}
+	return Answer{}
 }
 
-func (d *decider) succeed(t *projection.Task, c *completeCommand) {
+func (d *Decider) succeed(t *projection.Task, c *Complete) {
 	if len(c.Result) > events.MaxPayloadBytes+1 {
 		d.fail(t, events.Error{Code: events.CodeRejected, Message: (&task.LimitError{Field: "result", Limit: events.MaxPayloadBytes,
 			Got: int64(len(c.Result)) - 1}).Error()}, 0)
@@ -118,14 +120,14 @@ func (d *decider) succeed(t *projection.Task, c *completeCommand) {
 	if t.Cancelled {
 		next = 0
 	}
-	t = d.emit(t.ID, t, "", d.entry.Succeeded(events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1}))
+	t = d.emit(t.ID, t, "", d.Entry.Succeeded(events.Succeeded{Result: c.Result, Next: next, Run: t.Runs + 1}))
 	if rerun {
-		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.Now})
 	}
 }
 
 // fail ends an attempt, or a waiting task's run. What was cancelled ends as cancelled, whatever else went wrong.
-func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
+func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled && e.Code != events.CodeCancelled {
 		e = events.Error{Code: events.CodeCancelled, Message: "cancelled; the attempt ended with " + e.Code + ": " + e.Message}
@@ -139,12 +141,12 @@ func (d *decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	}
 	t = d.emit(t.ID, t, "", body)
 	if rerun && body.Next == 0 {
-		d.emit(t.ID, t, "", &events.Rescheduled{At: d.now})
+		d.emit(t.ID, t, "", &events.Rescheduled{At: d.Now})
 	}
 }
 
 // chosen is when a task starts again as its behavior chose; 0 = never.
-func (d *decider) chosen(t *projection.Task, c *completeCommand) events.Millis {
+func (d *Decider) chosen(t *projection.Task, c *Complete) events.Millis {
 	if c.Next == 0 {
 		return 0
 	}
@@ -152,12 +154,12 @@ func (d *decider) chosen(t *projection.Task, c *completeCommand) events.Millis {
 }
 
 // waited is when a completion's wait is over. It counts from now, not from the clock of the worker, which may be wrong.
-func (d *decider) waited(t *projection.Task, c *completeCommand) events.Millis {
-	return max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
+func (d *Decider) waited(t *projection.Task, c *Complete) events.Millis {
+	return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))
 }
 
 // nextTry is when a failed attempt is tried again; 0 = never.
-func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis {
+func (d *Decider) nextTry(t *projection.Task, c *Complete) events.Millis {
 	policy, failures := &t.Kind.Policy, int(t.Failures)+1
 	switch {
 	case !c.ByPolicy && c.Next == 0, c.ByPolicy && failures >= policy.MaxAttempts:
@@ -165,5 +167,5 @@ func (d *decider) nextTry(t *projection.Task, c *completeCommand) events.Millis 
 	case !c.ByPolicy:
 		return d.chosen(t, c)
 	}
-	return d.now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
+	return d.Now.Add(policy.Backoff.Delay(failures, float64(c.Random)/(1<<32)))
 }

@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 		state := projection.NewShard(0)
 		var b events.Builder
 		b.Reset(events.Entry{Number: 1, Epoch: 1, Owner: "o", Time: 5, Origins: nil})
-		policy, err := Policy{}.Complete()
+		policy, err := events.Policy{}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +58,9 @@ func TestStateDigest_OfALargeShardComesInSteps(t *testing.T) {
 	l := newJournalDriver(t)
 	const tasks = 3 * 4096
 	for first := 0; first < tasks; first += 512 {
-		l.entry(func(d *decider) {
+		l.entry(func(d *Decider) {
 			for i := range 512 {
-				d.decide(&submitCommand{Task: events.TaskID(fmt.Sprint("t", first+i)), Behavior: benchBehavior, Policy: policyOf(Policy{}), NotBefore: l.now})
+				d.Decide(&Submit{Task: events.TaskID(fmt.Sprint("t", first+i)), Behavior: "work", Policy: policyOf(events.Policy{}), NotBefore: l.now})
 			}
 		})
 	}

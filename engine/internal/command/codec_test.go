@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"fmt"
@@ -46,13 +46,13 @@ var (
 		}
 		return e
 	})
-	genSubmit = rapid.Custom(func(t *rapid.T) submitCommand {
-		return submitCommand{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
+	genSubmit = rapid.Custom(func(t *rapid.T) Submit {
+		return Submit{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
 			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
 	})
-	genAttempts = rapid.Custom(func(t *rapid.T) (all []attemptName) {
+	genAttempts = rapid.Custom(func(t *rapid.T) (all []AttemptName) {
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
-			all = append(all, attemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")})
+			all = append(all, AttemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")})
 		}
 		return all
 	})
@@ -61,54 +61,54 @@ var (
 	})
 )
 
-// genCommand makes a command of a number that newCommand knows.
-func genCommand(t *rapid.T, op uint64) command {
-	switch c := newCommand(op).(type) {
-	case *submitCommand:
+// genCommand makes a command of a number that New knows.
+func genCommand(t *rapid.T, op uint64) Command {
+	switch c := New(op).(type) {
+	case *Submit:
 		*c = genSubmit.Draw(t, "submit")
 		return c
-	case *mergeCommand:
-		return &mergeCommand{genSubmit.Draw(t, "submit"), genRef.Draw(t, "life"), rapid.Uint64().Draw(t, "seq"), rapid.Bool().Draw(t, "operator")}
-	case *completeCommand:
-		*c = completeCommand{Task: genID.Draw(t, "task"), Started: genRef.Draw(t, "started"), Node: genText.Draw(t, "node"),
-			How: completion(rapid.IntRange(0, 3).Draw(t, "how")), Result: genPayload.Draw(t, "result"), Next: genTime.Draw(t, "next"),
+	case *Merge:
+		return &Merge{genSubmit.Draw(t, "submit"), genRef.Draw(t, "life"), rapid.Uint64().Draw(t, "seq"), rapid.Bool().Draw(t, "operator")}
+	case *Complete:
+		*c = Complete{Task: genID.Draw(t, "task"), Started: genRef.Draw(t, "started"), Node: genText.Draw(t, "node"),
+			How: Completion(rapid.IntRange(0, 3).Draw(t, "how")), Result: genPayload.Draw(t, "result"), Next: genTime.Draw(t, "next"),
 			ByPolicy: rapid.Bool().Draw(t, "policy"), Random: rapid.Uint32().Draw(t, "random"), Wait: genMillis.Draw(t, "wait")}
-		if c.How == failed || rapid.Bool().Draw(t, "error") {
+		if c.How == Failed || rapid.Bool().Draw(t, "error") {
 			c.Error = genError.Draw(t, "error")
 		}
 		return c
-	case *progressCommand:
-		return &progressCommand{genID.Draw(t, "task"), genRef.Draw(t, "started"), genText.Draw(t, "node"), genProgress.Draw(t, "progress")}
-	case *operateCommand:
-		return &operateCommand{genID.Draw(t, "task"), operation(rapid.IntRange(0, int(operationCount)-1).Draw(t, "do")), genText.Draw(t, "reason")}
-	case *pauseCommand:
-		return &pauseCommand{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused")}
-	case *offerCommand:
-		*c = offerCommand{Node: genText.Draw(t, "node"), Lease: genTime.Draw(t, "lease"), Slots: rapid.Int().Draw(t, "slots")}
+	case *Progress:
+		return &Progress{genID.Draw(t, "task"), genRef.Draw(t, "started"), genText.Draw(t, "node"), genProgress.Draw(t, "progress")}
+	case *Operate:
+		return &Operate{genID.Draw(t, "task"), Operation(rapid.IntRange(0, int(OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason")}
+	case *Pause:
+		return &Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused")}
+	case *Offer:
+		*c = Offer{Node: genText.Draw(t, "node"), Lease: genTime.Draw(t, "lease"), Slots: rapid.Int().Draw(t, "slots")}
 		for range rapid.IntRange(0, 3).Draw(t, "behaviors") {
-			c.Behaviors = append(c.Behaviors, offeredBehavior{genText.Draw(t, "behavior"), rapid.Int().Draw(t, "slots")})
+			c.Behaviors = append(c.Behaviors, OfferedBehavior{genText.Draw(t, "behavior"), rapid.Int().Draw(t, "slots")})
 		}
 		return c
-	case *rollCallCommand:
-		return &rollCallCommand{genText.Draw(t, "node"), rapid.Int64().Draw(t, "epoch"), genAttempts.Draw(t, "attempts"), rapid.Uint64().Draw(t, "answered"),
+	case *Reconcile:
+		return &Reconcile{genText.Draw(t, "node"), rapid.Int64().Draw(t, "epoch"), genAttempts.Draw(t, "attempts"), rapid.Uint64().Draw(t, "answered"),
 			genRef.Draw(t, "from"), genRef.Draw(t, "to")}
-	case *handOverCommand:
-		return &handOverCommand{genText.Draw(t, "node")}
-	case *getCommand:
-		return &getCommand{genID.Draw(t, "task"), rapid.Bool().Draw(t, "linear")}
-	case *awaitCommand:
-		return &awaitCommand{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
-	case *listCommand:
-		return &listCommand{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
+	case *HandOver:
+		return &HandOver{genText.Draw(t, "node")}
+	case *Get:
+		return &Get{genID.Draw(t, "task"), rapid.Bool().Draw(t, "linear")}
+	case *Await:
+		return &Await{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
+	case *List:
+		return &List{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
 			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after")}
-	case *infoCommand:
+	case *Info:
 		return c
-	case *explainCommand:
-		return &explainCommand{genID.Draw(t, "task")}
-	case *planCommand:
-		return &planCommand{genText.Draw(t, "behavior"), genPayload.Draw(t, "params"), rapid.Bool().Draw(t, "merge"), genPayload.Draw(t, "stored")}
-	case *settleCommand:
-		return &settleCommand{rapid.Uint64().Draw(t, "number")}
+	case *Explain:
+		return &Explain{genID.Draw(t, "task")}
+	case *Plan:
+		return &Plan{genText.Draw(t, "behavior"), genPayload.Draw(t, "params"), rapid.Bool().Draw(t, "merge"), genPayload.Draw(t, "stored")}
+	case *Barrier:
+		return &Barrier{rapid.Uint64().Draw(t, "number")}
 	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
@@ -116,7 +116,7 @@ func genCommand(t *rapid.T, op uint64) command {
 
 // commandCount is one more than the highest number of a command.
 func commandCount() (n uint64) {
-	for n = 1; newCommand(n) != nil; n++ {
+	for n = 1; New(n) != nil; n++ {
 	}
 	return n
 }
@@ -124,17 +124,17 @@ func commandCount() (n uint64) {
 func TestBatch_EveryCommandIsReadAsWritten(t *testing.T) {
 	count := commandCount()
 	rapid.Check(t, func(t *rapid.T) {
-		b := &batch{sender: "c-1", lane: uint8(rapid.IntRange(0, int(laneCount)-1).Draw(t, "lane")), number: rapid.Uint64Range(1, 1<<62).Draw(t, "number"),
-			made:      genTime.Draw(t, "made"),
-			principal: genText.Draw(t, "principal"), commands: []command{}}
+		b := &Batch{Sender: "c-1", Lane: uint8(rapid.IntRange(0, int(LaneCount)-1).Draw(t, "lane")), Number: rapid.Uint64Range(1, 1<<62).Draw(t, "number"),
+			Made:      genTime.Draw(t, "made"),
+			Principal: genText.Draw(t, "principal"), Commands: []Command{}}
 		for op := uint64(1); op < count; op++ {
 			c := genCommand(t, op)
-			if c.op() != op {
-				t.Fatalf("command %d says it is %d", op, c.op())
+			if c.Op() != op {
+				t.Fatalf("command %d says it is %d", op, c.Op())
 			}
-			b.commands = append(b.commands, c)
+			b.Commands = append(b.Commands, c)
 		}
-		got, err := decodeBatch(b.encode())
+		got, err := DecodeBatch(b.Encode())
 		if err != nil || !reflect.DeepEqual(got, b) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, b)
 		}
@@ -148,52 +148,52 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 		for op := uint64(1); op < count; op++ {
 			c := genCommand(t, op)
 			var w wire.Writer
-			if encodeCommand(&w, c); len(w.B) > c.size() {
-				t.Fatalf("%T takes %d bytes, its size is %d", c, len(w.B), c.size())
+			if Encode(&w, c); len(w.B) > c.Size() {
+				t.Fatalf("%T takes %d bytes, its size is %d", c, len(w.B), c.Size())
 			}
 		}
 	})
 }
 
 func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
-	one := slicesOf(&infoCommand{}, 1)
-	for name, b := range map[string]*batch{
-		"no sender":    {lane: laneSubmit, number: 1, commands: one},
-		"number 0":     {sender: "c-1", commands: one},
-		"unknown lane": {sender: "c-1", lane: laneCount, number: 1, commands: one},
-		"no command":   {sender: "c-1", number: 1},
-		"principal":    {sender: "c-1", number: 1, principal: strings.Repeat("p", events.MaxNameBytes+1), commands: one},
-		"too many":     {sender: "c-1", number: 1, commands: slicesOf(&infoCommand{}, maxBatchCommands+1)},
+	one := slicesOf(&Info{}, 1)
+	for name, b := range map[string]*Batch{
+		"no sender":    {Lane: LaneSubmit, Number: 1, Commands: one},
+		"number 0":     {Sender: "c-1", Commands: one},
+		"unknown lane": {Sender: "c-1", Lane: LaneCount, Number: 1, Commands: one},
+		"no command":   {Sender: "c-1", Number: 1},
+		"principal":    {Sender: "c-1", Number: 1, Principal: strings.Repeat("p", events.MaxNameBytes+1), Commands: one},
+		"too many":     {Sender: "c-1", Number: 1, Commands: slicesOf(&Info{}, MaxBatchCommands+1)},
 	} {
-		if got, err := decodeBatch(b.encode()); err == nil {
+		if got, err := DecodeBatch(b.Encode()); err == nil {
 			t.Errorf("%s: read as %+v", name, got)
 		}
 	}
-	for name, c := range map[string]command{
-		"completion": &completeCommand{How: released + 1},
-		"no error":   &completeCommand{How: failed},
-		"operation":  &operateCommand{Do: operationCount},
-		"run":        &awaitCommand{Run: math.MaxUint32 + 1},
+	for name, c := range map[string]Command{
+		"completion": &Complete{How: Released + 1},
+		"no error":   &Complete{How: Failed},
+		"operation":  &Operate{Do: OperationCount},
+		"run":        &Await{Run: math.MaxUint32 + 1},
 	} {
-		b := &batch{sender: "c-1", number: 1, commands: []command{c}}
-		if got, err := decodeBatch(b.encode()); err == nil {
+		b := &Batch{Sender: "c-1", Number: 1, Commands: []Command{c}}
+		if got, err := DecodeBatch(b.Encode()); err == nil {
 			t.Errorf("%s: read as %+v", name, got)
 		}
 	}
 }
 
-func slicesOf(c command, n int) []command {
-	all := make([]command, n)
+func slicesOf(c Command, n int) []Command {
+	all := make([]Command, n)
 	for i := range all {
 		all[i] = c
 	}
 	return all
 }
 
-var genAnswer = rapid.Custom(func(t *rapid.T) answer {
-	a := answer{code: answerCode(rapid.IntRange(0, answerCodeCount-1).Draw(t, "code")), life: genRef.Draw(t, "life"), run: rapid.Uint32().Draw(t, "run")}
+var genAnswer = rapid.Custom(func(t *rapid.T) Answer {
+	a := Answer{Code: AnswerCode(rapid.IntRange(0, answerCodeCount-1).Draw(t, "code")), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run")}
 	if rapid.Bool().Draw(t, "long") {
-		a.joined, a.text, a.number, a.data = rapid.Bool().Draw(t, "joined"), genText.Draw(t, "text"), rapid.Int64().Draw(t, "number"), genPayload.Draw(t, "data")
+		a.Joined, a.Text, a.Number, a.Data = rapid.Bool().Draw(t, "joined"), genText.Draw(t, "text"), rapid.Int64().Draw(t, "number"), genPayload.Draw(t, "data")
 	}
 	return a
 })
@@ -201,21 +201,21 @@ var genAnswer = rapid.Custom(func(t *rapid.T) answer {
 func TestAnswers_AreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		answers := rapid.SliceOfN(genAnswer, 0, 5).Draw(t, "answers")
-		got, err := decodeAnswers(encodeAnswers(answers))
+		got, err := DecodeAnswers(EncodeAnswers(answers))
 		if err != nil || len(got) != len(answers) || len(got) > 0 && !reflect.DeepEqual(got, answers) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, answers)
 		}
-		b := &batch{lane: rapid.Uint8Range(0, laneCount-1).Draw(t, "lane"), number: rapid.Uint64().Draw(t, "number")}
-		shard, lane, number, message, recorded, err := decodeAnswerMessage(encodeAnswerMessage(200, b, answers, true))
-		if err != nil || shard != 200 || lane != b.lane || number != b.number || !recorded || !reflect.DeepEqual(message, got) {
+		b := &Batch{Lane: rapid.Uint8Range(0, LaneCount-1).Draw(t, "lane"), Number: rapid.Uint64().Draw(t, "number")}
+		shard, lane, number, message, recorded, err := DecodeAnswerMessage(EncodeAnswerMessage(200, b, answers, true))
+		if err != nil || shard != 200 || lane != b.Lane || number != b.Number || !recorded || !reflect.DeepEqual(message, got) {
 			t.Fatalf("message read as %d, %d, %d, %+v, %v", shard, lane, number, message, err)
 		}
 	})
 }
 
 func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
-	for _, answers := range [][]answer{nil, {}} {
-		_, _, _, got, _, err := decodeAnswerMessage(encodeAnswerMessage(1, &batch{number: 1}, answers, false))
+	for _, answers := range [][]Answer{nil, {}} {
+		_, _, _, got, _, err := DecodeAnswerMessage(EncodeAnswerMessage(1, &Batch{Number: 1}, answers, false))
 		if err != nil || (got == nil) != (answers == nil) {
 			t.Errorf("%#v is read as %#v, %v", answers, got, err)
 		}
@@ -225,35 +225,35 @@ func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
 func TestAssignments_AreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w wire.Writer
-		want := make([]assignment, rapid.IntRange(0, 4).Draw(t, "count"))
+		want := make([]Assignment, rapid.IntRange(0, 4).Draw(t, "count"))
 		w.Array(len(want))
 		for i := range want {
-			want[i] = assignment{attemptName: attemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")}, behavior: genText.Draw(t, "behavior"),
-				number: rapid.Uint32().Draw(t, "number"), failures: rapid.Uint32().Draw(t, "failures"), lost: rapid.Uint32().Draw(t, "lost"),
-				policy: genPolicy.Draw(t, "policy"), params: genPayload.Draw(t, "params"), paramsAt: genRef.Draw(t, "params at")}
-			want[i].encode(&w)
+			want[i] = Assignment{AttemptName: AttemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")}, Behavior: genText.Draw(t, "behavior"),
+				Number: rapid.Uint32().Draw(t, "number"), Failures: rapid.Uint32().Draw(t, "failures"), Lost: rapid.Uint32().Draw(t, "lost"),
+				Policy: genPolicy.Draw(t, "policy"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at")}
+			want[i].Encode(&w)
 		}
-		got, err := decodeAssignments(w.B)
+		got, err := DecodeAssignments(w.B)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
 		names := genAttempts.Draw(t, "names")
-		if got, err := decodeNames(encodeNames(names)); err != nil || !reflect.DeepEqual(got, names) {
+		if got, err := DecodeNames(EncodeNames(names)); err != nil || !reflect.DeepEqual(got, names) {
 			t.Fatalf("names read as %+v, %v; want %+v", got, err, names)
 		}
 	})
 }
 
-var genOutcome = rapid.Custom(func(t *rapid.T) outcome {
-	o := outcome{task: genID.Draw(t, "task"), life: genRef.Draw(t, "life"), run: rapid.Uint32().Draw(t, "run"), ref: genRef.Draw(t, "ref"),
-		attempt: rapid.Uint32().Draw(t, "attempt"), status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
-	switch o.status {
+var genOutcome = rapid.Custom(func(t *rapid.T) Outcome {
+	o := Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
+		Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
+	switch o.Status {
 	case projection.Success:
-		if o.elided = rapid.Bool().Draw(t, "elided"); !o.elided {
-			o.result = genPayload.Draw(t, "result")
+		if o.Elided = rapid.Bool().Draw(t, "elided"); !o.Elided {
+			o.Result = genPayload.Draw(t, "result")
 		}
 	case projection.Failure:
-		o.err = genError.Draw(t, "error")
+		o.Err = genError.Draw(t, "error")
 	}
 	return o
 })
@@ -261,33 +261,33 @@ var genOutcome = rapid.Custom(func(t *rapid.T) outcome {
 func TestOutcomes_AreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(genOutcome, 1, 5).Draw(t, "outcomes")
-		messages := encodeOutcomes(want)
+		messages := EncodeOutcomes(want)
 		if len(messages) != 1 {
 			t.Fatalf("%d messages", len(messages))
 		}
-		if got, err := decodeOutcomes(messages[0]); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := DecodeOutcomes(messages[0]); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
 	})
 }
 
 func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
-	outcomes := make([]outcome, 500)
+	outcomes := make([]Outcome, 500)
 	for i := range outcomes {
-		outcomes[i] = outcome{task: events.TaskID(fmt.Sprint("t", i)), status: projection.Success, result: make(events.Payload, maxInlineResult+i%2)}
+		outcomes[i] = Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: projection.Success, Result: make(events.Payload, maxInlineResult+i%2)}
 	}
 	n := 0
-	for _, m := range encodeOutcomes(outcomes) {
-		if len(m) > maxAnswerBytes {
+	for _, m := range EncodeOutcomes(outcomes) {
+		if len(m) > MaxAnswerBytes {
 			t.Errorf("message of %d bytes", len(m))
 		}
-		got, err := decodeOutcomes(m)
+		got, err := DecodeOutcomes(m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range got {
-			if o.task != outcomes[n].task || o.elided != (n%2 == 1) || o.elided == (o.result != nil) {
-				t.Fatalf("outcome %d is %s, elided %t, with %d bytes", n, o.task, o.elided, len(o.result))
+			if o.Task != outcomes[n].Task || o.Elided != (n%2 == 1) || o.Elided == (o.Result != nil) {
+				t.Fatalf("outcome %d is %s, elided %t, with %d bytes", n, o.Task, o.Elided, len(o.Result))
 			}
 			n++
 		}
@@ -321,7 +321,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.Node, want.Offer = 0, 0, 0, 0, 0, 0, "", 0
 			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
 		}
-		got, err := decodeTask(encodeTask(&want))
+		got, err := DecodeTask(EncodeTask(&want))
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
@@ -354,47 +354,47 @@ func fuzzed[T any](f *testing.F, decode func([]byte) (T, error), encode func(T) 
 }
 
 func FuzzDecodeBatch(f *testing.F) {
-	all := &batch{sender: "c-1", lane: laneWork, number: 7, principal: "ada"}
-	for op := uint64(1); newCommand(op) != nil; op++ {
-		c := newCommand(op)
-		if done, ok := c.(*completeCommand); ok {
-			done.How, done.Error = failed, &events.Error{Code: "x", Properties: map[string]string{"a": "b"}}
+	all := &Batch{Sender: "c-1", Lane: LaneWork, Number: 7, Principal: "ada"}
+	for op := uint64(1); New(op) != nil; op++ {
+		c := New(op)
+		if done, ok := c.(*Complete); ok {
+			done.How, done.Error = Failed, &events.Error{Code: "x", Properties: map[string]string{"a": "b"}}
 		}
-		all.commands = append(all.commands, c)
+		all.Commands = append(all.Commands, c)
 	}
-	fuzzed(f, decodeBatch, (*batch).encode, all.encode())
+	fuzzed(f, DecodeBatch, (*Batch).Encode, all.Encode())
 }
 
 func FuzzDecodeAnswers(f *testing.F) {
-	fuzzed(f, decodeAnswers, encodeAnswers, encodeAnswers([]answer{{}, refused(answerState, "no"), {data: []byte{1}, joined: true, run: 3}}))
+	fuzzed(f, DecodeAnswers, EncodeAnswers, EncodeAnswers([]Answer{{}, Refused(AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}}))
 }
 
 func FuzzDecodeOutcomes(f *testing.F) {
-	encode := func(all []outcome) []byte {
+	encode := func(all []Outcome) []byte {
 		var w wire.Writer
 		w.Array(len(all))
 		for i := range all {
-			all[i].encode(&w, len(all[i].result))
+			all[i].Encode(&w, len(all[i].Result))
 		}
 		return w.B
 	}
-	fuzzed(f, decodeOutcomes, encode, encode([]outcome{{task: "a", status: projection.Success, result: []byte{1, 50}},
-		{task: "b", status: projection.Failure, err: &events.Error{Code: "x"}}, {task: "c", elided: true, status: projection.Success}}))
+	fuzzed(f, DecodeOutcomes, encode, encode([]Outcome{{Task: "a", Status: projection.Success, Result: []byte{1, 50}},
+		{Task: "b", Status: projection.Failure, Err: &events.Error{Code: "x"}}, {Task: "c", Elided: true, Status: projection.Success}}))
 }
 
 func FuzzDecodeAssignments(f *testing.F) {
-	encode := func(all []assignment) []byte {
+	encode := func(all []Assignment) []byte {
 		if all == nil {
 			return nil
 		}
 		var w wire.Writer
 		w.Array(len(all))
 		for i := range all {
-			all[i].encode(&w)
+			all[i].Encode(&w)
 		}
 		return w.B
 	}
-	fuzzed(f, decodeAssignments, encode, encode([]assignment{{behavior: "work", params: []byte{1, 50}}, {}}))
+	fuzzed(f, DecodeAssignments, encode, encode([]Assignment{{Behavior: "work", Params: []byte{1, 50}}, {}}))
 }
 
 // answerMessage is what an answer message says.
@@ -402,18 +402,18 @@ type answerMessage struct {
 	shard   int
 	lane    uint8
 	number  uint64
-	answers []answer
+	answers []Answer
 
 	recorded bool
 }
 
 func decodeMessage(data []byte) (m answerMessage, err error) {
-	m.shard, m.lane, m.number, m.answers, m.recorded, err = decodeAnswerMessage(data)
+	m.shard, m.lane, m.number, m.answers, m.recorded, err = DecodeAnswerMessage(data)
 	return m, err
 }
 
 func FuzzDecodeAnswerMessage(f *testing.F) {
 	fuzzed(f, decodeMessage, func(m answerMessage) []byte {
-		return encodeAnswerMessage(m.shard, &batch{lane: m.lane, number: m.number}, m.answers, m.recorded)
-	}, encodeAnswerMessage(3, &batch{lane: 1, number: 9}, nil, false), encodeAnswerMessage(3, &batch{lane: 1, number: 9}, []answer{{}, {text: "x"}}, true))
+		return EncodeAnswerMessage(m.shard, &Batch{Lane: m.lane, Number: m.number}, m.answers, m.recorded)
+	}, EncodeAnswerMessage(3, &Batch{Lane: 1, Number: 9}, nil, false), EncodeAnswerMessage(3, &Batch{Lane: 1, Number: 9}, []Answer{{}, {Text: "x"}}, true))
 }

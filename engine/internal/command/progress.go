@@ -1,25 +1,27 @@
-package engine
+package command
 
 import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 )
 
-// progressCommand reports how far an attempt is.
-type progressCommand struct {
+// Progress reports how far an attempt is.
+type Progress struct {
 	Task     events.TaskID
 	Started  events.Ref
 	Node     string
 	Progress events.Progressed
 }
 
-func (*progressCommand) op() uint64 { return opProgress }
+var _ = register(opProgress, func() Command { return new(Progress) })
 
-func (c *progressCommand) size() int {
+func (*Progress) Op() uint64 { return opProgress }
+
+func (c *Progress) Size() int {
 	return commandBytes + len(c.Task) + len(c.Node) + len(c.Progress.Note)
 }
 
-func (c *progressCommand) encode(w *wire.Writer) {
+func (c *Progress) encode(w *wire.Writer) {
 	w.Array(6)
 	w.Text(string(c.Task))
 	w.Uint(uint64(c.Started))
@@ -29,20 +31,20 @@ func (c *progressCommand) encode(w *wire.Writer) {
 	w.Text(c.Progress.Note)
 }
 
-func (c *progressCommand) decode(r *wire.Reader) {
+func (c *Progress) decode(r *wire.Reader) {
 	r.ArrayOf(6)
 	c.Task, c.Started, c.Node = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Text()
 	c.Progress = events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
 }
 
-func (c *progressCommand) decide(d *decider) answer {
-	t := d.state.Task(c.Task)
+func (c *Progress) decide(d *Decider) Answer {
+	t := d.State.Task(c.Task)
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
-		d.refused++
-		return answer{code: answerStale}
+		d.Refused++
+		return Answer{Code: AnswerStale}
 	}
 	report := c.Progress // the command belongs to its sender, which may send it again
 	report.Note = report.Note[:min(len(report.Note), events.MaxNameBytes)]
 	d.emit(t.ID, t, "", &report)
-	return answer{}
+	return Answer{}
 }

@@ -1,4 +1,4 @@
-package engine
+package command
 
 import (
 	"fmt"
@@ -7,19 +7,21 @@ import (
 	"taskledger/events"
 )
 
-// awaitCommand asks for the outcome of a run.
-type awaitCommand struct {
+// Await asks for the outcome of a run.
+type Await struct {
 	Task events.TaskID
 	Life events.Ref // 0 = whichever life there is
 	Run  uint64     // at most math.MaxUint32; 0 = the present run, or the last one when none is due
 }
 
-func (*awaitCommand) op() uint64 { return opAwait }
+var _ = register(opAwait, func() Command { return new(Await) })
 
-func (c *awaitCommand) size() int { return 64 + len(c.Task) }
+func (*Await) Op() uint64 { return opAwait }
+
+func (c *Await) Size() int { return 64 + len(c.Task) }
 
 // Check refuses a run that no life of a task has.
-func (c *awaitCommand) Check() error {
+func (c *Await) Check() error {
 	if c.Run > math.MaxUint32 {
 		return fmt.Errorf("run %d", c.Run)
 	}

@@ -1,0 +1,164 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// Answer is what became of a command.
+type Answer struct {
+	Code   AnswerCode
+	Joined bool       // of a submit: the task existed
+	Life   events.Ref // position of Created: names the life of the task
+	Run    uint32     // of a submit: the run whose end is its outcome
+	Text   string     // of a refusal: its cause, or the field
+	Number int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
+	Data   []byte     // of a query, of a roll call: the names of attempts, of an offer: assignments
+}
+
+type AnswerCode uint8
+
+const (
+	AnswerOK AnswerCode = iota
+	AnswerNotFound
+	AnswerStale         // the attempt is over or not the node's; the outcome was not recorded
+	AnswerChanged       // a merge came too late: the task has changed since
+	AnswerMerge         // the task exists, and the submitter wants to combine parameters
+	AnswerState         // the task's state does not allow it: text
+	AnswerInvalid       // field and problem: text
+	AnswerOverload      // text, and milliseconds in number
+	AnswerTryAgain      // did not fit into the answer
+	AnswerNotKept       // it is no longer known
+	AnswerUnserved      // the shard is quarantined, or waits for room in the store: text
+	AnswerStoreFull     // instead of answers: the batch waits for room in the store; text and number as of AnswerOverload. To a question for an outcome: ask again
+	AnswerClock         // made too long ago, or too far ahead: text
+	answerCodeCount int = iota
+)
+
+// maxRefusalBytes bounds the text of a refusal, which entries may record.
+const maxRefusalBytes = 128
+
+func Refused(code AnswerCode, format string, args ...any) Answer {
+	text := fmt.Sprintf(format, args...)
+	return Answer{Code: code, Text: text[:min(len(text), maxRefusalBytes)]}
+}
+
+// Err returns what the caller of a command sees.
+func (a Answer) Err(id events.TaskID) error {
+	switch a.Code {
+	case AnswerOK:
+		return nil
+	case AnswerNotFound:
+		return fmt.Errorf("task %s: %w", id, task.ErrNotFound)
+	case AnswerNotKept:
+		return fmt.Errorf("task %s: %w", id, task.ErrNotKept)
+	case AnswerState:
+		return &task.StateError{Task: id, Problem: a.Text}
+	case AnswerInvalid:
+		if field, problem, ok := strings.Cut(a.Text, ": "); ok { // it is the text of another
+			return &store.InvalidError{Field: field, Problem: problem}
+		}
+		return &store.InvalidError{Field: "command", Problem: a.Text}
+	case AnswerClock:
+		return &store.InvalidError{Field: "clock", Problem: a.Text}
+	case AnswerOverload:
+		return &task.OverloadError{Cause: a.Text, RetryAfter: time.Duration(a.Number) * time.Millisecond}
+	case AnswerUnserved:
+		if id == "" {
+			return fmt.Errorf("%w: %s", store.ErrUnavailable, a.Text)
+		}
+		return fmt.Errorf("task %s: %w: %s", id, store.ErrUnavailable, a.Text)
+	case AnswerStale:
+		return errStale
+	}
+	return fmt.Errorf("task %s: answer %d: %s", id, a.Code, a.Text)
+}
+
+var errStale = errors.New("the attempt is over or runs elsewhere")
+
+func EncodeAnswers(answers []Answer) []byte {
+	n := 8
+	for i := range answers {
+		n += 16 + len(answers[i].Text) + len(answers[i].Data)
+	}
+	w := wire.Writer{B: make([]byte, 0, n)}
+	w.Array(len(answers))
+	for i := range answers {
+		answers[i].encode(&w)
+	}
+	return w.B
+}
+
+// encode writes a plain code for the many answers that say nothing else.
+func (a *Answer) encode(w *wire.Writer) {
+	if a.Text == "" && a.Number == 0 && a.Data == nil && !a.Joined {
+		w.Array(3)
+		w.Uint(uint64(a.Code))
+		w.Uint(uint64(a.Life))
+		w.Uint(uint64(a.Run))
+		return
+	}
+	w.Array(7)
+	w.Uint(uint64(a.Code))
+	w.Uint(uint64(a.Life))
+	w.Uint(uint64(a.Run))
+	w.Bool(a.Joined)
+	w.Text(a.Text)
+	w.Int(a.Number)
+	w.Bytes(a.Data)
+}
+
+func DecodeAnswers(data []byte) ([]Answer, error) {
+	r, err := Scanned(data)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, arrayOf(r, data, 4))
+	for i := range answers {
+		a := &answers[i]
+		fields := r.Array()
+		if fields != 3 && fields != 7 {
+			r.Fail("answer of %d fields", fields)
+			break
+		}
+		a.Code, a.Life, a.Run = AnswerCode(r.Uint()), events.Ref(r.Uint()), uint32(r.Uint())
+		if fields == 7 {
+			a.Joined, a.Text, a.Number, a.Data = r.Bool(), r.Text(), r.Int(), r.Bytes()
+		}
+		if int(a.Code) >= answerCodeCount {
+			r.Fail("answer code %d", a.Code)
+		}
+	}
+	return answers, r.Close()
+}
+
+// arrayOf reads the head of an array in data whose elements take at least each bytes: a slice of so many may be made.
+func arrayOf(r *wire.Reader, data []byte, each int) int {
+	n := r.Array()
+	if n > len(data)/each {
+		r.Fail("array of %d in %d bytes", n, len(data))
+		return 0
+	}
+	return n
+}
+
+// Fit adds the answer to others of the given size and returns their size then. One that would make them too large together, unless
+// it is the first, is left out, to be asked for again; so is all that comes after it.
+func (a *Answer) Fit(size int) int {
+	n := answerBytes + len(a.Text) + len(a.Data)
+	if size > 0 && size+n > MaxReadBytes {
+		*a = Answer{Code: AnswerTryAgain}
+		return MaxReadBytes + 1
+	}
+	return size + n
+}
+
+// StoreFull says why nothing can be recorded, and the remedy.
+const StoreFull = "the store is full: compact, defragment and disarm the alarm"

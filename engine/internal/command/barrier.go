@@ -1,0 +1,20 @@
+package command
+
+// Barrier asks what became of the batch before it in its lane, which shall not be decided any more. The answer's data
+// is the answers of that batch if they are recorded; nil = it never was, and never will be.
+type Barrier struct{ Number uint64 }
+
+var _ = register(opBarrier, func() Command { return new(Barrier) })
+
+func (*Barrier) Op() uint64 { return opBarrier }
+
+func (*Barrier) Size() int { return 16 }
+
+// settles returns the command of a batch that settles another.
+func (b *Batch) Barrier() *Barrier {
+	if len(b.Commands) != 1 {
+		return nil
+	}
+	c, _ := b.Commands[0].(*Barrier)
+	return c
+}

@@ -1,0 +1,83 @@
+package command
+
+import (
+	"fmt"
+	"taskledger/internal/message"
+	"taskledger/internal/wire"
+)
+
+// Command is one request to a shard. The set is closed: pointers to the types below. What is sent for every task encodes
+// itself; the others are messages.
+type Command interface {
+	Op() uint64
+	Size() int // at least what it takes encoded, and what its events and its answer take in an entry
+}
+
+// selfEncoded is a command that is sent for every task or every offer.
+type selfEncoded interface {
+	encode(w *wire.Writer)
+	decode(r *wire.Reader)
+}
+
+func Encode(w *wire.Writer, c Command) {
+	w.Uint(c.Op())
+	if own, ok := c.(selfEncoded); ok {
+		own.encode(w)
+		return
+	}
+	w.Bytes(message.Encode(c))
+}
+
+// Decode reads into c what follows its number.
+func Decode(r *wire.Reader, c Command) {
+	if own, ok := c.(selfEncoded); ok {
+		own.decode(r)
+		return
+	}
+	if err := message.Decode(r.View(), maxMessageBytes, c); err != nil {
+		r.Fail("command %d: %v", c.Op(), err)
+	}
+}
+
+// The numbers of the commands. They are never used again for another.
+const (
+	opSubmit uint64 = iota + 1
+	opMerge
+	opComplete
+	opProgress
+	opOperate
+	opPause
+	opOffer
+	opReconcile
+	opHandOver
+	opGet
+	opAwait
+	opList
+	opInfo
+	opExplain
+	opPlan
+	opBarrier
+	opCount
+)
+
+// table makes an empty command of each number. Each command's file registers it.
+var table [opCount]func() Command
+
+func register(op uint64, empty func() Command) bool {
+	if table[op] != nil {
+		panic(fmt.Sprintf("command %d is registered twice", op))
+	}
+	table[op] = empty
+	return true
+}
+
+// New returns an empty command of that number; nil when there is none.
+func New(op uint64) Command {
+	if op == 0 || op >= opCount {
+		return nil
+	}
+	return table[op]()
+}
+
+// decided is a command of LaneSubmit or LaneWork: it is decided within an entry.
+type decided interface{ decide(d *Decider) Answer }

@@ -1,0 +1,109 @@
+package command
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// Decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
+// pure: the same state, commands and time lead to the same events. It runs no user code.
+type Decider struct {
+	State     *projection.Shard
+	Entry     *events.Builder
+	Now       events.Millis
+	Wall      events.Millis // of the owner's clock; entry time may be ahead of it
+	Origin    int           // of the batch being decided; 0 = the owner itself
+	Sender    string        // of the batch being decided
+	Refusal   string        // why no submit adds anything; "" = submits do
+	StoreFull bool          // the store is known to be full: nothing can be recorded
+	Drop      bool          // what the journal alone holds may be dropped any time, and the parameters of a final task with it
+
+	LiveLimit int64                                      // bytes of live tasks; 0 = any
+	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it
+
+	// Of the ownership, for the attempts that a node reports.
+	Self           string                              // session of the owner
+	Epoch          int64                               // of its ownership
+	Began          uint64                              // the first entry of that
+	OffersAnswered func(sender string, through uint64) // called when a node has the answers to its offers up to a number
+
+	Refused int   // late and foreign reports of attempts, so far
+	Err     error // of the first event that the fold refused: a bug; nothing of the entry may be used
+}
+
+// emit records an event of a task, nil for Created, and returns the task as it is after it.
+func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
+	ev := events.Event{Task: id, Seq: 1, Origin: d.Origin, RequestID: requestID, Body: body}
+	if t != nil {
+		ev.Seq, ev.Prev = t.Seq+1, t.Last
+	}
+	if d.Err != nil {
+		return t
+	}
+	added := d.Entry.Add(ev)
+	after, err := d.State.Apply(t, added)
+	if err != nil {
+		d.Err = err
+		return t
+	}
+	if after == nil { // Deleted
+		d.Note(t, added)
+		return nil
+	}
+	d.Note(after, added)
+	return after
+}
+
+// Decide answers one command of LaneSubmit or LaneWork.
+func (d *Decider) Decide(c Command) Answer {
+	if c, ok := c.(decided); ok {
+		return c.decide(d)
+	}
+	return Refused(AnswerInvalid, "command %d is not for this lane", c.Op())
+}
+
+// giveBack lets a task wait that ran without coming to an end; one that was cancelled ends instead.
+func (d *Decider) giveBack(t *projection.Task, body events.Body) *projection.Task {
+	cancelled := t.Cancelled
+	t = d.emit(t.ID, t, "", body)
+	if cancelled && d.Err == nil {
+		d.fail(t, events.Error{Code: events.CodeCancelled, Message: "cancelled"}, 0)
+	}
+	return t
+}
+
+// Lose gives up the attempts of a node whose session has ended; false when the entry is full before all are given up.
+func (d *Decider) Lose(node string) bool {
+	for _, t := range d.runningOn(node) {
+		if d.full() {
+			return false
+		}
+		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay)})
+		if d.Err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
+			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
+		}
+	}
+	return true
+}
+
+// full reports that the entry takes no further command.
+func (d *Decider) full() bool { return d.Entry.Size() >= events.SealEntryBytes }
+
+// runningOn returns the tasks on a node in the order they started.
+func (d *Decider) runningOn(node string) []*projection.Task {
+	return slices.SortedFunc(d.State.Running(node), byStart)
+}
+
+func byStart(a, b *projection.Task) int { return cmp.Compare(a.Started, b.Started) }
+
+// Start gives a ready task to a node; offer 0 is the owner's own.
+func (d *Decider) Start(t *projection.Task, node string, offer uint64, lease time.Duration) *projection.Task {
+	origin := d.Origin
+	d.Origin = 0
+	defer func() { d.Origin = origin }()
+	return d.emit(t.ID, t, "", d.Entry.Started(events.Started{Node: node, Attempt: t.Attempt + 1, Offer: offer, Lease: events.Millis(lease.Milliseconds())}))
+}

@@ -1,0 +1,14 @@
+package command
+
+import (
+	"taskledger/events"
+)
+
+// Explain asks why a task does not run.
+type Explain struct{ Task events.TaskID }
+
+var _ = register(opExplain, func() Command { return new(Explain) })
+
+func (*Explain) Op() uint64 { return opExplain }
+
+func (*Explain) Size() int { return 64 }

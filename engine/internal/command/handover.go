@@ -1,0 +1,10 @@
+package command
+
+// HandOver asks the owner to give the shard to a node that is ready to serve it.
+type HandOver struct{ Node string }
+
+var _ = register(opHandOver, func() Command { return new(HandOver) })
+
+func (*HandOver) Op() uint64 { return opHandOver }
+
+func (*HandOver) Size() int { return 64 }

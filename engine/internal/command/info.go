@@ -1,0 +1,12 @@
+package command
+
+// Info reads what the shard tells of itself.
+type Info struct {
+	Digest bool // with the digest of the state, which takes a look at every task
+}
+
+var _ = register(opInfo, func() Command { return new(Info) })
+
+func (*Info) Op() uint64 { return opInfo }
+
+func (*Info) Size() int { return 16 }

@@ -1,0 +1,107 @@
+package command
+
+import (
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// Offer is a standing offer: slots of a node that the owner may fill. It is answered with assignments, or with
+// none when a later offer of the sender closes it.
+type Offer struct {
+	Node      string
+	Lease     events.Millis
+	Slots     int
+	Behaviors []OfferedBehavior
+}
+
+type OfferedBehavior struct {
+	Behavior string
+	Slots    int
+}
+
+var _ = register(opOffer, func() Command { return new(Offer) })
+
+func (*Offer) Op() uint64 { return opOffer }
+
+func (c *Offer) Size() int { return 64 + 64*len(c.Behaviors) }
+
+func (c *Offer) encode(w *wire.Writer) {
+	w.Array(4)
+	w.Text(c.Node)
+	w.Int(int64(c.Lease))
+	w.Int(int64(c.Slots))
+	w.Array(2 * len(c.Behaviors))
+	for _, b := range c.Behaviors {
+		w.Text(b.Behavior)
+		w.Int(int64(b.Slots))
+	}
+}
+
+func (c *Offer) decode(r *wire.Reader) {
+	r.ArrayOf(4)
+	c.Node, c.Lease, c.Slots = r.Text(), events.Millis(r.Int()), int(r.Int())
+	if n := pairs(r); n > 0 {
+		c.Behaviors = make([]OfferedBehavior, n)
+	}
+	for i := range c.Behaviors {
+		c.Behaviors[i] = OfferedBehavior{r.Text(), int(r.Int())}
+	}
+}
+
+// pairs reads the head of an array of pairs and returns how many there are.
+func pairs(r *wire.Reader) int {
+	n := r.Array()
+	if n%2 != 0 {
+		r.Fail("array of %d values for pairs", n)
+		return 0
+	}
+	return n / 2
+}
+
+// Assignment tells a node to make an attempt: the answer to its offer.
+type Assignment struct {
+	AttemptName
+	Behavior string
+	Number   uint32
+	Failures uint32
+	Lost     uint32
+	Policy   events.Policy
+	Params   events.Payload
+	ParamsAt events.Ref // where they stand in the journal, when they are not in memory; else 0
+}
+
+func (a *Assignment) Encode(w *wire.Writer) {
+	w.Array(9)
+	w.Text(string(a.Task))
+	w.Uint(uint64(a.Started))
+	w.Text(a.Behavior)
+	w.Uint(uint64(a.Number))
+	w.Uint(uint64(a.Failures))
+	w.Uint(uint64(a.Lost))
+	a.Policy.Encode(w)
+	w.Bytes(a.Params)
+	w.Uint(uint64(a.ParamsAt))
+}
+
+func (a *Assignment) decode(r *wire.Reader) {
+	r.ArrayOf(9)
+	a.Task, a.Started, a.Behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name()
+	a.Number, a.Failures, a.Lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
+	a.Policy.Decode(r)
+	a.Params, a.ParamsAt = r.Bytes(), events.Ref(r.Uint())
+}
+
+func DecodeAssignments(data []byte) ([]Assignment, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	r, err := Scanned(data) // the message was, but this part was opaque to that
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Assignment, arrayOf(r, data, 19))
+	for i := range all {
+		all[i].decode(r)
+	}
+	return all, r.Close()
+}

@@ -1,0 +1,210 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+	"taskledger/task"
+)
+
+// maxInlineResult is the size of a result that a done message carries; of larger ones it says where to ask.
+const maxInlineResult = 4 << 10
+
+// Outcome is the end of a run, or of a life, as futures see it.
+type Outcome struct {
+	Task     events.TaskID
+	Life     events.Ref // names the life
+	Run      uint32     // of the life
+	Ref      events.Ref // of the event that ended it
+	At       events.Millis
+	Behavior string
+	Attempt  uint32
+	Status   projection.Status // Success or Failure; 0: the life was ended by Deleted
+	Result   events.Payload
+	Elided   bool // the result was left out; of Deleted: no run was due or under way, and it has ended none
+	Err      *events.Error
+}
+
+// OutcomeOf returns what an event means to futures; false: nothing.
+func OutcomeOf(t *projection.Task, ev *events.Event) (Outcome, bool) {
+	o := Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: ev.Position.Ref, At: ev.At, Behavior: t.Kind.Behavior,
+		Attempt: t.Attempt, Status: t.Status}
+	switch b := ev.Body.(type) {
+	case *events.Succeeded:
+		o.Result = b.Result
+		return o, true
+	case *events.Failed:
+		o.Err = &b.Error
+		return o, b.Run != 0
+	case *events.Deleted:
+		o.Status, o.Run, o.Elided = 0, t.Runs+1, t.Final()
+		return o, true
+	case *events.Rescheduled: // to never: a retry or repetition that was promised will not come
+		if t.Final() && b.At == 0 {
+			o.Err = t.Error
+			o.End()
+			return o, true
+		}
+	}
+	return o, false
+}
+
+// OutcomeOfLast returns how the last run of a task ended that has ended.
+func OutcomeOfLast(t *projection.Task) Outcome {
+	return Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: t.Outcome, Attempt: t.Attempt, Status: t.Status, Result: t.Result, Err: t.Error}
+}
+
+// End turns the outcome of the last run into that of a further one which was promised and taken away: the failure stays,
+// after a success the run was cancelled.
+func (o *Outcome) End() {
+	if o.Status == projection.Failure {
+		return
+	}
+	o.Status, o.Run, o.Result = projection.Failure, o.Run+1, nil
+	o.Err = &events.Error{Code: events.CodeCancelled, Message: "the repetition was cancelled"}
+}
+
+// Value is what Wait returns.
+func (o *Outcome) Value() ([]byte, error) {
+	switch o.Status {
+	case projection.Success:
+		return o.Result.JSON()
+	case projection.Failure:
+		return nil, &task.Error{Task: o.Task, Attempt: int(o.Attempt), Code: o.Err.Code, Message: o.Err.Message,
+			Retryable: o.Err.Retryable, Properties: o.Err.Properties}
+	}
+	return nil, fmt.Errorf("task %s was deleted: %w", o.Task, task.ErrNotFound)
+}
+
+func (o *Outcome) Encode(w *wire.Writer, inline int) {
+	w.Array(8)
+	w.Text(string(o.Task))
+	w.Uint(uint64(o.Life))
+	w.Uint(uint64(o.Run))
+	w.Uint(uint64(o.Ref))
+	w.Uint(uint64(o.Attempt))
+	w.Uint(uint64(o.Status))
+	if len(o.Result) > inline || o.Elided {
+		w.Bool(true)
+	} else {
+		w.Bytes(o.Result)
+	}
+	if o.Err == nil {
+		w.Array(0)
+	} else {
+		w.Array(1)
+		o.Err.Encode(w)
+	}
+}
+
+func (o *Outcome) decode(r *wire.Reader) {
+	r.ArrayOf(8)
+	o.Task, o.Life, o.Run, o.Ref = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint()), events.Ref(r.Uint())
+	o.Attempt, o.Status = uint32(r.Uint()), projection.Status(r.Uint())
+	if r.NextBool() {
+		o.Elided = r.Bool()
+	} else {
+		o.Result = r.Bytes()
+	}
+	if r.Array() > 0 {
+		o.Err = new(events.Error)
+		o.Err.Decode(r)
+	}
+	if o.Status == projection.Failure && o.Err == nil || o.Status > projection.Failure {
+		r.Fail("outcome of status %d", o.Status)
+	}
+}
+
+// EncodeOutcomes makes done messages of at most MaxAnswerBytes each.
+func EncodeOutcomes(outcomes []Outcome) (messages [][]byte) {
+	for len(outcomes) > 0 {
+		n, size := 0, 0
+		for n < len(outcomes) && size < MaxAnswerBytes/2 {
+			size += 96 + min(len(outcomes[n].Result), maxInlineResult)
+			if outcomes[n].Err != nil {
+				size += len(outcomes[n].Err.Message)
+			}
+			n++
+		}
+		w := wire.Writer{B: make([]byte, 0, size)}
+		w.Array(n)
+		for i := range outcomes[:n] {
+			outcomes[i].Encode(&w, maxInlineResult)
+		}
+		messages = append(messages, w.B)
+		outcomes = outcomes[n:]
+	}
+	return messages
+}
+
+func DecodeOutcomes(data []byte) ([]Outcome, error) {
+	r, err := Scanned(data)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Outcome, arrayOf(r, data, 9))
+	for i := range all {
+		all[i].decode(r)
+	}
+	return all, r.Close()
+}
+
+// maxPublicResult is the size of a result that a public message carries.
+const maxPublicResult = 64 << 10
+
+// CloudEvent returns the public message of an outcome: a CloudEvents 1.0 JSON document. Ids and behaviors need no
+// escaping; what users wrote does.
+func (o *Outcome) CloudEvent(dst []byte, source string, shard int) []byte {
+	dst = append(dst, `{"specversion":"1.0","id":"`...)
+	dst = events.Position{Shard: uint16(shard), Ref: o.Ref}.Append(dst)
+	dst = append(dst, `","source":"`...)
+	dst = append(dst, source...)
+	dst = append(dst, `","type":"taskledger.task.completed","subject":"`...)
+	dst = append(dst, o.Task...)
+	dst = append(dst, `","time":"`...)
+	dst = o.At.Time().AppendFormat(dst, time.RFC3339Nano)
+	dst = append(dst, `","datacontenttype":"application/json","data":{"task":"`...)
+	dst = append(dst, o.Task...)
+	dst = append(dst, `","behavior":"`...)
+	dst = append(dst, o.Behavior...)
+	dst = append(dst, `","status":"`...)
+	dst = append(dst, o.Status.String()...)
+	dst = append(dst, `","run":`...)
+	dst = strconv.AppendUint(dst, uint64(o.Run), 10)
+	dst = append(dst, `,"attempt":`...)
+	dst = strconv.AppendUint(dst, uint64(o.Attempt), 10)
+	if o.Err != nil {
+		dst = append(dst, `,"error":`...)
+		dst = appendJSON(dst, o.Err)
+	}
+	if text, err := o.Result.JSON(); err == nil && text != nil {
+		if len(text) > maxPublicResult {
+			dst = append(dst, `,"result_omitted":true`...)
+		} else {
+			dst = append(append(dst, `,"result":`...), text...)
+		}
+	}
+	return append(dst, "}}"...)
+}
+
+func appendJSON(dst []byte, v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil { // strings always marshal
+		return append(dst, "null"...)
+	}
+	return append(dst, text...)
+}
+
+// Inline returns the outcome without a result that is large.
+func (o *Outcome) Inline() Outcome {
+	small := *o
+	if len(o.Result) > maxInlineResult {
+		small.Result, small.Elided = nil, true
+	}
+	return small
+}
