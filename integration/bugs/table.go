@@ -1,10 +1,11 @@
 package bugs
 
 const (
-	contract = "TestStore_KeepsTheContractInProcess/"
-	store    = "./etcdstore"
-	engine   = "./engine"
-	whole    = "./integration"
+	contract   = "TestStore_KeepsTheContractInProcess/"
+	store      = "./etcdstore"
+	engine     = "./engine"
+	commandPkg = "./engine/internal/command"
+	whole      = "./integration"
 )
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
@@ -145,8 +146,8 @@ var snapshots = []Bug{
 	{"brake on the size of the file", "engine/care.go", []Edit{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
-	{"retry without the parameters that may be dropped", "engine/decide.go", []Edit{
-		{"	if c.Do == doRetry && d.forgot(t) {\n", "	if false {\n"},
+	{"retry without the parameters that may be dropped", "engine/internal/command/operate.go", []Edit{
+		{"	if c.Do == DoRetry && d.forgot(t) {\n", "	if false {\n"},
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
 	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
@@ -160,46 +161,46 @@ const comparesPointer = `			clientv3.Compare(clientv3.ModRevision(pointer), "=",
 
 var decisions = []Bug{
 	{"number decided twice by one owner", "engine/owner.go", []Edit{
-		{"		if answers, done := o.decided(b.batch); done {\n", "		if answers, done := o.decided(b.batch); done && answers == nil {\n"},
+		{"		if answers, done := o.decided(b.Batch); done {\n", "		if answers, done := o.decided(b.Batch); done && answers == nil {\n"},
 	}, engine, "TestNumbers_SameBatchByTwoWaysIsDecidedOnce"},
 	{"number forgotten with its owner", "engine/owner.go", []Edit{
 		{"	row := o.state.Decided(lane)\n", "	row := (*projection.Decided)(nil)\n"},
 	}, engine, "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner"},
 	{"overtaken number decided late", "engine/owner.go", []Edit{
-		{"	if b.number < row.Number {\n		return nil, true\n", "	if b.number < row.Number {\n		return nil, false\n"},
+		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
-	{"batch decided although it is too old to be known", "engine/batch.go", []Edit{
-		{"	if b.lane != laneSubmit || age", "	if b.lane != laneSubmit || true || age"},
+	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
+		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
 	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
-	{"merges that pass the brake", "engine/decide.go", []Edit{
+	{"merges that pass the brake", "engine/internal/command/merge.go", []Edit{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
-	}, engine, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
-	{"further runs that pass the brake", "engine/decide.go", []Edit{
+	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
 		{"		if full, refused := d.noRoom(true, len(t.Params)); refused {", "		if full, refused := d.noRoom(true, len(t.Params)); refused && false {"},
-	}, engine, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
-	{"merge that starts another run after the end of the one it was for", "engine/decide.go", []Edit{
+	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
-	}, engine, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},
-	{"repetition without a pause", "engine/decide.go", []Edit{
-		{"	return max(d.now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))\n", "	return d.now.Add(max(c.Wait, 0))\n"},
-	}, engine, "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart"},
-	{"answers larger than a message", "engine/query.go", []Edit{
-		{"	if size > 0 && size+n > maxReadBytes {", "	if size > maxReadBytes {"},
+	}, commandPkg, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},
+	{"repetition without a pause", "engine/internal/command/complete.go", []Edit{
+		{"	return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))\n", "	return d.Now.Add(max(c.Wait, 0))\n"},
+	}, commandPkg, "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart"},
+	{"answers larger than a message", "engine/internal/command/answer.go", []Edit{
+		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
 	}, engine, "TestQuery_AnswersFitIntoAMessage"},
-	{"completion without the attempt", "engine/decide.go", []Edit{
+	{"completion without the attempt", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
-	{"completion by attempt number and node", "engine/decide.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
+	{"completion by attempt number and node", "engine/internal/command/complete.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
-	{"completion without the node", "engine/decide.go", []Edit{
+	{"completion without the node", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
 	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
 }
 
 const (
 	staleCompletion = "	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {" + answersStale
-	answersStale    = "\n		return answer{code: answerStale}\n	}\n	switch c.How {"
+	answersStale    = "\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {"
 )
 
 var effects = []Bug{
@@ -208,17 +209,17 @@ var effects = []Bug{
 		{"	o.perform()\n	o.spare = in\n", "	o.spare = in\n"},
 	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
 	{"answer without events before the entry in the making", "engine/owner.go", []Edit{
-		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.batch)})\n", `		before := len(o.entry.Entry.Events)
-		answers := o.decideBatch(d, b.batch)
+		{"		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, o.decideBatch(d, b.Batch)})\n", `		before := len(o.entry.Entry.Events)
+		answers := o.decideBatch(d, b.Batch)
 		if len(o.entry.Entry.Events) == before {
-			b.reply(b.batch, answers, true)
+			b.reply(b.Batch, answers, true)
 			continue
 		}
 		o.turnOf.replies = append(o.turnOf.replies, pendingReply{b, answers})
 `},
 	}, engine, "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn"},
 	{"slots kept by an entry that was refused", "engine/owner.go", []Edit{
-		{"		o.m.exec.untake(o.turnOf.starts[i].behavior)\n", "		_ = i\n"},
+		{"		o.m.exec.untake(o.turnOf.starts[i].Behavior)\n", "		_ = i\n"},
 	}, engine, "TestEffects_RefusedEntryGivesItsSlotsBack"},
 	{"function called without a look at the session", "engine/attempt.go", []Edit{
 		{"	if !a.m.mayStart() { //", "	if false { //"},
@@ -233,27 +234,27 @@ var effects = []Bug{
 
 var assignments = []Bug{
 	{"offer answered from memory alone", "engine/assign.go", []Edit{
-		{"		o.entry.AddOrigin(events.Origin{Sender: p.sender, Lane: p.lane, Number: p.number, Principal: p.principal})\n		o.entry.SetAnswers(encodeAnswers(answers))\n", ""},
+		{"		o.entry.AddOrigin(events.Origin{Sender: p.Sender, Lane: p.Lane, Number: p.Number, Principal: p.Principal})\n		o.entry.SetAnswers(command.EncodeAnswers(answers))\n", ""},
 	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
 	{"offer answered again with what was merged since", "engine/assign.go", []Edit{
 		{" && t.ParamsAt < t.Started {", " {"},
 	}, engine, "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince"},
-	{"no roll call", "engine/owner.go", []Edit{
-		{"			answers[i] = o.rollCall(d, b.sender, roll)\n", "			_ = roll\n"},
+	{"no roll call", "engine/internal/command/reconcile.go", []Edit{
+		{"	if c.Epoch != d.Epoch {\n", "	if true {\n"},
 	}, engine, "TestRollCall_ReleasesAnAssignmentThatNeverArrived"},
-	{"roll call that releases assignments under way", "engine/decide.go", []Edit{
+	{"roll call that releases assignments under way", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0"},
 	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
-	{"roll call that releases what another part lists", "engine/decide.go", []Edit{
+	{"roll call that releases what another part lists", "engine/internal/command/reconcile.go", []Edit{
 		{" && c.covers(t.Started) && ", " && "},
-	}, engine, "TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne"},
+	}, commandPkg, "TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne"},
 	{"drain that does not wait for its roll call", "engine/drain.go", []Edit{
 		{"	m.waitForOwners(ctx, told)\n", "	_ = told\n"},
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
-	{"roll call that doubts the owner's own starts", "engine/decide.go", []Edit{
+	{"roll call that doubts the owner's own starts", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
 	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
-	{"cancel that is only a hint", "engine/decide.go", []Edit{
+	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
 		{"t.Node != c.Node || t.Cancelled {\n			over", "t.Node != c.Node {\n			over"},
 	}, engine, "TestRollCall_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/offers.go", []Edit{
@@ -271,25 +272,25 @@ var losses = []Bug{
 	{"losses not reset by a success", "projection/shard.go", []Edit{
 		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
 	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
-	{"retry after a cancel", "engine/decide.go", []Edit{
-		{"	if cancelled && d.err == nil {\n", "	if cancelled && false {\n"},
+	{"retry after a cancel", "engine/internal/command/decider.go", []Edit{
+		{"	if cancelled && d.Err == nil {\n", "	if cancelled && false {\n"},
 	}, engine, "TestCancel_NothingStartsAfterIt"},
 }
 
 var futures = []Bug{
 	{"future resolved by an earlier run", "engine/futures.go", []Edit{
-		{" || o.life == f.life && (o.ref < f.since || o.run < f.run && o.status != 0)):", "):"},
-		{"(o.run == f.run || o.run < f.run && o.status == 0):", "o.run <= f.run:"},
+		{" || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && o.Status != 0)):", "):"},
+		{"(o.Run == f.run || o.Run < f.run && o.Status == 0):", "o.Run <= f.run:"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
 	{"future resolved by the cancelled repetition that had its number", "engine/futures.go", []Edit{
-		{"(o.ref < f.since || o.run < f.run && o.status != 0)", "o.run < f.run && o.status != 0"},
+		{"(o.Ref < f.since || o.Run < f.run && o.Status != 0)", "o.Run < f.run && o.Status != 0"},
 	}, engine, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
 	{"future resolved by an earlier life", "engine/futures.go", []Edit{
-		{"(o.life < f.life || o.life == f.life && ", "(o.life == f.life && "},
-		{"case f.run != 0 && o.life == f.life && !o.elided && (o.run == f.run", "case f.run != 0 && !o.elided && (o.run == f.run"},
+		{"(o.Life < f.life || o.Life == f.life && ", "(o.Life == f.life && "},
+		{"case f.run != 0 && o.Life == f.life && !o.Elided && (o.Run == f.run", "case f.run != 0 && !o.Elided && (o.Run == f.run"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
 	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
-		{"!o.elided && (o.run == f.run || o.run < f.run && o.status == 0):", "(o.run == f.run && !o.elided || o.status == 0):"},
+		{"!o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
 		{"		c.futures.get = c.Get\n", "		_ = c.Get\n"},
@@ -311,7 +312,7 @@ var times = []Bug{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"wait that is a time of the worker's clock", "engine/attempt.go", []Edit{
-		{"	case wait > 0:\n		c.Next = anyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
+		{"	case wait > 0:\n		c.Next = command.AnyTime\n", "	case wait > 0:\n		c.Next, wait = events.MillisOf(time.Now().Add(wait)), 0\n"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"load heard anew whenever its node key is read", "engine/load.go", []Edit{
 		{"	if m.Count <= p.count {\n", "	if m.Count < p.count {\n"},
@@ -342,10 +343,10 @@ var times = []Bug{
 // What a session keeps in memory, and what it believes of others.
 var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().pauses(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().Pauses(behavior)"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
 	{"what was paused between two sessions of a process starts in the second", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().pauses(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Pauses(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},

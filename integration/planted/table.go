@@ -57,9 +57,9 @@ func underFaults(name, by, faults string, of ...bugs.Bug) planted {
 	return p
 }
 
-var anyCompletion = edit("engine/decide.go",
-	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		return answer{code: answerStale}\n	}\n	switch c.How {",
-	"	if t == nil || !t.OnNode() {\n		return answer{code: answerStale}\n	}\n	switch c.How {")
+var anyCompletion = edit("engine/internal/command/complete.go",
+	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {",
+	"	if t == nil || !t.OnNode() {\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {")
 
 var lossOfTheLiving = []bugs.Bug{
 	edit("engine/placement.go", "			if _, present := v.Nodes[node]; !present {\n				missing[node]",
@@ -75,10 +75,10 @@ var definiteFull = []bugs.Bug{
 		`		if err := o.commit(ctx); err != nil {
 			for _, r := range o.turnOf.replies {
 				for i := range r.answers {
-					r.answers[i] = overload("%s", "the store is full")
+					r.answers[i] = command.Overload("%s", "the store is full")
 				}
-				if errors.Is(err, ErrRefused) {
-					r.reply(r.batch, r.answers, true)
+				if errors.Is(err, store.ErrRefused) {
+					r.reply(r.Batch, r.answers, true)
 				}
 			}
 `),
@@ -118,7 +118,7 @@ var list = []planted{
 	like("number forgotten with its owner", "7"),
 	like("number decided twice by one owner", "7, 11"),
 	own("cancel forgotten when the attempt is lost", "2",
-		edit("engine/decide.go", "	if cancelled && d.err == nil {\n", "	if _, lost := body.(*events.Lost); cancelled && !lost && d.err == nil {\n"),
+		edit("engine/internal/command/decider.go", "	if cancelled && d.Err == nil {\n", "	if _, lost := body.(*events.Lost); cancelled && !lost && d.Err == nil {\n"),
 		edit("projection/shard.go", `func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }`, `func (t *Task) wait(until events.Millis) { t.Node, t.Due, t.Cancelled = "", until, false }`)),
 	like("retry after a cancel", "no end, 2, 8, 9, 11"),
 	own("take-over that does not fold Suspended", "2",
