@@ -15,20 +15,20 @@ import (
 // packageLines are the lines of a package, tests aside.
 var packageLines = archtest.Limits{
 	"...":                    3000,
-	"engine":                 14300,
+	"engine":                 10500,
 	"integration/robustness": 5140,
 }
 
 // circles are the files of a package each of which uses, directly or through the others, what every other one declares.
 var circles = archtest.Limits{
 	"...":                    15,
-	"engine":                 60,
+	"engine":                 49,
 	"integration/robustness": 24,
 }
 
 // exportedNames are those of a package that its users read first.
 var exportedNames = archtest.Limits{
-	"engine": 66,
+	"engine": 45,
 }
 
 // unions are the structs with a field that is all ports of a kind at once: configurations, which callers fill with the one thing
