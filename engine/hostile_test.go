@@ -174,23 +174,3 @@ func FuzzNoResponders(f *testing.F) {
 		r.onMessage(store.Message{Subject: subject, Data: []byte(subject)})
 	})
 }
-
-// sealed returns the stored form of an entry.
-func sealed(t testing.TB, e *events.Entry) []byte {
-	t.Helper()
-	var b events.Builder
-	head := *e
-	head.Events, head.Origins = nil, nil
-	b.Reset(head)
-	for _, o := range e.Origins {
-		b.AddOrigin(o)
-	}
-	for _, ev := range e.Events {
-		b.Add(ev)
-	}
-	data, err := b.Seal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
