@@ -11,6 +11,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/store"
 )
 
@@ -20,7 +21,7 @@ const readAgain = 200 * time.Millisecond
 // archived reads the archive of every shard, again and again while it is away. One that cannot be read is damage; there must
 // be one once entries were trimmed.
 func (r *run) archived(ctx context.Context, archive store.ArchiveReader, trimmed bool) [][]history.Record {
-	all := make([][]history.Record, shards)
+	all := make([][]history.Record, record.Shards)
 	for shard := range all {
 		for {
 			var err error
@@ -49,11 +50,6 @@ func readArchive(ctx context.Context, archive store.ArchiveReader, shard int) (a
 		all = append(all, history.Record{Number: rec.Number, Revision: rec.Revision, Data: rec.Data})
 	}
 	return all, nil
-}
-
-// upTo returns the entries that were written up to a revision.
-func upTo(all []history.Record, revision int64) []history.Record {
-	return slices.DeleteFunc(slices.Clone(all), func(r history.Record) bool { return r.Revision > revision })
 }
 
 // union returns what archive and journal hold of a shard, both in order. An entry that is alike in both, since it was archived

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/natsbus"
 	"taskledger/store"
@@ -43,9 +45,19 @@ func chainOf(t *testing.T, n int) (all []history.Record) {
 
 // putOf is the write of an entry of shard 0.
 func putOf(r history.Record) *clientv3.Event {
-	e := journalEvent(clientv3.EventTypePut, r.Number, r.Revision, r.Data)
-	e.Kv.CreateRevision = r.Created
+	e := eventOf(clientv3.EventTypePut, r.Number, r.Revision)
+	e.Kv.CreateRevision, e.Kv.Value = r.Created, r.Data
 	return e
+}
+
+// trimOf is the end of one.
+func trimOf(number uint64, revision int64) *clientv3.Event {
+	return eventOf(clientv3.EventTypeDelete, number, revision)
+}
+
+func eventOf(kind mvccpb.Event_EventType, number uint64, revision int64) *clientv3.Event {
+	key := fmt.Sprintf("%sjournal/0/%016x", record.Prefix, number)
+	return &clientv3.Event{Type: kind, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision}}
 }
 
 // fakeArchive is one that fails a few times. It keeps shard 0 alone.
@@ -111,20 +123,20 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			r := &run{recorder: &recorder{}}
+			r := &run{recorder: &record.Keys{}}
 			if row.written == nil {
 				row.written = entries
 			}
 			for _, e := range row.written {
-				r.recorder.note(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
+				r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
 			}
 			for number := range row.trimmed {
-				r.recorder.note(clientv3.WatchResponse{Events: []*clientv3.Event{journalEvent(clientv3.EventTypeDelete, number+1, 100+int64(number), nil)}})
+				r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{trimOf(number+1, 100+int64(number))}})
 			}
-			r.recorder.last = 200
-			held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, shards)}
+			r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte(record.Mark), ModRevision: 200}}}})
+			held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
 			held.Entries[0] = row.held
-			h := &history.Run{Info: history.Info{Shards: shards}}
+			h := &history.Run{Info: history.Info{Shards: record.Shards}}
 			if err := r.unite(ctx, &row.archive, h, []history.Journals{held}, 200); err != nil {
 				t.Fatal(err)
 			}
@@ -143,12 +155,12 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 // What is written and archived after the revision of the record is none of it.
 func TestUnite_EndsWithTheRevision(t *testing.T) {
 	entries := chainOf(t, 4)
-	r := &run{recorder: &recorder{}}
+	r := &run{recorder: &record.Keys{}}
 	for _, e := range entries {
-		r.recorder.note(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
+		r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
 	}
 	h := &history.Run{}
-	held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, shards)}
+	held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
 	if err := r.unite(t.Context(), &fakeArchive{entries: entries}, h, []history.Journals{held}, entries[2].Revision); err != nil {
 		t.Fatal(err)
 	}

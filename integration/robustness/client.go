@@ -6,6 +6,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -17,7 +18,7 @@ type client struct {
 
 	claimed bool // by a fault
 	started int  // processes so far
-	calls   *calls
+	calls   *record.Calls
 	process *process.Process // nil before the first
 }
 
@@ -28,7 +29,7 @@ func (r *run) newClient(i int) error {
 		return err
 	}
 	r.clients = append(r.clients, &client{links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.begin, Archive: r.archives(),
-		Seed: r.settings.seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Pad: r.pad(), Few: r.crowded()}})
+		Seed: r.settings.seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Pad: r.pad(), Few: r.crowded()}})
 	return nil
 }
 
@@ -36,11 +37,11 @@ func (r *run) newClient(i int) error {
 func (r *run) startClient(ctx context.Context, c *client) error {
 	c.started++
 	c.Source = fmt.Sprint(c.Name, ".", c.started)
-	calls := newCalls(r.done)
+	calls := record.NewCalls(r.done)
 	p, err := process.Start(c.Role, nil, r.dir, func(w role.Word) {
 		switch {
 		case w.Call != nil:
-			calls.hear(w.Call)
+			calls.Hear(w.Call)
 		case w.Died != "":
 			r.broken(check.Clean, "%s %s", c.Name, w.Died)
 		}
@@ -69,6 +70,6 @@ func (c *client) stop() error {
 		return nil
 	}
 	err := c.process.Stop(stopWithin)
-	c.calls.end()
+	c.calls.End()
 	return err
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -35,7 +35,7 @@ func clientOf(t *testing.T) (*run, *client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*moment)
 	defer cancel()
 	dir := t.TempDir()
-	r := &run{cluster: &cluster{dir: dir, data: dir, begin: clock.Now()}, done: newOperations(), oracle: newOracle()}
+	r := &run{cluster: &cluster{dir: dir, data: dir, begin: clock.Now()}, done: record.NewOperations(), oracle: record.NewExecutions()}
 	t.Cleanup(func() {
 		for _, c := range r.clients {
 			if err := c.stop(); err != nil {
@@ -61,13 +61,6 @@ func clientOf(t *testing.T) (*run, *client) {
 	return r, r.clients[0]
 }
 
-// soFar is what is recorded while clients go on.
-func (o *operations) soFar() []history.Operation {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.all)
-}
-
 func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 	r, c := clientOf(t)
 	begun := false
@@ -80,7 +73,7 @@ func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 		t.Errorf("%s has taken its place, killed are %v", c.Source, r.killed)
 	}
 	unknown := 0
-	all := r.done.soFar()
+	all := r.done.All()
 	for _, op := range all {
 		if op.Answer == history.Unknown && op.Error == "" { // nothing was told
 			unknown++
@@ -98,13 +91,13 @@ func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
 		t.Errorf("it proves %q, %v", proof, err)
 	}
 	no := false
-	if _, err := c.process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.calls.underWay() != 0 {
-		t.Errorf("after the pause %d calls are under way, %v", c.calls.underWay(), err)
+	if _, err := c.process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.calls.UnderWay() != 0 {
+		t.Errorf("after the pause %d calls are under way, %v", c.calls.UnderWay(), err)
 	}
 	if err := c.ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {
 		t.Error(err)
 	}
-	all := r.done.soFar()
+	all := r.done.All()
 	asked := all[len(all)-1]
 	if asked.Task != "asked" || asked.Verb != history.Submit || asked.Answer == history.OK {
 		t.Errorf("it was ordered to submit, and did %+v", asked)

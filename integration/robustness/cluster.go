@@ -261,6 +261,14 @@ func (c *cluster) others(m *member) []*member {
 	return slices.DeleteFunc(slices.Clone(c.members), func(o *member) bool { return o == m })
 }
 
+// observers are clients of the members, on ways that no fault touches.
+func (c *cluster) observers() (all []*clientv3.Client) {
+	for _, m := range c.members {
+		all = append(all, m.client)
+	}
+	return all
+}
+
 // stop ends every server in order, and all links with their namespaces.
 func (c *cluster) stop() error {
 	var errs []error

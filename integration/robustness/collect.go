@@ -16,6 +16,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -60,23 +61,23 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 // unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with what
 // the archive does; nil: there is none.
 func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
-	all, err := r.recorder.all(ctx, revision)
+	all, err := r.recorder.Until(ctx, revision)
 	if err != nil {
 		return err
 	}
-	h.Keys, h.Info.Trimmed = all.keys, all.trimmed
+	h.Keys, h.Info.Trimmed = all.Keys, all.Trimmed
 	if archive != nil {
 		for i := range held {
 			held[i].Member += " and archive"
 		}
-		for shard, kept := range r.archived(ctx, archive, all.trimmed > 0) {
+		for shard, kept := range r.archived(ctx, archive, all.Trimmed > 0) {
 			h.Info.Archived += len(kept)
 			for i := range held {
-				held[i].Entries[shard] = union(upTo(kept, revision), held[i].Entries[shard])
+				held[i].Entries[shard] = union(record.UpTo(kept, revision), held[i].Entries[shard])
 			}
 		}
 	}
-	h.Members = append([]history.Journals{all.written}, held...)
+	h.Members = append([]history.Journals{all.Written}, held...)
 	return nil
 }
 
@@ -84,7 +85,7 @@ func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history
 func (r *run) mark(ctx context.Context) (int64, error) {
 	for {
 		ask, cancel := context.WithTimeout(ctx, requestWithin)
-		resp, err := r.members[0].client.Put(ask, mark, "")
+		resp, err := r.members[0].client.Put(ask, record.Mark, "")
 		cancel()
 		if err == nil {
 			return resp.Header.Revision, nil
@@ -107,7 +108,7 @@ const archiveWithin = 35 * time.Second
 
 // served asks the owners for every task. It asks again for those that may have to be read from the archive.
 func (r *run) served(ctx context.Context) (all []history.Served) {
-	waiting := r.done.tasks()
+	waiting := r.done.Tasks()
 	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
 		last := !r.archives() || time.Now().After(until) || ctx.Err() != nil
 		shown, left := r.shown(ctx, waiting, last)
@@ -151,7 +152,7 @@ func (r *run) journals(ctx context.Context, revision int64) ([]history.Journals,
 	all := make([]history.Journals, len(r.members))
 	err := eachOf(r.members, func(m *member) error {
 		j := history.Journals{Member: m.Name}
-		for shard := range shards {
+		for shard := range record.Shards {
 			records, err := m.journal(ctx, shard, revision)
 			if err != nil {
 				return fmt.Errorf("journal %d at %s: %w", shard, m.Name, err)
@@ -165,7 +166,7 @@ func (r *run) journals(ctx context.Context, revision int64) ([]history.Journals,
 }
 
 func (m *member) journal(ctx context.Context, shard int, revision int64) (records []history.Record, err error) {
-	journal := fmt.Sprintf("%sjournal/%d/", prefix, shard)
+	journal := fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
 	from, end := journal, clientv3.GetPrefixRangeEnd(journal)
 	for {
 		resp, err := m.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageEntries), clientv3.WithRev(revision), clientv3.WithSerializable())
@@ -177,11 +178,11 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 			return nil, err
 		}
 		for _, kv := range resp.Kvs {
-			key, err := history.KeyOf(strings.TrimPrefix(string(kv.Key), prefix))
+			key, err := history.KeyOf(strings.TrimPrefix(string(kv.Key), record.Prefix))
 			if err != nil {
 				return nil, err
 			}
-			records = append(records, recordOf(key, kv))
+			records = append(records, record.RecordOf(key, kv))
 			from = string(kv.Key) + "\x00"
 		}
 		if !resp.More {
@@ -240,7 +241,7 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 			return nil
 		}
 		err := n.running().Stop(stopWithin)
-		n.calls.end()
+		n.calls.End()
 		return err
 	}))
 	if failed == nil {
@@ -252,7 +253,7 @@ func (r *run) remains(h *history.Run, leaked func() error, failed error) {
 		r.problem("%v", err)
 	}
 	h.Remains.Checked, h.Remains.Others = true, others
-	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.done.all, r.oracle.all, r.faults, r.damage, r.problems
+	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.done.All(), r.oracle.All(), r.faults, r.damage, r.problems
 }
 
 // leakPatience is how long goroutines may take to end that end on their own time: those of connections.
@@ -325,14 +326,14 @@ func (r *run) leftInEtcd(h *history.Run) error {
 		}
 		clock.Sleep(ctx, 100*time.Millisecond)
 	}
-	keys, err := c.Get(ctx, prefix, clientv3.WithPrefix())
+	keys, err := c.Get(ctx, record.Prefix, clientv3.WithPrefix())
 	if err != nil {
 		return fmt.Errorf("keys that remain: %w", err)
 	}
 	may := r.senders(h)
 	for _, kv := range keys.Kvs {
 		path := string(kv.Key)
-		if key, err := history.KeyOf(strings.TrimPrefix(path, prefix)); err != nil || !may.remain(key, kv.Value) {
+		if key, err := history.KeyOf(strings.TrimPrefix(path, record.Prefix)); err != nil || !may.remain(key, kv.Value) {
 			left.Keys = append(left.Keys, path)
 		}
 	}
@@ -386,7 +387,7 @@ func senderOf(h *history.Run, source string) string {
 // remain reports whether a key is of those that outlive processes.
 func (d *dead) remain(key history.Key, value []byte) bool {
 	switch {
-	case d.asking && key.Shard == shards && (key.Kind == "mailbox" || key.Kind == "answer"):
+	case d.asking && key.Shard == record.Shards && (key.Kind == "mailbox" || key.Kind == "answer"):
 		return true
 	case key.Kind == "mailbox" && history.IsSlot(value): // a late copy of what made it
 		return true
@@ -398,4 +399,42 @@ func (d *dead) remain(key history.Key, value []byte) bool {
 		return d.senders[key.Sender]
 	}
 	return key.Outlives()
+}
+
+// nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell them.
+func (r *run) nameTasks(ctx context.Context) error {
+	if !r.done.AnyUnnamed() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, collectWithin)
+	defer cancel()
+	revision, err := r.mark(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.recorder.Until(ctx, revision)
+	if err != nil {
+		return err
+	}
+	r.done.Name(createdBy(all.Written))
+	return nil
+}
+
+// createdBy returns the ids of the tasks that requests with an id of their own created, by that id.
+func createdBy(j history.Journals) map[string]string {
+	tasks := map[string]string{}
+	for _, shard := range j.Entries {
+		for i := range shard {
+			e, err := events.Decode(shard[i].Data)
+			if err != nil {
+				continue // the checkers tell
+			}
+			for j := range e.Events {
+				if ev := &e.Events[j]; ev.Kind() == events.KindCreated && ev.RequestID != "" {
+					tasks[ev.RequestID] = string(ev.Task)
+				}
+			}
+		}
+	}
+	return tasks
 }

@@ -328,7 +328,7 @@ func (r *run) freeClient(random *rand.Rand) *client {
 // claim draws a node that no other fault of the round has: to be killed, one with work, if any has.
 func (r *run) claim(f *fault) *node {
 	free := slices.DeleteFunc(slices.Clone(r.nodes), func(n *node) bool { return n.claimed })
-	idle := func(n *node) bool { return r.oracle.runningOn(n.sessionID(), clock.Since(r.begin)) == 0 }
+	idle := func(n *node) bool { return r.oracle.RunningOn(n.sessionID(), clock.Since(r.begin)) == 0 }
 	if busy := slices.DeleteFunc(slices.Clone(free), idle); f.name == history.KillKind && len(busy) > 0 {
 		free = busy
 	}

@@ -14,7 +14,7 @@ const callWait = 4 * time.Second
 // killClient ends a client with calls under way as a crash does, and starts another one in its place after a while.
 func killClient(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	c := d.client
-	for until := time.Now().Add(callWait); c.calls.underWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
+	for until := time.Now().Add(callWait); c.calls.UnderWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
 		clock.Sleep(ctx, time.Millisecond)
 	}
 	target = c.Source
@@ -23,7 +23,7 @@ func killClient(ctx context.Context, r *run, d disturbance) (target, proof strin
 		return target, "", err
 	}
 	r.crashed(c.Source)
-	if asked, waits := c.calls.end(); asked+waits > 0 {
+	if asked, waits := c.calls.End(); asked+waits > 0 {
 		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.process.PID(), asked, waits, c.process.Err())
 	}
 	clock.Sleep(ctx, d.duration)

@@ -12,6 +12,7 @@ import (
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/record"
 )
 
 // killLeader ends the leader as a crash does, and starts it again after a while.
@@ -115,7 +116,7 @@ func loseMajority(ctx context.Context, r *run, d disturbance) (target, proof str
 func (m *member) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, err := m.client.Get(ctx, mark)
+	_, err := m.client.Get(ctx, record.Mark)
 	return err
 }
 
@@ -147,7 +148,7 @@ const compactEvery = 150 * time.Millisecond
 func compact(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	done, last := 0, int64(0)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
-		seen := r.recorder.seen()
+		seen := r.recorder.Seen()
 		if seen == last {
 			continue
 		}
@@ -190,8 +191,8 @@ func (m *member) defragment(ctx context.Context) error {
 }
 
 const (
-	junk       = "junk/"        // keys outside the cluster
-	junkMark   = watched + "-x" // tells the recorder that the junk is gone
+	junk       = "junk/"               // keys outside the cluster
+	junkMark   = record.Watched + "-x" // tells the recorder that the junk is gone
 	junkBytes  = 1 << 20
 	fillWithin = 20 * time.Second
 )
@@ -240,7 +241,7 @@ func (r *run) makeSpace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.recorder.all(ctx, gone.Header.Revision); err != nil {
+	if _, err := r.recorder.Until(ctx, gone.Header.Revision); err != nil {
 		return err
 	}
 	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {

@@ -13,12 +13,11 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
 const (
-	// strange is what somebody writes into keys of the cluster who is none of it.
-	strange = "written by nobody of the cluster"
 	// saidWithin is within what a shard must say that it cannot be served: 1 s, and what processes get on top that share two processors.
 	saidWithin = 4 * time.Second
 	// healedWithin is within what a shard is served again once the damage is gone: it looks every 2 s.
@@ -53,16 +52,16 @@ func (r *run) problemOf(ctx context.Context, shard int) string {
 
 // writeAlien stores something where the next entry of a shard belongs.
 func (r *run) writeAlien(ctx context.Context, shard int) (key string, err error) {
-	c, journal := r.members[0].client, fmt.Sprintf("%sjournal/%d/", prefix, shard)
+	c, journal := r.members[0].client, fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
 	for ctx.Err() == nil {
 		ask, cancel := context.WithTimeout(ctx, requestWithin)
 		last, err := c.Get(ask, journal, clientv3.WithLastKey()...)
 		if err == nil && len(last.Kvs) > 0 {
 			var at history.Key
-			if at, err = history.KeyOf(strings.TrimPrefix(string(last.Kvs[0].Key), prefix)); err == nil {
+			if at, err = history.KeyOf(strings.TrimPrefix(string(last.Kvs[0].Key), record.Prefix)); err == nil {
 				key = fmt.Sprintf("%s%016x", journal, at.Number+1)
 				var put *clientv3.TxnResponse
-				put, err = c.Txn(ask).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, strange)).Commit()
+				put, err = c.Txn(ask).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
 				if err == nil && put.Succeeded {
 					cancel()
 					return key, nil
@@ -85,7 +84,7 @@ func alienEntry(ctx context.Context, r *run, d disturbance) (target, proof strin
 // besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a command remove
 // it. The shard must say what to do, and be served again then.
 func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
-	shard := d.random.IntN(shards)
+	shard := d.random.IntN(record.Shards)
 	target = fmt.Sprint("shard ", shard)
 	key, err := r.writeAlien(ctx, shard)
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(sha
 	}
 	r.aliens[shard] = true
 	defer func() { // whatever else went wrong: the history goes on
-		_, gone := r.members[0].client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", strange)).Then(clientv3.OpDelete(key)).Commit()
+		_, gone := r.members[0].client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", record.Strange)).Then(clientv3.OpDelete(key)).Commit()
 		err = errors.Join(err, gone)
 	}()
 	said, ok := until(ctx, saidWithin, func(ctx context.Context) bool { return strings.Contains(r.problemOf(ctx, shard), remedy) })
@@ -135,19 +134,19 @@ func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // damageOwner writes into the owner key of a shard what cannot be read: another owner takes it by its revision.
 func damageOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	shard := d.random.IntN(shards)
+	shard := d.random.IntN(record.Shards)
 	target = fmt.Sprint("shard ", shard)
-	put, err := r.members[0].client.Put(ctx, fmt.Sprintf("%sowner/%d", prefix, shard), strange)
+	put, err := r.members[0].client.Put(ctx, fmt.Sprintf("%sowner/%d", record.Prefix, shard), record.Strange)
 	if err != nil {
 		return target, "", err
 	}
-	took, ok := until(ctx, saidWithin, func(context.Context) bool { return r.recorder.ownedSince(shard, put.Header.Revision) != "" })
+	took, ok := until(ctx, saidWithin, func(context.Context) bool { return r.recorder.OwnedSince(shard, put.Header.Revision) != "" })
 	if !ok && ctx.Err() == nil {
 		r.broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
 		return target, "", nil
 	}
 	clock.Sleep(ctx, d.duration)
-	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.ownedSince(shard, put.Header.Revision), round(took)), nil
+	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.OwnedSince(shard, put.Header.Revision), round(took)), nil
 }
 
 // damageNode puts the key of a session without a lease: the session is over, its node begins another, and a command removes the key.
@@ -155,8 +154,8 @@ func damageNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 	n := r.nodes[d.random.IntN(len(r.nodes))]
 	session := n.sessionID()
 	target = n.Name + " " + session
-	key := prefix + "node/" + session
-	put, err := r.members[0].client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, strange)).Commit()
+	key := record.Prefix + "node/" + session
+	put, err := r.members[0].client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
 	if err != nil || !put.Succeeded { // the session had ended already
 		return target, "", err
 	}
@@ -176,10 +175,10 @@ func damageNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 
 // strayOwner writes an owner key of a shard that there is not: it is shown, and ignored.
 func strayOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	const key = prefix + "owner/99"
+	const key = record.Prefix + "owner/99"
 	target = "no shard"
 	before := r.sessions()
-	if _, err := r.members[0].client.Put(ctx, key, strange); err != nil {
+	if _, err := r.members[0].client.Put(ctx, key, record.Strange); err != nil {
 		return target, "", err
 	}
 	defer func() {
@@ -209,7 +208,7 @@ func (r *run) sessions() (all []string) {
 // removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on, and no other
 // one founds another cluster.
 func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	const key = prefix + "meta"
+	const key = record.Prefix + "meta"
 	target = "meta"
 	c := r.members[0].client
 	was, err := c.Get(ctx, key)
@@ -223,7 +222,7 @@ func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof strin
 		_, restored := c.Put(context.WithoutCancel(ctx), key, string(was.Kvs[0].Value))
 		err = errors.Join(err, restored)
 	}()
-	answered := r.done.answered()
+	answered := r.done.Answered()
 	clock.Sleep(ctx, d.duration)
 	limited, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -237,8 +236,8 @@ func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof strin
 		r.broken(check.Served, "another cluster was founded over the journals")
 	case refusal == nil || limited.Err() != nil || !strings.Contains(refusal.Error(), "restore it"):
 		r.broken(check.Served, "a node that finds no %s ends after %s: %v", key, time.Since(began), refusal)
-	case r.done.answered() > answered:
-		proof = fmt.Sprintf("%d operations were answered without it, and no other node began", r.done.answered()-answered)
+	case r.done.Answered() > answered:
+		proof = fmt.Sprintf("%d operations were answered without it, and no other node began", r.done.Answered()-answered)
 	}
 	return target, proof, nil
 }

@@ -13,6 +13,7 @@ import (
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 )
 
@@ -71,7 +72,7 @@ func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof str
 	}
 	c.nats.Set(link.Back, link.Condition{Rate: 500})
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, floodEvery) {
-		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(shards)), make([]byte, floodBytes)))
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(record.Shards)), make([]byte, floodBytes)))
 	}
 	c.nats.Clear()
 	after, lost := r.nats.process.Order(context.WithoutCancel(ctx), role.Order{Count: true})
@@ -112,7 +113,7 @@ func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof st
 			err = errors.Join(err, conn.PublishMsg(forge(m, d.random)))
 		case <-time.After(forgeEvery):
 		}
-		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(shards)), noise(d.random)))
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(record.Shards)), noise(d.random)))
 		clock.Sleep(ctx, forgeEvery)
 	}
 	err = errors.Join(err, sub.Unsubscribe(), conn.Flush())
@@ -131,7 +132,7 @@ func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof st
 func forge(m *natsgo.Msg, random *rand.Rand) *natsgo.Msg {
 	forged := &natsgo.Msg{Subject: m.Subject, Reply: m.Reply, Data: append([]byte(nil), m.Data...)}
 	if len(forged.Data) == 0 || random.IntN(2) == 0 {
-		forged.Subject = fmt.Sprintf("taskledger.done.%d", random.IntN(shards))
+		forged.Subject = fmt.Sprintf("taskledger.done.%d", random.IntN(record.Shards))
 		return forged
 	}
 	forged.Data[random.IntN(len(forged.Data))] ^= 1 << random.IntN(8)

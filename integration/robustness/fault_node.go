@@ -26,7 +26,7 @@ const (
 // ended.
 func killNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
 	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; clock.Sleep(ctx, 5*time.Millisecond) {
-		if r.oracle.runningOn(d.node.sessionID(), clock.Since(r.begin)-int64(workSince)) > 0 {
+		if r.oracle.RunningOn(d.node.sessionID(), clock.Since(r.begin)-int64(workSince)) > 0 {
 			break
 		}
 	}
@@ -37,8 +37,8 @@ func killNode(ctx context.Context, r *run, d disturbance) (target, proof string,
 		return target, "", err
 	}
 	r.crashed(role.Source(d.node.Name, p.PID()))
-	d.node.calls.end()
-	if functions := r.oracle.runningOn(session, clock.Since(r.begin)); functions > 0 {
+	d.node.calls.End()
+	if functions := r.oracle.RunningOn(session, clock.Since(r.begin)); functions > 0 {
 		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.PID(), functions, p.Err())
 	}
 	clock.Sleep(ctx, d.duration)
@@ -66,7 +66,7 @@ func pauseNode(ctx context.Context, r *run, d disturbance) (target, proof string
 // awaitGone waits a little for the recorder to hear that a session has ended.
 func (r *run) awaitGone(ctx context.Context, session string) bool {
 	for range 100 {
-		if r.recorder.gone(session) {
+		if r.recorder.Gone(session) {
 			return true
 		}
 		clock.Sleep(ctx, 50*time.Millisecond)
@@ -132,7 +132,7 @@ func restartNodes(ctx context.Context, r *run, d disturbance) (target, proof str
 				r.broken(check.Clean, "it was told to stop: %v", err)
 			}
 		}
-		n.calls.end()
+		n.calls.End()
 		if err := r.restart(ctx, n); err != nil {
 			return n.Name, "", err
 		}

@@ -9,6 +9,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -38,8 +39,8 @@ func beQuiet(ctx context.Context, r *run, d disturbance) (target, proof string, 
 	from := clock.Since(r.begin)
 	clock.Sleep(ctx, d.duration)
 	asked, ran := r.since(from)
-	for shard := range shards {
-		if owner := r.recorder.ownedSince(shard, revision); owner != "" {
+	for shard := range record.Shards {
+		if owner := r.recorder.OwnedSince(shard, revision); owner != "" {
 			r.broken(check.Served, "shard %d went to %s although nobody had asked for anything for %s at least", shard, owner, heardWithin)
 		}
 	}
@@ -68,17 +69,13 @@ func (r *run) clockAlarms() (n int, err error) {
 
 // since counts what was asked since a time, and the attempts that have begun.
 func (r *run) since(from int64) (asked, ran int) {
-	r.done.mu.Lock()
-	defer r.done.mu.Unlock()
-	r.oracle.mu.Lock()
-	defer r.oracle.mu.Unlock()
-	for i := range r.done.all {
-		if r.done.all[i].Call >= from {
+	for _, o := range r.done.All() {
+		if o.Call >= from {
 			asked++
 		}
 	}
-	for i := range r.oracle.all {
-		if r.oracle.all[i].Begin >= from {
+	for _, e := range r.oracle.All() {
+		if e.Begin >= from {
 			ran++
 		}
 	}
@@ -87,16 +84,16 @@ func (r *run) since(from int64) (asked, ran int) {
 
 // endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end within endedWithin.
 func (r *run) endPromptly(ctx context.Context, prefix string) (most time.Duration, err error) {
-	for shard := range shards {
+	for shard := range record.Shards {
 		id := idIn(prefix, shard)
 		began := time.Now()
 		if err := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: id, Params: traffic.Params{Millis: 1}}); err != nil {
 			return most, err
 		}
-		ended := func(context.Context) bool { return r.done.acknowledged(id) && r.oracle.isOver(id) }
+		ended := func(context.Context) bool { return r.done.Acknowledged(id) && r.oracle.IsOver(id) }
 		if _, ok := until(ctx, endedWithin-time.Since(began), ended); !ok && ctx.Err() == nil {
 			r.broken(check.Ended, "task %s had not ended %s after its submit (acknowledged: %t), in a cluster that had nothing else to do",
-				id, time.Since(began), r.done.acknowledged(id))
+				id, time.Since(began), r.done.Acknowledged(id))
 		}
 		most = max(most, time.Since(began))
 	}

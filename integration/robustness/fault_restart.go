@@ -11,6 +11,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -38,7 +39,7 @@ func (r *run) joining(ctx context.Context, meanwhile func(joins *node) error) er
 		r.crashed(role.Source(joins.Name, joins.running().PID()))
 		r.broken(check.Clean, "it had joined, and was told to stop: %v", failed)
 	}
-	joins.calls.end()
+	joins.calls.End()
 	return err
 }
 
@@ -48,7 +49,7 @@ const worksEvery = 500 * time.Millisecond
 // works reports whether a node makes an attempt soon, where every shard has now and then a task that is not paused.
 func (r *run) works(ctx context.Context, n *node) (worked bool, err error) {
 	_, worked = until(ctx, heardWithin, func(ctx context.Context) bool {
-		for shard := range shards {
+		for shard := range record.Shards {
 			asked := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("joined", shard), Again: true,
 				Params: traffic.Params{Millis: 1}})
 			if ctx.Err() == nil { // or it was cut off: there is no more time
@@ -56,7 +57,7 @@ func (r *run) works(ctx context.Context, n *node) (worked bool, err error) {
 			}
 		}
 		clock.Sleep(ctx, worksEvery)
-		return err != nil || r.oracle.madeBy(n.sessionID()) > 0
+		return err != nil || r.oracle.MadeBy(n.sessionID()) > 0
 	})
 	return worked, err
 }
@@ -94,7 +95,7 @@ func (r *run) beginAnew(ctx context.Context, nodes []*node) error {
 				return err
 			}
 			r.crashed(role.Source(n.Name, p.PID()))
-			n.calls.end()
+			n.calls.End()
 		}
 		return r.restart(ctx, n)
 	})
@@ -132,7 +133,7 @@ func (r *run) meetLimits(joins *node) (met bool) {
 	helped := false
 	for behavior, limit := range r.limits() {
 		for _, n := range r.nodes {
-			most := r.oracle.mostOn(n.sessionID(), behavior)
+			most := r.oracle.MostOn(n.sessionID(), behavior)
 			if most > limit {
 				r.broken(check.Served, "%s made %d attempts of %s at once, its limit is %d", n.sessionID(), most, behavior, limit)
 			}
@@ -166,7 +167,7 @@ func quarantineAndRestart(ctx context.Context, r *run, d disturbance) (target, p
 
 // servedBeside holds that another shard is served beside a quarantined one, which says what to do.
 func (r *run) servedBeside(ctx context.Context, shard int, when string) {
-	other := (shard + 1) % shards
+	other := (shard + 1) % record.Shards
 	took, ok := until(ctx, heardWithin, func(ctx context.Context) bool { return r.problemOf(ctx, other) == "" })
 	if !ok && ctx.Err() == nil {
 		r.broken(check.Served, "beside a quarantined shard, shard %d is not served %s %s: %s", other, took, when, r.problemOf(ctx, other))

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
 // busy is a run with ten tasks in flight, in the first round.
 func busy() *run {
-	r := &run{cluster: &cluster{}, done: newOperations(), oracle: newOracle()}
+	r := &run{cluster: &cluster{}, done: record.NewOperations(), oracle: record.NewExecutions()}
 	for i := range 10 {
-		r.done.add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
+		r.done.Add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
 	}
 	return r
 }
@@ -47,8 +48,8 @@ func TestInflict_RecordsWhatItMet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := busy()
 			if c.inFlight == 8 {
-				r.done.add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
-				r.done.add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
+				r.done.Add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
+				r.done.Add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
 			}
 			r.noteFault(r.inflict(t.Context(), c.fault, disturbance{round: 3}))
 			_, proof, _ := c.fault.inflict(t.Context(), r, disturbance{})
@@ -95,21 +96,6 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 	}
 }
 
-func TestOracle_CountsWhatRuns(t *testing.T) {
-	o := newOracle()
-	report := func(task, node string, begin, end int64) {
-		o.hear(&traffic.Report{Goes: end == 0, Execution: history.Execution{Task: task, Node: node, Begin: begin, End: end}})
-	}
-	report("a", "s1", 5, 0)
-	report("b", "s1", 7, 0)
-	report("c", "s2", 5, 0)
-	report("d", "s1", 4, 0)
-	report("d", "s1", 4, 6)
-	if one, two := o.runningOn("s1", 6), o.runningOn("s1", 7); one != 1 || two != 2 {
-		t.Errorf("%d run since 6 and %d since 7, want 1 and 2", one, two)
-	}
-}
-
 func TestClaim_KillsANodeWithWork(t *testing.T) {
 	for seed := range uint64(20) {
 		r := busy()
@@ -117,7 +103,7 @@ func TestClaim_KillsANodeWithWork(t *testing.T) {
 		for _, session := range []string{"idle1", "works", "idle2"} {
 			r.nodes = append(r.nodes, &node{session: session})
 		}
-		r.oracle.hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
+		r.oracle.Hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
 		kill := &fault{name: history.KillKind, scope: oneNode}
 		if n := r.claim(kill); n.session != "works" {
 			t.Errorf("seed %d: %s is killed first", seed, n.session)
@@ -154,7 +140,7 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 	for {
 		select {
 		case <-flow.C:
-			r.done.add(history.Operation{Verb: history.Submit, Task: fmt.Sprint("t", r.done.answered()), Answer: history.OK})
+			r.done.Add(history.Operation{Verb: history.Submit, Task: fmt.Sprint("t", r.done.Answered()), Answer: history.OK})
 			continue
 		case <-ended:
 		}
@@ -238,10 +224,10 @@ func TestMeetLimits_AsksOfWhoJoinsWhatItAsksOfAll(t *testing.T) {
 		{"only who joins oversteps it", 2, 3, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{cluster: &cluster{}, oracle: newOracle(), plan: plan{{limits}}, nodes: []*node{{session: "was"}, {session: "joins"}}}
+			r := &run{cluster: &cluster{}, oracle: record.NewExecutions(), plan: plan{{limits}}, nodes: []*node{{session: "was"}, {session: "joins"}}}
 			for session, attempts := range map[string]int{"was": c.was, "joins": c.joins} {
 				for i := range attempts {
-					r.oracle.hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})
+					r.oracle.Hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})
 				}
 			}
 			if met := r.meetLimits(r.nodes[1]); met != c.met || (len(r.damage) > 0) != c.overstepped {

@@ -9,13 +9,11 @@ import (
 	"sync"
 	"syscall"
 
-	"taskledger/events"
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/namespace"
 	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
-	"taskledger/integration/robustness/traffic"
 )
 
 // node is a process that runs tasks, again and again.
@@ -23,7 +21,7 @@ type node struct {
 	role.Role
 	links
 
-	calls   *calls
+	calls   *record.Calls
 	claimed bool // by a fault
 
 	mu       sync.Mutex
@@ -48,7 +46,7 @@ func (n *node) sessionID() string {
 
 // startNode starts the process of a node, and does not wait until it is ready.
 func (r *run) startNode(n *node) error {
-	n.calls = newCalls(r.done)
+	n.calls = record.NewCalls(r.done)
 	calls := n.calls
 	p, err := process.Start(n.Role, n.in, r.dir, func(w role.Word) {
 		switch {
@@ -57,9 +55,9 @@ func (r *run) startNode(n *node) error {
 			n.session = w.Session
 			n.mu.Unlock()
 		case w.Report != nil:
-			r.oracle.hear(w.Report)
+			r.oracle.Hear(w.Report)
 		case w.Call != nil:
-			calls.hear(w.Call)
+			calls.Hear(w.Call)
 		case w.Died != "":
 			r.broken(check.Clean, "%s %s", n.Name, w.Died)
 		}
@@ -135,104 +133,8 @@ func unlessReplaced(err error) error {
 	return err
 }
 
-// oracle hears from the functions themselves what they do.
-type oracle struct {
-	mu      sync.Mutex
-	running map[call]int              // index in all
-	limited map[limited]map[call]bool // of running, and the most there were at once
-	most    map[limited]int
-	all     []history.Execution
-	over    map[string]bool // tasks whose last function asked for no further run
-}
-
-// call names one call of a function. That it is called twice is what the checkers look for.
-type call struct {
-	node  string
-	token events.Position
-	begin int64
-}
-
-// limited is a behavior on a session.
-type limited struct{ node, behavior string }
-
-func newOracle() *oracle {
-	return &oracle{running: map[call]int{}, over: map[string]bool{}, limited: map[limited]map[call]bool{}, most: map[limited]int{}}
-}
-
-// mostOn returns how many attempts of a behavior a session has made at once at most.
-func (o *oracle) mostOn(session, behavior string) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.most[limited{session, behavior}]
-}
-
-// madeBy counts the attempts that a session has begun.
-func (o *oracle) madeBy(session string) (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := range o.all {
-		if o.all[i].Node == session {
-			n++
-		}
-	}
-	return n
-}
-
-// isOver reports whether the last function of a task asked for no further run.
-func (o *oracle) isOver(task string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.over[task]
-}
-
-func (o *oracle) hear(r *traffic.Report) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.over[r.Task] = r.Last
-	key := call{r.Node, r.Token, r.Begin}
-	at := limited{r.Node, r.Behavior}
-	if o.limited[at] == nil {
-		o.limited[at] = map[call]bool{}
-	}
-	if r.Goes {
-		o.limited[at][key] = true
-		o.most[at] = max(o.most[at], len(o.limited[at]))
-		o.running[key] = len(o.all)
-		o.all = append(o.all, r.Execution)
-		return
-	}
-	delete(o.limited[at], key)
-	if at, known := o.running[key]; known {
-		o.all[at] = r.Execution
-		delete(o.running, key)
-	}
-}
-
-// runningOn counts the functions that a session runs since a time, or longer.
-func (o *oracle) runningOn(session string, since int64) (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for key := range o.running {
-		if key.node == session && key.begin <= since {
-			n++
-		}
-	}
-	return n
-}
-
 // inFlight counts the acknowledged tasks that have not ended, as far as functions tell.
-func (r *run) inFlight() (n int) {
-	r.done.mu.Lock()
-	defer r.done.mu.Unlock()
-	r.oracle.mu.Lock()
-	defer r.oracle.mu.Unlock()
-	for id := range r.done.acked {
-		if !r.oracle.over[id] {
-			n++
-		}
-	}
-	return n
-}
+func (r *run) inFlight() int { return r.done.InFlight(r.oracle.IsOver) }
 
 // newNode makes a node with ways of its own, in a namespace of its own where there can be one; it does not run yet.
 func (r *run) newNode(i int) (err error) {
@@ -248,7 +150,7 @@ func (r *run) newNode(i int) (err error) {
 	}
 	name := fmt.Sprint("node", i+1)
 	r.nodes = append(r.nodes, &node{links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.begin, Seed: r.settings.seed + uint64(i),
-		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites),
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: ttl, Archive: r.archives(), FaultyStore: r.plan.needs(needWrites),
 		Limits: r.limits()}})
 	return nil
 }

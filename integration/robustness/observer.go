@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 )
 
@@ -31,7 +32,7 @@ func (r *run) startObserver(ctx context.Context) error {
 		return err
 	}
 	r.observer.log = log
-	r.observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: shards, Archive: r.archives()},
+	r.observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Archive: r.archives()},
 		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.broken(check.Clean, "a client in the driver ended by itself: %v", err) })
 	return err
 }

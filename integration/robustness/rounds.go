@@ -16,6 +16,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -42,7 +43,7 @@ var ways = []struct {
 }
 
 func startAgain(_ context.Context, r *run, n *node) error {
-	n.calls.end()
+	n.calls.End()
 	return r.startNode(n)
 }
 
@@ -124,7 +125,7 @@ func makeRounds(ctx context.Context, o roundsOptions, cluster int, dir string, a
 		return err
 	}
 	watch, endWatch := context.WithCancel(ctx)
-	defer r.recorder.watching.Wait()
+	defer r.recorder.Wait()
 	defer endWatch()
 	defer func() { err = errors.Join(err, r.endRounds()) }()
 	if err := r.startServing(ctx, watch); err != nil {
@@ -167,7 +168,7 @@ func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(
 	if stays == n {
 		stays = r.nodes[1]
 	}
-	even := func(owners [shards]string) bool {
+	even := func(owners [record.Shards]string) bool {
 		mine, others := 0, 0
 		for _, o := range owners {
 			switch o {
@@ -177,35 +178,35 @@ func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(
 				others++
 			}
 		}
-		return mine > 0 && others > 0 && mine+others == shards
+		return mine > 0 && others > 0 && mine+others == record.Shards
 	}
 	if err := r.awaitOwners(ctx, even); err != nil {
 		return last, err
 	}
-	if _, err := r.answers(ctx, fmt.Sprint("before-", round), r.random.Perm(shards)...); err != nil { // both have something to do
+	if _, err := r.answers(ctx, fmt.Sprint("before-", round), r.random.Perm(record.Shards)...); err != nil { // both have something to do
 		return last, err
 	}
 	clock.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.random.Uint64(), 0)).Int64N(int64(time.Second))))
 	if err := leave(ctx, r, n); err != nil {
 		return last, err
 	}
-	all := func(owners [shards]string) bool {
+	all := func(owners [record.Shards]string) bool {
 		return !slices.ContainsFunc(owners[:], func(o string) bool { return o != stays.sessionID() })
 	}
 	if err := r.awaitOwners(ctx, all); err != nil {
 		return last, err
 	}
-	last, err = r.answers(ctx, fmt.Sprint("after-", round), r.random.IntN(shards)) // alone: no other task gives slots back
+	last, err = r.answers(ctx, fmt.Sprint("after-", round), r.random.IntN(record.Shards)) // alone: no other task gives slots back
 	return last, errors.Join(err, back(ctx, r, n), r.awaitOwners(ctx, even))
 }
 
 // awaitOwners waits until the owners of the shards are so.
-func (r *run) awaitOwners(ctx context.Context, so func([shards]string) bool) error {
+func (r *run) awaitOwners(ctx context.Context, so func([record.Shards]string) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, evenWithin)
 	defer cancel()
-	for !so(r.recorder.owners()) {
+	for !so(r.recorder.Owners()) {
 		if clock.Sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
-			return fmt.Errorf("the owners of the shards are %q: %w", r.recorder.owners(), context.Cause(ctx))
+			return fmt.Errorf("the owners of the shards are %q: %w", r.recorder.Owners(), context.Cause(ctx))
 		}
 	}
 	return nil

@@ -20,15 +20,15 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
 )
 
 const (
-	shards = 8
-	slots  = 64
-	ttl    = 3 * time.Second // the shortest that nodes accept
+	slots = 64
+	ttl   = 3 * time.Second // the shortest that nodes accept
 	// endWithin is how long after the last fault every acknowledged task must have ended.
 	endWithin = 60 * time.Second
 	// warmWithin bounds how long traffic takes to flow.
@@ -72,9 +72,9 @@ type run struct {
 	settings settings
 	plan     plan
 	random   *rand.Rand
-	recorder *recorder
-	done     *operations
-	oracle   *oracle
+	recorder *record.Keys
+	done     *record.Operations
+	oracle   *record.Executions
 	nodes    []*node
 	clients  []*client
 	terminal *terminal // nil where nobody types
@@ -101,7 +101,7 @@ func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, e
 	if err != nil {
 		return nil, "", fmt.Errorf("history of seed %d: %w", s.seed, err)
 	}
-	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.seed, Command: s.command, Versions: role.Versions(), Shards: shards,
+	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.seed, Command: s.command, Versions: role.Versions(), Shards: record.Shards,
 		TTLMs: ttl.Milliseconds(), BoundMs: r.bound().Milliseconds(), Limits: r.limits(), Planned: r.plan.kinds()}}
 	err = errors.Join(r.make(ctx, h), ctx.Err())
 	if err != nil && !errors.Is(err, errIdle) {
@@ -115,8 +115,8 @@ func makeHistory(ctx context.Context, s settings) (h *history.Run, dir string, e
 const dataDir = "data"
 
 func newRun(s settings) (*run, error) {
-	r := &run{settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), done: newOperations(), oracle: newOracle(), aliens: map[int]bool{},
-		recorder: &recorder{}, later: map[string]bool{}}
+	r := &run{settings: s, random: rand.New(rand.NewPCG(s.seed, 0)), done: record.NewOperations(), oracle: record.NewExecutions(), aliens: map[int]bool{},
+		recorder: &record.Keys{}, later: map[string]bool{}}
 	var err error
 	if r.plan, err = newPlan(r.random, s); err != nil {
 		return nil, err
@@ -129,14 +129,13 @@ func newRun(s settings) (*run, error) {
 		return nil, err
 	}
 	r.cluster = &cluster{dir: dir, data: filepath.Join(dir, dataDir), begin: clock.Now()}
-	r.recorder.begin = r.begin
 	return r, nil
 }
 
 // make goes through the phases of a history.
 func (r *run) make(ctx context.Context, h *history.Run) error {
 	watch, endWatch := context.WithCancel(ctx)
-	defer r.recorder.watching.Wait()
+	defer r.recorder.Wait()
 	defer endWatch()
 	if err := r.start(ctx, watch); err != nil {
 		return fmt.Errorf("start: %w", err)
@@ -194,7 +193,7 @@ func (r *run) startServing(ctx, watch context.Context) error {
 	if err := startCluster(ctx, r.cluster, r.settings.members, quota, r.plan.nats()); err != nil {
 		return err
 	}
-	r.recorder.start(watch, r.members)
+	r.recorder.Start(watch, r.begin, r.observers())
 	for i := range r.settings.nodes {
 		if err := r.newNode(i); err != nil {
 			return err
@@ -275,8 +274,8 @@ func (r *run) broken(invariant, format string, args ...any) {
 func (r *run) warmUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, warmWithin)
 	defer cancel()
-	before := r.done.answered()
-	for r.done.answered()-before < check.LeastAnswered || r.inFlight() < enoughInFlight {
+	before := r.done.Answered()
+	for r.done.Answered()-before < check.LeastAnswered || r.inFlight() < enoughInFlight {
 		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return // the checkers find that there was too little
 		}
@@ -289,11 +288,11 @@ func (r *run) askAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	var asking sync.WaitGroup
-	for shard := range shards {
+	for shard := range record.Shards {
 		asking.Go(func() {
 			c := r.clients[shard%len(r.clients)]
 			request := traffic.Request{Verb: history.Submit, Task: taskOf(shard), Params: traffic.Params{Millis: 1}}
-			for !r.done.acknowledged(request.Task) {
+			for !r.done.Acknowledged(request.Task) {
 				if ctx.Err() != nil {
 					r.broken(check.Ended, "shard %d took no submit for %s after the faults", shard, endWithin)
 					return
@@ -315,7 +314,7 @@ func taskOf(shard int) string { return idIn("after", shard) }
 // idIn returns an id of a shard that begins so.
 func idIn(prefix string, shard int) string {
 	for i := 0; ; i++ {
-		if id := fmt.Sprint(prefix, "-", i); events.TaskID(id).Shard(shards) == shard {
+		if id := fmt.Sprint(prefix, "-", i); events.TaskID(id).Shard(record.Shards) == shard {
 			return id
 		}
 	}
@@ -326,7 +325,7 @@ func (r *run) settle(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.bound())
 	defer cancel()
 	stepped := slices.ContainsFunc(r.faults, stepsClock)
-	waiting := r.done.tasks()
+	waiting := r.done.Tasks()
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string
 		var mu sync.Mutex
@@ -373,7 +372,7 @@ func (r *run) awaitFutures(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, futuresWithin)
 	defer cancel()
 	for ctx.Err() == nil {
-		untold := slices.DeleteFunc(r.done.waited(), func(id string) bool { return r.later[id] })
+		untold := slices.DeleteFunc(r.done.Waited(), func(id string) bool { return r.later[id] })
 		if len(untold) == 0 {
 			return
 		}

@@ -21,6 +21,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
@@ -52,7 +53,7 @@ func buildProgram(ctx context.Context, dir string) (path string, err error) {
 type terminal struct {
 	links
 	program string
-	calls   *calls
+	calls   *record.Calls
 	begun   int64 // of the run
 
 	mu       sync.Mutex
@@ -74,7 +75,7 @@ func (r *run) startTerminal() error {
 	if err != nil {
 		return err
 	}
-	t := &terminal{links: l, program: r.settings.program, calls: newCalls(r.done), begun: r.begin}
+	t := &terminal{links: l, program: r.settings.program, calls: record.NewCalls(r.done), begun: r.begin}
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	for i := range terminals {
@@ -177,7 +178,7 @@ func (c *typed) begin(op history.Operation) {
 		c.open.Request = fmt.Sprint("typed-", c.open.Number)
 	}
 	if op.Verb != history.Get {
-		c.calls.hear(c.open)
+		c.calls.Hear(c.open)
 	}
 }
 
@@ -189,7 +190,7 @@ func (c *typed) end(answer history.Answer) {
 	if answer == history.OK {
 		c.answered.Add(1)
 	}
-	c.calls.hear(c.open)
+	c.calls.Hear(c.open)
 	c.open = nil
 }
 
@@ -385,7 +386,7 @@ func (c *typed) read(code int, answer history.Answer) (broken string) {
 	default:
 		return ""
 	}
-	c.calls.hear(&role.Call{Number: op.Number, Operation: op.Operation})
+	c.calls.Hear(&role.Call{Number: op.Number, Operation: op.Operation})
 	c.end(answer)
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/link"
+	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -31,24 +32,24 @@ func typeAt(t *testing.T, at *terminal, q traffic.Request, prints, says string, 
 	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\ncat >&2 <<'END'\n%s\nEND\nexit %d\n", prints, says, code), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	done := newOperations()
-	at.links, at.program, at.calls = links{nats: &link.Link{}}, program, newCalls(done)
+	done := record.NewOperations()
+	at.links, at.program, at.calls = links{nats: &link.Link{}}, program, record.NewCalls(done)
 	broken = at.enter(t.Context(), 1, q)
-	if at.calls.underWay() > 0 || len(done.waited()) > 0 {
+	if at.calls.UnderWay() > 0 || len(done.Waited()) > 0 {
 		t.Error("a call is still under way")
 	}
-	return done.all, broken
+	return done.All(), broken
 }
 
 // A command that was about to be typed when typing ended does not begin. That is nobody's fault.
 func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	done := newOperations()
-	at := &terminal{links: links{nats: &link.Link{}}, program: "/bin/true", calls: newCalls(done)}
+	done := record.NewOperations()
+	at := &terminal{links: links{nats: &link.Link{}}, program: "/bin/true", calls: record.NewCalls(done)}
 	broken := at.enter(ended, 1, traffic.Request{Verb: history.Cancel, Task: "a"})
-	if broken != "" || at.calls.underWay() > 0 || len(done.all) != 1 || done.all[0].Answer != history.Unknown {
-		t.Errorf("recorded %+v, %d under way, broken %q", done.all, at.calls.underWay(), broken)
+	if broken != "" || at.calls.UnderWay() > 0 || len(done.All()) != 1 || done.All()[0].Answer != history.Unknown {
+		t.Errorf("recorded %+v, %d under way, broken %q", done.All(), at.calls.UnderWay(), broken)
 	}
 }
 

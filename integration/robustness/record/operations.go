@@ -1,18 +1,18 @@
-package main
+// Package record takes down what a run tells while it lasts: what clients asked and were told, what functions did, and what was
+// written to keys.
+package record
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
 
-	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 )
 
-// operations is the record of what all clients did. Its methods may be called concurrently.
-type operations struct {
+// Operations is the record of what all clients did. Its methods may be called concurrently.
+type Operations struct {
 	mu      sync.Mutex
 	clients int
 	all     []history.Operation
@@ -21,19 +21,21 @@ type operations struct {
 	acks    int             // operations that were told OK
 }
 
-func newOperations() *operations {
-	return &operations{acked: map[string]bool{}, waits: map[string]int{}}
+// NewOperations returns a record in which nothing is.
+func NewOperations() *Operations {
+	return &Operations{acked: map[string]bool{}, waits: map[string]int{}}
 }
 
 // number is that of one more client: of who makes one call at a time, and of who got no answer to the last one.
-func (o *operations) number() int {
+func (o *Operations) number() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.clients++
 	return o.clients
 }
 
-func (o *operations) add(op history.Operation) {
+// Add records an operation that has ended.
+func (o *Operations) Add(op history.Operation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = append(o.all, op)
@@ -49,7 +51,7 @@ func (o *operations) add(op history.Operation) {
 }
 
 // open counts the waits under way for a task.
-func (o *operations) open(task string, more int) {
+func (o *Operations) open(task string, more int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.waits[task] += more; o.waits[task] == 0 {
@@ -57,15 +59,15 @@ func (o *operations) open(task string, more int) {
 	}
 }
 
-// waited returns the tasks that somebody waits for.
-func (o *operations) waited() []string {
+// Waited returns the tasks that somebody waits for.
+func (o *Operations) Waited() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Collect(maps.Keys(o.waits))
 }
 
-// tasks returns the ids of all tasks that anybody asked for.
-func (o *operations) tasks() []string {
+// Tasks returns the ids of all tasks that anybody asked for.
+func (o *Operations) Tasks() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ids := map[string]bool{}
@@ -82,15 +84,15 @@ func unnamed(op history.Operation) bool {
 	return op.Verb == history.Submit && op.Task == "" && op.Request != "" && op.Answer == history.Unknown
 }
 
-// anyUnnamed reports whether there is such a submit.
-func (o *operations) anyUnnamed() bool {
+// AnyUnnamed reports whether there is such a submit.
+func (o *Operations) AnyUnnamed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.ContainsFunc(o.all, unnamed)
 }
 
-// name gives such submits the ids of the tasks that they created, by request id.
-func (o *operations) name(created map[string]string) {
+// Name gives such submits the ids of the tasks that they created, by request id.
+func (o *Operations) Name(created map[string]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.all {
@@ -100,35 +102,55 @@ func (o *operations) name(created map[string]string) {
 	}
 }
 
-// acknowledged reports whether a submit of the task was.
-func (o *operations) acknowledged(task string) bool {
+// Acknowledged reports whether a submit of the task was.
+func (o *Operations) Acknowledged(task string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.acked[task]
 }
 
-// answered is how many operations were told OK so far.
-func (o *operations) answered() int {
+// Answered is how many operations were told OK so far.
+func (o *Operations) Answered() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.acks
 }
 
-// calls records what one process asked.
-type calls struct {
-	done *operations
+// All returns all that was recorded so far.
+func (o *Operations) All() []history.Operation {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.all)
+}
+
+// InFlight counts the acknowledged tasks that are not over.
+func (o *Operations) InFlight(over func(task string) bool) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id := range o.acked {
+		if !over(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// Calls records what one process asked.
+type Calls struct {
+	done *Operations
 
 	mu      sync.Mutex
 	numbers map[int]int               // of clients that go on, by who calls in the process
 	open    map[int]history.Operation // by the number of the call
 }
 
-func newCalls(done *operations) *calls {
-	return &calls{done: done, numbers: map[int]int{}, open: map[int]history.Operation{}}
+// NewCalls records in done what the calls of a process came to.
+func NewCalls(done *Operations) *Calls {
+	return &Calls{done: done, numbers: map[int]int{}, open: map[int]history.Operation{}}
 }
 
-// hear takes the word that a call has begun, or ended.
-func (c *calls) hear(w *role.Call) {
+// Hear takes the word that a call has begun, or ended.
+func (c *Calls) Hear(w *role.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.Answer == "" {
@@ -139,8 +161,8 @@ func (c *calls) hear(w *role.Call) {
 	c.settle(w.Number, w.Operation)
 }
 
-// underWay counts the calls that have not ended, waits left out.
-func (c *calls) underWay() (n int) {
+// UnderWay counts the calls that have not ended, waits left out.
+func (c *Calls) UnderWay() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, op := range c.open {
@@ -151,9 +173,9 @@ func (c *calls) underWay() (n int) {
 	return n
 }
 
-// end settles what the process can no longer tell, because it was killed, and returns how many calls and waits those were.
-func (c *calls) end() (asked, waits int) {
-	asked = c.underWay()
+// End settles what the process can no longer tell, because it was killed, and returns how many calls and waits those were.
+func (c *Calls) End() (asked, waits int) {
+	asked = c.UnderWay()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waits = len(c.open) - asked
@@ -165,7 +187,7 @@ func (c *calls) end() (asked, waits int) {
 }
 
 // settle records a call that has ended. Who does not know how goes on under another number.
-func (c *calls) settle(number int, op history.Operation) {
+func (c *Calls) settle(number int, op history.Operation) {
 	delete(c.open, number)
 	c.wait(&op, -1)
 	caller := op.Client
@@ -176,50 +198,12 @@ func (c *calls) settle(number int, op history.Operation) {
 	if op.Answer == history.Unknown {
 		delete(c.numbers, caller)
 	}
-	c.done.add(op)
+	c.done.Add(op)
 }
 
 // wait counts a wait that begins or ends.
-func (c *calls) wait(op *history.Operation, more int) {
+func (c *Calls) wait(op *history.Operation, more int) {
 	if op.Verb == history.Wait {
 		c.done.open(op.Task, more)
 	}
-}
-
-// nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell them.
-func (r *run) nameTasks(ctx context.Context) error {
-	if !r.done.anyUnnamed() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, collectWithin)
-	defer cancel()
-	revision, err := r.mark(ctx)
-	if err != nil {
-		return err
-	}
-	all, err := r.recorder.all(ctx, revision)
-	if err != nil {
-		return err
-	}
-	r.done.name(createdBy(all.written))
-	return nil
-}
-
-// createdBy returns the ids of the tasks that requests with an id of their own created, by that id.
-func createdBy(j history.Journals) map[string]string {
-	tasks := map[string]string{}
-	for _, shard := range j.Entries {
-		for i := range shard {
-			e, err := events.Decode(shard[i].Data)
-			if err != nil {
-				continue // the checkers tell
-			}
-			for j := range e.Events {
-				if ev := &e.Events[j]; ev.Kind() == events.KindCreated && ev.RequestID != "" {
-					tasks[ev.RequestID] = string(ev.Task)
-				}
-			}
-		}
-	}
-	return tasks
 }

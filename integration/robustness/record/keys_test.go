@@ -1,4 +1,4 @@
-package main
+package record
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func journalEvent(kind mvccpb.Event_EventType, number uint64, revision int64, da
 }
 
 // Members tell the same changes, each at its own pace.
-func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
+func TestKeys_KeepsEachChangeOnce(t *testing.T) {
 	all := []*clientv3.Event{
 		event(clientv3.EventTypePut, "taskledger/node/a", 2, nodeValue(2)),
 		event(clientv3.EventTypePut, "taskledger/owner/3", 3, ownerValue("a")),
@@ -58,43 +58,43 @@ func TestRecorder_KeepsEachChangeOnce(t *testing.T) {
 		event(clientv3.EventTypeDelete, "taskledger/node/b", 5, nil),
 		event(clientv3.EventTypePut, "taskledger-mark", 6, nil),
 	}
-	r := &recorder{}
+	r := &Keys{}
 	for _, events := range [][]*clientv3.Event{all[:2], all[:1], all[1:5], all[:3], all} {
-		r.note(clientv3.WatchResponse{Events: events})
+		r.Hear(clientv3.WatchResponse{Events: events})
 	}
 	want := []history.KeyChange{{Revision: 2, Node: "a", Slots: 2}, {Revision: 3, Shard: 3, Owner: "a"}, {Revision: 5, Node: "a", Deleted: true},
 		{Revision: 5, Node: "b", Deleted: true}}
-	got, err := r.all(t.Context(), 6)
-	for i := range got.keys {
-		if got.keys[i].At == 0 {
-			t.Errorf("%+v has no time", got.keys[i])
+	got, err := r.Until(t.Context(), 6)
+	for i := range got.Keys {
+		if got.Keys[i].At == 0 {
+			t.Errorf("%+v has no time", got.Keys[i])
 		}
-		got.keys[i].At = 0
+		got.Keys[i].At = 0
 	}
-	if err != nil || !reflect.DeepEqual(got.keys, want) {
-		t.Errorf("%+v, %v, want %+v", got.keys, err, want)
+	if err != nil || !reflect.DeepEqual(got.Keys, want) {
+		t.Errorf("%+v, %v, want %+v", got.Keys, err, want)
 	}
-	if !r.gone("a") || r.gone("c") {
-		t.Errorf("a is gone: %t, c: %t", r.gone("a"), r.gone("c"))
+	if !r.Gone("a") || r.Gone("c") {
+		t.Errorf("a is gone: %t, c: %t", r.Gone("a"), r.Gone("c"))
 	}
 }
 
 // Somebody puts the key of a session without a lease; what becomes of the key later is no other end.
-func TestRecorder_ASessionEndsWithItsLease(t *testing.T) {
-	r := &recorder{}
-	r.note(clientv3.WatchResponse{Events: []*clientv3.Event{
+func TestKeys_ASessionEndsWithItsLease(t *testing.T) {
+	r := &Keys{}
+	r.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{
 		event(clientv3.EventTypePut, "taskledger/node/a", 2, nodeValue(2)),
-		event(clientv3.EventTypePut, "taskledger/node/a", 3, []byte(strange)),
+		event(clientv3.EventTypePut, "taskledger/node/a", 3, []byte(Strange)),
 		event(clientv3.EventTypeDelete, "taskledger/node/a", 4, nil),
 	}})
-	got, err := r.all(t.Context(), 4)
-	if err != nil || len(got.keys) != 2 || got.keys[1].Revision != 3 || !got.keys[1].Deleted || !r.gone("a") {
-		t.Errorf("%+v, %v, want the end at revision 3", got.keys, err)
+	got, err := r.Until(t.Context(), 4)
+	if err != nil || len(got.Keys) != 2 || got.Keys[1].Revision != 3 || !got.Keys[1].Deleted || !r.Gone("a") {
+		t.Errorf("%+v, %v, want the end at revision 3", got.Keys, err)
 	}
 }
 
 // A trim takes nothing from what was written.
-func TestRecorder_KeepsTrimmedEntries(t *testing.T) {
+func TestKeys_KeepsTrimmedEntries(t *testing.T) {
 	all := []*clientv3.Event{
 		journalEvent(clientv3.EventTypePut, 1, 2, []byte("one")),
 		journalEvent(clientv3.EventTypePut, 2, 3, []byte("two")),
@@ -103,25 +103,25 @@ func TestRecorder_KeepsTrimmedEntries(t *testing.T) {
 		journalEvent(clientv3.EventTypePut, 3, 5, []byte("three")),
 		journalEvent(clientv3.EventTypePut, 4, 6, []byte("later")),
 	}
-	r := &recorder{}
+	r := &Keys{}
 	for _, events := range [][]*clientv3.Event{all[:2], all, all[:4]} {
-		r.note(clientv3.WatchResponse{Events: events})
+		r.Hear(clientv3.WatchResponse{Events: events})
 	}
-	got, err := r.all(t.Context(), 5)
+	got, err := r.Until(t.Context(), 5)
 	want := []history.Record{{Number: 1, Revision: 2, Created: 2, Data: []byte("one")}, {Number: 2, Revision: 3, Created: 3, Data: []byte("two")},
 		{Number: 3, Revision: 5, Created: 5, Data: []byte("three")}}
-	if err != nil || got.trimmed != 2 || len(got.keys) != 0 || len(got.written.Entries) != shards || !reflect.DeepEqual(got.written.Entries[0], want) {
+	if err != nil || got.Trimmed != 2 || len(got.Keys) != 0 || len(got.Written.Entries) != Shards || !reflect.DeepEqual(got.Written.Entries[0], want) {
 		t.Errorf("%+v, %v, want 2 trimmed of %+v", got, err, want)
 	}
 }
 
-func TestRecorder_ReportsWhatItCannotRead(t *testing.T) {
+func TestKeys_ReportsWhatItCannotRead(t *testing.T) {
 	for _, e := range []*clientv3.Event{event(clientv3.EventTypePut, "taskledger/owner/x", 2, ownerValue("a")),
 		event(clientv3.EventTypePut, "taskledger/owner/1", 2, []byte("damaged")),
 		event(clientv3.EventTypePut, "taskledger/journal/8/0000000000000001", 2, nil), event(clientv3.EventTypePut, "taskledger/journal/1/x", 2, nil)} {
-		r := &recorder{}
-		r.note(clientv3.WatchResponse{Events: []*clientv3.Event{e}})
-		if _, err := r.all(t.Context(), 2); err == nil {
+		r := &Keys{}
+		r.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{e}})
+		if _, err := r.Until(t.Context(), 2); err == nil {
 			t.Errorf("%s is read", e.Kv)
 		}
 	}

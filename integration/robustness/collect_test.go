@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/record"
+	"taskledger/internal/testcluster"
+)
+
+// A submit whose client did not live to tell the id of its task is found by its request.
+func TestOperations_NameWhatWasCreated(t *testing.T) {
+	h := journalOf(t, "drawn", "sender")
+	o := record.NewOperations()
+	for _, op := range []history.Operation{
+		{Verb: history.Submit, Request: "request", Answer: history.Unknown},
+		{Verb: history.Submit, Request: "other", Answer: history.Unknown},
+		{Verb: history.Submit, Request: "request", Task: "named", Answer: history.Unknown},
+		{Verb: history.Wait, Request: "request", Answer: history.Unknown},
+	} {
+		o.Add(op)
+	}
+	o.Name(createdBy(h.Members[0]))
+	for i, want := range []string{"drawn", "", "named", ""} {
+		if got := o.All()[i].Task; got != want {
+			t.Errorf("operation %d is of task %q, want %q", i, got, want)
+		}
+	}
+	if tasks := o.Tasks(); strings.Join(tasks, " ") != "drawn named" || !o.AnyUnnamed() {
+		t.Errorf("tasks are %v", tasks)
+	}
+}
+
+// The entry that created a task may have been trimmed since.
+func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
+	_, etcd := testcluster.StartEtcd(t)
+	r := &run{cluster: &cluster{members: []*member{{client: etcd}}}, recorder: &record.Keys{}, done: record.NewOperations()}
+	ctx, stop := context.WithCancel(t.Context())
+	defer r.recorder.Wait()
+	defer stop()
+	r.recorder.Start(ctx, 0, r.observers())
+	const key = record.Prefix + "journal/0/0000000000000001"
+	if _, err := etcd.Put(ctx, key, string(journalOf(t, "drawn", "sender").Members[0].Entries[0][0].Data)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := etcd.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	r.done.Add(history.Operation{Verb: history.Submit, Request: "request", Answer: history.Unknown})
+	if err := r.nameTasks(ctx); err != nil || r.done.All()[0].Task != "drawn" {
+		t.Errorf("%+v, %v", r.done.All()[0], err)
+	}
+}
