@@ -26,7 +26,8 @@ func snippets(t *testing.T, language string) (found []string) {
 func TestReadme_GoIsThatOfTheExamples(t *testing.T) {
 	t.Parallel()
 	var examples string
-	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go", "../../cluster/example_test.go", "../../behaviors/example_test.go"} {
+	for _, path := range []string{"../../examples/hello/main.go", "../../examples/completed/main.go", "../../cluster/example_test.go", "../../behaviors/example_test.go",
+		"../../ledger/example_test.go"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
