@@ -199,7 +199,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	o.decideLane(d, command.LaneWork, in.lanes[command.LaneWork])
 	o.decideLane(d, command.LaneSubmit, in.lanes[command.LaneSubmit])
-	o.stats.refused.Add(int64(d.Refused))
+	o.stats.refused.Add(int64(d.Stale))
 	for _, offer := range in.lanes[command.LaneOffer] {
 		o.park(offer)
 	}

@@ -147,7 +147,7 @@ var snapshots = []Bug{
 		{"	case u.InUse >= u.Quota/5*4:\n", "	case u.Size >= u.Quota/5*4:\n"},
 	}, engine, "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull"},
 	{"retry without the parameters that may be dropped", "engine/internal/command/operate.go", []Edit{
-		{"	if c.Do == DoRetry && d.forgot(t) {\n", "	if false {\n"},
+		{"	if c.Do == DoRetry && d.paramsGone(t) {\n", "	if false {\n"},
 	}, engine, "TestRetry_TakesTheParametersAlongWhereJournalsAreDropped"},
 	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
@@ -176,7 +176,7 @@ var decisions = []Bug{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
 	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
 	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
-		{"		if full, refused := d.noRoom(true, len(t.Params)); refused {", "		if full, refused := d.noRoom(true, len(t.Params)); refused && false {"},
+		{"		if refusal, refused := d.noRoom(true, len(t.Params)); refused {", "		if refusal, refused := d.noRoom(true, len(t.Params)); refused && false {"},
 	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
 	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
@@ -200,7 +200,7 @@ var decisions = []Bug{
 
 const (
 	staleCompletion = "	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {" + answersStale
-	answersStale    = "\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {"
+	answersStale    = "\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {"
 )
 
 var effects = []Bug{
@@ -247,7 +247,7 @@ var assignments = []Bug{
 	}, engine, "TestRollCall_LeavesAnAssignmentUnderWay"},
 	{"roll call that releases what another part lists", "engine/internal/command/reconcile.go", []Edit{
 		{" && c.covers(t.Started) && ", " && "},
-	}, commandPkg, "TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne"},
+	}, commandPkg, "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne"},
 	{"drain that does not wait for its roll call", "engine/drain.go", []Edit{
 		{"	m.waitForOwners(ctx, told)\n", "	_ = told\n"},
 	}, engine, "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost"},
@@ -255,7 +255,7 @@ var assignments = []Bug{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
 	}, engine, "TestRollCall_ReleasesALocalStartOfAnEarlierOwner"},
 	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
-		{"t.Node != c.Node || t.Cancelled {\n			over", "t.Node != c.Node {\n			over"},
+		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
 	}, engine, "TestRollCall_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/offers.go", []Edit{
 		{"		x.launch(m, shard, given[i])\n	}\n", "		of.mu.Unlock()\n		x.launch(m, shard, given[i])\n		of.mu.Lock()\n	}\n"},

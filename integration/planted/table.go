@@ -58,8 +58,8 @@ func underFaults(name, by, faults string, of ...bugs.Bug) planted {
 }
 
 var anyCompletion = edit("engine/internal/command/complete.go",
-	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {",
-	"	if t == nil || !t.OnNode() {\n		d.Refused++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {")
+	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {",
+	"	if t == nil || !t.OnNode() {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {")
 
 var lossOfTheLiving = []bugs.Bug{
 	edit("engine/placement.go", "			if _, present := v.Nodes[node]; !present {\n				missing[node]",

@@ -20,9 +20,10 @@ type Answer struct {
 	Run    uint32     // of a submit: the run whose end is its outcome
 	Text   string     // of a refusal: its cause, or the field
 	Number int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
-	Data   []byte     // of a query, of a roll call: the names of attempts, of an offer: assignments
+	Data   []byte     // of a query; of Reconcile: the names of attempts; of Offer: assignments
 }
 
+// AnswerCode says what kind of answer it is.
 type AnswerCode uint8
 
 const (
@@ -45,6 +46,7 @@ const (
 // maxRefusalBytes bounds the text of a refusal, which entries may record.
 const maxRefusalBytes = 128
 
+// Refused is a refusal with a text, cut at maxRefusalBytes.
 func Refused(code AnswerCode, format string, args ...any) Answer {
 	text := fmt.Sprintf(format, args...)
 	return Answer{Code: code, Text: text[:min(len(text), maxRefusalBytes)]}
@@ -83,6 +85,7 @@ func (a Answer) Err(id events.TaskID) error {
 
 var errStale = errors.New("the attempt is over or runs elsewhere")
 
+// EncodeAnswers writes the answers to a batch, in the order of its commands.
 func EncodeAnswers(answers []Answer) []byte {
 	n := 8
 	for i := range answers {
@@ -115,6 +118,7 @@ func (a *Answer) encode(w *wire.Writer) {
 	w.Bytes(a.Data)
 }
 
+// DecodeAnswers reads what EncodeAnswers writes.
 func DecodeAnswers(data []byte) ([]Answer, error) {
 	r, err := Scanned(data)
 	if err != nil {

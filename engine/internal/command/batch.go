@@ -72,8 +72,8 @@ const (
 )
 
 // Untimely refuses a batch that is too old, or comes from too far ahead, by the owner's clock. Batches of the other lanes change
-// nothing twice, whatever is known of their numbers: work names its attempt, a roll call its owner, and an offer is closed by its
-// node. Those that settle others only record a number.
+// nothing twice, whatever is known of their numbers: work names its attempt, a Reconcile its owner, and an offer is closed by its
+// node. A barrier only records a number.
 func (b *Batch) Untimely(now events.Millis) (why Answer, refuse bool) {
 	age := now - b.Made
 	if b.Lane != LaneSubmit || age <= events.Millis(MaxBatchAge.Milliseconds()) && age >= -events.Millis(MaxBatchAhead.Milliseconds()) {
@@ -100,6 +100,7 @@ func ReadMessage[T any](data []byte) (v T, err error) {
 	return v, err
 }
 
+// DecodeBatch reads what Batch.Encode writes.
 func DecodeBatch(data []byte) (*Batch, error) {
 	r, err := Scanned(data)
 	if err != nil {
@@ -154,6 +155,7 @@ func EncodeAnswerMessage(shard int, b *Batch, answers []Answer, recorded bool) [
 	return w.B
 }
 
+// DecodeAnswerMessage reads what EncodeAnswerMessage writes.
 func DecodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, answers []Answer, recorded bool, err error) {
 	r, err := Scanned(data)
 	if err != nil {

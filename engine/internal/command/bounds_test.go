@@ -58,7 +58,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			fill := l.ask(events.Policy{})
 			fill.Params = bytes.Repeat([]byte{1}, events.SealEntryBytes-2000)
 			d.Decide(fill)
-			if d.full() {
+			if d.entryFull() {
 				t.Fatal("the entry is full before the batch")
 			}
 			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Principal: request})

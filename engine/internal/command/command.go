@@ -19,6 +19,7 @@ type selfEncoded interface {
 	decode(r *wire.Reader)
 }
 
+// Encode writes the number of a command and the command.
 func Encode(w *wire.Writer, c Command) {
 	w.Uint(c.Op())
 	if own, ok := c.(selfEncoded); ok {

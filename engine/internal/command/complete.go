@@ -26,6 +26,7 @@ type Complete struct {
 // AnyTime is a Next in the past.
 const AnyTime events.Millis = 1
 
+// Completion is how an attempt ended.
 type Completion uint8
 
 const (
@@ -86,14 +87,14 @@ func (c *Complete) decode(r *wire.Reader) {
 
 // leastRepeat is the least time from the start of an attempt to the next one that the behavior asks for, by a repetition, a snooze
 // or a retry after a wait or at a time: a behavior that asks for it at once, again and again, shall not fill the journal. A retry
-// by policy is not held to it: its back-off has full jitter, and its attempts are counted.
+// by policy is exempt: its back-off has full jitter, and its attempts are counted.
 const leastRepeat = 50 * time.Millisecond
 
 // complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
 func (c *Complete) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
-		d.Refused++
+		d.Stale++
 		return Answer{Code: AnswerStale}
 	}
 	switch c.How {

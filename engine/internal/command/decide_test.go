@@ -539,7 +539,7 @@ func TestLose_AnyNumberOfAttemptsFitsIntoEntries(t *testing.T) {
 	l := newJournalDriver(t)
 	for i := 0; i < count; {
 		l.entry(func(d *Decider) {
-			for ; i < count && !d.full(); i++ {
+			for ; i < count && !d.entryFull(); i++ {
 				c := l.ask(events.Policy{MaxLost: 1})
 				c.Task = events.TaskID(fmt.Sprintf("%0128d", i))
 				d.Decide(c)

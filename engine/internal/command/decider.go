@@ -31,8 +31,8 @@ type Decider struct {
 	Began          uint64                              // the first entry of that
 	OffersAnswered func(sender string, through uint64) // called when a node has the answers to its offers up to a number
 
-	Refused int   // late and foreign reports of attempts, so far
-	Err     error // of the first event that the fold refused: a bug; nothing of the entry may be used
+	Stale int   // late and foreign reports of attempts, so far
+	Err   error // of the first event that the fold refused: a bug; nothing of the entry may be used
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it.
@@ -79,7 +79,7 @@ func (d *Decider) giveBack(t *projection.Task, body events.Body) *projection.Tas
 // Lose gives up the attempts of a node whose session has ended; false when the entry is full before all are given up.
 func (d *Decider) Lose(node string) bool {
 	for _, t := range d.runningOn(node) {
-		if d.full() {
+		if d.entryFull() {
 			return false
 		}
 		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay)})
@@ -90,8 +90,8 @@ func (d *Decider) Lose(node string) bool {
 	return true
 }
 
-// full reports that the entry takes no further command.
-func (d *Decider) full() bool { return d.Entry.Size() >= events.SealEntryBytes }
+// entryFull reports that the entry takes no further command.
+func (d *Decider) entryFull() bool { return d.Entry.Size() >= events.SealEntryBytes }
 
 // runningOn returns the tasks on a node in the order they started.
 func (d *Decider) runningOn(node string) []*projection.Task {

@@ -18,12 +18,14 @@ func (*Get) Op() uint64 { return opGet }
 
 func (c *Get) Size() int { return 64 + len(c.Task) }
 
+// EncodeTask writes a task in its stored form.
 func EncodeTask(t *projection.Task) []byte {
 	var w wire.Writer
 	t.Encode(&w)
 	return w.B
 }
 
+// DecodeTask reads what EncodeTask writes.
 func DecodeTask(data []byte) (projection.Task, error) {
 	r, err := Scanned(data)
 	if err != nil {

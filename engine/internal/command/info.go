@@ -2,7 +2,7 @@ package command
 
 // Info reads what the shard tells of itself.
 type Info struct {
-	Digest bool // with the digest of the state, which takes a look at every task
+	Digest bool // with the digest of the state, for which every task is read
 }
 
 var _ = register(opInfo, func() Command { return new(Info) })

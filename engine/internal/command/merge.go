@@ -52,7 +52,7 @@ func (c *Merge) decide(d *Decider) Answer {
 		return joined(t)
 	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
 		return joined(t)
-	case d.forgot(t):
+	case d.paramsGone(t):
 		return d.rerun(t, &c.Submit, c.Operator)
 	}
 	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)
@@ -61,8 +61,8 @@ func (c *Merge) decide(d *Decider) Answer {
 		adds -= len(t.Params)
 	}
 	if !c.Operator && (t.Final() || adds > 0 || changes && d.Refusal != "") { // whatever is merged takes its bytes in the journal
-		if full, refused := d.noRoom(t.Final(), adds); refused {
-			return full
+		if refusal, refused := d.noRoom(t.Final(), adds); refused {
+			return refusal
 		}
 	}
 	if changes {

@@ -14,6 +14,7 @@ type Offer struct {
 	Behaviors []OfferedBehavior
 }
 
+// OfferedBehavior is how many slots of an offer a behavior may fill.
 type OfferedBehavior struct {
 	Behavior string
 	Slots    int
@@ -91,6 +92,7 @@ func (a *Assignment) decode(r *wire.Reader) {
 	a.Params, a.ParamsAt = r.Bytes(), events.Ref(r.Uint())
 }
 
+// DecodeAssignments reads the answer to an Offer; nothing stands for none.
 func DecodeAssignments(data []byte) ([]Assignment, error) {
 	if len(data) == 0 {
 		return nil, nil

@@ -15,6 +15,7 @@ type Operate struct {
 	Reason string
 }
 
+// Operation is what an operator asks of a task.
 type Operation uint64
 
 const (
@@ -56,7 +57,7 @@ func (c *Operate) decide(d *Decider) Answer {
 	if c.Task == events.Settings {
 		return Refused(AnswerState, "the settings of the cluster are no task to %s", c.Do)
 	}
-	if c.Do == DoRetry && d.forgot(t) {
+	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}
 	}
 	body, ok := d.operation(t, c)

@@ -142,6 +142,7 @@ func EncodeOutcomes(outcomes []Outcome) (messages [][]byte) {
 	return messages
 }
 
+// DecodeOutcomes reads what EncodeOutcomes writes.
 func DecodeOutcomes(data []byte) ([]Outcome, error) {
 	r, err := Scanned(data)
 	if err != nil {

@@ -78,6 +78,7 @@ func ReadSettings(t *projection.Task) (Settings, error) {
 	return DecodeSettings(t.Params)
 }
 
+// DecodeSettings reads the parameters of cluster/settings.
 func DecodeSettings(params events.Payload) (s Settings, err error) {
 	text, err := params.JSON()
 	if err == nil {

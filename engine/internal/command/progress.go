@@ -40,7 +40,7 @@ func (c *Progress) decode(r *wire.Reader) {
 func (c *Progress) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
-		d.Refused++
+		d.Stale++
 		return Answer{Code: AnswerStale}
 	}
 	report := c.Progress // the command belongs to its sender, which may send it again

@@ -80,17 +80,17 @@ func decodeAttempts(r *wire.Reader) (attempts []AttemptName) {
 	return attempts
 }
 
-// rollCall compares what a node runs with what the state says it runs. It releases the attempts that the node does not
+// reconcile compares what a node runs with what the state says it runs. It releases the attempts that the node does not
 // know although their assignment must have reached it: those that answered an offer which the node counts as answered,
-// and those that an owner before this one started on its own node (began is the first entry of this ownership). Attempts
-// that the roll call does not cover are left alone, and what a full entry leaves over is for the next one. It returns the
-// node's attempts that are over or cancelled.
-func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (over []AttemptName, all bool) {
+// and those that an earlier owner started on its own node (began is the first entry of this ownership). Attempts outside the
+// range of the command are left alone; all is false when the entry is full before all are released. It returns the node's
+// attempts that have ended or are cancelled.
+func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []AttemptName, all bool) {
 	present := make(map[AttemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
 		present[a] = true
 		if t := d.State.Task(a.Task); t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled {
-			over = append(over, a)
+			ended = append(ended, a)
 		}
 	}
 	var missing []*projection.Task
@@ -103,12 +103,12 @@ func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (over []Att
 	}
 	slices.SortFunc(missing, byStart)
 	for _, t := range missing {
-		if d.full() {
-			return over, false
+		if d.entryFull() {
+			return ended, false
 		}
 		d.giveBack(t, &events.Released{Until: d.Now})
 	}
-	return over, true
+	return ended, true
 }
 
 func (c *Reconcile) decide(d *Decider) Answer {
@@ -116,22 +116,24 @@ func (c *Reconcile) decide(d *Decider) Answer {
 		return Answer{Code: AnswerStale}
 	}
 	d.OffersAnswered(d.Sender, c.Answered)
-	over, all := d.reconcile(c, d.Self, d.Began)
+	ended, all := d.reconcile(c, d.Self, d.Began)
 	if !all {
 		return Answer{Code: AnswerTryAgain}
 	}
-	if len(over) == 0 {
+	if len(ended) == 0 {
 		return Answer{}
 	}
-	return Answer{Data: EncodeNames(over)}
+	return Answer{Data: EncodeNames(ended)}
 }
 
+// EncodeNames encodes the answer to a Reconcile.
 func EncodeNames(names []AttemptName) []byte {
 	var w wire.Writer
 	encodeAttempts(&w, names)
 	return w.B
 }
 
+// DecodeNames decodes what EncodeNames returns; nothing stands for none.
 func DecodeNames(data []byte) ([]AttemptName, error) {
 	if len(data) == 0 {
 		return nil, nil

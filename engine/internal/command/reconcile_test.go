@@ -16,7 +16,7 @@ import (
 // Counts of attempts at which the parts of a roll call begin and end.
 var reconcileCounts = []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2 * MaxReconciled, 3*MaxReconciled + 1}
 
-func TestRollCall_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
+func TestReconcile_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var attempts []AttemptName
 		for i := range rapid.SampledFrom(reconcileCounts).Draw(t, "attempts") {
@@ -82,7 +82,7 @@ func crowd(t *testing.T, n int) (*journalDriver, []AttemptName) {
 	return l, attempts
 }
 
-func TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
+func TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
 	const n = 2*MaxReconciled + 2
 	for _, i := range []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2*MaxReconciled - 1, 2 * MaxReconciled, n - 1} {
 		l, attempts := crowd(t, n)
@@ -105,7 +105,7 @@ func TestRollCall_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
 }
 
 // The largest part, and its answer when every attempt is over, must pass the limits of batch, answer and entry.
-func TestRollCall_LargestPartFitsBatchAndEntry(t *testing.T) {
+func TestReconcile_LargestPartFitsBatchAndEntry(t *testing.T) {
 	long := make([]byte, events.MaxIDBytes)
 	for i := range long {
 		long[i] = 'x'
@@ -125,7 +125,7 @@ func TestRollCall_LargestPartFitsBatchAndEntry(t *testing.T) {
 }
 
 // An entry takes no more releases. Nobody would call again for the rest, so the command itself comes again.
-func TestRollCall_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
+func TestReconcile_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
 	l := newJournalDriver(t)
 	const n = 4000
 	for first := 0; first < n; first += 500 {

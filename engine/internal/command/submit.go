@@ -66,8 +66,8 @@ func (c *Submit) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	switch {
 	case t == nil:
-		if full, refused := d.noRoom(true, len(c.Params)); refused {
-			return full
+		if refusal, refused := d.noRoom(true, len(c.Params)); refused {
+			return refusal
 		}
 		t = d.emit(c.Task, nil, c.RequestID, d.Entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
 			NotBefore: max(c.NotBefore, d.Now), Params: c.Params}))
@@ -81,22 +81,22 @@ func (c *Submit) decide(d *Decider) Answer {
 		return joined(t)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
 		return joined(t)
-	case d.forgot(t):
+	case d.paramsGone(t):
 		return d.rerun(t, c, false)
 	case c.Merges:
 		return Answer{Code: AnswerMerge, Joined: true}
 	}
 	if t.Final() {
-		if full, refused := d.noRoom(true, len(t.Params)); refused {
-			return full
+		if refusal, refused := d.noRoom(true, len(t.Params)); refused {
+			return refusal
 		}
 	}
 	return d.join(t, c)
 }
 
 // noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
-// Operators' commands are not held to it: they have to work in a shard that is full.
-func (d *Decider) noRoom(task bool, adds int) (full Answer, refused bool) {
+// Operators' commands pass: they have to work in a shard that is full.
+func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
 	with := d.State.LiveBytes() + int64(adds)
 	switch {
 	case d.Refusal != "":
@@ -109,13 +109,13 @@ func (d *Decider) noRoom(task bool, adds int) (full Answer, refused bool) {
 	return Answer{}, false
 }
 
-// forgot reports that a task has ended and nothing keeps its parameters for a further run.
-func (d *Decider) forgot(t *projection.Task) bool { return d.Drop && t.Final() && t.ParamsElided }
+// paramsGone reports that a task has ended and nothing keeps its parameters for a further run.
+func (d *Decider) paramsGone(t *projection.Task) bool { return d.Drop && t.Final() && t.ParamsElided }
 
 // rerun gives a task that has ended a new run with parameters of its own.
 func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
-	if full, refused := d.noRoom(true, len(c.Params)); refused && !operator {
-		return full
+	if refusal, refused := d.noRoom(true, len(c.Params)); refused && !operator {
+		return refusal
 	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.Now)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
