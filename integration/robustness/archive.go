@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/store"
@@ -20,7 +21,7 @@ const readAgain = 200 * time.Millisecond
 
 // archived reads the archive of every shard, again and again while it is away. One that cannot be read is damage; there must
 // be one once entries were trimmed.
-func (r *run) archived(ctx context.Context, archive store.ArchiveReader, trimmed bool) [][]history.Record {
+func archived(ctx context.Context, r *cluster.Cluster, archive store.ArchiveReader, trimmed bool) [][]history.Record {
 	all := make([][]history.Record, record.Shards)
 	for shard := range all {
 		for {
@@ -34,7 +35,7 @@ func (r *run) archived(ctx context.Context, archive store.ArchiveReader, trimmed
 				clock.Sleep(ctx, readAgain)
 			}
 			if lasting || ctx.Err() != nil {
-				r.broken(check.Archived, "shard %d cannot be read after the faults: %v", shard, err)
+				r.Broken(check.Archived, "shard %d cannot be read after the faults: %v", shard, err)
 				break
 			}
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -17,12 +16,10 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
-	"taskledger/natsbus"
 	"taskledger/store"
-	"taskledger/store/archivetest"
 )
 
 // chainOf makes the first n entries of shard 0, each of its own revision.
@@ -123,27 +120,27 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			r := &run{recorder: &record.Keys{}}
+			r := &cluster.Cluster{Keys: &record.Keys{}}
 			if row.written == nil {
 				row.written = entries
 			}
 			for _, e := range row.written {
-				r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
+				r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
 			}
 			for number := range row.trimmed {
-				r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{trimOf(number+1, 100+int64(number))}})
+				r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{trimOf(number+1, 100+int64(number))}})
 			}
-			r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte(record.Mark), ModRevision: 200}}}})
+			r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte(record.Mark), ModRevision: 200}}}})
 			held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
 			held.Entries[0] = row.held
 			h := &history.Run{Info: history.Info{Shards: record.Shards}}
-			if err := r.unite(ctx, &row.archive, h, []history.Journals{held}, 200); err != nil {
+			if err := unite(ctx, r, &row.archive, h, []history.Journals{held}, 200); err != nil {
 				t.Fatal(err)
 			}
 			if h.Info.Trimmed != int(row.trimmed) {
 				t.Errorf("%d entries were trimmed, want %d", h.Info.Trimmed, row.trimmed)
 			}
-			h.Damage = r.damage
+			h.Damage = r.Damage
 			found := slices.DeleteFunc(check.All(h), func(v check.Violation) bool { return v.Invariant != "1 entries" && v.Invariant != check.Archived })
 			if row.want == "" && len(found) > 0 || row.want != "" && !slices.ContainsFunc(found, func(v check.Violation) bool { return v.Invariant == row.want }) {
 				t.Errorf("found %v, want %q", found, row.want)
@@ -155,13 +152,13 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 // What is written and archived after the revision of the record is none of it.
 func TestUnite_EndsWithTheRevision(t *testing.T) {
 	entries := chainOf(t, 4)
-	r := &run{recorder: &record.Keys{}}
+	r := &cluster.Cluster{Keys: &record.Keys{}}
 	for _, e := range entries {
-		r.recorder.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
+		r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
 	}
 	h := &history.Run{}
 	held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
-	if err := r.unite(t.Context(), &fakeArchive{entries: entries}, h, []history.Journals{held}, entries[2].Revision); err != nil {
+	if err := unite(t.Context(), r, &fakeArchive{entries: entries}, h, []history.Journals{held}, entries[2].Revision); err != nil {
 		t.Fatal(err)
 	}
 	if h.Info.Archived != 4 || len(h.Members) != 2 {
@@ -181,48 +178,13 @@ func TestArchives_WhereJournalsGrow(t *testing.T) {
 		fault string
 		want  bool
 	}{{2, "nats-restart", true}, {1, "nats-restart", false}, {2, "nats-absent", false}, {2, "etcd-full", false}} {
-		s := settings{seed: row.seed, kinds: []string{row.fault}, members: 1, duration: 10 * time.Second}
-		p, err := newPlan(rand.New(rand.NewPCG(s.seed, 0)), s)
+		s := cluster.Settings{Seed: row.seed, Kinds: []string{row.fault}, Members: 1, Duration: 10 * time.Second}
+		p, err := newPlan(rand.New(rand.NewPCG(s.Seed, 0)), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := (&run{settings: s, plan: p}); r.archives() != row.want {
-			t.Errorf("seed %d, %s: %t, want %t", row.seed, row.fault, r.archives(), row.want)
-		}
-	}
-}
-
-// What NATS in its role has acknowledged is there when it was killed and started again.
-func TestNATS_KeepsTheArchive(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), moment)
-	defer cancel()
-	c := &cluster{dir: t.TempDir(), nats: &natsServer{Role: role.Role{Kind: role.NATS, Name: "nats", Dir: t.TempDir()}}}
-	entries := archivetest.Entries(t, 0, 1, 3)
-	for _, begin := range []bool{true, false} {
-		if err := c.startNATS(ctx); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.nats.process.Kill() })
-		bus, err := natsbus.Open(natsbus.Config{URLs: []string{"nats://" + c.nats.address}, Key: make([]byte, natsbus.KeyBytes)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		archive, err := role.Archive(bus)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if archive.DurableAfter() != 0 {
-			t.Errorf("what is acknowledged counts as durable after %s", archive.DurableAfter())
-		}
-		if begin {
-			_, err = archive.Archive(ctx, 0, store.ArchiveHead{}, entries)
-		} else {
-			var got []store.Record
-			got, err = archivetest.Collect(archive.ReadArchive(ctx, 0, 1))
-			archivetest.Compare(t, got, entries)
-		}
-		if err := errors.Join(err, bus.Close(), c.nats.process.Kill()); err != nil {
-			t.Fatal(err)
+		if r := (&cluster.Cluster{Settings: s, Needs: p.needs()}); r.Archives() != row.want {
+			t.Errorf("seed %d, %s: %t, want %t", row.seed, row.fault, r.Archives(), row.want)
 		}
 	}
 }

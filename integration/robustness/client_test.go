@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
@@ -16,64 +17,64 @@ import (
 
 func TestRound_DisturbsEachClientOnce(t *testing.T) {
 	r := busy()
-	r.random = rand.New(rand.NewPCG(1, 0))
-	r.clients = []*client{{}, {}}
-	claimed := make(chan *client, 2)
-	f := &fault{name: "fake", scope: oneClient, inflict: func(_ context.Context, _ *run, d disturbance) (string, string, error) {
+	r.Random = rand.New(rand.NewPCG(1, 0))
+	r.Clients = []*cluster.Client{{}, {}}
+	claimed := make(chan *cluster.Client, 2)
+	f := &fault{name: "fake", scope: oneClient, inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (string, string, error) {
 		claimed <- d.client
 		return "", "proof", nil
 	}}
-	r.round(t.Context(), 1, []*fault{f, f})
-	if a, b := <-claimed, <-claimed; a == b || a == nil || b == nil || r.clients[0].claimed || r.clients[1].claimed {
-		t.Errorf("claimed were %p and %p, and %t, %t still are", a, b, r.clients[0].claimed, r.clients[1].claimed)
+	makeRound(t.Context(), r, 1, []*fault{f, f})
+	if a, b := <-claimed, <-claimed; a == b || a == nil || b == nil || r.Clients[0].Claimed || r.Clients[1].Claimed {
+		t.Errorf("claimed were %p and %p, and %t, %t still are", a, b, r.Clients[0].Claimed, r.Clients[1].Claimed)
 	}
 }
 
 // clientOf starts a client on an etcd of its own, where no node serves: its calls wait until they are too late.
-func clientOf(t *testing.T) (*run, *client) {
+func clientOf(t *testing.T) (*cluster.Cluster, *cluster.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*moment)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	r := &run{cluster: &cluster{dir: dir, data: dir, begin: clock.Now()}, done: record.NewOperations(), oracle: record.NewExecutions()}
+	r := &cluster.Cluster{Servers: &cluster.Servers{Dir: dir, Data: dir, Begin: clock.Now()}, Operations: record.NewOperations(), Executions: record.NewExecutions()}
 	t.Cleanup(func() {
-		for _, c := range r.clients {
-			if err := c.stop(); err != nil {
+		for _, c := range r.Clients {
+			if err := c.Stop(); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := r.cluster.stop(); err != nil {
+		if err := r.Servers.Stop(); err != nil {
 			t.Error(err)
 		}
-		for _, d := range r.damage {
+		for _, d := range r.Damage {
 			t.Errorf("%s: %s", d.Invariant, d.Text)
 		}
 	})
-	if err := startCluster(ctx, r.cluster, 1, 0, natsAbsent); err != nil {
+	if err := cluster.StartServers(ctx, r.Servers, 1, 0, cluster.NATSAbsent); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.newClient(0); err != nil {
+	if err := r.NewClient(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.startClient(ctx, r.clients[0]); err != nil {
+	if err := r.StartClient(ctx, r.Clients[0]); err != nil {
 		t.Fatal(err)
 	}
-	return r, r.clients[0]
+	return r, r.Clients[0]
 }
 
 func TestFault_ClientKillProvesWhatWasUnderWay(t *testing.T) {
 	r, c := clientOf(t)
 	begun := false
-	killed := c.process
+	killed := c.Process
 	target, proof, err := killClient(t.Context(), r, disturbance{client: c, begins: func() { begun = true }})
 	if err != nil || !begun || target != "client1.1" || !strings.Contains(proof, "calls and") {
 		t.Errorf("%s proves %q, %v", target, proof, err)
 	}
-	if c.process == killed || c.Source != "client1.2" || strings.Join(r.killed, " ") != "client1.1" {
-		t.Errorf("%s has taken its place, killed are %v", c.Source, r.killed)
+	if c.Process == killed || c.Source != "client1.2" || strings.Join(r.Killed, " ") != "client1.1" {
+		t.Errorf("%s has taken its place, killed are %v", c.Source, r.Killed)
 	}
 	unknown := 0
-	all := r.done.All()
+	all := r.Operations.All()
 	for _, op := range all {
 		if op.Answer == history.Unknown && op.Error == "" { // nothing was told
 			unknown++
@@ -91,13 +92,13 @@ func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
 		t.Errorf("it proves %q, %v", proof, err)
 	}
 	no := false
-	if _, err := c.process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.calls.UnderWay() != 0 {
-		t.Errorf("after the pause %d calls are under way, %v", c.calls.UnderWay(), err)
+	if _, err := c.Process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.Calls.UnderWay() != 0 {
+		t.Errorf("after the pause %d calls are under way, %v", c.Calls.UnderWay(), err)
 	}
-	if err := c.ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {
+	if err := c.Ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {
 		t.Error(err)
 	}
-	all := r.done.All()
+	all := r.Operations.All()
 	asked := all[len(all)-1]
 	if asked.Task != "asked" || asked.Verb != history.Submit || asked.Answer == history.OK {
 		t.Errorf("it was ordered to submit, and did %+v", asked)

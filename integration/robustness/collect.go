@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
@@ -32,27 +33,27 @@ const (
 
 // collect records what is in etcd and in the archive, and what the owners say of it, at one revision: it begins again until
 // nothing was written meanwhile.
-func (r *run) collect(ctx context.Context, h *history.Run) error {
+func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 	ctx, cancel := context.WithTimeout(ctx, collectWithin)
 	defer cancel()
 	for {
-		begin, err := r.mark(ctx)
+		begin, err := r.Mark(ctx)
 		if err != nil {
 			return err
 		}
-		h.Served = r.served(ctx)
-		h.Info.Read = clock.Since(r.begin)
-		revision, err := r.mark(ctx)
+		h.Served = served(ctx, r)
+		h.Info.Read = clock.Since(r.Begin)
+		revision, err := r.Mark(ctx)
 		if err != nil {
 			return err
 		}
-		held, err := r.journals(ctx, revision)
+		held, err := journals(ctx, r, revision)
 		if err != nil {
 			return err
 		}
 		if !writtenSince(held[0], begin) {
-			err := r.unite(ctx, r.observer.Archive, h, held, revision)
-			h.Info.Snapshots = r.verify(ctx)
+			err := unite(ctx, r, r.Observer.Archive, h, held, revision)
+			h.Info.Snapshots = verify(ctx, r)
 			return err
 		}
 	}
@@ -60,8 +61,8 @@ func (r *run) collect(ctx context.Context, h *history.Run) error {
 
 // unite records what was written up to a revision, and next to it what is stored of that: what each member holds, with what
 // the archive does; nil: there is none.
-func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
-	all, err := r.recorder.Until(ctx, revision)
+func unite(ctx context.Context, r *cluster.Cluster, archive store.ArchiveReader, h *history.Run, held []history.Journals, revision int64) error {
+	all, err := r.Keys.Until(ctx, revision)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history
 		for i := range held {
 			held[i].Member += " and archive"
 		}
-		for shard, kept := range r.archived(ctx, archive, all.Trimmed > 0) {
+		for shard, kept := range archived(ctx, r, archive, all.Trimmed > 0) {
 			h.Info.Archived += len(kept)
 			for i := range held {
 				held[i].Entries[shard] = union(record.UpTo(kept, revision), held[i].Entries[shard])
@@ -79,21 +80,6 @@ func (r *run) unite(ctx context.Context, archive store.ArchiveReader, h *history
 	}
 	h.Members = append([]history.Journals{all.Written}, held...)
 	return nil
-}
-
-// mark writes the mark, which shows that etcd takes writes, and returns its revision.
-func (r *run) mark(ctx context.Context) (int64, error) {
-	for {
-		ask, cancel := context.WithTimeout(ctx, requestWithin)
-		resp, err := r.members[0].client.Put(ask, record.Mark, "")
-		cancel()
-		if err == nil {
-			return resp.Header.Revision, nil
-		}
-		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
-			return 0, fmt.Errorf("etcd takes no writes at the end: %w", err)
-		}
-	}
 }
 
 func writtenSince(j history.Journals, revision int64) bool {
@@ -107,20 +93,20 @@ func writtenSince(j history.Journals, revision int64) bool {
 const archiveWithin = 35 * time.Second
 
 // served asks the owners for every task. It asks again for those that may have to be read from the archive.
-func (r *run) served(ctx context.Context) (all []history.Served) {
-	waiting := r.done.Tasks()
+func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
+	waiting := r.Operations.Tasks()
 	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
-		last := !r.archives() || time.Now().After(until) || ctx.Err() != nil
-		shown, left := r.shown(ctx, waiting, last)
+		last := !r.Archives() || time.Now().After(until) || ctx.Err() != nil
+		shown, left := shown(ctx, r, waiting, last)
 		all, waiting = append(all, shown...), left
 	}
 	return all
 }
 
 // shown asks the owners for tasks. Those that are not shown are damage the last time, and left before.
-func (r *run) shown(ctx context.Context, ids []string, last bool) (all []history.Served, left []string) {
+func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (all []history.Served, left []string) {
 	var mu sync.Mutex
-	r.look(ctx, ids, func(id string, t *projection.Task, err error) {
+	r.Look(ctx, ids, func(id string, t *projection.Task, err error) {
 		if err == nil && t == nil {
 			return
 		}
@@ -137,7 +123,7 @@ func (r *run) shown(ctx context.Context, ids []string, last bool) (all []history
 			s.Outcome, err = traffic.OutcomeOf(t)
 		}
 		if err != nil {
-			r.broken(check.Served, "task %s is not shown at the end: %v", id, err)
+			r.Broken(check.Served, "task %s is not shown at the end: %v", id, err)
 			return
 		}
 		mu.Lock()
@@ -148,28 +134,28 @@ func (r *run) shown(ctx context.Context, ids []string, last bool) (all []history
 }
 
 // journals reads every journal from each member, without asking another, as of one revision.
-func (r *run) journals(ctx context.Context, revision int64) ([]history.Journals, error) {
-	all := make([]history.Journals, len(r.members))
-	err := eachOf(r.members, func(m *member) error {
+func journals(ctx context.Context, r *cluster.Cluster, revision int64) ([]history.Journals, error) {
+	all := make([]history.Journals, len(r.Members))
+	err := cluster.EachOf(r.Members, func(m *cluster.Member) error {
 		j := history.Journals{Member: m.Name}
 		for shard := range record.Shards {
-			records, err := m.journal(ctx, shard, revision)
+			records, err := journalAt(ctx, m, shard, revision)
 			if err != nil {
 				return fmt.Errorf("journal %d at %s: %w", shard, m.Name, err)
 			}
 			j.Entries = append(j.Entries, records)
 		}
-		all[slices.Index(r.members, m)] = j
+		all[slices.Index(r.Members, m)] = j
 		return nil
 	})
 	return all, err
 }
 
-func (m *member) journal(ctx context.Context, shard int, revision int64) (records []history.Record, err error) {
+func journalAt(ctx context.Context, m *cluster.Member, shard int, revision int64) (records []history.Record, err error) {
 	journal := fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
 	from, end := journal, clientv3.GetPrefixRangeEnd(journal)
 	for {
-		resp, err := m.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageEntries), clientv3.WithRev(revision), clientv3.WithSerializable())
+		resp, err := m.Client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageEntries), clientv3.WithRev(revision), clientv3.WithSerializable())
 		if err != nil && strings.Contains(err.Error(), "future revision") && ctx.Err() == nil { // the member lags behind
 			clock.Sleep(ctx, 50*time.Millisecond)
 			continue
@@ -193,11 +179,11 @@ func (m *member) journal(ctx context.Context, shard int, revision int64) (record
 
 // verify lets the engine judge snapshots, archive and states, which the checkers do not read, and returns how many snapshots
 // it judged.
-func (r *run) verify(ctx context.Context) (snapshots int) {
+func verify(ctx context.Context, r *cluster.Cluster) (snapshots int) {
 	for {
-		all, err := r.observer.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: r.archives()})
+		all, err := r.Observer.Ledger().Verify(ctx, ledger.VerifyOptions{Archive: r.Archives()})
 		if err != nil {
-			r.broken(check.Served, "verification: %v", err)
+			r.Broken(check.Served, "verification: %v", err)
 			return snapshots
 		}
 		compared, sound := true, true
@@ -207,53 +193,53 @@ func (r *run) verify(ctx context.Context) (snapshots int) {
 			snapshots += v.Snapshots
 			if v.Problem != "" {
 				sound = false
-				r.broken(check.Served, "verification of shard %d: %s", v.Shard, v.Problem)
+				r.Broken(check.Served, "verification of shard %d: %s", v.Shard, v.Problem)
 			}
 		}
 		if compared || !sound {
 			return snapshots
 		}
 		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
-			r.broken(check.Served, "not every owner's state could be compared within %s", collectWithin)
+			r.Broken(check.Served, "not every owner's state could be compared within %s", collectWithin)
 			return snapshots
 		}
 	}
 }
 
 // remains stops everything and records what is left. A history that could not be made only stops.
-func (r *run) remains(h *history.Run, leaked func() error, failed error) {
+func remains(r *cluster.Cluster, h *history.Run, leaked func() error, failed error) {
 	var others []string
 	note := func(err error) {
 		if err != nil {
 			others = append(others, err.Error())
 		}
 	}
-	for _, l := range r.links {
-		for _, l := range l.all() {
+	for _, l := range r.Links {
+		for _, l := range l.All() {
 			l.Mend() // who stops over a dead connection cannot remove its mail, which is then swept, later than runs last
 		}
 	}
-	r.endTerminal()
-	note(eachOf(r.clients, (*client).stop))
-	note(r.observer.stop())
-	note(eachOf(r.nodes, func(n *node) error {
-		if n.running() == nil {
+	r.EndTerminal()
+	note(cluster.EachOf(r.Clients, (*cluster.Client).Stop))
+	note(r.Observer.Stop())
+	note(cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
+		if n.Running() == nil {
 			return nil
 		}
-		err := n.running().Stop(stopWithin)
-		n.calls.End()
+		err := n.Running().Stop(cluster.StopWithin)
+		n.Calls.End()
 		return err
 	}))
 	if failed == nil {
-		note(r.leftInEtcd(h))
+		note(leftInEtcd(r, h))
 	}
-	note(r.cluster.stop())
+	note(r.Servers.Stop())
 	note(leaked())
-	if err := r.readLogs(); err != nil {
-		r.problem("%v", err)
+	if err := readLogs(r); err != nil {
+		r.Problem("%v", err)
 	}
 	h.Remains.Checked, h.Remains.Others = true, others
-	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.done.All(), r.oracle.All(), r.faults, r.damage, r.problems
+	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.Operations.All(), r.Executions.All(), r.Faults, r.Damage, r.Problems
 }
 
 // leakPatience is how long goroutines may take to end that end on their own time: those of connections.
@@ -286,16 +272,16 @@ var alarms = []struct{ text, invariant string }{
 const quarantined = "shard is quarantined"
 
 // readLogs looks for alarms.
-func (r *run) readLogs() error {
+func readLogs(r *cluster.Cluster) error {
 	for _, pattern := range []string{"node*.log", "client*.log", "observer.log"} {
 		for _, a := range alarms {
-			n, err := countInLogs(r.dir, pattern, regexp.QuoteMeta(a.text))
+			n, err := cluster.CountInLogs(r.Dir, pattern, regexp.QuoteMeta(a.text))
 			if err != nil {
 				return err
 			}
 			if a.text == quarantined {
-				for shard := range r.aliens {
-					excused, err := countInLogs(r.dir, pattern, fmt.Sprintf(`%q node=\S+ shard=%d `, quarantined, shard))
+				for shard := range r.Aliens {
+					excused, err := cluster.CountInLogs(r.Dir, pattern, fmt.Sprintf(`%q node=\S+ shard=%d `, quarantined, shard))
 					if err != nil {
 						return err
 					}
@@ -303,7 +289,7 @@ func (r *run) readLogs() error {
 				}
 			}
 			if n > 0 {
-				r.broken(a.invariant, "%d times in %s: %s", n, pattern, a.text)
+				r.Broken(a.invariant, "%d times in %s: %s", n, pattern, a.text)
 			}
 		}
 	}
@@ -311,12 +297,12 @@ func (r *run) readLogs() error {
 }
 
 // leftInEtcd waits for the leases of killed nodes to run out, and then reads what is there.
-func (r *run) leftInEtcd(h *history.Run) error {
+func leftInEtcd(r *cluster.Cluster, h *history.Run) error {
 	left := &h.Remains
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
-	c := r.members[0].client
-	for until := time.Now().Add(2*ttl + 2*time.Second); ; {
+	c := r.Members[0].Client
+	for until := time.Now().Add(2*cluster.TTL + 2*time.Second); ; {
 		leases, err := c.Leases(ctx)
 		if err != nil {
 			return fmt.Errorf("leases that remain: %w", err)
@@ -330,7 +316,7 @@ func (r *run) leftInEtcd(h *history.Run) error {
 	if err != nil {
 		return fmt.Errorf("keys that remain: %w", err)
 	}
-	may := r.senders(h)
+	may := senders(r, h)
 	for _, kv := range keys.Kvs {
 		path := string(kv.Key)
 		if key, err := history.KeyOf(strings.TrimPrefix(path, record.Prefix)); err != nil || !may.remain(key, kv.Value) {
@@ -348,14 +334,14 @@ type dead struct {
 }
 
 // senders finds out who could not clean up: killed processes, by the tasks that they made, and commands, which say so.
-func (r *run) senders(h *history.Run) *dead {
-	d := &dead{senders: map[string]bool{}, asking: len(r.killed) > 0}
-	if r.terminal != nil {
-		for _, sender := range r.terminal.left {
+func senders(r *cluster.Cluster, h *history.Run) *dead {
+	d := &dead{senders: map[string]bool{}, asking: len(r.Killed) > 0}
+	if r.Terminal != nil {
+		for _, sender := range r.Terminal.Left {
 			d.senders[sender] = true
 		}
 	}
-	for _, source := range r.killed {
+	for _, source := range r.Killed {
 		if sender := senderOf(h, source); sender != "" {
 			d.senders[sender] = true
 		} else {
@@ -402,21 +388,21 @@ func (d *dead) remain(key history.Key, value []byte) bool {
 }
 
 // nameTasks looks in all that was written, trimmed or not, for the ids of tasks whose clients did not live to tell them.
-func (r *run) nameTasks(ctx context.Context) error {
-	if !r.done.AnyUnnamed() {
+func nameTasks(ctx context.Context, r *cluster.Cluster) error {
+	if !r.Operations.AnyUnnamed() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, collectWithin)
 	defer cancel()
-	revision, err := r.mark(ctx)
+	revision, err := r.Mark(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := r.recorder.Until(ctx, revision)
+	all, err := r.Keys.Until(ctx, revision)
 	if err != nil {
 		return err
 	}
-	r.done.Name(createdBy(all.Written))
+	r.Operations.Name(createdBy(all.Written))
 	return nil
 }
 

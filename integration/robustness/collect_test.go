@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/internal/testcluster"
@@ -36,11 +37,11 @@ func TestOperations_NameWhatWasCreated(t *testing.T) {
 // The entry that created a task may have been trimmed since.
 func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
 	_, etcd := testcluster.StartEtcd(t)
-	r := &run{cluster: &cluster{members: []*member{{client: etcd}}}, recorder: &record.Keys{}, done: record.NewOperations()}
+	r := &cluster.Cluster{Servers: &cluster.Servers{Members: []*cluster.Member{{Client: etcd}}}, Keys: &record.Keys{}, Operations: record.NewOperations()}
 	ctx, stop := context.WithCancel(t.Context())
-	defer r.recorder.Wait()
+	defer r.Keys.Wait()
 	defer stop()
-	r.recorder.Start(ctx, 0, r.observers())
+	r.Keys.Start(ctx, 0, r.Observers())
 	const key = record.Prefix + "journal/0/0000000000000001"
 	if _, err := etcd.Put(ctx, key, string(journalOf(t, "drawn", "sender").Members[0].Entries[0][0].Data)); err != nil {
 		t.Fatal(err)
@@ -48,8 +49,8 @@ func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
 	if _, err := etcd.Delete(ctx, key); err != nil {
 		t.Fatal(err)
 	}
-	r.done.Add(history.Operation{Verb: history.Submit, Request: "request", Answer: history.Unknown})
-	if err := r.nameTasks(ctx); err != nil || r.done.All()[0].Task != "drawn" {
-		t.Errorf("%+v, %v", r.done.All()[0], err)
+	r.Operations.Add(history.Operation{Verb: history.Submit, Request: "request", Answer: history.Unknown})
+	if err := nameTasks(ctx, r); err != nil || r.Operations.All()[0].Task != "drawn" {
+		t.Errorf("%+v, %v", r.Operations.All()[0], err)
 	}
 }

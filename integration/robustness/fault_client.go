@@ -6,36 +6,37 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 )
 
 // callWait is how long a client that is to be killed may take to have a call under way.
 const callWait = 4 * time.Second
 
 // killClient ends a client with calls under way as a crash does, and starts another one in its place after a while.
-func killClient(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func killClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	c := d.client
-	for until := time.Now().Add(callWait); c.calls.UnderWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
+	for until := time.Now().Add(callWait); c.Calls.UnderWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
 		clock.Sleep(ctx, time.Millisecond)
 	}
 	target = c.Source
 	d.begins()
-	if err := c.process.Kill(); err != nil {
+	if err := c.Process.Kill(); err != nil {
 		return target, "", err
 	}
-	r.crashed(c.Source)
-	if asked, waits := c.calls.End(); asked+waits > 0 {
-		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.process.PID(), asked, waits, c.process.Err())
+	r.Crashed(c.Source)
+	if asked, waits := c.Calls.End(); asked+waits > 0 {
+		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.Process.PID(), asked, waits, c.Process.Err())
 	}
 	clock.Sleep(ctx, d.duration)
-	return target, proof, r.startClient(ctx, c)
+	return target, proof, r.StartClient(ctx, c)
 }
 
 // pauseClient lets a client stand still, until its calls are too late or for longer than a session lives, and go on as if
 // nothing had been.
-func pauseClient(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	stood, err := d.client.process.Pause(ctx, d.duration)
+func pauseClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	stood, err := d.client.Process.Pause(ctx, d.duration)
 	if err == nil && stood {
-		proof = fmt.Sprintf("pid %d stood still for %s", d.client.process.PID(), d.duration)
+		proof = fmt.Sprintf("pid %d stood still for %s", d.client.Process.PID(), d.duration)
 	}
 	return d.client.Source, proof, err
 }

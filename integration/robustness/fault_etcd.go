@@ -10,29 +10,30 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/record"
 )
 
 // killLeader ends the leader as a crash does, and starts it again after a while.
-func killLeader(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	m, err := r.leader(ctx)
+func killLeader(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	m, err := r.Leader(ctx)
 	if err != nil {
 		return "etcd", "", err
 	}
-	before, err := r.term(ctx)
+	before, err := term(ctx, r)
 	if err != nil {
 		return m.Name, "", err
 	}
-	if err := r.down(m, (*process.Process).Kill); err != nil {
+	if err := r.Down(m, (*process.Process).Kill); err != nil {
 		return m.Name, "", err
 	}
 	clock.Sleep(ctx, d.duration)
-	if err := r.startMember(ctx, m); err != nil {
+	if err := r.StartMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
-	after, err := r.term(ctx)
+	after, err := term(ctx, r)
 	if after > before {
 		proof = fmt.Sprintf("it led in term %d, term %d followed", before, after)
 	}
@@ -40,14 +41,14 @@ func killLeader(ctx context.Context, r *run, d disturbance) (target, proof strin
 }
 
 // term is that of the present leader.
-func (r *run) term(ctx context.Context) (uint64, error) {
-	m, err := r.leader(ctx)
+func term(ctx context.Context, r *cluster.Cluster) (uint64, error) {
+	m, err := r.Leader(ctx)
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestWithin)
 	defer cancel()
-	status, err := m.client.Status(ctx, m.observer.Address)
+	status, err := m.Client.Status(ctx, m.Direct.Address)
 	if err != nil {
 		return 0, err
 	}
@@ -55,88 +56,88 @@ func (r *run) term(ctx context.Context) (uint64, error) {
 }
 
 // pauseLeader lets the leader stand still.
-func pauseLeader(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	m, err := r.leader(ctx)
+func pauseLeader(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	m, err := r.Leader(ctx)
 	if err != nil {
 		return "etcd", "", err
 	}
-	stood, err := m.process.Pause(ctx, d.duration)
+	stood, err := m.Process.Pause(ctx, d.duration)
 	if stood {
-		proof = fmt.Sprintf("the leader, pid %d, stood still for %s", m.process.PID(), d.duration)
+		proof = fmt.Sprintf("the leader, pid %d, stood still for %s", m.Process.PID(), d.duration)
 	}
 	return m.Name, proof, err
 }
 
 // restartMember stops a member that does not lead, where there is one, in order, and starts it again.
-func restartMember(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	m, err := r.leader(ctx)
+func restartMember(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	m, err := r.Leader(ctx)
 	if err != nil {
 		return "etcd", "", err
 	}
-	if others := r.others(m); len(others) > 0 {
+	if others := r.Others(m); len(others) > 0 {
 		m = others[d.random.IntN(len(others))]
 	}
-	old := m.process.PID()
-	if err := r.down(m, func(p *process.Process) error { return p.Stop(stopWithin) }); err != nil {
+	old := m.Process.PID()
+	if err := r.Down(m, func(p *process.Process) error { return p.Stop(cluster.StopWithin) }); err != nil {
 		return m.Name, "", err
 	}
 	clock.Sleep(ctx, d.duration)
-	if err := r.startMember(ctx, m); err != nil {
+	if err := r.StartMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
-	return m.Name, fmt.Sprintf("pid %d has ended in order, pid %d serves", old, m.process.PID()), nil
+	return m.Name, fmt.Sprintf("pid %d has ended in order, pid %d serves", old, m.Process.PID()), nil
 }
 
 // loseMajority ends so many members that the others, if any, can commit nothing.
-func loseMajority(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	leader, err := r.leader(ctx)
+func loseMajority(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	leader, err := r.Leader(ctx)
 	if err != nil {
 		return "etcd", "", err
 	}
-	lost := []*member{leader}
-	rest := r.others(leader)
-	for len(lost) <= len(r.members)/2 {
+	lost := []*cluster.Member{leader}
+	rest := r.Others(leader)
+	for len(lost) <= len(r.Members)/2 {
 		lost, rest = append(lost, rest[0]), rest[1:]
 	}
-	probe := leader
+	asked := leader
 	if len(rest) > 0 {
-		probe = rest[0]
+		asked = rest[0]
 	}
-	if err := eachOf(lost, func(m *member) error { return r.down(m, (*process.Process).Kill) }); err != nil {
+	if err := cluster.EachOf(lost, func(m *cluster.Member) error { return r.Down(m, (*process.Process).Kill) }); err != nil {
 		return "etcd", "", err
 	}
-	if err := probe.probe(ctx); err != nil {
-		proof = fmt.Sprintf("without %d of %d members a linearizable read at %s fails: %v", len(lost), len(r.members), probe.Name, err)
+	if err := probe(ctx, asked); err != nil {
+		proof = fmt.Sprintf("without %d of %d members a linearizable read at %s fails: %v", len(lost), len(r.Members), asked.Name, err)
 	}
 	clock.Sleep(ctx, d.duration)
-	return fmt.Sprint(len(lost), " members of etcd"), proof, eachOf(lost, func(m *member) error { return r.startMember(ctx, m) })
+	return fmt.Sprint(len(lost), " members of etcd"), proof, cluster.EachOf(lost, func(m *cluster.Member) error { return r.StartMember(ctx, m) })
 }
 
 // probe makes a linearizable read at the member.
-func (m *member) probe(ctx context.Context) error {
+func probe(ctx context.Context, m *cluster.Member) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, err := m.client.Get(ctx, record.Mark)
+	_, err := m.Client.Get(ctx, record.Mark)
 	return err
 }
 
 // isolateMember cuts a member off from the others, while nodes and clients reach it.
-func isolateMember(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	m := r.members[d.random.IntN(len(r.members))]
+func isolateMember(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	m := r.Members[d.random.IntN(len(r.Members))]
 	held := link.Condition{Hold: true}
 	for _, way := range bothWays {
-		m.peers.Set(way, held)
-		for _, other := range r.others(m) {
-			other.peers.SetPeer(m.id, way, held)
+		m.PeerLink.Set(way, held)
+		for _, other := range r.Others(m) {
+			other.PeerLink.SetPeer(m.ID, way, held)
 		}
 	}
 	clock.Sleep(ctx, d.duration/2)
-	if err := m.probe(ctx); err != nil && r.others(m)[0].probe(ctx) == nil { // not that the machine is slow
+	if err := probe(ctx, m); err != nil && probe(ctx, r.Others(m)[0]) == nil { // not that the machine is slow
 		proof = fmt.Sprintf("a linearizable read at it fails: %v, one at another member does not", err)
 	}
 	clock.Sleep(ctx, d.duration/2)
-	for _, other := range r.members {
-		other.peers.Clear()
+	for _, other := range r.Members {
+		other.PeerLink.Clear()
 	}
 	return m.Name, proof, nil
 }
@@ -145,15 +146,15 @@ func isolateMember(ctx context.Context, r *run, d disturbance) (target, proof st
 const compactEvery = 150 * time.Millisecond
 
 // compact forgets all replaced values up to now, again and again, but for those that the recorder has not seen.
-func compact(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func compact(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	done, last := 0, int64(0)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
-		seen := r.recorder.Seen()
+		seen := r.Keys.Seen()
 		if seen == last {
 			continue
 		}
-		ask, cancel := context.WithTimeout(ctx, requestWithin)
-		_, err := r.members[done%len(r.members)].client.Compact(ask, seen)
+		ask, cancel := context.WithTimeout(ctx, cluster.RequestWithin)
+		_, err := r.Members[done%len(r.Members)].Client.Compact(ask, seen)
 		cancel()
 		if err == nil {
 			done, last = done+1, seen
@@ -171,11 +172,11 @@ func compact(ctx context.Context, r *run, d disturbance) (target, proof string, 
 func transient(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // defragment defragments one member after another, again and again; each stands still meanwhile.
-func defragment(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func defragment(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	done, took := 0, time.Duration(0)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
 		began := time.Now()
-		if err := r.members[done%len(r.members)].defragment(ctx); err != nil {
+		if err := defragmentMember(ctx, r.Members[done%len(r.Members)]); err != nil {
 			return "etcd", "", err
 		}
 		done, took = done+1, took+time.Since(began)
@@ -183,10 +184,10 @@ func defragment(ctx context.Context, r *run, d disturbance) (target, proof strin
 	return "etcd", fmt.Sprintf("%d defragmentations took %s in all", done, took.Round(time.Millisecond)), nil
 }
 
-func (m *member) defragment(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+func defragmentMember(ctx context.Context, m *cluster.Member) error {
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartWithin)
 	defer cancel()
-	_, err := m.client.Defragment(ctx, m.observer.Address)
+	_, err := m.Client.Defragment(ctx, m.Direct.Address)
 	return err
 }
 
@@ -198,20 +199,20 @@ const (
 )
 
 // fillEtcd fills etcd until it takes no more writes, and makes space again after a while.
-func fillEtcd(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	c := r.members[0].client
+func fillEtcd(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	c := r.Members[0].Client
 	if _, err := c.Put(ctx, junkMark, ""); err != nil {
 		return "etcd", "", err
 	}
 	if err := fill(ctx, c); err != nil {
-		return "etcd", "", errors.Join(err, r.makeSpace(ctx))
+		return "etcd", "", errors.Join(err, makeSpace(ctx, r))
 	}
 	alarms, err := c.AlarmList(ctx)
 	if err == nil && len(alarms.Alarms) > 0 {
 		proof = fmt.Sprintf("etcd raised the alarm %s", alarms.Alarms[0].Alarm)
 	}
 	clock.Sleep(ctx, d.duration)
-	return "etcd", proof, errors.Join(err, r.makeSpace(ctx))
+	return "etcd", proof, errors.Join(err, makeSpace(ctx, r))
 }
 
 func fill(ctx context.Context, c *clientv3.Client) error {
@@ -230,10 +231,10 @@ func fill(ctx context.Context, c *clientv3.Client) error {
 }
 
 // makeSpace does what an operator does: delete, compact, defragment, disarm.
-func (r *run) makeSpace(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startWithin)
+func makeSpace(ctx context.Context, r *cluster.Cluster) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StartWithin)
 	defer cancel()
-	c := r.members[0].client
+	c := r.Members[0].Client
 	if _, err := c.Delete(ctx, junk, clientv3.WithPrefix()); err != nil {
 		return err
 	}
@@ -241,14 +242,14 @@ func (r *run) makeSpace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.recorder.Until(ctx, gone.Header.Revision); err != nil {
+	if _, err := r.Keys.Until(ctx, gone.Header.Revision); err != nil {
 		return err
 	}
 	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return err
 	}
-	for _, m := range r.members {
-		if err := m.defragment(ctx); err != nil {
+	for _, m := range r.Members {
+		if err := defragmentMember(ctx, m); err != nil {
 			return err
 		}
 	}

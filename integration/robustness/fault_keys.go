@@ -12,6 +12,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
@@ -40,10 +41,10 @@ func until(ctx context.Context, within time.Duration, so func(ctx context.Contex
 }
 
 // problemOf is what a shard says of itself when it is not served, "" when it is.
-func (r *run) problemOf(ctx context.Context, shard int) string {
+func problemOf(ctx context.Context, r *cluster.Cluster, shard int) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	all, err := r.observer.Shards(ctx)
+	all, err := r.Observer.Shards(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -51,10 +52,10 @@ func (r *run) problemOf(ctx context.Context, shard int) string {
 }
 
 // writeAlien stores something where the next entry of a shard belongs.
-func (r *run) writeAlien(ctx context.Context, shard int) (key string, err error) {
-	c, journal := r.members[0].client, fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
+func writeAlien(ctx context.Context, r *cluster.Cluster, shard int) (key string, err error) {
+	c, journal := r.Members[0].Client, fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
 	for ctx.Err() == nil {
-		ask, cancel := context.WithTimeout(ctx, requestWithin)
+		ask, cancel := context.WithTimeout(ctx, cluster.RequestWithin)
 		last, err := c.Get(ask, journal, clientv3.WithLastKey()...)
 		if err == nil && len(last.Kvs) > 0 {
 			var at history.Key
@@ -77,55 +78,55 @@ func (r *run) writeAlien(ctx context.Context, shard int) (key string, err error)
 }
 
 // alienEntry stores something where the next entry of a shard belongs, and has a command remove it.
-func alienEntry(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	return r.besideAlien(ctx, d, func(int) error { return nil })
+func alienEntry(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	return besideAlien(ctx, r, d, func(int) error { return nil })
 }
 
 // besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a command remove
 // it. The shard must say what to do, and be served again then.
-func (r *run) besideAlien(ctx context.Context, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
+func besideAlien(ctx context.Context, r *cluster.Cluster, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
 	shard := d.random.IntN(record.Shards)
 	target = fmt.Sprint("shard ", shard)
-	key, err := r.writeAlien(ctx, shard)
+	key, err := writeAlien(ctx, r, shard)
 	if err != nil {
 		return target, "", err
 	}
-	r.aliens[shard] = true
+	r.Aliens[shard] = true
 	defer func() { // whatever else went wrong: the history goes on
-		_, gone := r.members[0].client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", record.Strange)).Then(clientv3.OpDelete(key)).Commit()
+		_, gone := r.Members[0].Client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", record.Strange)).Then(clientv3.OpDelete(key)).Commit()
 		err = errors.Join(err, gone)
 	}()
-	said, ok := until(ctx, saidWithin, func(ctx context.Context) bool { return strings.Contains(r.problemOf(ctx, shard), remedy) })
+	said, ok := until(ctx, saidWithin, func(ctx context.Context) bool { return strings.Contains(problemOf(ctx, r, shard), remedy) })
 	if !ok && ctx.Err() == nil {
-		r.broken(check.Served, "shard %d holds an alien entry, and says %q of it %s later", shard, r.problemOf(ctx, shard), said)
+		r.Broken(check.Served, "shard %d holds an alien entry, and says %q of it %s later", shard, problemOf(ctx, r, shard), said)
 		return target, "", nil
 	}
-	if err := r.clients[0].ask(ctx, traffic.Request{Verb: history.Submit, Task: idIn("damaged", shard)}); err != nil {
+	if err := r.Clients[0].Ask(ctx, traffic.Request{Verb: history.Submit, Task: cluster.IDIn("damaged", shard)}); err != nil {
 		return target, "", err
 	}
-	if refusal := r.terminal.operate(ctx, "get", idIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
-		r.broken(check.Served, "shard %d holds an alien entry, and a command is told: %v", shard, refusal)
+	if refusal := r.Terminal.Operate(ctx, "get", cluster.IDIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
+		r.Broken(check.Served, "shard %d holds an alien entry, and a command is told: %v", shard, refusal)
 	}
 	clock.Sleep(ctx, d.duration)
 	if err := meanwhile(shard); err != nil {
 		return target, "", err
 	}
-	healed, ok := r.repair(ctx, shard)
+	healed, ok := repairShard(ctx, r, shard)
 	if ok {
 		proof = fmt.Sprintf("%s was no entry: the shard said so after %s, and was served %s after the repair", key, round(said), round(healed))
 	}
 	return target, proof, nil
 }
 
-// repair has a command remove what is no entry, and returns how long it took then until the shard was served.
-func (r *run) repair(ctx context.Context, shard int) (healed time.Duration, ok bool) {
-	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil {
-		r.broken(check.Served, "an alien entry of shard %d is not removed: %v", shard, err)
+// repairShard has a command remove what is no entry, and returns how long it took then until the shard was served.
+func repairShard(ctx context.Context, r *cluster.Cluster, shard int) (healed time.Duration, ok bool) {
+	if err := r.Terminal.Operate(ctx, "repair", "--yes"); err != nil {
+		r.Broken(check.Served, "an alien entry of shard %d is not removed: %v", shard, err)
 		return 0, false
 	}
-	healed, ok = until(ctx, healedWithin, func(ctx context.Context) bool { return r.problemOf(ctx, shard) == "" })
+	healed, ok = until(ctx, healedWithin, func(ctx context.Context) bool { return problemOf(ctx, r, shard) == "" })
 	if !ok && ctx.Err() == nil {
-		r.broken(check.Served, "shard %d is not served %s after it was repaired: %s", shard, healed, r.problemOf(ctx, shard))
+		r.Broken(check.Served, "shard %d is not served %s after it was repaired: %s", shard, healed, problemOf(ctx, r, shard))
 	}
 	return healed, ok
 }
@@ -133,39 +134,39 @@ func (r *run) repair(ctx context.Context, shard int) (healed time.Duration, ok b
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // damageOwner writes into the owner key of a shard what cannot be read: another owner takes it by its revision.
-func damageOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func damageOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	shard := d.random.IntN(record.Shards)
 	target = fmt.Sprint("shard ", shard)
-	put, err := r.members[0].client.Put(ctx, fmt.Sprintf("%sowner/%d", record.Prefix, shard), record.Strange)
+	put, err := r.Members[0].Client.Put(ctx, fmt.Sprintf("%sowner/%d", record.Prefix, shard), record.Strange)
 	if err != nil {
 		return target, "", err
 	}
-	took, ok := until(ctx, saidWithin, func(context.Context) bool { return r.recorder.OwnedSince(shard, put.Header.Revision) != "" })
+	took, ok := until(ctx, saidWithin, func(context.Context) bool { return r.Keys.OwnedSince(shard, put.Header.Revision) != "" })
 	if !ok && ctx.Err() == nil {
-		r.broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
+		r.Broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
 		return target, "", nil
 	}
 	clock.Sleep(ctx, d.duration)
-	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.recorder.OwnedSince(shard, put.Header.Revision), round(took)), nil
+	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.Keys.OwnedSince(shard, put.Header.Revision), round(took)), nil
 }
 
 // damageNode puts the key of a session without a lease: the session is over, its node begins another, and a command removes the key.
-func damageNode(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	n := r.nodes[d.random.IntN(len(r.nodes))]
-	session := n.sessionID()
+func damageNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	n := r.Nodes[d.random.IntN(len(r.Nodes))]
+	session := n.SessionID()
 	target = n.Name + " " + session
 	key := record.Prefix + "node/" + session
-	put, err := r.members[0].client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
+	put, err := r.Members[0].Client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
 	if err != nil || !put.Succeeded { // the session had ended already
 		return target, "", err
 	}
-	took, ok := until(ctx, saidWithin, func(context.Context) bool { return n.sessionID() != session })
+	took, ok := until(ctx, saidWithin, func(context.Context) bool { return n.SessionID() != session })
 	if !ok && ctx.Err() == nil {
-		r.broken(check.Served, "%s has no other session %s after the key of %s lost its lease", n.Name, took, session)
+		r.Broken(check.Served, "%s has no other session %s after the key of %s lost its lease", n.Name, took, session)
 	}
 	clock.Sleep(ctx, d.duration)
-	if err := r.terminal.operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
-		r.broken(check.Served, "%s without a lease is not removed: %v", key, err)
+	if err := r.Terminal.Operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
+		r.Broken(check.Served, "%s without a lease is not removed: %v", key, err)
 	}
 	if ok {
 		proof = fmt.Sprintf("damaged at revision %d; its node had another session after %s", put.Header.Revision, round(took))
@@ -174,43 +175,43 @@ func damageNode(ctx context.Context, r *run, d disturbance) (target, proof strin
 }
 
 // strayOwner writes an owner key of a shard that there is not: it is shown, and ignored.
-func strayOwner(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func strayOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	const key = record.Prefix + "owner/99"
 	target = "no shard"
-	before := r.sessions()
-	if _, err := r.members[0].client.Put(ctx, key, record.Strange); err != nil {
+	before := sessions(r)
+	if _, err := r.Members[0].Client.Put(ctx, key, record.Strange); err != nil {
 		return target, "", err
 	}
 	defer func() {
-		_, gone := r.members[0].client.Delete(context.WithoutCancel(ctx), key)
+		_, gone := r.Members[0].Client.Delete(context.WithoutCancel(ctx), key)
 		err = errors.Join(err, gone)
 	}()
 	clock.Sleep(ctx, d.duration)
-	shown, err := r.terminal.output(ctx, "repair")
+	shown, err := r.Terminal.Output(ctx, "repair")
 	if err != nil || !strings.Contains(shown, key) {
-		r.broken(check.Served, "%s is of no shard, and repair shows %q: %v", key, shown, err)
+		r.Broken(check.Served, "%s is of no shard, and repair shows %q: %v", key, shown, err)
 		return target, "", nil
 	}
-	if after := r.sessions(); !slices.Equal(before, after) {
-		r.broken(check.Served, "nodes began anew beside a key of no shard: %q, then %q", before, after)
+	if after := sessions(r); !slices.Equal(before, after) {
+		r.Broken(check.Served, "nodes began anew beside a key of no shard: %q, then %q", before, after)
 	}
 	return target, "repair shows " + key, nil
 }
 
 // sessions are those of the nodes.
-func (r *run) sessions() (all []string) {
-	for _, n := range r.nodes {
-		all = append(all, n.sessionID())
+func sessions(r *cluster.Cluster) (all []string) {
+	for _, n := range r.Nodes {
+		all = append(all, n.SessionID())
 	}
 	return all
 }
 
 // removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on, and no other
 // one founds another cluster.
-func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func removeMeta(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	const key = record.Prefix + "meta"
 	target = "meta"
-	c := r.members[0].client
+	c := r.Members[0].Client
 	was, err := c.Get(ctx, key)
 	if err != nil || len(was.Kvs) == 0 {
 		return target, "", fmt.Errorf("read %s: %w", key, err)
@@ -222,22 +223,22 @@ func removeMeta(ctx context.Context, r *run, d disturbance) (target, proof strin
 		_, restored := c.Put(context.WithoutCancel(ctx), key, string(was.Kvs[0].Value))
 		err = errors.Join(err, restored)
 	}()
-	answered := r.done.Answered()
+	answered := r.Operations.Answered()
 	clock.Sleep(ctx, d.duration)
-	limited, cancel := context.WithTimeout(ctx, startWithin)
+	limited, cancel := context.WithTimeout(ctx, cluster.StartWithin)
 	defer cancel()
 	began := time.Now()
-	refusal := r.terminal.operate(limited, "serve")
+	refusal := r.Terminal.Operate(limited, "serve")
 	now, err := c.Get(ctx, key)
 	switch {
 	case err != nil || ctx.Err() != nil:
 		return target, "", err
 	case len(now.Kvs) > 0:
-		r.broken(check.Served, "another cluster was founded over the journals")
+		r.Broken(check.Served, "another cluster was founded over the journals")
 	case refusal == nil || limited.Err() != nil || !strings.Contains(refusal.Error(), "restore it"):
-		r.broken(check.Served, "a node that finds no %s ends after %s: %v", key, time.Since(began), refusal)
-	case r.done.Answered() > answered:
-		proof = fmt.Sprintf("%d operations were answered without it, and no other node began", r.done.Answered()-answered)
+		r.Broken(check.Served, "a node that finds no %s ends after %s: %v", key, time.Since(began), refusal)
+	case r.Operations.Answered() > answered:
+		proof = fmt.Sprintf("%d operations were answered without it, and no other node began", r.Operations.Answered()-answered)
 	}
 	return target, proof, nil
 }

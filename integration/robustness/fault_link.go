@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/link"
 )
 
 // reach is which links of a node a fault disturbs.
-type reach func(links) []*link.Link
+type reach func(cluster.Links) []*link.Link
 
-func toEtcd(l links) []*link.Link { return l.etcd }
-func toNATS(l links) []*link.Link { return []*link.Link{l.nats} }
-func toAll(l links) []*link.Link  { return l.all() }
+func toEtcd(l cluster.Links) []*link.Link { return l.ToEtcd }
+func toNATS(l cluster.Links) []*link.Link { return []*link.Link{l.ToNATS} }
+func toAll(l cluster.Links) []*link.Link  { return l.All() }
 
 // Ways that nothing passes.
 var (
@@ -24,8 +25,8 @@ var (
 )
 
 // partition lets nothing pass on links of a node. What was sent meanwhile arrives afterwards.
-func partition(to reach, ways []link.Direction) func(context.Context, *run, disturbance) (string, string, error) {
-	return func(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func partition(to reach, ways []link.Direction) func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
+	return func(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 		proof = d.disturbLinks(ctx, to, func(l *link.Link) {
 			for _, way := range ways {
 				l.Set(way, link.Condition{Hold: true})
@@ -36,7 +37,7 @@ func partition(to reach, ways []link.Direction) func(context.Context, *run, dist
 }
 
 // delayLinks makes everything that a node sends and hears late.
-func delayLinks(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func delayLinks(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	c := link.Condition{Latency: time.Duration(5+d.random.IntN(60)) * time.Millisecond, Jitter: 100 * time.Millisecond}
 	proof = d.disturbLinks(ctx, toAll, func(l *link.Link) {
 		l.Set(link.Forth, c)
@@ -47,19 +48,19 @@ func delayLinks(ctx context.Context, r *run, d disturbance) (target, proof strin
 
 // loseConnections makes the connections of a node half-open: neither end is told. They stay so until the nodes
 // find out, or are stopped; new ones work.
-func loseConnections(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func loseConnections(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	return d.node.Name, d.disturbLinks(ctx, toAll, (*link.Link).Lose), nil
 }
 
 // disturbLinks gives links of the node a condition for a while, and tells how much it kept.
 func (d disturbance) disturbLinks(ctx context.Context, to reach, condition func(*link.Link)) (proof string) {
 	var affected int64
-	for _, l := range to(d.node.links) {
+	for _, l := range to(d.node.Links) {
 		affected -= l.Affected()
 		condition(l)
 	}
 	clock.Sleep(ctx, d.duration)
-	for _, l := range to(d.node.links) {
+	for _, l := range to(d.node.Links) {
 		l.Clear()
 		affected += l.Affected()
 	}

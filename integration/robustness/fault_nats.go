@@ -11,6 +11,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/process"
 	"taskledger/integration/robustness/record"
@@ -18,35 +19,25 @@ import (
 )
 
 // restartNATS kills NATS and starts it again, on another port: the links know.
-func restartNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	refused := r.refused()
-	old := r.nats.process
+func restartNATS(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	refused := r.Refused()
+	old := r.NATS.Process
 	if err := old.Kill(); err != nil {
 		return "nats", "", err
 	}
-	r.leadNATS("")
+	r.LeadNATS("")
 	clock.Sleep(ctx, d.duration)
-	if refused = r.refused() - refused; refused > 0 {
+	if refused = r.Refused() - refused; refused > 0 {
 		proof = fmt.Sprintf("pid %d has ended: %v; %d connections were refused", old.PID(), old.Err(), refused)
 	}
-	return "nats", proof, r.startNATS(ctx)
-}
-
-// refused counts the connections to NATS that were refused.
-func (r *run) refused() (n int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, l := range r.links {
-		n += l.nats.Refused()
-	}
-	return n
+	return "nats", proof, r.StartNATS(ctx)
 }
 
 // noNATS shows that NATS is not there, as it is not in the whole history.
-func noNATS(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	refused := r.refused()
+func noNATS(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	refused := r.Refused()
 	clock.Sleep(ctx, d.duration)
-	if refused = r.refused() - refused; refused > 0 {
+	if refused = r.Refused() - refused; refused > 0 {
 		proof = fmt.Sprintf("%d connections were refused", refused)
 	}
 	return "nats", proof, nil
@@ -59,23 +50,23 @@ const (
 )
 
 // slowConsumer lets so little pass from NATS to a client, while messages flood it, that the server drops it.
-func slowConsumer(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	c := r.freeClient(d.random)
-	conn, err := natsgo.Connect("nats://" + r.nats.address)
+func slowConsumer(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	c := freeClient(r, d.random)
+	conn, err := natsgo.Connect("nats://" + r.NATS.Address)
 	if err != nil {
 		return c.Name, "", err
 	}
 	defer conn.Close()
-	before, err := r.nats.process.Order(ctx, role.Order{Count: true})
+	before, err := r.NATS.Process.Order(ctx, role.Order{Count: true})
 	if err != nil {
 		return c.Name, "", err
 	}
-	c.nats.Set(link.Back, link.Condition{Rate: 500})
+	c.ToNATS.Set(link.Back, link.Condition{Rate: 500})
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, floodEvery) {
 		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(record.Shards)), make([]byte, floodBytes)))
 	}
-	c.nats.Clear()
-	after, lost := r.nats.process.Order(context.WithoutCancel(ctx), role.Order{Count: true})
+	c.ToNATS.Clear()
+	after, lost := r.NATS.Process.Order(context.WithoutCancel(ctx), role.Order{Count: true})
 	if after > before {
 		proof = fmt.Sprintf("NATS dropped %d clients as too slow", after-before)
 	}
@@ -87,8 +78,8 @@ const forgeEvery = 5 * time.Millisecond
 
 // forgeMessages publishes what no member has sent: noise, and the members' messages with a bit turned or on another subject.
 // Not to the archive, for which JetStream takes whatever comes: to publish there is for NATS to permit.
-func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
-	conn, err := natsgo.Connect("nats://"+r.nats.address, natsgo.NoEcho()) // or it forges what it has forged
+func forgeMessages(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	conn, err := natsgo.Connect("nats://"+r.NATS.Address, natsgo.NoEcho()) // or it forges what it has forged
 	if err != nil {
 		return "nats", "", err
 	}
@@ -106,7 +97,7 @@ func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof st
 	if err != nil {
 		return "nats", "", err
 	}
-	before := r.forged(ctx)
+	before := forged(ctx, r)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; {
 		select {
 		case m := <-heard:
@@ -118,7 +109,7 @@ func forgeMessages(ctx context.Context, r *run, d disturbance) (target, proof st
 	}
 	err = errors.Join(err, sub.Unsubscribe(), conn.Flush())
 	dropped := int64(0)
-	for p, n := range r.forged(context.WithoutCancel(ctx)) {
+	for p, n := range forged(context.WithoutCancel(ctx), r) {
 		if n != unknown && before[p] != unknown {
 			dropped += n - before[p]
 		}
@@ -151,10 +142,10 @@ func noise(random *rand.Rand) []byte {
 const unknown = -1
 
 // forged counts the messages that each process of a node has dropped.
-func (r *run) forged(ctx context.Context) map[*process.Process]int64 {
+func forged(ctx context.Context, r *cluster.Cluster) map[*process.Process]int64 {
 	counts := map[*process.Process]int64{}
-	for _, n := range r.nodes {
-		p := n.running()
+	for _, n := range r.Nodes {
+		p := n.Running()
 		count, err := p.Order(ctx, role.Order{Count: true})
 		if err != nil {
 			count = unknown

@@ -7,15 +7,16 @@ import (
 	"slices"
 
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/namespace"
 )
 
 // losePackets has the kernel lose what a node sends on links of its, or what it is sent: connections go on, and nobody is
 // told. What was sent meanwhile is sent again by TCP, later and later.
-func losePackets(to reach, ways []link.Direction) func(context.Context, *run, disturbance) (string, string, error) {
-	return func(ctx context.Context, _ *run, d disturbance) (target, proof string, err error) {
-		ports, err := portsOf(to(d.node.links))
+func losePackets(to reach, ways []link.Direction) func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
+	return func(ctx context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {
+		ports, err := portsOf(to(d.node.Links))
 		if err != nil {
 			return d.node.Name, "", err
 		}
@@ -26,7 +27,7 @@ func losePackets(to reach, ways []link.Direction) func(context.Context, *run, di
 		if slices.Contains(ways, link.Back) {
 			replies = ports
 		}
-		lost, err := d.node.in.Lose(requests, replies, func() { clock.Sleep(ctx, d.duration) })
+		lost, err := d.node.In.Lose(requests, replies, func() { clock.Sleep(ctx, d.duration) })
 		if lost.To+lost.From > 0 {
 			proof = fmt.Sprintf("the kernel dropped %d packets to servers and %d from them", lost.To, lost.From)
 		}

@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/link"
 	"taskledger/integration/robustness/namespace"
 )
 
 // isolated returns a node in a namespace, whose links lead to a server that sends back what it gets; nil where there are no
 // namespaces.
-func isolated(t *testing.T) *node {
+func isolated(t *testing.T) *cluster.Node {
 	t.Helper()
 	if namespace.Cannot() != nil {
 		return nil
@@ -39,17 +40,17 @@ func isolated(t *testing.T) *node {
 		}
 	})
 	address := server.Addr().String()
-	c := &cluster{members: []*member{{clients: address}}, nats: &natsServer{address: address}}
+	c := &cluster.Servers{Members: []*cluster.Member{{Listens: address}}, NATS: &cluster.NATSServer{Address: address}}
 	in, err := namespace.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := c.newLinks(in)
+	l, err := c.NewLinks(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for _, l := range l.all() {
+		for _, l := range l.All() {
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
@@ -60,14 +61,14 @@ func isolated(t *testing.T) *node {
 			t.Error(err)
 		}
 	})
-	return &node{links: l}
+	return &cluster.Node{Links: l}
 }
 
 // talk sends on a link of the node, and reads what comes back, all the time; heard is told of every byte.
-func talk(t *testing.T, n *node, l *link.Link) (heard chan struct{}) {
+func talk(t *testing.T, n *cluster.Node, l *link.Link) (heard chan struct{}) {
 	t.Helper()
 	var conn net.Conn
-	err := n.in.Do(func() (err error) {
+	err := n.In.Do(func() (err error) {
 		conn, err = net.Dial("tcp", l.Address)
 		return err
 	})
@@ -103,14 +104,14 @@ func hears(t *testing.T, heard chan struct{}) {
 	t.Helper()
 	select {
 	case <-heard:
-	case <-time.After(moment):
+	case <-time.After(30 * time.Second):
 		t.Error("nothing is heard")
 	}
 }
 
 func TestFault_PacketsLostProvesWhatItDropped(t *testing.T) {
 	for _, f := range faults {
-		if f.needs&needNamespace == 0 {
+		if !f.needs.Has(cluster.NeedNamespace) {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestFault_PacketsLostProvesWhatItDropped(t *testing.T) {
 			if _, proof, err := f.inflict(t.Context(), nil, d); err != nil || proof != "" {
 				t.Errorf("without traffic it proves %q, %v", proof, err)
 			}
-			etcd, nats := talk(t, n, n.etcd[0]), talk(t, n, n.nats)
+			etcd, nats := talk(t, n, n.ToEtcd[0]), talk(t, n, n.ToNATS)
 			hears(t, etcd)
 			hears(t, nats)
 			_, proof, err := f.inflict(t.Context(), nil, d)
@@ -150,7 +151,7 @@ func TestFault_PacketsLostHealsWithItsContext(t *testing.T) {
 	if n == nil {
 		return // the test above holds then
 	}
-	heard := talk(t, n, n.etcd[0])
+	heard := talk(t, n, n.ToEtcd[0])
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, _, err := losePackets(toAll, bothWays)(ctx, nil, disturbance{node: n, duration: time.Hour}); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
@@ -21,60 +22,60 @@ var clockAlarms = []string{"whether the clock is right has changed", "clock diff
 
 // beQuiet has everybody stop asking, and lets minutes pass once all has ended. No shard may change hands meanwhile, and no clock may be taken
 // for wrong. Then a task of every shard must end at once.
-func beQuiet(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func beQuiet(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	target = "everybody"
-	defer func() { err = errors.Join(err, r.submitting(context.WithoutCancel(ctx), true)) }()
-	if err := errors.Join(r.submitting(ctx, false), r.settle(ctx)); err != nil {
+	defer func() { err = errors.Join(err, submitting(context.WithoutCancel(ctx), r, true)) }()
+	if err := errors.Join(submitting(ctx, r, false), r.Settle(ctx)); err != nil {
 		return target, "", err
 	}
 	clock.Sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
-	alarmsBefore, err := r.clockAlarms()
+	alarmsBefore, err := countClockAlarms(r)
 	if err != nil {
 		return target, "", err
 	}
-	revision, err := r.mark(ctx)
+	revision, err := r.Mark(ctx)
 	if err != nil {
 		return target, "", err
 	}
-	from := clock.Since(r.begin)
+	from := clock.Since(r.Begin)
 	clock.Sleep(ctx, d.duration)
-	asked, ran := r.since(from)
+	asked, ran := since(r, from)
 	for shard := range record.Shards {
-		if owner := r.recorder.OwnedSince(shard, revision); owner != "" {
-			r.broken(check.Served, "shard %d went to %s although nobody had asked for anything for %s at least", shard, owner, heardWithin)
+		if owner := r.Keys.OwnedSince(shard, revision); owner != "" {
+			r.Broken(check.Served, "shard %d went to %s although nobody had asked for anything for %s at least", shard, owner, heardWithin)
 		}
 	}
-	alarms, err := r.clockAlarms()
+	alarms, err := countClockAlarms(r)
 	if err != nil || ctx.Err() != nil {
 		return target, "", err
 	}
 	if alarms > alarmsBefore {
-		r.broken(check.Served, "%d times a clock was taken for wrong while nobody asked for anything", alarms-alarmsBefore)
+		r.Broken(check.Served, "%d times a clock was taken for wrong while nobody asked for anything", alarms-alarmsBefore)
 	}
-	most, err := r.endPromptly(ctx, fmt.Sprint("quiet-", d.round))
+	most, err := endPromptly(ctx, r, fmt.Sprint("quiet-", d.round))
 	if asked == 0 {
 		proof = fmt.Sprintf("nobody asked for anything for %s, in which %d attempts began; then each task had ended after %s", d.duration, ran, round(most))
 	}
 	return target, proof, err
 }
 
-// clockAlarms counts how often a node has taken a clock for wrong.
-func (r *run) clockAlarms() (n int, err error) {
+// countClockAlarms counts how often a node has taken a clock for wrong.
+func countClockAlarms(r *cluster.Cluster) (n int, err error) {
 	for _, text := range clockAlarms {
-		more, failed := countInLogs(r.dir, "node*.log", text)
+		more, failed := cluster.CountInLogs(r.Dir, "node*.log", text)
 		n, err = n+more, errors.Join(err, failed)
 	}
 	return n, err
 }
 
 // since counts what was asked since a time, and the attempts that have begun.
-func (r *run) since(from int64) (asked, ran int) {
-	for _, o := range r.done.All() {
+func since(r *cluster.Cluster, from int64) (asked, ran int) {
+	for _, o := range r.Operations.All() {
 		if o.Call >= from {
 			asked++
 		}
 	}
-	for _, e := range r.oracle.All() {
+	for _, e := range r.Executions.All() {
 		if e.Begin >= from {
 			ran++
 		}
@@ -83,17 +84,17 @@ func (r *run) since(from int64) (asked, ran int) {
 }
 
 // endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end within endedWithin.
-func (r *run) endPromptly(ctx context.Context, prefix string) (most time.Duration, err error) {
+func endPromptly(ctx context.Context, r *cluster.Cluster, prefix string) (most time.Duration, err error) {
 	for shard := range record.Shards {
-		id := idIn(prefix, shard)
+		id := cluster.IDIn(prefix, shard)
 		began := time.Now()
-		if err := r.clients[shard%len(r.clients)].ask(ctx, traffic.Request{Verb: history.Submit, Task: id, Params: traffic.Params{Millis: 1}}); err != nil {
+		if err := r.Clients[shard%len(r.Clients)].Ask(ctx, traffic.Request{Verb: history.Submit, Task: id, Params: traffic.Params{Millis: 1}}); err != nil {
 			return most, err
 		}
-		ended := func(context.Context) bool { return r.done.Acknowledged(id) && r.oracle.IsOver(id) }
+		ended := func(context.Context) bool { return r.Operations.Acknowledged(id) && r.Executions.IsOver(id) }
 		if _, ok := until(ctx, endedWithin-time.Since(began), ended); !ok && ctx.Err() == nil {
-			r.broken(check.Ended, "task %s had not ended %s after its submit (acknowledged: %t), in a cluster that had nothing else to do",
-				id, time.Since(began), r.done.Acknowledged(id))
+			r.Broken(check.Ended, "task %s had not ended %s after its submit (acknowledged: %t), in a cluster that had nothing else to do",
+				id, time.Since(began), r.Operations.Acknowledged(id))
 		}
 		most = max(most, time.Since(began))
 	}

@@ -17,6 +17,7 @@ import (
 	connect "taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/process"
 )
 
@@ -66,7 +67,7 @@ func (h *household) servers() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.begin("servers", "serve", "--data", servedFrom, "--name", "servers", "--slots", "0", "--owner=false", "--ttl", ttl.String())
+	return h.begin("servers", "serve", "--data", servedFrom, "--name", "servers", "--slots", "0", "--owner=false", "--ttl", cluster.TTL.String())
 }
 
 // told returns what a command prints, within a time.
@@ -133,9 +134,9 @@ func (h *household) overNATS(ctx context.Context, within time.Duration) (err err
 // moveServers ends a node with servers inside as a crash does, and starts it again where somebody else has the port of its NATS, and
 // what was in the directory for temporary files is gone, so that etcd has another socket, too: who has joined it, and who waits for an
 // outcome, must find where the servers are now.
-func moveServers(ctx context.Context, r *run, d disturbance) (target, proof string, err error) {
+func moveServers(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	target = "servers inside a node"
-	h := &household{program: r.settings.program, dir: filepath.Join(r.dir, fmt.Sprint("household-", d.round))}
+	h := &household{program: r.Settings.Program, dir: filepath.Join(r.Dir, fmt.Sprint("household-", d.round))}
 	if err := os.MkdirAll(h.dir, 0o700); err != nil {
 		return target, "", err
 	}
@@ -168,20 +169,20 @@ func moveServers(ctx context.Context, r *run, d disturbance) (target, proof stri
 	}
 	took := h.found(ctx, r)
 	if err := waiting.Wait(); err != nil {
-		r.broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, process.LastLine(filepath.Join(h.dir, "waiting.log")))
+		r.Broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, process.LastLine(filepath.Join(h.dir, "waiting.log")))
 	}
 	return target, fmt.Sprintf("NATS was at %s and is at %s, etcd was at %s and is at %s; the node that has joined works again after %s, and who waited was told",
 		wasNATS, nats, wasEtcd, etcd, round(took)), nil
 }
 
 // found checks that the node that has joined finds both servers, and returns how long that took.
-func (h *household) found(ctx context.Context, r *run) time.Duration {
+func (h *household) found(ctx context.Context, r *cluster.Cluster) time.Duration {
 	began := time.Now()
 	if _, err := h.told(ctx, foundWithin, "submit", "noop", "--wait"); err != nil && ctx.Err() == nil {
-		r.broken(check.Ended, "the node that has joined does nothing %s after the servers are elsewhere: %v", time.Since(began), err)
+		r.Broken(check.Ended, "the node that has joined does nothing %s after the servers are elsewhere: %v", time.Since(began), err)
 	}
 	if err := h.overNATS(ctx, foundWithin-time.Since(began)); err != nil && ctx.Err() == nil {
-		r.broken(check.Ended, "the node that has joined is not to be reached over NATS %s after the servers are elsewhere: %v", time.Since(began), err)
+		r.Broken(check.Ended, "the node that has joined is not to be reached over NATS %s after the servers are elsewhere: %v", time.Since(began), err)
 	}
 	return time.Since(began)
 }
@@ -193,13 +194,13 @@ func (h *household) settle(ctx context.Context) (first, waiting *exec.Cmd, err e
 	}
 	said := ""
 	works := func(ctx context.Context) bool {
-		said, err = h.told(ctx, commandWithin, "submit", "noop", "--wait")
+		said, err = h.told(ctx, cluster.CommandWithin, "submit", "noop", "--wait")
 		return err == nil
 	}
 	if _, ok := until(ctx, servesWithin, func(context.Context) bool { _, _, err = h.where(); return err == nil }); !ok {
 		return nil, nil, fmt.Errorf("the servers do not begin: %w", err)
 	}
-	if _, err = h.begin("joined", "serve", "--join", servedFrom, "--name", "joined", "--ttl", ttl.String()); err != nil {
+	if _, err = h.begin("joined", "serve", "--join", servedFrom, "--name", "joined", "--ttl", cluster.TTL.String()); err != nil {
 		return nil, nil, err
 	}
 	if _, ok := until(ctx, servesWithin, works); !ok {
@@ -212,7 +213,7 @@ func (h *household) settle(ctx context.Context) (first, waiting *exec.Cmd, err e
 		return nil, nil, err
 	}
 	runs := func(ctx context.Context) bool {
-		said, err = h.told(ctx, commandWithin, "get", "held")
+		said, err = h.told(ctx, cluster.CommandWithin, "get", "held")
 		return err == nil && strings.Contains(said, `"RUNNING"`)
 	}
 	if _, ok := until(ctx, servesWithin, runs); !ok {

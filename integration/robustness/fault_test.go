@@ -11,22 +11,30 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
 // busy is a run with ten tasks in flight, in the first round.
-func busy() *run {
-	r := &run{cluster: &cluster{}, done: record.NewOperations(), oracle: record.NewExecutions()}
+func busy() *cluster.Cluster {
+	r := &cluster.Cluster{Servers: &cluster.Servers{}, Operations: record.NewOperations(), Executions: record.NewExecutions()}
 	for i := range 10 {
-		r.done.Add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
+		r.Operations.Add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
 	}
 	return r
 }
 
+// joined is a node in a session.
+func joined(session string) *cluster.Node {
+	n := &cluster.Node{}
+	n.Joined(session)
+	return n
+}
+
 func fake(proof string, err error) *fault {
-	return &fault{name: "fake", inflict: func(context.Context, *run, disturbance) (string, string, error) {
+	return &fault{name: "fake", inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 		return "target", proof, err
 	}}
 }
@@ -42,21 +50,21 @@ func TestInflict_RecordsWhatItMet(t *testing.T) {
 		{"it bit", fake("proof", nil), 10, ""},
 		{"it did not bite", fake("", nil), 10, ""},
 		{"it failed", fake("proof", errors.New("broken")), 10, "broken"},
-		{"a node does not serve", fake("proof", errIdle), 10, ""}, // that is damage
+		{"a node does not serve", fake("proof", cluster.ErrIdle), 10, ""}, // that is damage
 		{"some were deleted or cancelled", fake("proof", nil), 8, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := busy()
 			if c.inFlight == 8 {
-				r.done.Add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
-				r.done.Add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
+				r.Operations.Add(history.Operation{Verb: history.Delete, Task: "a", Answer: history.OK})
+				r.Operations.Add(history.Operation{Verb: history.Cancel, Task: "b", Answer: history.OK})
 			}
-			r.noteFault(r.inflict(t.Context(), c.fault, disturbance{round: 3}))
+			r.NoteFault(inflict(t.Context(), r, c.fault, disturbance{round: 3}))
 			_, proof, _ := c.fault.inflict(t.Context(), r, disturbance{})
-			if len(r.faults) != 1 || r.faults[0].Kind != "fake" || r.faults[0].Round != 3 || r.faults[0].InFlight != c.inFlight || r.faults[0].Proof != proof {
-				t.Errorf("recorded are %+v", r.faults)
+			if len(r.Faults) != 1 || r.Faults[0].Kind != "fake" || r.Faults[0].Round != 3 || r.Faults[0].InFlight != c.inFlight || r.Faults[0].Proof != proof {
+				t.Errorf("recorded are %+v", r.Faults)
 			}
-			if problems := strings.Join(r.problems, "; "); (problems == "") != (c.problem == "") || !strings.Contains(problems, c.problem) {
+			if problems := strings.Join(r.Problems, "; "); (problems == "") != (c.problem == "") || !strings.Contains(problems, c.problem) {
 				t.Errorf("problems: %q, want %q", problems, c.problem)
 			}
 		})
@@ -66,7 +74,7 @@ func TestInflict_RecordsWhatItMet(t *testing.T) {
 func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
-		p, err := newPlan(rand.New(rand.NewPCG(seed, 0)), settings{members: 3})
+		p, err := newPlan(rand.New(rand.NewPCG(seed, 0)), cluster.Settings{Members: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +85,7 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 				if f.long() {
 					long++
 				}
-				if p.needs(needAbsent) && f.needs&(needNATS|needTight) != 0 {
+				if p.needs().Has(cluster.NeedAbsent) && f.needs&(cluster.NeedNATS|cluster.NeedTight) != 0 {
 					t.Errorf("seed %d: %s in a history without NATS", seed, f.name)
 				}
 			}
@@ -99,17 +107,17 @@ func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 func TestClaim_KillsANodeWithWork(t *testing.T) {
 	for seed := range uint64(20) {
 		r := busy()
-		r.random = rand.New(rand.NewPCG(seed, 0))
+		r.Random = rand.New(rand.NewPCG(seed, 0))
 		for _, session := range []string{"idle1", "works", "idle2"} {
-			r.nodes = append(r.nodes, &node{session: session})
+			r.Nodes = append(r.Nodes, joined(session))
 		}
-		r.oracle.Hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
+		r.Executions.Hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
 		kill := &fault{name: history.KillKind, scope: oneNode}
-		if n := r.claim(kill); n.session != "works" {
-			t.Errorf("seed %d: %s is killed first", seed, n.session)
+		if n := claim(r, kill); n.SessionID() != "works" {
+			t.Errorf("seed %d: %s is killed first", seed, n.SessionID())
 		}
-		if n := r.claim(kill); n.session == "works" {
-			t.Errorf("seed %d: %s is claimed twice", seed, n.session)
+		if n := claim(r, kill); n.SessionID() == "works" {
+			t.Errorf("seed %d: %s is claimed twice", seed, n.SessionID())
 		}
 	}
 }
@@ -117,12 +125,13 @@ func TestClaim_KillsANodeWithWork(t *testing.T) {
 // Every round of a plan is made, also when the time is over before.
 func TestDisturb_MakesEveryRound(t *testing.T) {
 	r := busy()
-	r.random, r.settings.duration = rand.New(rand.NewPCG(1, 0)), time.Nanosecond
+	r.Random, r.Settings.Duration = rand.New(rand.NewPCG(1, 0)), time.Nanosecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var made []string
+	var p plan
 	for _, name := range []string{"a", "b", "c"} {
-		r.plan = append(r.plan, []*fault{{name: name, inflict: func(context.Context, *run, disturbance) (string, string, error) {
+		p = append(p, []*fault{{name: name, inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 			made = append(made, name)
 			if len(made) == 3 {
 				cancel() // nothing more to wait for
@@ -135,35 +144,35 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		r.disturb(ctx)
+		disturb(ctx, r, p)
 	}()
 	for {
 		select {
 		case <-flow.C:
-			r.done.Add(history.Operation{Verb: history.Submit, Task: fmt.Sprint("t", r.done.Answered()), Answer: history.OK})
+			r.Operations.Add(history.Operation{Verb: history.Submit, Task: fmt.Sprint("t", r.Operations.Answered()), Answer: history.OK})
 			continue
 		case <-ended:
 		}
 		break
 	}
-	if strings.Join(made, "") != "abc" || r.faults[2].Round != 3 {
-		t.Errorf("made %v, recorded %+v", made, r.faults)
+	if strings.Join(made, "") != "abc" || r.Faults[2].Round != 3 {
+		t.Errorf("made %v, recorded %+v", made, r.Faults)
 	}
 }
 
 // A fault that has nothing to bite beside another one is made again when that is over.
 func TestRound_MakesAgainWhatDidNotBite(t *testing.T) {
 	r := busy()
-	r.random = rand.New(rand.NewPCG(1, 0))
-	shy := &fault{name: "shy", inflict: func(_ context.Context, _ *run, d disturbance) (target, proof string, err error) {
+	r.Random = rand.New(rand.NewPCG(1, 0))
+	shy := &fault{name: "shy", inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {
 		if d.alone {
 			proof = "proof"
 		}
 		return "target", proof, nil
 	}}
-	r.round(t.Context(), 1, []*fault{shy, fake("proof", nil)})
+	makeRound(t.Context(), r, 1, []*fault{shy, fake("proof", nil)})
 	var kinds []string
-	for _, f := range r.faults {
+	for _, f := range r.Faults {
 		kinds = append(kinds, f.Kind)
 		if f.Proof == "" {
 			t.Errorf("%+v did not bite", f)
@@ -184,7 +193,7 @@ func TestParse_RefusesWhatProvesNothing(t *testing.T) {
 
 func TestPlan_RefusesWhatIsImpossible(t *testing.T) {
 	for _, kinds := range []string{"unknown", "etcd-minority-with-clients", "nats-absent,nats-restart"} {
-		if _, err := newPlan(rand.New(rand.NewPCG(1, 0)), settings{members: 1, kinds: strings.Split(kinds, ",")}); err == nil {
+		if _, err := newPlan(rand.New(rand.NewPCG(1, 0)), cluster.Settings{Members: 1, Kinds: strings.Split(kinds, ",")}); err == nil {
 			t.Errorf("%s is planned", kinds)
 		}
 	}
@@ -192,14 +201,14 @@ func TestPlan_RefusesWhatIsImpossible(t *testing.T) {
 
 // What cannot run is told, and everything else is in some history.
 func TestOptions_AllFaultsLeavesNoneOut(t *testing.T) {
-	o := options{settings: settings{members: 1}, all: true}
+	o := options{Settings: cluster.Settings{Members: 1}, all: true}
 	total := newSummary()
 	var planned []string
 	for _, s := range o.plan(total) {
 		if _, err := newPlan(rand.New(rand.NewPCG(1, 0)), s); err != nil {
 			t.Error(err)
 		}
-		planned = append(planned, s.kinds...)
+		planned = append(planned, s.Kinds...)
 	}
 	for _, f := range faults {
 		if slices.Contains(planned, f.name) == (total.NotRun[f.name] != "") {
@@ -224,14 +233,14 @@ func TestMeetLimits_AsksOfWhoJoinsWhatItAsksOfAll(t *testing.T) {
 		{"only who joins oversteps it", 2, 3, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{cluster: &cluster{}, oracle: record.NewExecutions(), plan: plan{{limits}}, nodes: []*node{{session: "was"}, {session: "joins"}}}
+			r := &cluster.Cluster{Servers: &cluster.Servers{}, Executions: record.NewExecutions(), Needs: limits.needs, Nodes: []*cluster.Node{joined("was"), joined("joins")}}
 			for session, attempts := range map[string]int{"was": c.was, "joins": c.joins} {
 				for i := range attempts {
-					r.oracle.Hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})
+					r.Executions.Hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})
 				}
 			}
-			if met := r.meetLimits(r.nodes[1]); met != c.met || (len(r.damage) > 0) != c.overstepped {
-				t.Errorf("met %t, damage %v; want %t, %t", met, r.damage, c.met, c.overstepped)
+			if met := meetLimits(r, r.Nodes[1]); met != c.met || (len(r.Damage) > 0) != c.overstepped {
+				t.Errorf("met %t, damage %v; want %t, %t", met, r.Damage, c.met, c.overstepped)
 			}
 		})
 	}

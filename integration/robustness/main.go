@@ -32,6 +32,7 @@ import (
 	"go.uber.org/goleak"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/report"
 	"taskledger/integration/robustness/role"
@@ -84,7 +85,7 @@ func command(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // options are what the command run is told.
 type options struct {
-	settings
+	cluster.Settings
 	histories int
 	parallel  int
 	all       bool
@@ -95,32 +96,32 @@ type options struct {
 func parse(args []string, errs io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(errs)
-	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixMilli()), "of the first history; the next ones have the next seeds")
+	flags.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixMilli()), "of the first history; the next ones have the next seeds")
 	flags.IntVar(&o.histories, "histories", 1, "how many")
 	flags.IntVar(&o.parallel, "parallel", 1, "how many at a time; goroutines that remain are then looked for once, at the end")
-	flags.IntVar(&o.settings.nodes, "nodes", 3, "3 to 5")
-	flags.IntVar(&o.members, "etcd", 1, "members of etcd: 1 or 3")
-	flags.DurationVar(&o.duration, "duration", 10*time.Second, "how long each is disturbed")
+	flags.IntVar(&o.Settings.Nodes, "nodes", 3, "3 to 5")
+	flags.IntVar(&o.Members, "etcd", 1, "members of etcd: 1 or 3")
+	flags.DurationVar(&o.Duration, "duration", 10*time.Second, "how long each is disturbed")
 	kinds := flags.String("faults", "", "kinds, separated by commas; two at a time where they can be (default: drawn by the seed)")
 	flags.BoolVar(&o.all, "all-faults", false, "as many histories as it takes for every kind, two at a time")
-	flags.StringVar(&o.out, "out", "", "directory that keeps all histories (default: a temporary one that keeps those that are not green)")
+	flags.StringVar(&o.Out, "out", "", "directory that keeps all histories (default: a temporary one that keeps those that are not green)")
 	flags.StringVar(&o.json, "json", "", "file for the summary, as JSON")
-	flags.StringVar(&o.program, "program", "", "path of the program whose commands are typed (default: it is built)")
+	flags.StringVar(&o.Program, "program", "", "path of the program whose commands are typed (default: it is built)")
 	if err := flags.Parse(args); err != nil {
 		return o, errors.Join(errUsage, err)
 	}
 	if *kinds != "" {
-		o.kinds = strings.Split(*kinds, ",")
+		o.Kinds = strings.Split(*kinds, ",")
 	}
 	switch {
-	case flags.NArg() > 0, o.duration <= 0, o.nodes < 3, o.nodes > 5, o.members != 1 && o.members != 3, o.histories < 1, o.parallel < 1, o.all && *kinds != "":
+	case flags.NArg() > 0, o.Duration <= 0, o.Nodes < 3, o.Nodes > 5, o.Members != 1 && o.Members != 3, o.histories < 1, o.parallel < 1, o.all && *kinds != "":
 		return o, errUsage
 	}
-	if _, err := newPlan(rand.New(rand.NewPCG(o.seed, 0)), o.settings); err != nil {
+	if _, err := newPlan(rand.New(rand.NewPCG(o.Seed, 0)), o.Settings); err != nil {
 		return o, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if o.keep = o.out != ""; !o.keep {
-		o.out, err = os.MkdirTemp("", "robustness-")
+	if o.keep = o.Out != ""; !o.keep {
+		o.Out, err = os.MkdirTemp("", "robustness-")
 	}
 	return o, err
 }
@@ -138,10 +139,10 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.program == "" {
-		o.program, err = buildProgram(ctx, dir)
+	if o.Program == "" {
+		o.Program, err = cluster.BuildProgram(ctx, dir)
 	} else {
-		o.program, err = filepath.Abs(o.program)
+		o.Program, err = filepath.Abs(o.Program)
 	}
 	if err != nil {
 		return false, err
@@ -158,34 +159,34 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 	}
 	green = err == nil && total.green()
 	if !o.keep && green {
-		err = os.RemoveAll(o.out)
+		err = os.RemoveAll(o.Out)
 	}
 	return green, err
 }
 
 // plan returns the settings of every history, and notes the kinds of faults that are impossible.
-func (o *options) plan(total *summary) (all []settings) {
+func (o *options) plan(total *summary) (all []cluster.Settings) {
 	var kinds []string
 	for _, f := range faults {
-		if why := f.cannot(o.members); why != "" {
+		if why := f.cannot(o.Members); why != "" {
 			total.NotRun[f.name] = why
 		} else {
 			kinds = append(kinds, f.name)
 		}
 	}
-	s := o.settings
-	s.beside = o.parallel > 1
+	s := o.Settings
+	s.Beside = o.parallel > 1
 	if o.all {
 		o.histories = (len(kinds) + 1) / 2
 	}
 	for i := range o.histories {
-		s.seed = o.seed + uint64(i)
+		s.Seed = o.Seed + uint64(i)
 		if o.all {
-			s.kinds = kinds[2*i : min(2*i+2, len(kinds))]
+			s.Kinds = kinds[2*i : min(2*i+2, len(kinds))]
 		}
-		s.command = s.again()
+		s.Command = again(s)
 		all = append(all, s)
-		if p, err := newPlan(rand.New(rand.NewPCG(s.seed, 0)), s); err == nil { // else the history says so
+		if p, err := newPlan(rand.New(rand.NewPCG(s.Seed, 0)), s); err == nil { // else the history says so
 			for _, kind := range p.kinds() {
 				total.Planned[kind]++
 			}
@@ -195,17 +196,17 @@ func (o *options) plan(total *summary) (all []settings) {
 }
 
 // again is the command that repeats the history.
-func (s settings) again() string {
-	text := fmt.Sprintf("go run ./integration/robustness run --seed %d --nodes %d --etcd %d --duration %s", s.seed, s.nodes, s.members, s.duration)
-	if len(s.kinds) > 0 {
-		text += " --faults " + strings.Join(s.kinds, ",")
+func again(s cluster.Settings) string {
+	text := fmt.Sprintf("go run ./integration/robustness run --seed %d --nodes %d --etcd %d --duration %s", s.Seed, s.Nodes, s.Members, s.Duration)
+	if len(s.Kinds) > 0 {
+		text += " --faults " + strings.Join(s.Kinds, ",")
 	}
 	return text
 }
 
 // made is a history that was checked and kept.
 type made struct {
-	settings
+	cluster.Settings
 	dir     string
 	took    time.Duration
 	history *history.Run // nil when not even its directory could be made
@@ -216,14 +217,14 @@ type made struct {
 // historyWithin is how much longer than it is disturbed a history can take; then something hangs for ever.
 const historyWithin = planWithin + 10*time.Minute
 
-func makeOne(ctx context.Context, s settings) made {
-	watchdog := time.AfterFunc(s.duration+historyWithin, func() {
-		fmt.Fprintf(os.Stderr, "robustness: the history of seed %d hangs\n", s.seed)
+func makeOne(ctx context.Context, s cluster.Settings) made {
+	watchdog := time.AfterFunc(s.Duration+historyWithin, func() {
+		fmt.Fprintf(os.Stderr, "robustness: the history of seed %d hangs\n", s.Seed)
 		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
 		os.Exit(exitRed) // the other processes end when their orders do
 	})
 	defer watchdog.Stop()
-	m := made{settings: s}
+	m := made{Settings: s}
 	began := time.Now()
 	if m.history, m.dir, m.err = makeHistory(ctx, s); m.err == nil {
 		m.Judgement = check.Judge(m.history)
@@ -241,7 +242,7 @@ func (o *options) tell(ctx context.Context, m made, total *summary, out io.Write
 		return nil
 	case m.history == nil:
 		total.Histories, total.Rejected = total.Histories+1, total.Rejected+1
-		fmt.Fprintf(out, "%-8s %v\n  again: %s\n", check.Rejected, m.err, m.command)
+		fmt.Fprintf(out, "%-8s %v\n  again: %s\n", check.Rejected, m.err, m.Command)
 		return nil
 	}
 	if err := errors.Join(m.err, total.add(m.history, &m.Judgement, m.dir)); err != nil {
@@ -250,13 +251,13 @@ func (o *options) tell(ctx context.Context, m made, total *summary, out io.Write
 	verdict(out, m.history, &m.Judgement)
 	fmt.Fprintf(out, "  %s\n", m.took.Round(100*time.Millisecond))
 	if m.Verdict() != check.Passed {
-		fmt.Fprintf(out, "  again: %s\n  kept:  %s\n", m.command, m.dir)
+		fmt.Fprintf(out, "  again: %s\n  kept:  %s\n", m.Command, m.dir)
 		return nil
 	}
 	if !o.keep {
 		return os.RemoveAll(m.dir)
 	}
-	return os.RemoveAll(filepath.Join(m.dir, dataDir))
+	return os.RemoveAll(filepath.Join(m.dir, cluster.DataDir))
 }
 
 // verdict prints what a history came to.

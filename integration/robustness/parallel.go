@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"sync"
+
+	"taskledger/integration/robustness/cluster"
 )
 
 // makeAll makes histories, some at a time, and tells of each in their order. An error of tell, or the end of ctx, ends it.
-func makeAll(ctx context.Context, all []settings, atATime int, one func(context.Context, settings) made, tell func(made) error) (err error) {
+func makeAll(ctx context.Context, all []cluster.Settings, atATime int, one func(context.Context, cluster.Settings) made, tell func(made) error) (err error) {
 	making, stop := context.WithCancel(ctx)
 	queue, results := make(chan int, len(all)), make([]chan made, len(all))
 	for i := range all {

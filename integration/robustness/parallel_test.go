@@ -5,23 +5,25 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"taskledger/integration/robustness/cluster"
 )
 
 func TestMakeAll_TellsInOrderWhatIsMadeAtATime(t *testing.T) {
-	all := []settings{{seed: 1}, {seed: 2}, {seed: 3}}
+	all := []cluster.Settings{{Seed: 1}, {Seed: 2}, {Seed: 3}}
 	second := make(chan struct{})
-	one := func(_ context.Context, s settings) made {
-		switch s.seed {
+	one := func(_ context.Context, s cluster.Settings) made {
+		switch s.Seed {
 		case 1:
 			<-second // it is under way, too
 		case 2:
 			close(second)
 		}
-		return made{settings: s}
+		return made{Settings: s}
 	}
 	var told []uint64
 	err := makeAll(t.Context(), all, 2, one, func(m made) error {
-		told = append(told, m.seed)
+		told = append(told, m.Seed)
 		return nil
 	})
 	if err != nil || !reflect.DeepEqual(told, []uint64{1, 2, 3}) {
@@ -31,19 +33,19 @@ func TestMakeAll_TellsInOrderWhatIsMadeAtATime(t *testing.T) {
 
 func TestMakeAll_EndsWithTheFirstError(t *testing.T) {
 	broken := errors.New("broken")
-	one := func(ctx context.Context, s settings) made {
-		if s.seed == 2 {
+	one := func(ctx context.Context, s cluster.Settings) made {
+		if s.Seed == 2 {
 			<-ctx.Done() // or it would never end
 		}
-		return made{settings: s}
+		return made{Settings: s}
 	}
-	err := makeAll(t.Context(), []settings{{seed: 1}, {seed: 2}}, 2, one, func(made) error { return broken })
+	err := makeAll(t.Context(), []cluster.Settings{{Seed: 1}, {Seed: 2}}, 2, one, func(made) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := makeAll(ctx, []settings{{seed: 1}}, 1, one, func(made) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := makeAll(ctx, []cluster.Settings{{Seed: 1}}, 1, one, func(made) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %v", err, context.Canceled)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/role"
 )
@@ -61,12 +62,12 @@ func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
 		{nil, []string{"sender-2"}, "mailbox/8/sender-2/2", true},
 		{nil, []string{"sender-2"}, "answer/sender-1/0/2", false},
 	} {
-		r := &run{killed: row.killed, terminal: &terminal{left: row.left}}
+		r := &cluster.Cluster{Killed: row.killed, Terminal: &cluster.Terminal{Left: row.left}}
 		key, err := history.KeyOf(row.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.senders(h).remain(key, letter); got != row.want {
+		if got := senders(r, h).remain(key, letter); got != row.want {
 			t.Errorf("killed %v: %s may remain: %t, want %t", row.killed, row.path, got, row.want)
 		}
 	}
@@ -74,26 +75,26 @@ func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
 
 func TestReadLogs_FindsWhatProcessesSurvive(t *testing.T) {
 	for _, a := range alarms {
-		r := &run{cluster: &cluster{dir: t.TempDir()}}
+		r := &cluster.Cluster{Servers: &cluster.Servers{Dir: t.TempDir()}}
 		for name, text := range map[string]string{"node1.log": "all is well", "node2.log": "ERROR " + a.text + " shard=1", "etcd1.log": a.text} {
-			if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(text+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := r.readLogs(); err != nil {
+		if err := readLogs(r); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.damage) != 1 || r.damage[0].Invariant != a.invariant || !strings.Contains(r.damage[0].Text, "1 times in node*.log") {
-			t.Errorf("%q: %+v", a.text, r.damage)
+		if len(r.Damage) != 1 || r.Damage[0].Invariant != a.invariant || !strings.Contains(r.Damage[0].Text, "1 times in node*.log") {
+			t.Errorf("%q: %+v", a.text, r.Damage)
 		}
 	}
 }
 
 // What the harness sees goes into the record, whatever else goes wrong.
 func TestDamage_IsAViolation(t *testing.T) {
-	r := &run{}
-	r.broken(check.Ended, "task %s has not ended", "a")
-	h := &history.Run{Info: history.Info{Kind: "real", Problems: []string{"etcd takes no writes"}}, Damage: r.damage}
+	r := &cluster.Cluster{}
+	r.Broken(check.Ended, "task %s has not ended", "a")
+	h := &history.Run{Info: history.Info{Kind: "real", Problems: []string{"etcd takes no writes"}}, Damage: r.Damage}
 	if j := check.Judge(h); j.Verdict() != check.Violated || j.Violations[0].Text != "task a has not ended" {
 		t.Errorf("%+v", j)
 	}
@@ -101,8 +102,8 @@ func TestDamage_IsAViolation(t *testing.T) {
 
 // A process whose name nobody knows has the mail of one sender.
 func TestRemain_OneUnknownProcessExcusesOneSender(t *testing.T) {
-	r := &run{killed: []string{"node1-12"}}
-	may := r.senders(journalOf(t, role.Source("node1", 123)+"-1", "sender-1"))
+	r := &cluster.Cluster{Killed: []string{"node1-12"}}
+	may := senders(r, journalOf(t, role.Source("node1", 123)+"-1", "sender-1"))
 	for _, row := range []struct {
 		path string
 		want bool
@@ -120,16 +121,16 @@ func TestRemain_OneUnknownProcessExcusesOneSender(t *testing.T) {
 // A history in which an entry of one shard was damaged on purpose says nothing of the others.
 func TestReadLogs_ExcusesTheQuarantineOfADamagedShardAlone(t *testing.T) {
 	for shard, want := range map[int]int{3: 0, 33: 1, 4: 1} {
-		r := &run{cluster: &cluster{dir: t.TempDir()}, aliens: map[int]bool{3: true}}
+		r := &cluster.Cluster{Servers: &cluster.Servers{Dir: t.TempDir()}, Aliens: map[int]bool{3: true}}
 		line := fmt.Sprintf("level=ERROR msg=%q node=a shard=%d err=x\n", quarantined, shard)
-		if err := os.WriteFile(filepath.Join(r.dir, "node1.log"), []byte(line), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(r.Dir, "node1.log"), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.readLogs(); err != nil {
+		if err := readLogs(r); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.damage) != want {
-			t.Errorf("shard %d: %d violations, want %d", shard, len(r.damage), want)
+		if len(r.Damage) != want {
+			t.Errorf("shard %d: %d violations, want %d", shard, len(r.Damage), want)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/clock"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
@@ -34,17 +35,23 @@ const (
 // ways are how a node leaves, and comes back.
 var ways = []struct {
 	name        string
-	leave, back func(ctx context.Context, r *run, n *node) error
+	leave, back func(ctx context.Context, r *cluster.Cluster, n *cluster.Node) error
 }{
-	{"in order", func(_ context.Context, _ *run, n *node) error { return n.running().Stop(stopWithin) }, startAgain},
-	{"SIGKILL", func(_ context.Context, _ *run, n *node) error { return n.running().Kill() }, startAgain},
-	{"SIGSTOP", func(_ context.Context, _ *run, n *node) error { return n.running().Signal(syscall.SIGSTOP) },
-		func(_ context.Context, _ *run, n *node) error { return n.running().Signal(syscall.SIGCONT) }},
+	{"in order", func(_ context.Context, _ *cluster.Cluster, n *cluster.Node) error {
+		return n.Running().Stop(cluster.StopWithin)
+	}, startAgain},
+	{"SIGKILL", func(_ context.Context, _ *cluster.Cluster, n *cluster.Node) error { return n.Running().Kill() }, startAgain},
+	{"SIGSTOP", func(_ context.Context, _ *cluster.Cluster, n *cluster.Node) error {
+		return n.Running().Signal(syscall.SIGSTOP)
+	},
+		func(_ context.Context, _ *cluster.Cluster, n *cluster.Node) error {
+			return n.Running().Signal(syscall.SIGCONT)
+		}},
 }
 
-func startAgain(_ context.Context, r *run, n *node) error {
-	n.calls.End()
-	return r.startNode(n)
+func startAgain(_ context.Context, r *cluster.Cluster, n *cluster.Node) error {
+	n.Calls.End()
+	return r.StartNode(n)
 }
 
 // roundsOptions are what the command rounds is told.
@@ -89,7 +96,7 @@ func roundsCommand(ctx context.Context, args []string, out, errs io.Writer) (gre
 		return false, err
 	}
 	all := &answersOf{times: map[string][]time.Duration{}}
-	err = eachOf(make([]struct{}, o.parallel), sharing(o.parallel, func(i int) error { return makeRounds(ctx, o, i, dir, all) }))
+	err = cluster.EachOf(make([]struct{}, o.parallel), cluster.Sharing(o.parallel, func(i int) error { return makeRounds(ctx, o, i, dir, all) }))
 	done := 0
 	for _, way := range ways {
 		times := slices.Sorted(slices.Values(all.times[way.name]))
@@ -109,31 +116,23 @@ func roundsCommand(ctx context.Context, args []string, out, errs io.Writer) (gre
 	return false, err
 }
 
-// sharing numbers calls that are made at a time.
-func sharing(n int, f func(i int) error) func(struct{}) error {
-	next := make(chan int, n)
-	for i := range n {
-		next <- i
-	}
-	return func(struct{}) error { return f(<-next) }
-}
-
 // makeRounds makes the rounds of one of several clusters that share them.
-func makeRounds(ctx context.Context, o roundsOptions, cluster int, dir string, all *answersOf) (err error) {
-	r, err := newRun(settings{seed: o.seed + uint64(cluster), nodes: 2, members: 1, slots: o.slots, silent: true, out: dir, kinds: []string{history.KillKind}})
+func makeRounds(ctx context.Context, o roundsOptions, share int, dir string, all *answersOf) (err error) {
+	s := cluster.Settings{Seed: o.seed + uint64(share), Nodes: 2, Members: 1, Slots: o.slots, Silent: true, Out: dir}
+	r, err := cluster.New(s, 0, rand.New(rand.NewPCG(s.Seed, 0)))
 	if err != nil {
 		return err
 	}
 	watch, endWatch := context.WithCancel(ctx)
-	defer r.recorder.Wait()
+	defer r.Keys.Wait()
 	defer endWatch()
-	defer func() { err = errors.Join(err, r.endRounds()) }()
-	if err := r.startServing(ctx, watch); err != nil {
+	defer func() { err = errors.Join(err, endRounds(r)) }()
+	if err := r.StartServing(ctx, watch); err != nil {
 		return err
 	}
-	for i := cluster; i < o.rounds; i += o.parallel {
+	for i := share; i < o.rounds; i += o.parallel {
 		way := ways[i/o.parallel%len(ways)]
-		last, err := r.leaving(ctx, i, r.nodes[r.random.IntN(2)], way.leave, way.back)
+		last, err := leaving(ctx, r, i, r.Nodes[r.Random.IntN(2)], way.leave, way.back)
 		if err != nil {
 			return fmt.Errorf("round %d, %s: %w", i, way.name, err)
 		}
@@ -152,61 +151,61 @@ func (a *answersOf) add(round int, way string, last answered, within time.Durati
 }
 
 // endRounds ends everything.
-func (r *run) endRounds() error {
-	err := r.observer.stop()
-	return errors.Join(err, eachOf(r.nodes, func(n *node) error {
-		if n.running() == nil {
+func endRounds(r *cluster.Cluster) error {
+	err := r.Observer.Stop()
+	return errors.Join(err, cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
+		if n.Running() == nil {
 			return nil
 		}
-		return n.running().Stop(stopWithin)
-	}), r.cluster.stop())
+		return n.Running().Stop(cluster.StopWithin)
+	}), r.Servers.Stop())
 }
 
 // leaving makes a round: it returns how long after the take-over the last task was answered, at most answerMost.
-func (r *run) leaving(ctx context.Context, round int, n *node, leave, back func(context.Context, *run, *node) error) (last answered, err error) {
-	stays := r.nodes[0]
+func leaving(ctx context.Context, r *cluster.Cluster, round int, n *cluster.Node, leave, back func(context.Context, *cluster.Cluster, *cluster.Node) error) (last answered, err error) {
+	stays := r.Nodes[0]
 	if stays == n {
-		stays = r.nodes[1]
+		stays = r.Nodes[1]
 	}
 	even := func(owners [record.Shards]string) bool {
 		mine, others := 0, 0
 		for _, o := range owners {
 			switch o {
-			case n.sessionID():
+			case n.SessionID():
 				mine++
-			case stays.sessionID():
+			case stays.SessionID():
 				others++
 			}
 		}
 		return mine > 0 && others > 0 && mine+others == record.Shards
 	}
-	if err := r.awaitOwners(ctx, even); err != nil {
+	if err := awaitOwners(ctx, r, even); err != nil {
 		return last, err
 	}
-	if _, err := r.answers(ctx, fmt.Sprint("before-", round), r.random.Perm(record.Shards)...); err != nil { // both have something to do
+	if _, err := askShards(ctx, r, fmt.Sprint("before-", round), r.Random.Perm(record.Shards)...); err != nil { // both have something to do
 		return last, err
 	}
-	clock.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.random.Uint64(), 0)).Int64N(int64(time.Second))))
+	clock.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.Random.Uint64(), 0)).Int64N(int64(time.Second))))
 	if err := leave(ctx, r, n); err != nil {
 		return last, err
 	}
 	all := func(owners [record.Shards]string) bool {
-		return !slices.ContainsFunc(owners[:], func(o string) bool { return o != stays.sessionID() })
+		return !slices.ContainsFunc(owners[:], func(o string) bool { return o != stays.SessionID() })
 	}
-	if err := r.awaitOwners(ctx, all); err != nil {
+	if err := awaitOwners(ctx, r, all); err != nil {
 		return last, err
 	}
-	last, err = r.answers(ctx, fmt.Sprint("after-", round), r.random.IntN(record.Shards)) // alone: no other task gives slots back
-	return last, errors.Join(err, back(ctx, r, n), r.awaitOwners(ctx, even))
+	last, err = askShards(ctx, r, fmt.Sprint("after-", round), r.Random.IntN(record.Shards)) // alone: no other task gives slots back
+	return last, errors.Join(err, back(ctx, r, n), awaitOwners(ctx, r, even))
 }
 
 // awaitOwners waits until the owners of the shards are so.
-func (r *run) awaitOwners(ctx context.Context, so func([record.Shards]string) bool) error {
+func awaitOwners(ctx context.Context, r *cluster.Cluster, so func([record.Shards]string) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, evenWithin)
 	defer cancel()
-	for !so(r.recorder.Owners()) {
+	for !so(r.Keys.Owners()) {
 		if clock.Sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
-			return fmt.Errorf("the owners of the shards are %q: %w", r.recorder.Owners(), context.Cause(ctx))
+			return fmt.Errorf("the owners of the shards are %q: %w", r.Keys.Owners(), context.Cause(ctx))
 		}
 	}
 	return nil
@@ -218,18 +217,18 @@ type answered struct {
 	how  string
 }
 
-// answers submits a task of each of the shards at once and returns how long it took until all were answered, at most answerMost.
-func (r *run) answers(ctx context.Context, prefix string, of ...int) (last answered, err error) {
+// askShards submits a task of each of the shards at once and returns how long it took until all were answered, at most answerMost.
+func askShards(ctx context.Context, r *cluster.Cluster, prefix string, of ...int) (last answered, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, answerMost)
 	defer cancel()
 	var mu sync.Mutex
 	var slowest string
 	var accepted time.Duration
-	err = eachOf(of, func(shard int) error {
-		request := traffic.Request{Verb: history.Submit, Task: idIn(prefix, shard), Params: traffic.Params{Millis: 1}}
-		op := request.Operation(0, r.begin)
-		f := request.Do(ctx, r.observer.Client, &op, r.begin)
+	err = cluster.EachOf(of, func(shard int) error {
+		request := traffic.Request{Verb: history.Submit, Task: cluster.IDIn(prefix, shard), Params: traffic.Params{Millis: 1}}
+		op := request.Operation(0, r.Begin)
+		f := request.Do(ctx, r.Observer.Client, &op, r.Begin)
 		after := time.Since(began)
 		defer func() {
 			mu.Lock()
@@ -246,7 +245,7 @@ func (r *run) answers(ctx context.Context, prefix string, of ...int) (last answe
 			return nil
 		}
 		slow := time.AfterFunc(time.Second, func() {
-			if why, failed := r.observer.Explain(ctx, events.TaskID(request.Task)); failed == nil {
+			if why, failed := r.Observer.Explain(ctx, events.TaskID(request.Task)); failed == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				last.how += fmt.Sprintf("; after a second %s waits: %s", request.Task, why.Text)
@@ -261,7 +260,7 @@ func (r *run) answers(ctx context.Context, prefix string, of ...int) (last answe
 	mu.Lock()
 	defer mu.Unlock()
 	last.how = fmt.Sprintf("task %s was accepted after %s", slowest, accepted.Round(time.Millisecond)) + last.how
-	if t, failed := r.observer.GetLinear(context.WithoutCancel(ctx), events.TaskID(slowest)); failed == nil {
+	if t, failed := r.Observer.GetLinear(context.WithoutCancel(ctx), events.TaskID(slowest)); failed == nil {
 		since := func(at events.Millis) time.Duration { return at.Time().Sub(began).Round(time.Millisecond) }
 		last.how += fmt.Sprintf("; made after %s, attempt %d of %s started after %s, ended after %s", since(t.CreatedAt), t.Attempt, slowest, since(t.StartedAt), since(t.EndedAt))
 	}

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 )
 
@@ -47,7 +45,7 @@ type reruns struct {
 
 func newSummary() *summary {
 	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
-		Rerun: reruns{Promise: ttl + check.RerunPromise}, RerunSlow: reruns{Promise: 2*ttl + 2*time.Second}, RerunNear: reruns{Promise: ttl + check.RerunPromise}}
+		Rerun: reruns{Promise: cluster.TTL + check.RerunPromise}, RerunSlow: reruns{Promise: 2*cluster.TTL + 2*time.Second}, RerunNear: reruns{Promise: cluster.TTL + check.RerunPromise}}
 }
 
 // add counts one history.
@@ -83,7 +81,7 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 			s.countReruns(h, &h.Faults[i])
 		}
 	}
-	late, err := countInLogs(dir, "*.log", "late outcome refused")
+	late, err := cluster.CountInLogs(dir, "*.log", "late outcome refused")
 	s.Refused += late
 	return err
 }
@@ -92,10 +90,10 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 	to := &s.Rerun
 	if slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
-		return strings.HasPrefix(f.Kind, "etcd-") && f.From < kill.Until+int64(ttl) && f.Until > kill.From-int64(ttl)
+		return strings.HasPrefix(f.Kind, "etcd-") && f.From < kill.Until+int64(cluster.TTL) && f.Until > kill.From-int64(cluster.TTL)
 	}) {
 		to = &s.RerunSlow
-	} else if !h.Alone(kill, kill.From-int64(ttl), kill.From+int64(ttl+check.RerunPromise)) {
+	} else if !h.Alone(kill, kill.From-int64(cluster.TTL), kill.From+int64(cluster.TTL+check.RerunPromise)) {
 		to = &s.RerunNear
 	}
 	for _, again := range h.Reruns(kill) {
@@ -103,26 +101,6 @@ func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 			to.Times = append(to.Times, time.Duration(again.Next-kill.From))
 		}
 	}
-}
-
-// countInLogs counts how often a text is in the logs of a directory whose names match a pattern. The text is a regular expression.
-func countInLogs(dir, pattern, said string) (n int, err error) {
-	expr, err := regexp.Compile(said)
-	if err != nil {
-		return 0, err
-	}
-	logs, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil {
-		return 0, err
-	}
-	for _, path := range logs {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return n, err
-		}
-		n += len(expr.FindAllIndex(data, -1))
-	}
-	return n, nil
 }
 
 // percentile returns the time that a share of the tasks kept within.

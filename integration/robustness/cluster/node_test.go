@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -23,18 +23,18 @@ func TestNode_KeepsStandingOrders(t *testing.T) {
 	if _, err := p.Await(ctx); err != nil {
 		t.Fatal(err, p.Kill())
 	}
-	n := &node{process: p}
+	n := &Node{process: p}
 	order := role.Order{Count: true}
-	if err := n.stand(t.Context(), &order); err != nil || len(n.stands()) != 1 {
+	if err := n.Stand(t.Context(), &order); err != nil || len(n.stands()) != 1 {
 		t.Errorf("%d orders stand, %v", len(n.stands()), err)
 	}
 	if err := p.Stop(moment); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.stand(t.Context(), &role.Order{}); err != nil { // its next process will hear it
+	if err := n.Stand(t.Context(), &role.Order{}); err != nil { // its next process will hear it
 		t.Errorf("while it is replaced: %v", err)
 	}
-	if _, err := n.withdraw(t.Context(), &order, order); err != nil || len(n.stands()) != 1 {
+	if _, err := n.Withdraw(t.Context(), &order, order); err != nil || len(n.stands()) != 1 {
 		t.Errorf("%d orders stand, %v", len(n.stands()), err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"bufio"
@@ -31,15 +31,15 @@ const (
 	// the traffic.
 	terminals     = 2
 	commandThinks = 400 * time.Millisecond
-	// commandWithin is its --timeout: longer than most faults. endsWithin is how long a command that is interrupted may take to end.
-	commandWithin = 20 * time.Second
+	// CommandWithin is its --timeout: longer than most faults. endsWithin is how long a command that is interrupted may take to end.
+	CommandWithin = 20 * time.Second
 	endsWithin    = 15 * time.Second
 	// operateWithin is the --timeout of commands that are no part of the traffic.
 	operateWithin = time.Minute
 )
 
-// buildProgram builds the program whose commands are typed, in a directory.
-func buildProgram(ctx context.Context, dir string) (path string, err error) {
+// BuildProgram builds the program whose commands are typed, in a directory.
+func BuildProgram(ctx context.Context, dir string) (path string, err error) {
 	path = filepath.Join(dir, "taskledger")
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, "taskledger/cmd/node")
 	build.Stderr = os.Stderr
@@ -49,16 +49,16 @@ func buildProgram(ctx context.Context, dir string) (path string, err error) {
 	return path, nil
 }
 
-// terminal is where people type commands of the program, whose exit codes and output are all that they are told.
-type terminal struct {
-	links
+// Terminal is where people type commands of the program, whose exit codes and output are all that they are told.
+type Terminal struct {
+	Links
 	program string
 	calls   *record.Calls
 	begun   int64 // of the run
 
 	mu       sync.Mutex
 	untimely []untimely // commands that were refused for their clock
-	left     []string   // senders whose mail commands could not remove
+	Left     []string   // senders whose mail commands could not remove
 
 	hushed         atomic.Bool // nobody types for now
 	made, answered atomic.Int64
@@ -67,20 +67,20 @@ type terminal struct {
 }
 
 // startTerminal has people type commands until endTerminal.
-func (r *run) startTerminal() error {
-	if r.settings.program == "" {
+func (r *Cluster) startTerminal() error {
+	if r.Settings.Program == "" {
 		return nil
 	}
-	l, err := r.newLinks(nil)
+	l, err := r.NewLinks(nil)
 	if err != nil {
 		return err
 	}
-	t := &terminal{links: l, program: r.settings.program, calls: record.NewCalls(r.done), begun: r.begin}
+	t := &Terminal{Links: l, program: r.Settings.Program, calls: record.NewCalls(r.Operations), begun: r.Begin}
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	for i := range terminals {
 		t.typing.Go(func() {
-			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.settings.seed)
+			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.Settings.Seed)
 			source.Few = true
 			for ; ctx.Err() == nil; clock.Sleep(ctx, source.Think(commandThinks)) {
 				if t.hushed.Load() {
@@ -91,18 +91,18 @@ func (r *run) startTerminal() error {
 					q = source.Submit()
 				}
 				if broken := t.enter(ctx, i+1, q); broken != "" {
-					r.broken(check.Clean, "%s", broken)
+					r.Broken(check.Clean, "%s", broken)
 				}
 			}
 		})
 	}
-	r.terminal = t
+	r.Terminal = t
 	return nil
 }
 
-// endTerminal interrupts what runs, and returns when all has ended.
-func (r *run) endTerminal() (answered int) {
-	t := r.terminal
+// EndTerminal interrupts what runs, and returns when all has ended.
+func (r *Cluster) EndTerminal() (answered int) {
+	t := r.Terminal
 	if t == nil {
 		return 0
 	}
@@ -112,6 +112,9 @@ func (r *run) endTerminal() (answered int) {
 	return int(t.answered.Load())
 }
 
+// Hush has nobody type for now, or goes on.
+func (t *Terminal) Hush(on bool) { t.hushed.Store(on) }
+
 // untimely is a command that was refused for its caller's clock, and when it ran.
 type untimely struct {
 	from, until int64
@@ -119,20 +122,20 @@ type untimely struct {
 }
 
 // judgeUntimely holds that commands were refused for their caller's clock, which is right, only while that of a node was wrong.
-func (r *run) judgeUntimely() {
-	for _, u := range r.terminal.untimely {
-		if !slices.ContainsFunc(r.faults, func(f history.Fault) bool { return stepsClock(f) && f.From < u.until && u.from < f.Until }) {
-			r.broken(check.Clean, "a command was refused for its clock, from %s to %s of the run, when no clock was wrong: %s",
+func (r *Cluster) judgeUntimely() {
+	for _, u := range r.Terminal.untimely {
+		if !slices.ContainsFunc(r.Faults, func(f history.Fault) bool { return stepsClock(f) && f.From < u.until && u.from < f.Until }) {
+			r.Broken(check.Clean, "a command was refused for its clock, from %s to %s of the run, when no clock was wrong: %s",
 				time.Duration(u.from), time.Duration(u.until), u.said)
 		}
 	}
-	r.terminal.untimely = nil
+	r.Terminal.untimely = nil
 }
 
 // enter types one command and records it. It returns what the program did that it must not do: to crash, to end with a code that
 // does not go with what was asked, or not to print what it has done.
-func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broken string) {
-	c := &typed{terminal: t, request: q}
+func (t *Terminal) enter(ctx context.Context, who int, q traffic.Request) (broken string) {
+	c := &typed{Terminal: t, request: q}
 	c.begin(q.Operation(who, t.begun))
 	ended := c.start(ctx)
 	c.noteLeft(c.said.String())
@@ -155,7 +158,7 @@ func (t *terminal) enter(ctx context.Context, who int, q traffic.Request) (broke
 
 // typed is a command.
 type typed struct {
-	*terminal
+	*Terminal
 	request traffic.Request
 	open    *role.Call // nil when all is answered that is recorded of it
 	told    []reply
@@ -218,22 +221,22 @@ func (c *typed) args() []string {
 			args = append(args, "--wait")
 		}
 	}
-	return c.with(commandWithin, args...)
+	return c.with(CommandWithin, args...)
 }
 
 // with adds to a command what all have.
-func (t *terminal) with(timeout time.Duration, args ...string) []string {
+func (t *Terminal) with(timeout time.Duration, args ...string) []string {
 	return append(args, "-o", "json", "--log-level", "warn", "--timeout", timeout.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
 }
 
-// operate types a command that is no part of the traffic. The error holds what it said.
-func (t *terminal) operate(ctx context.Context, args ...string) error {
-	_, err := t.output(ctx, args...)
+// Operate types a command that is no part of the traffic. The error holds what it said.
+func (t *Terminal) Operate(ctx context.Context, args ...string) error {
+	_, err := t.Output(ctx, args...)
 	return err
 }
 
-// output is operate for a command whose output is of interest.
-func (t *terminal) output(ctx context.Context, args ...string) (string, error) {
+// Output is operate for a command whose output is of interest.
+func (t *Terminal) Output(ctx context.Context, args ...string) (string, error) {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.program, t.with(operateWithin, args...)...)
 	cmd.Stderr = &said
@@ -249,11 +252,11 @@ func (t *terminal) output(ctx context.Context, args ...string) (string, error) {
 var mailStays = regexp.MustCompile(`"mail stays until it is swept" sender=(\S+)`)
 
 // noteLeft takes what a command has logged.
-func (t *terminal) noteLeft(said string) {
+func (t *Terminal) noteLeft(said string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range mailStays.FindAllStringSubmatch(said, -1) {
-		t.left = append(t.left, m[1])
+		t.Left = append(t.Left, m[1])
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"bytes"
@@ -22,18 +22,18 @@ import (
 // typeOne has a program that prints and ends as told carry out one command, and returns what is recorded of it.
 func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
-	return typeAt(t, &terminal{}, q, prints, "", code)
+	return typeAt(t, &Terminal{}, q, prints, "", code)
 }
 
 // typeAt does so at a terminal; the program says something on its standard error, too.
-func typeAt(t *testing.T, at *terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
+func typeAt(t *testing.T, at *Terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\ncat >&2 <<'END'\n%s\nEND\nexit %d\n", prints, says, code), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	done := record.NewOperations()
-	at.links, at.program, at.calls = links{nats: &link.Link{}}, program, record.NewCalls(done)
+	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, program, record.NewCalls(done)
 	broken = at.enter(t.Context(), 1, q)
 	if at.calls.UnderWay() > 0 || len(done.Waited()) > 0 {
 		t.Error("a call is still under way")
@@ -46,7 +46,7 @@ func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	done := record.NewOperations()
-	at := &terminal{links: links{nats: &link.Link{}}, program: "/bin/true", calls: record.NewCalls(done)}
+	at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: "/bin/true", calls: record.NewCalls(done)}
 	broken := at.enter(ended, 1, traffic.Request{Verb: history.Cancel, Task: "a"})
 	if broken != "" || at.calls.UnderWay() > 0 || len(done.All()) != 1 || done.All()[0].Answer != history.Unknown {
 		t.Errorf("recorded %+v, %d under way, broken %q", done.All(), at.calls.UnderWay(), broken)
@@ -120,22 +120,22 @@ func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
 		want   history.Answer
 		broken bool
 	}{
-		{"wrong clock", stepKind, 0, refusal, history.Refused, false},
-		{"wrong clock while nobody asks", unseenKind, 0, refusal, history.Refused, false},
-		{"clock that is right again", stepKind, time.Minute, refusal, history.Refused, true},
-		{"clock that is wrong only later", stepKind, -2 * time.Hour, refusal, history.Refused, true},
+		{"wrong clock", StepKind, 0, refusal, history.Refused, false},
+		{"wrong clock while nobody asks", UnseenKind, 0, refusal, history.Refused, false},
+		{"clock that is right again", StepKind, time.Minute, refusal, history.Refused, true},
+		{"clock that is wrong only later", StepKind, -2 * time.Hour, refusal, history.Refused, true},
 		{"right clocks", history.KillKind, 0, refusal, history.Refused, true},
-		{"another field", stepKind, 0, "taskledger: id: too long", history.Unknown, true},
+		{"another field", StepKind, 0, "taskledger: id: too long", history.Unknown, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{cluster: &cluster{begin: clock.Now()}, terminal: &terminal{}}
-			r.terminal.begun = r.begin
-			ops, broken := typeAt(t, r.terminal, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
-			until := clock.Since(r.begin) - int64(c.ago)
-			r.faults = []history.Fault{{Kind: c.fault, From: until - int64(time.Hour), Until: until}}
+			r := &Cluster{Servers: &Servers{Begin: clock.Now()}, Terminal: &Terminal{}}
+			r.Terminal.begun = r.Begin
+			ops, broken := typeAt(t, r.Terminal, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
+			until := clock.Since(r.Begin) - int64(c.ago)
+			r.Faults = []history.Fault{{Kind: c.fault, From: until - int64(time.Hour), Until: until}}
 			r.judgeUntimely()
-			if damaged := broken != "" || len(r.damage) > 0; len(ops) != 1 || ops[0].Answer != c.want || damaged != c.broken {
-				t.Errorf("recorded %+v, broken %q, damage %v; want %s, %t", ops, broken, r.damage, c.want, c.broken)
+			if damaged := broken != "" || len(r.Damage) > 0; len(ops) != 1 || ops[0].Answer != c.want || damaged != c.broken {
+				t.Errorf("recorded %+v, broken %q, damage %v; want %s, %t", ops, broken, r.Damage, c.want, c.broken)
 			}
 		})
 	}
@@ -147,9 +147,9 @@ func TestTerminal_NotesWhoseMailACommandCouldNotRemove(t *testing.T) {
 	log.Warn("mail stays until it is swept", "sender", "sender-1", "err", "deadline exceeded")
 	log.Warn("answers through the store are delayed", "sender", "sender-2")
 	log.Warn("mail stays until it is swept", "sender", "sender-3", "err", "deadline exceeded")
-	c := &terminal{}
+	c := &Terminal{}
 	c.noteLeft(said.String())
-	if want := []string{"sender-1", "sender-3"}; !slices.Equal(c.left, want) {
-		t.Errorf("noted %q, want %q", c.left, want)
+	if want := []string{"sender-1", "sender-3"}; !slices.Equal(c.Left, want) {
+		t.Errorf("noted %q, want %q", c.Left, want)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -22,22 +22,23 @@ type observer struct {
 	log *os.File
 }
 
-func (r *run) startObserver(ctx context.Context) error {
-	l, err := r.newLinks(nil)
+func (r *Cluster) startObserver(ctx context.Context) error {
+	l, err := r.NewLinks(nil)
 	if err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(r.dir, "observer.log"))
+	log, err := os.Create(filepath.Join(r.Dir, "observer.log"))
 	if err != nil {
 		return err
 	}
-	r.observer.log = log
-	r.observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Archive: r.archives()},
-		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.broken(check.Clean, "a client in the driver ended by itself: %v", err) })
+	r.Observer.log = log
+	r.Observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Archive: r.Archives()},
+		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.Broken(check.Clean, "a client in the driver ended by itself: %v", err) })
 	return err
 }
 
-func (o *observer) stop() error {
+// Stop ends the observer.
+func (o *observer) Stop() error {
 	if o.log == nil {
 		return nil
 	}

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"taskledger/integration/robustness/check"
+	"taskledger/integration/robustness/process"
+	"taskledger/integration/robustness/record"
+	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/traffic"
+)
+
+// Client is a process that makes requests, again and again.
+type Client struct {
+	role.Role
+	Links
+
+	Claimed bool // by a fault
+	started int  // processes so far
+	Calls   *record.Calls
+	Process *process.Process // nil before the first
+}
+
+// NewClient makes a client with ways of its own; it does not run yet.
+func (r *Cluster) NewClient(i int) error {
+	l, err := r.NewLinks(nil)
+	if err != nil {
+		return err
+	}
+	r.Clients = append(r.Clients, &Client{Links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.Begin, Archive: r.Archives(),
+		Seed: r.Settings.Seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Pad: r.pad(), Few: r.crowded()}})
+	return nil
+}
+
+// StartClient starts a process of a client, which is a new client to everybody else, and has it make requests.
+func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
+	c.started++
+	c.Source = fmt.Sprint(c.Name, ".", c.started)
+	calls := record.NewCalls(r.Operations)
+	p, err := process.Start(c.Role, nil, r.Dir, func(w role.Word) {
+		switch {
+		case w.Call != nil:
+			calls.Hear(w.Call)
+		case w.Died != "":
+			r.Broken(check.Clean, "%s %s", c.Name, w.Died)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.Process, c.Calls = p, calls
+	if err := r.awaitServing(ctx, p); err != nil {
+		return err
+	}
+	yes := true
+	_, err = p.Order(ctx, role.Order{Submit: &yes})
+	return err
+}
+
+// Ask has the client make a request, and returns when it has.
+func (c *Client) Ask(ctx context.Context, r traffic.Request) error {
+	_, err := c.Process.Order(ctx, role.Order{Ask: &r})
+	return err
+}
+
+// Stop ends the client in order.
+func (c *Client) Stop() error {
+	if c.Process == nil {
+		return nil
+	}
+	err := c.Process.Stop(StopWithin)
+	c.Calls.End()
+	return err
+}
