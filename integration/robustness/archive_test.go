@@ -17,6 +17,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
+	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/store"
@@ -179,11 +180,11 @@ func TestArchives_WhereJournalsGrow(t *testing.T) {
 		want  bool
 	}{{2, "nats-restart", true}, {1, "nats-restart", false}, {2, "nats-absent", false}, {2, "etcd-full", false}} {
 		s := cluster.Settings{Seed: row.seed, Kinds: []string{row.fault}, Members: 1, Duration: 10 * time.Second}
-		p, err := newPlan(rand.New(rand.NewPCG(s.Seed, 0)), s)
+		p, err := fault.NewPlan(rand.New(rand.NewPCG(s.Seed, 0)), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := (&cluster.Cluster{Settings: s, Needs: p.needs()}); r.Archives() != row.want {
+		if r := (&cluster.Cluster{Settings: s, Needs: p.Needs()}); r.Archives() != row.want {
 			t.Errorf("seed %d, %s: %t, want %t", row.seed, row.fault, r.Archives(), row.want)
 		}
 	}

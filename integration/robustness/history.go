@@ -14,6 +14,7 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
+	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
@@ -29,16 +30,16 @@ func makeHistory(ctx context.Context, s cluster.Settings) (h *history.Run, dir s
 		leaked = func() error { return leakedSince(before) }
 	}
 	random := rand.New(rand.NewPCG(s.Seed, 0))
-	p, err := newPlan(random, s)
+	p, err := fault.NewPlan(random, s)
 	var r *cluster.Cluster
 	if err == nil {
-		r, err = cluster.New(s, p.needs(), random)
+		r, err = cluster.New(s, p.Needs(), random)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("history of seed %d: %w", s.Seed, err)
 	}
 	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.Seed, Command: s.Command, Versions: role.Versions(), Shards: record.Shards,
-		TTLMs: cluster.TTL.Milliseconds(), BoundMs: r.Bound().Milliseconds(), Limits: r.Limits(), Planned: p.kinds()}}
+		TTLMs: cluster.TTL.Milliseconds(), BoundMs: r.Bound().Milliseconds(), Limits: r.Limits(), Planned: p.Names()}}
 	err = errors.Join(goThrough(ctx, r, h, p), ctx.Err())
 	if err != nil && !errors.Is(err, cluster.ErrIdle) {
 		r.Problem("%v", err)
@@ -48,14 +49,14 @@ func makeHistory(ctx context.Context, s cluster.Settings) (h *history.Run, dir s
 }
 
 // goThrough goes through the phases of a history.
-func goThrough(ctx context.Context, r *cluster.Cluster, h *history.Run, p plan) error {
+func goThrough(ctx context.Context, r *cluster.Cluster, h *history.Run, p fault.Plan) error {
 	watch, endWatch := context.WithCancel(ctx)
 	defer r.Keys.Wait()
 	defer endWatch()
 	if err := r.Start(ctx, watch); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	disturb(ctx, r, p)
+	fault.Disturb(ctx, r, p)
 	h.Info.Healed = clock.Since(r.Begin)
 	askAll(ctx, r)
 	if h.Info.Commands = r.EndTerminal(); h.Info.Commands == 0 && r.Terminal != nil {

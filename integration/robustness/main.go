@@ -33,6 +33,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
+	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/report"
 	"taskledger/integration/robustness/role"
@@ -117,7 +118,7 @@ func parse(args []string, errs io.Writer) (o options, err error) {
 	case flags.NArg() > 0, o.Duration <= 0, o.Nodes < 3, o.Nodes > 5, o.Members != 1 && o.Members != 3, o.histories < 1, o.parallel < 1, o.all && *kinds != "":
 		return o, errUsage
 	}
-	if _, err := newPlan(rand.New(rand.NewPCG(o.Seed, 0)), o.Settings); err != nil {
+	if _, err := fault.NewPlan(rand.New(rand.NewPCG(o.Seed, 0)), o.Settings); err != nil {
 		return o, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if o.keep = o.Out != ""; !o.keep {
@@ -167,11 +168,11 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 // plan returns the settings of every history, and notes the kinds of faults that are impossible.
 func (o *options) plan(total *summary) (all []cluster.Settings) {
 	var kinds []string
-	for _, f := range faults {
-		if why := f.cannot(o.Members); why != "" {
-			total.NotRun[f.name] = why
+	for _, f := range fault.Kinds {
+		if why := f.Cannot(o.Members); why != "" {
+			total.NotRun[f.Name] = why
 		} else {
-			kinds = append(kinds, f.name)
+			kinds = append(kinds, f.Name)
 		}
 	}
 	s := o.Settings
@@ -186,8 +187,8 @@ func (o *options) plan(total *summary) (all []cluster.Settings) {
 		}
 		s.Command = again(s)
 		all = append(all, s)
-		if p, err := newPlan(rand.New(rand.NewPCG(s.Seed, 0)), s); err == nil { // else the history says so
-			for _, kind := range p.kinds() {
+		if p, err := fault.NewPlan(rand.New(rand.NewPCG(s.Seed, 0)), s); err == nil { // else the history says so
+			for _, kind := range p.Names() {
 				total.Planned[kind]++
 			}
 		}
@@ -215,7 +216,7 @@ type made struct {
 }
 
 // historyWithin is how much longer than it is disturbed a history can take; then something hangs for ever.
-const historyWithin = planWithin + 10*time.Minute
+const historyWithin = fault.PlanWithin + 10*time.Minute
 
 func makeOne(ctx context.Context, s cluster.Settings) made {
 	watchdog := time.AfterFunc(s.Duration+historyWithin, func() {
@@ -297,14 +298,14 @@ func checkCommand(dir string, out io.Writer) (green bool, err error) {
 // listFaults prints every kind, and whether this machine can do it.
 func listFaults(out io.Writer) error {
 	var errs []error
-	for _, f := range faults {
+	for _, f := range fault.Kinds {
 		can := "yes"
-		if why := f.cannot(3); why != "" {
+		if why := f.Cannot(3); why != "" {
 			can = "no: it " + why
-		} else if f.cannot(1) != "" {
+		} else if f.Cannot(1) != "" {
 			can = "with --etcd 3"
 		}
-		_, err := fmt.Fprintf(out, "%-28s %s\n", f.name, can)
+		_, err := fmt.Fprintf(out, "%-28s %s\n", f.Name, can)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

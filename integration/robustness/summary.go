@@ -11,6 +11,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
+	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
 )
 
@@ -156,21 +157,21 @@ func (s *summary) write(w io.Writer) error {
 	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)
 	row("entries", "%d, of which %d trimmed, %d archived", s.Entries, s.Trimmed, s.Archived)
 	fired := 0
-	for _, f := range faults {
-		fired += s.Fired[f.name]
+	for _, f := range fault.Kinds {
+		fired += s.Fired[f.Name]
 	}
 	row("faults that fired", "%d", fired)
-	for _, f := range faults {
+	for _, f := range fault.Kinds {
 		switch {
-		case s.Fired[f.name] > 0:
-			row("  "+f.name, "%d", s.Fired[f.name])
-		case s.NotRun[f.name] != "":
-			row("  "+f.name, "not run: %s", s.NotRun[f.name])
-		case s.Planned[f.name] > 0:
-			row("  "+f.name, "0, planned for %d histories", s.Planned[f.name])
+		case s.Fired[f.Name] > 0:
+			row("  "+f.Name, "%d", s.Fired[f.Name])
+		case s.NotRun[f.Name] != "":
+			row("  "+f.Name, "not run: %s", s.NotRun[f.Name])
+		case s.Planned[f.Name] > 0:
+			row("  "+f.Name, "0, planned for %d histories", s.Planned[f.Name])
 		}
 	}
-	row("  links are cut by", "%s", cutters())
+	row("  links are cut by", "%s", fault.Cutters())
 	if s.Parallel > 1 {
 		row("run again after a kill", "of %d histories at a time, which slow each other down:", s.Parallel)
 	}

@@ -1,12 +1,10 @@
-package main
+package fault
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +31,8 @@ func joined(session string) *cluster.Node {
 	return n
 }
 
-func fake(proof string, err error) *fault {
-	return &fault{name: "fake", inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
+func fake(proof string, err error) *Kind {
+	return &Kind{Name: "fake", inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 		return "target", proof, err
 	}}
 }
@@ -43,7 +41,7 @@ func fake(proof string, err error) *fault {
 func TestInflict_RecordsWhatItMet(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		fault    *fault
+		fault    *Kind
 		inFlight int
 		problem  string // "" = none
 	}{
@@ -74,32 +72,32 @@ func TestInflict_RecordsWhatItMet(t *testing.T) {
 func TestPlan_PutsTogetherWhatGoesTogether(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
-		p, err := newPlan(rand.New(rand.NewPCG(seed, 0)), cluster.Settings{Members: 3})
+		p, err := NewPlan(rand.New(rand.NewPCG(seed, 0)), cluster.Settings{Members: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
 		long := 0
 		for _, round := range p {
 			for _, f := range round {
-				seen[f.name] = true
+				seen[f.Name] = true
 				if f.long() {
 					long++
 				}
-				if p.needs().Has(cluster.NeedAbsent) && f.needs&(cluster.NeedNATS|cluster.NeedTight) != 0 {
-					t.Errorf("seed %d: %s in a history without NATS", seed, f.name)
+				if p.Needs().Has(cluster.NeedAbsent) && f.needs&(cluster.NeedNATS|cluster.NeedTight) != 0 {
+					t.Errorf("seed %d: %s in a history without NATS", seed, f.Name)
 				}
 			}
 			if len(round) == 2 && (round[0].clashes(round[1]) || round[0].scope == nothing && round[0] == round[1]) || len(round) > 2 {
-				t.Errorf("seed %d: %s is in force with %s", seed, round[0].name, round[1].name)
+				t.Errorf("seed %d: %s is in force with %s", seed, round[0].Name, round[1].Name)
 			}
 		}
 		if long > 1 {
 			t.Errorf("seed %d: %d faults take minutes", seed, long)
 		}
 	}
-	for _, f := range faults {
-		if !seen[f.name] && f.cannot(3) == "" {
-			t.Errorf("%s is never drawn", f.name)
+	for _, f := range Kinds {
+		if !seen[f.Name] && f.Cannot(3) == "" {
+			t.Errorf("%s is never drawn", f.Name)
 		}
 	}
 }
@@ -112,7 +110,7 @@ func TestClaim_KillsANodeWithWork(t *testing.T) {
 			r.Nodes = append(r.Nodes, joined(session))
 		}
 		r.Executions.Hear(&traffic.Report{Goes: true, Execution: history.Execution{Task: "a", Node: "works", Begin: 1}})
-		kill := &fault{name: history.KillKind, scope: oneNode}
+		kill := &Kind{Name: history.KillKind, scope: oneNode}
 		if n := claim(r, kill); n.SessionID() != "works" {
 			t.Errorf("seed %d: %s is killed first", seed, n.SessionID())
 		}
@@ -129,9 +127,9 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var made []string
-	var p plan
+	var p Plan
 	for _, name := range []string{"a", "b", "c"} {
-		p = append(p, []*fault{{name: name, inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
+		p = append(p, []*Kind{{Name: name, inflict: func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 			made = append(made, name)
 			if len(made) == 3 {
 				cancel() // nothing more to wait for
@@ -144,7 +142,7 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		disturb(ctx, r, p)
+		Disturb(ctx, r, p)
 	}()
 	for {
 		select {
@@ -164,13 +162,13 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 func TestRound_MakesAgainWhatDidNotBite(t *testing.T) {
 	r := busy()
 	r.Random = rand.New(rand.NewPCG(1, 0))
-	shy := &fault{name: "shy", inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {
+	shy := &Kind{Name: "shy", inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {
 		if d.alone {
 			proof = "proof"
 		}
 		return "target", proof, nil
 	}}
-	makeRound(t.Context(), r, 1, []*fault{shy, fake("proof", nil)})
+	makeRound(t.Context(), r, 1, []*Kind{shy, fake("proof", nil)})
 	var kinds []string
 	for _, f := range r.Faults {
 		kinds = append(kinds, f.Kind)
@@ -183,36 +181,10 @@ func TestRound_MakesAgainWhatDidNotBite(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesWhatProvesNothing(t *testing.T) {
-	for _, args := range []string{"--duration 0", "--duration -1s", "--histories 0", "--parallel 0", "--nodes 2", "--etcd 2"} {
-		if _, err := parse(strings.Fields(args), io.Discard); !errors.Is(err, errUsage) {
-			t.Errorf("%s: %v", args, err)
-		}
-	}
-}
-
 func TestPlan_RefusesWhatIsImpossible(t *testing.T) {
 	for _, kinds := range []string{"unknown", "etcd-minority-with-clients", "nats-absent,nats-restart"} {
-		if _, err := newPlan(rand.New(rand.NewPCG(1, 0)), cluster.Settings{Members: 1, Kinds: strings.Split(kinds, ",")}); err == nil {
+		if _, err := NewPlan(rand.New(rand.NewPCG(1, 0)), cluster.Settings{Members: 1, Kinds: strings.Split(kinds, ",")}); err == nil {
 			t.Errorf("%s is planned", kinds)
-		}
-	}
-}
-
-// What cannot run is told, and everything else is in some history.
-func TestOptions_AllFaultsLeavesNoneOut(t *testing.T) {
-	o := options{Settings: cluster.Settings{Members: 1}, all: true}
-	total := newSummary()
-	var planned []string
-	for _, s := range o.plan(total) {
-		if _, err := newPlan(rand.New(rand.NewPCG(1, 0)), s); err != nil {
-			t.Error(err)
-		}
-		planned = append(planned, s.Kinds...)
-	}
-	for _, f := range faults {
-		if slices.Contains(planned, f.name) == (total.NotRun[f.name] != "") {
-			t.Errorf("%s: planned %t, not run %q", f.name, slices.Contains(planned, f.name), total.NotRun[f.name])
 		}
 	}
 }

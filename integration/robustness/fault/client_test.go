@@ -1,4 +1,4 @@
-package main
+package fault
 
 import (
 	"context"
@@ -20,11 +20,11 @@ func TestRound_DisturbsEachClientOnce(t *testing.T) {
 	r.Random = rand.New(rand.NewPCG(1, 0))
 	r.Clients = []*cluster.Client{{}, {}}
 	claimed := make(chan *cluster.Client, 2)
-	f := &fault{name: "fake", scope: oneClient, inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (string, string, error) {
+	f := &Kind{Name: "fake", scope: oneClient, inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (string, string, error) {
 		claimed <- d.client
 		return "", "proof", nil
 	}}
-	makeRound(t.Context(), r, 1, []*fault{f, f})
+	makeRound(t.Context(), r, 1, []*Kind{f, f})
 	if a, b := <-claimed, <-claimed; a == b || a == nil || b == nil || r.Clients[0].Claimed || r.Clients[1].Claimed {
 		t.Errorf("claimed were %p and %p, and %t, %t still are", a, b, r.Clients[0].Claimed, r.Clients[1].Claimed)
 	}
@@ -112,10 +112,10 @@ func TestPlan_PairsClientsWithEverything(t *testing.T) {
 		if !known || f.scope != oneClient {
 			t.Fatalf("%s is no fault of a client", name)
 		}
-		for i := range faults {
-			alone := faults[i].name == history.QuietKind
-			if f.clashes(&faults[i]) != alone || faults[i].clashes(f) != alone {
-				t.Errorf("%s clashes with %s: want %t", name, faults[i].name, alone)
+		for i := range Kinds {
+			alone := Kinds[i].Name == history.QuietKind
+			if f.clashes(&Kinds[i]) != alone || Kinds[i].clashes(f) != alone {
+				t.Errorf("%s clashes with %s: want %t", name, Kinds[i].Name, alone)
 			}
 		}
 	}

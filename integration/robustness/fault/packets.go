@@ -1,4 +1,4 @@
-package main
+package fault
 
 import (
 	"context"
@@ -35,8 +35,8 @@ func losePackets(to reach, ways []link.Direction) func(context.Context, *cluster
 	}
 }
 
-// cutters says what cuts links on this machine.
-func cutters() string {
+// Cutters says what cuts links on this machine.
+func Cutters() string {
 	if namespace.Cannot() != nil {
 		return "proxies alone"
 	}

@@ -1,4 +1,4 @@
-package main
+package fault
 
 import (
 	"context"
@@ -110,14 +110,14 @@ func hears(t *testing.T, heard chan struct{}) {
 }
 
 func TestFault_PacketsLostProvesWhatItDropped(t *testing.T) {
-	for _, f := range faults {
+	for _, f := range Kinds {
 		if !f.needs.Has(cluster.NeedNamespace) {
 			continue
 		}
-		t.Run(f.name, func(t *testing.T) {
+		t.Run(f.Name, func(t *testing.T) {
 			n := isolated(t)
 			if n == nil {
-				if why := f.cannot(3); !strings.Contains(why, namespace.Cannot().Error()) {
+				if why := f.Cannot(3); !strings.Contains(why, namespace.Cannot().Error()) {
 					t.Errorf("it cannot run: %q", why)
 				}
 				return
@@ -134,7 +134,7 @@ func TestFault_PacketsLostProvesWhatItDropped(t *testing.T) {
 				t.Errorf("it proves %q, %v", proof, err)
 			}
 			noRequests, noReplies := strings.Contains(proof, " 0 packets to"), strings.Contains(proof, " 0 from")
-			if noRequests != (f.name == "packets-lost-from-servers") || f.name == "packets-lost-to-servers" && !noReplies || noRequests && noReplies {
+			if noRequests != (f.Name == "packets-lost-from-servers") || f.Name == "packets-lost-to-servers" && !noReplies || noRequests && noReplies {
 				t.Errorf("it proves %q", proof)
 			}
 			for range 2 { // the first may have waited since before
