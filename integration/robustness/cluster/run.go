@@ -123,7 +123,7 @@ func (r *Cluster) EndRequests(ctx context.Context) error {
 	}))
 }
 
-// Start starts the servers, the recorder, the nodes and the clients; watch is the recorder's.
+// Start starts the servers, the nodes and the clients. Keys are followed until watch ends.
 func (r *Cluster) Start(ctx, watch context.Context) error {
 	if err := r.StartServing(ctx, watch); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *Cluster) Start(ctx, watch context.Context) error {
 	return EachOf(r.Clients, func(c *Client) error { return r.StartClient(ctx, c) })
 }
 
-// StartServing starts all but the clients.
+// StartServing starts all but the clients, and follows the keys until watch ends.
 func (r *Cluster) StartServing(ctx, watch context.Context) error {
 	quota := int64(0)
 	if r.pad() > 0 {

@@ -71,7 +71,7 @@ type Servers struct {
 }
 
 // StartServers starts the members of etcd and NATS. NATS that is absent is one that never starts. After an error
-// whatever runs is ended by stop.
+// whatever runs is ended by Stop.
 func StartServers(ctx context.Context, c *Servers, members int, quota int64, nats NATSMode) error {
 	addresses := map[string]string{}
 	for i := range members {

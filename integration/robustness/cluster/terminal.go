@@ -66,7 +66,7 @@ type Terminal struct {
 	typing         sync.WaitGroup
 }
 
-// startTerminal has people type commands until endTerminal.
+// startTerminal has people type commands until EndTerminal.
 func (r *Cluster) startTerminal() error {
 	if r.Settings.Program == "" {
 		return nil

@@ -145,7 +145,7 @@ func isolateMember(ctx context.Context, r *cluster.Cluster, d disturbance) (targ
 // compactEvery is the time between two compactions.
 const compactEvery = 150 * time.Millisecond
 
-// compact forgets all replaced values up to now, again and again, but for those that the recorder has not seen.
+// compact forgets all replaced values up to now, again and again, but for those that the record of keys has not seen.
 func compact(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	done, last := 0, int64(0)
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
@@ -193,7 +193,7 @@ func defragmentMember(ctx context.Context, m *cluster.Member) error {
 
 const (
 	junk       = "junk/"               // keys outside the cluster
-	junkMark   = record.Watched + "-x" // tells the recorder that the junk is gone
+	junkMark   = record.Watched + "-x" // tells the record of keys that the junk is gone
 	junkBytes  = 1 << 20
 	fillWithin = 20 * time.Second
 )

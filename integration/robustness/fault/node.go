@@ -56,7 +56,7 @@ func pauseNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, 
 	return target, proof, err
 }
 
-// awaitGone waits a little for the recorder to hear that a session has ended.
+// awaitGone waits a little for the record of keys to hear that a session has ended.
 func awaitGone(ctx context.Context, r *cluster.Cluster, session string) bool {
 	for range 100 {
 		if r.Keys.Gone(session) {
