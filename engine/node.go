@@ -78,7 +78,8 @@ const (
 	TrimAll
 )
 
-// Node is a member of the cluster that owns shards and makes attempts. It can do everything that a Client can.
+// Node is a member of the cluster that owns shards and makes attempts. It can do everything that a Client can: it is one, whose
+// commands reach its own shards by a call.
 type Node struct {
 	*Client
 	cfg    NodeConfig

@@ -195,7 +195,7 @@ func (m *member) settingsUnread(ctx context.Context, cause string) {
 	m.settings.unread.Store(&unreadSettings{why, since})
 }
 
-// command.ReadSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
+// readSettings reads the settings from the store as long as the session has heard none, beside those who ask for them.
 func (m *member) readSettings(ctx context.Context) {
 	ticker := time.NewTicker(settingsPatience / 10)
 	defer ticker.Stop()

@@ -6,14 +6,15 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Command is one request to a shard. The set is closed: pointers to the types below. What is sent for every task encodes
-// itself; the others are messages.
+// Command is one request to a shard. The set is closed: pointers to the types that are registered in table. What running tasks
+// cause all the time encodes itself: Submit, Merge, Complete, Progress, Offer and Reconcile. The others, which people and
+// readers ask, are messages, encoded by package message.
 type Command interface {
 	Op() uint64
 	Size() int // at least what it takes encoded, and what its events and its answer take in an entry
 }
 
-// selfEncoded is a command that is sent for every task or every offer.
+// selfEncoded is a command with a form of its own.
 type selfEncoded interface {
 	encode(w *wire.Writer)
 	decode(r *wire.Reader)
