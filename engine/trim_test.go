@@ -299,7 +299,7 @@ func dieAt(t *testing.T, at step) {
 	work.Go(func() { fill(t, client.Client, w, "x", 3000) })
 	select {
 	case <-m.dead:
-	case <-time.After(30 * time.Second):
+	case <-within(t).Done():
 		t.Fatalf("%+v was not reached: %v", at, m.count)
 	}
 	victim.Kill()
