@@ -18,7 +18,7 @@ type Purge struct{ Table string }
 
 var purge = behaviors.Define("purge", &behaviors.Rules[Purge, int]{
 	Policy: engine.Policy{Timeout: time.Minute, MaxAttempts: 5, Backoff: engine.Backoff{Base: time.Second, Max: time.Minute}},
-	// The id names the table: whoever asks for a purge of it joins the task that exists.
+	// The id names the table, so a second submit for the same table joins the task that exists.
 	TaskID: func(p Purge) events.TaskID { return behaviors.HashID("", "purge", p.Table) },
 	// Each success is followed by another run an hour later.
 	AfterSuccess: func(_ Purge, _ int, now time.Time) time.Time { return now.Add(time.Hour) },

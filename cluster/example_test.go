@@ -46,7 +46,7 @@ func ExampleCluster_NewClient() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	client, err := c.NewClient(engine.ClientConfig{Name: "billing"}) // who asks, in the history of every task
+	client, err := c.NewClient(engine.ClientConfig{Name: "billing"}) // recorded as the submitter of every task
 	if err != nil {
 		log.Fatal(err)
 	}
