@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"taskledger/events"
 )
@@ -15,12 +16,12 @@ type Future struct {
 	shard   int
 	id      events.TaskID
 	joined  bool
-	life    events.Ref // 0 = whichever there is
-	run     uint32     // 0 = the one that is due or under way, or the last
-	since   events.Ref // no earlier event ends the run: a repetition that was cancelled had the same number
+	life    events.Ref  // 0 = whichever there is
+	run     uint32      // 0 = the one that is due or under way, or the last
+	since   events.Ref  // no earlier event ends the run: a repetition that was cancelled had the same number
+	watched atomic.Bool // it is registered, is about to be, or was
 
 	mu       sync.Mutex
-	watched  bool
 	resolved bool
 	result   []byte
 	err      error
@@ -50,6 +51,7 @@ func (f *Future) Joined() bool { return f.joined }
 
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future) Done() <-chan struct{} {
+	f.watch()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.done == nil {
@@ -58,7 +60,6 @@ func (f *Future) Done() <-chan struct{} {
 			close(f.done)
 		}
 	}
-	f.watchLocked()
 	return f.done
 }
 
@@ -101,9 +102,9 @@ func newWaiter() any { return &waiter{woken: make(chan struct{}, 1)} }
 
 // await returns a waiter that is woken when the future resolves; nil when it has.
 func (f *Future) await() *waiter {
+	f.watch()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.watchLocked()
 	if f.resolved {
 		return nil
 	}
@@ -127,6 +128,7 @@ func (f *Future) leave(w *waiter) bool {
 
 // Then calls fn once, in a goroutine of its own, with what Wait would return.
 func (f *Future) Then(fn func(result []byte, err error)) {
+	f.watch()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.resolved {
@@ -134,37 +136,31 @@ func (f *Future) Then(fn func(result []byte, err error)) {
 		return
 	}
 	f.then = append(f.then, fn)
-	f.watchLocked()
 }
 
 // Close stops waiting for the outcome; the task goes on.
 func (f *Future) Close() {
-	f.resolve(nil, ErrClosed) // first: from now on it is not added
+	f.resolve(nil, ErrClosed) // first: from now on whoever adds it removes it
 	if f.futures != nil {
 		f.futures.remove(f)
 	}
 }
 
-// watchLocked begins to watch, once. The lock order is future before registry; the registry never calls a future with
-// its lock held.
-func (f *Future) watchLocked() {
-	if f.watched || f.resolved || f.futures == nil {
+// watch begins to watch, once. The future is not locked while it is added: that asks, which may wait for the bus, and what
+// resolves it meanwhile must not.
+func (f *Future) watch() {
+	if f.futures == nil || f.settled() || f.watched.Swap(true) {
 		return
 	}
-	f.watched = true
 	known, err := f.futures.add(f)
 	switch {
 	case err != nil:
-		f.settleLocked(nil, err)
+		f.resolve(nil, err)
 	case known != nil:
-		f.settleLocked(known.Value())
+		f.resolve(known.Value())
+	case f.settled(): // perhaps by Close, before it was added
+		f.futures.remove(f)
 	}
-}
-
-func (f *Future) resolve(result []byte, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.settleLocked(result, err)
 }
 
 func (f *Future) settled() bool {
@@ -173,7 +169,9 @@ func (f *Future) settled() bool {
 	return f.resolved
 }
 
-func (f *Future) settleLocked(result []byte, err error) {
+func (f *Future) resolve(result []byte, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.resolved {
 		return
 	}

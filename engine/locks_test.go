@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/store"
+)
+
+// slowBus is a bus whose first call does not return before meanwhile has.
+type slowBus struct {
+	store.Bus
+	calls     atomic.Int64
+	meanwhile func()
+}
+
+func (b *slowBus) hold() error {
+	if b.calls.Add(1) == 1 {
+		b.meanwhile()
+	}
+	return nil
+}
+
+// Publish implements store.Bus.
+func (b *slowBus) Publish(string, string, []byte) error { return b.hold() }
+
+// Subscribe implements store.Bus.
+func (b *slowBus) Subscribe(context.Context, string, string, func(store.Message)) error {
+	return b.hold()
+}
+
+// wantReturn fails the test when f waits. The time is used up only by a failure.
+func wantReturn(t *testing.T, what string, f func()) {
+	t.Helper()
+	returned := make(chan struct{})
+	go func() {
+		f()
+		close(returned)
+	}()
+	select {
+	case <-returned:
+	case <-time.After(10 * time.Second):
+		t.Errorf("%s waits", what)
+	}
+}
+
+// A bus that takes nothing more for a while holds up who asks over it. What resolves a future comes from handlers that must not wait.
+func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
+	for name, begin := range map[string]func(*Future){
+		"done": func(f *Future) { f.Done() },
+		"wait": func(f *Future) { _, _ = f.Wait(context.Background()) },
+		"then": func(f *Future) { f.Then(func([]byte, error) {}) },
+	} {
+		for call, subscribed := range map[string]bool{"subscribe": false, "publish": true} {
+			t.Run(name+" in "+call, func(t *testing.T) {
+				bus := &slowBus{}
+				log := slog.New(slog.DiscardHandler)
+				w := &waiters{T: t, futures: newFutures(newRouter("c-1", "ada", 1, bus, nil, log), bus, nil, log)}
+				w.router.connected.Store(true)
+				w.shards[0].subscribed = subscribed
+				f := w.future(lifeOne, 1)
+				bus.meanwhile = func() {
+					wantReturn(t, "an outcome", func() { w.tell(0, []command.Outcome{ended(lifeOne, 1)}) })
+					wantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
+				}
+				begin(f)
+				w.wantResolved(f, "1", nil)
+				w.close()
+			})
+		}
+	}
+}
+
+func TestFuture_ClosedWhileItIsAddedIsNotRegistered(t *testing.T) {
+	w := newWaiters(t)
+	f := w.future(lifeOne, 1)
+	s := &w.shards[0]
+	s.mu.Lock() // it cannot be added yet
+	added := make(chan struct{})
+	go func() {
+		f.Done()
+		close(added)
+	}()
+	for !f.watched.Load() {
+		runtime.Gosched()
+	}
+	f.resolve(nil, ErrClosed) // Close, which finds nothing to remove
+	s.mu.Unlock()
+	<-added
+	if len(s.waiting) != 0 {
+		t.Error("a closed future is registered")
+	}
+}
