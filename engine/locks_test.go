@@ -96,3 +96,29 @@ func TestFuture_ClosedWhileItIsAddedIsNotRegistered(t *testing.T) {
 		t.Error("a closed future is registered")
 	}
 }
+
+// The report of an attempt that the bus holds up holds up neither the end of the attempt nor who brings the answer.
+func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
+	entered, ended := make(chan struct{}), make(chan struct{}, 1)
+	p := newPost(t, 1, nil, &script{"b", func(_ context.Context, a Attempt) Outcome {
+		go a.Progress(1, 2, "")
+		<-entered
+		return Outcome{}
+	}})
+	left := make(chan struct{})
+	bus := &slowBus{meanwhile: func() {
+		close(entered)
+		wantReturn(t, "the end of the attempt", func() { <-ended })
+		wantReturn(t, "the answer", func() { p.router.answered(0, command.LaneWork, 1, []command.Answer{{}}, true) })
+		close(left)
+	}}
+	p.exec.freed = func() { ended <- struct{}{} }
+	p.router.bus = bus
+	p.router.connected.Store(true)
+	p.router.serveHere(0, nil)
+	p.launch("b", Policy{})
+	<-left
+	if got := bus.calls.Load(); got != 2 {
+		t.Errorf("%d batches were sent, want that of the report and that of the outcome", got)
+	}
+}

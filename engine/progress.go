@@ -28,38 +28,40 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 		a.progress.CompareAndSwap(nil, new(progressReporter))
 	}
 	p := a.progress.Load()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stopped {
-		return
-	}
-	report := &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
-	p.pending = report
-	a.nextProgress(p)
+	a.changeProgress(p, func() {
+		p.pending = &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
+	})
 }
 
-// nextProgress sends the latest report as soon as it may leave. The caller holds the lock.
-func (a *attempt) nextProgress(p *progressReporter) {
+// changeProgress changes the reporter, unless it has stopped, and sends the latest report as soon as it may leave. It is not
+// locked while it sends, which may wait for the bus.
+func (a *attempt) changeProgress(p *progressReporter, change func()) {
+	p.mu.Lock()
+	if !p.stopped {
+		change()
+	}
+	leaves := a.queueLocked(p)
+	p.mu.Unlock()
+	if leaves {
+		a.m.router.flush(a.shard, command.LaneWork)
+	}
+}
+
+// queueLocked puts the latest report into its lane, where no outcome gets ahead of it. It reports false while it may not leave.
+func (a *attempt) queueLocked(p *progressReporter) bool {
 	if p.stopped || p.pending == nil || p.asking || p.timer != nil {
-		return
+		return false
 	}
 	if wait := progressEvery - time.Since(p.last); wait > 0 {
-		p.timer = time.AfterFunc(wait, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.timer = nil
-			a.nextProgress(p)
-		})
-		return
+		p.timer = time.AfterFunc(wait, func() { a.changeProgress(p, func() { p.timer = nil }) })
+		return false
 	}
 	c := &command.Progress{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Progress: *p.pending}
 	p.pending, p.last, p.asking = nil, time.Now(), true
-	a.m.router.send(a.shard, command.LaneWork, c, callback(func(command.Answer, error) { // what became of it concerns nobody
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.asking = false
-		a.nextProgress(p)
+	a.m.router.later(a.shard, c, callback(func(command.Answer, error) { // what became of it concerns nobody
+		a.changeProgress(p, func() { p.asking = false })
 	}))
+	return true
 }
 
 // stopProgress lets no report follow the outcome.

@@ -79,8 +79,8 @@ func (r *router) send(shard int, laneID uint8, c command.Command, by caller) err
 	return nil
 }
 
-// later is send of an outcome, which leaves with the next one that is sent or by flush.
-func (r *router) later(shard int, c *command.Complete, by caller) {
+// later is send of what an attempt reports, which leaves with the next one that is sent or by flush.
+func (r *router) later(shard int, c command.Command, by caller) {
 	l := &r.lanes[shard][command.LaneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()
