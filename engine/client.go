@@ -30,7 +30,7 @@ type ClientConfig struct {
 	Shards  int                 // of the cluster; required without Store, otherwise read from it
 	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: discard
-	Now     func() time.Time    // wall clock; default time.Now
+	Now     func() time.Time    // wall clock; must return at once and call nothing of the engine: locks are held; default time.Now
 }
 
 // maxForgotten is how many calls of Get look at once for what is no longer in memory.

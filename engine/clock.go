@@ -29,9 +29,9 @@ type compared struct {
 
 // compare compares the clocks. What a node told of its clock has gone on since it was heard.
 func (l *load) compare() (c compared) {
+	here := l.m.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	here := l.m.now()
 	var drifts []time.Duration
 	c.all = true
 	for id := range l.m.view.Load().Nodes { // peers may lack a node that has just joined

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine/internal/command"
@@ -36,13 +37,13 @@ const (
 type load struct {
 	m              *member
 	overBus, byKey *way
+	cut            atomic.Bool // a backlog had to be left out
 
 	mu    sync.Mutex
 	peers map[string]*peer // by session id
 	count uint64           // of the last message
 	up    time.Time        // when the bus was last connected
 	keyed time.Time        // when the node key was last updated with a message
-	cut   bool             // a backlog had to be left out
 	ahead time.Duration    // what is told of the clock here: how far it is ahead of the others'
 }
 
@@ -244,14 +245,14 @@ func (l *load) message() []byte {
 			break
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n < len(rows) && !l.cut {
-		l.cut = true
+	if n < len(rows) && !l.cut.Swap(true) {
 		l.m.log.Warn("of the backlogs here only the longest are told", "told", n, "all", len(rows))
 	}
+	now := int64(l.m.now())
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.count++
-	return message.Encode(loadMessage{l.m.session.ID, l.count, int64(l.m.now()), l.ahead.Milliseconds(), rows[:n]})
+	return message.Encode(loadMessage{l.m.session.ID, l.count, now, l.ahead.Milliseconds(), rows[:n]})
 }
 
 // loadMessage is what a node tells.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 	"taskledger/store"
 )
 
@@ -121,4 +124,58 @@ func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
 	if got := bus.calls.Load(); got != 2 {
 		t.Errorf("%d batches were sent, want that of the report and that of the outcome", got)
 	}
+}
+
+// calling is a log that is busy with what it was told.
+type calling struct {
+	slog.Handler
+	told chan string
+	do   func()
+}
+
+// Handle implements slog.Handler.
+func (h *calling) Handle(_ context.Context, r slog.Record) error {
+	h.do()
+	h.told <- r.Message
+	return nil
+}
+
+// Enabled implements slog.Handler.
+func (h *calling) Enabled(context.Context, slog.Level) bool { return true }
+
+func TestLog_IsNotWrittenUnderALock(t *testing.T) {
+	p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
+	own := &owner{m: p.member}
+	own.snapshots = newSnapshots(own, &loaded{})
+	backlog := map[string]int{}
+	for i := range maxLoadBytes / backlogRowBytes {
+		backlog[fmt.Sprintf("behavior-%d", i)] = 1
+	}
+	own.backlog.Store(&backlog)
+	p.place.owners[0] = own
+	p.offers.send(p.member, 1, 0, nil)
+	for what, c := range map[string]struct{ write, meanwhile func() }{
+		"load":      {func() { p.load.message() }, func() { p.load.compare() }},
+		"snapshots": {func() { own.snapshots.giveUp(1, errors.New("cut")) }, func() { own.snapshots.trouble() }},
+		"offers": {func() { p.offers.answered(1, 1, []command.Answer{{Data: events.JSON([]byte("x"))}}) },
+			func() { p.offers.unanswered() }},
+	} {
+		log := &calling{told: make(chan string, 9), do: c.meanwhile}
+		own.log = slog.New(log)
+		p.member.log, p.node.cfg.Log = own.log, own.log
+		wantReturn(t, "the log of "+what, c.write)
+		if len(log.told) != 1 {
+			t.Errorf("%s: %d records, want 1", what, len(log.told))
+		}
+	}
+}
+
+func TestLoad_ReadsTheClockBeforeItLocks(t *testing.T) {
+	p := newPost(t, 1, nil)
+	p.node.cfg.Now = func() time.Time {
+		p.load.readyAt(0, "", time.Time{})
+		return time.Now()
+	}
+	wantReturn(t, "a message", func() { p.load.message() })
+	wantReturn(t, "a comparison", func() { p.load.compare() })
 }

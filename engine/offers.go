@@ -180,6 +180,7 @@ func (of *offers) flightOf(shard int, number uint64) *flight {
 
 // answered takes the answer to an offer: assignments, or nothing; nil acknowledges that it is parked.
 func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
+	given := of.accept(shard, answers)
 	of.mu.Lock()
 	s := &of.shards[shard]
 	at := slices.IndexFunc(s.open, func(o openOffer) bool { return o.batch.Number == number })
@@ -194,7 +195,6 @@ func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
 		of.mu.Unlock()
 		return
 	}
-	given := of.accept(shard, answers)
 	m := of.n.member.Load()
 	if m == nil || m.session.ID != offer.batch.Commands[0].(*command.Offer).Node {
 		given = nil // attempts of a session that is over: their owner finds them lost

@@ -155,7 +155,7 @@ func (s *snapshots) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			s.giveUp(err)
+			s.giveUp(entry, err)
 		} else if whole {
 			s.o.trims.wake.notify()
 		}
@@ -219,12 +219,12 @@ func (s *snapshots) look(ctx context.Context) error {
 }
 
 // giveUp lets the owner end the snapshot that is being taken. Its parts go with the next one that is published.
-func (s *snapshots) giveUp(err error) {
+func (s *snapshots) giveUp(entry uint64, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.o.log.Warn("snapshot is given up; the journal grows until one succeeds", "entry", s.entry, "err", err)
 	s.pause = min(max(2*s.pause, snapshotRetry), slowRetry)
 	s.entry, s.waiting, s.failed, s.retry, s.problem = 0, nil, true, time.Now().Add(s.pause), err.Error()
+	s.mu.Unlock()
+	s.o.log.Warn("snapshot is given up; the journal grows until one succeeds", "entry", entry, "err", err)
 }
 
 // takeSnapshot works a little on the shard's snapshot, and begins one when the tail of the journal is long. It reports
