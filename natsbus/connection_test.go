@@ -88,6 +88,52 @@ func TestNotify_SlowHandlerIsToldAtTheLossAndWhenItHasCaughtUp(t *testing.T) {
 	await(t, told, true)
 }
 
+// Whoever is told of the connection may take long over it: nobody else waits for that, and it misses nothing.
+func TestNotify_OneThatIsBusyHoldsUpNobodyElse(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	bus := openUp(t, s)
+	entered, held := make(chan struct{}, 10), make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release)
+	told := make(chan bool, 10)
+	go func() {
+		err := bus.Notify(t.Context(), func(up bool) {
+			entered <- struct{}{}
+			<-held
+			told <- up
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	receive(t, entered)
+	other := make(chan bool, 10)
+	notified := make(chan error, 1)
+	go func() { notified <- bus.Notify(t.Context(), func(up bool) { other <- up }) }()
+	if err := receive(t, notified); err != nil {
+		t.Fatal(err)
+	}
+	for _, up := range []bool{true, false, true} {
+		if got := receive(t, other); got != up {
+			t.Fatalf("told %v, want %v", got, up)
+		}
+		if up {
+			s.Stop()
+		} else {
+			s.Start()
+		}
+	}
+	if len(entered) != 0 {
+		t.Error("it is told twice at a time")
+	}
+	release()
+	for _, want := range []bool{true, false, true, false} {
+		if got := receive(t, told); got != want {
+			t.Errorf("it was told %v, want %v", got, want)
+		}
+	}
+}
+
 func TestOpen_InProcessServerNeedsNoSocket(t *testing.T) {
 	s := testcluster.StartNATS(t)
 	bus := open(t, natsbus.Config{InProcess: s.Server()})

@@ -2,6 +2,8 @@ package natsbus
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -13,26 +15,37 @@ import (
 type link struct {
 	up atomic.Bool // written under mu
 
-	mu        sync.Mutex // held while listeners are called, so that calls are made one at a time
+	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	ended     bool // late callbacks of the client mean nothing any more
+	telling   int  // listeners that are being told
+	told      sync.Cond
 }
 
+// listener is told one state at a time, in order, by whoever comes first: that one tells also what others report meanwhile,
+// and nobody is locked out while the listener is at work.
 type listener struct {
-	ctx  context.Context
-	call func(connected bool)
+	ctx     context.Context
+	call    func(connected bool)
+	due     []bool // what it has still to be told
+	telling bool
 }
 
-func newLink() *link { return &link{listeners: map[*listener]struct{}{}} }
+func newLink() *link {
+	l := &link{listeners: map[*listener]struct{}{}}
+	l.told.L = &l.mu
+	return l
+}
 
 // listen calls h with the state now and at every later report, until ctx ends.
 func (l *link) listen(ctx context.Context, h func(connected bool)) {
 	who := &listener{ctx: ctx, call: h}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.listeners[who] = struct{}{}
 	context.AfterFunc(ctx, func() { l.forget(who) })
-	who.tell(l.up.Load())
+	who.add(l.up.Load())
+	l.tellLocked(who)
+	l.mu.Unlock()
 }
 
 func (l *link) forget(who *listener) {
@@ -45,40 +58,75 @@ func (l *link) forget(who *listener) {
 // told: messages may have been missed.
 func (l *link) report(up bool) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !l.ended && (up || l.up.Load()) {
 		l.up.Store(up)
-		l.tellAll(up)
+		l.addAll(up)
 	}
+	l.unlock()
 }
 
-// end reports the connection lost, for good.
+// end reports the connection lost, for good. It returns when everybody has been told.
 func (l *link) end() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.up.Swap(false) {
-		l.tellAll(false)
+		l.addAll(false)
 	}
 	l.ended = true
+	l.unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.telling > 0 {
+		l.told.Wait()
+	}
 }
 
 // missed tells that messages were lost though the connection is up. A lost connection will be told as one.
 func (l *link) missed() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.up.Load() {
-		l.tellAll(true)
+		l.addAll(true)
 	}
+	l.unlock()
 }
 
-func (l *link) tellAll(up bool) {
+func (l *link) addAll(up bool) {
 	for who := range l.listeners {
-		who.tell(up)
+		who.add(up)
 	}
 }
 
-func (w *listener) tell(up bool) {
-	if w.ctx.Err() == nil {
-		w.call(up)
+// add lets the listener be told. A state that it has still to be told says as much when it comes as the same one again would.
+func (w *listener) add(up bool) {
+	if n := len(w.due); n == 0 || w.due[n-1] != up {
+		w.due = append(w.due, up)
 	}
+}
+
+// unlock ends a change, and tells the listeners what is due.
+func (l *link) unlock() {
+	for _, who := range slices.Collect(maps.Keys(l.listeners)) { // they change while one is called
+		l.tellLocked(who)
+	}
+	l.mu.Unlock()
+}
+
+// tellLocked tells a listener all that is due, unless somebody does already. The lock is free while it is called.
+func (l *link) tellLocked(who *listener) {
+	if who.telling {
+		return
+	}
+	who.telling = true
+	l.telling++
+	for len(who.due) > 0 {
+		up := who.due[0]
+		who.due = who.due[1:]
+		l.mu.Unlock()
+		if who.ctx.Err() == nil {
+			who.call(up)
+		}
+		l.mu.Lock()
+	}
+	who.telling = false
+	l.telling--
+	l.told.Broadcast()
 }
