@@ -55,26 +55,29 @@ func (a *Archive) Records(shard int) (all []store.Record) {
 }
 
 // Alter replaces the segments of a shard with those that alter returns; it passes copies of the present ones. Nothing is checked,
-// so that tests can damage, forge or lose parts of an archive.
+// so that tests can damage, forge or lose parts of an archive. alter may call the archive, but not Alter, of which one call for a
+// shard may run at a time; what is archived meanwhile follows what it returns.
 func (a *Archive) Alter(shard int, alter func([]Segment) []Segment) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	before := a.of(shard)
 	var copies []Segment
-	for _, s := range a.segments[shard] {
+	for _, s := range before {
 		s.Entries = slices.Clone(s.Entries)
 		for i := range s.Entries {
 			s.Entries[i].Data = bytes.Clone(s.Entries[i].Data)
 		}
 		copies = append(copies, s.Segment)
 	}
-	a.segments[shard] = nil
+	var altered []segment
 	for _, s := range alter(copies) {
 		tasks, err := tasksIn(shard, s.Entries)
 		if err != nil {
 			tasks = nil
 		}
-		a.segments[shard] = append(a.segments[shard], segment{s, tasks})
+		altered = append(altered, segment{s, tasks})
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.segments[shard] = append(altered, a.segments[shard][len(before):]...)
 }
 
 // Head implements store.Archiver.

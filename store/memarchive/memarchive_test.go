@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -72,6 +73,29 @@ func TestAlter_OfBytesIsSeenByNoEarlierReader(t *testing.T) {
 	if err := a.Confirm(t.Context(), 0, head, all[:3]); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("what was altered is confirmed: %v", err)
 	}
+}
+
+func TestAlter_KeepsNobodyOutMeanwhile(t *testing.T) {
+	a, all := filled(t)
+	more := archivetest.Entries(t, 0, 6, 1)
+	a.Alter(0, func(s []memarchive.Segment) []memarchive.Segment {
+		archived := make(chan error, 1)
+		go func() {
+			_, err := a.Archive(t.Context(), 0, s[1].Head, more)
+			archived <- err
+		}()
+		select {
+		case err := <-archived:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the archive waits")
+		}
+		s[0].Entries = s[0].Entries[:2]
+		return s
+	})
+	archivetest.Compare(t, a.Records(0), slices.Concat(all[:2], all[3:], more))
 }
 
 func TestReadArchive_OfAMissingEntryIsDamage(t *testing.T) {
