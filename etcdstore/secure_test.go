@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
@@ -41,7 +40,7 @@ func TestStore_KeepsTheContractWithTLSAndAPassword(t *testing.T) {
 	e := startSecure(t, ca, testcluster.Security{})
 	permitConform(e)
 	cfg := etcdstore.Config{Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password}
-	conform(t, cfg, cfg)
+	conform(t, e.Root, cfg)
 }
 
 func TestStore_KeepsTheContractWithAClientCertificateForAUser(t *testing.T) {
@@ -50,7 +49,7 @@ func TestStore_KeepsTheContractWithAClientCertificateForAUser(t *testing.T) {
 	e := startSecure(t, ca, testcluster.Security{ClientCerts: true})
 	permitConform(e)
 	cfg := etcdstore.Config{Endpoints: []string{e.Endpoint}, TLS: ca.Client(ca.Issue(user))}
-	conform(t, cfg, cfg)
+	conform(t, e.Root, cfg)
 }
 
 // permitConform lets the user use the clusters of conform.
@@ -80,15 +79,15 @@ func TestOpen_SaysAtOnceWhatIsWrongWithPasswordAndCertificates(t *testing.T) {
 		"another cluster": {byPassword, etcdstore.Config{TLS: ca.Client(), Username: user, Password: password, Cluster: "other"},
 			etcdstore.ErrDenied, `open cluster "other": etcd denies access to user "node": read meta: etcdserver: permission denied`},
 		"wrong authority": {byPassword, etcdstore.Config{TLS: other.Client(), Username: user, Password: password},
-			engine.ErrUnavailable, "certificate signed by unknown authority"},
+			store.ErrUnavailable, "certificate signed by unknown authority"},
 		"wrong authority, no user": {byPassword, etcdstore.Config{TLS: other.Client()},
-			engine.ErrUnavailable, "certificate signed by unknown authority"},
+			store.ErrUnavailable, "certificate signed by unknown authority"},
 		"the system's authorities": {byPassword, etcdstore.Config{Username: user, Password: password},
-			engine.ErrUnavailable, "certificate signed by unknown authority"},
+			store.ErrUnavailable, "certificate signed by unknown authority"},
 		"no client certificate": {byCert, etcdstore.Config{TLS: ca.Client()},
-			engine.ErrUnavailable, "certificate required"},
+			store.ErrUnavailable, "certificate required"},
 		"client certificate of another authority": {byCert, etcdstore.Config{TLS: ca.Client(other.Issue(user))},
-			engine.ErrUnavailable, "unknown certificate authority"},
+			store.ErrUnavailable, "unknown certificate authority"},
 		"client certificate of nobody": {byCert, etcdstore.Config{TLS: ca.Client(ca.Issue("nobody"))},
 			etcdstore.ErrDenied, "permission denied"},
 	} {
@@ -124,8 +123,8 @@ func TestOpen_WithoutAServerEndsWithItsContextAndSaysWhy(t *testing.T) {
 			cfg.RequestTimeout = time.Hour
 			_, err := etcdstore.Open(ctx, cfg)
 			wantError(t, err, "connection refused")
-			if !errors.Is(err, engine.ErrUnavailable) {
-				t.Errorf("error is %v, want one that wraps %v", err, engine.ErrUnavailable)
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("error is %v, want one that wraps %v", err, store.ErrUnavailable)
 			}
 		})
 	}

@@ -10,32 +10,33 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"taskledger/engine"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 	"taskledger/store/storetest"
 )
 
 func TestStore_KeepsTheContractInProcess(t *testing.T) {
 	t.Parallel()
 	_, client := testcluster.StartEtcd(t)
-	conform(t, etcdstore.Config{Client: client}, etcdstore.Config{Client: client})
+	conform(t, client, etcdstore.Config{Client: client})
 }
 
 func TestStore_KeepsTheContractOverTheNetwork(t *testing.T) {
 	t.Parallel()
-	endpoint, _ := testcluster.StartEtcd(t)
-	cfg := etcdstore.Config{Endpoints: []string{endpoint}}
-	conform(t, cfg, cfg)
+	endpoint, client := testcluster.StartEtcd(t)
+	conform(t, client, etcdstore.Config{Endpoints: []string{endpoint}})
 }
 
-func conform(t *testing.T, a, b etcdstore.Config) {
+func conform(t *testing.T, raw *clientv3.Client, cfg etcdstore.Config) {
 	var clusters atomic.Int32
 	storetest.Run(t, func(t *testing.T) storetest.Fixture {
-		name := fmt.Sprint("c", clusters.Add(1))
-		a, b := a, b
-		a.Cluster, b.Cluster = name, name
-		return storetest.Fixture{A: openStore(t, a), B: openStore(t, b)}
+		cfg := cfg
+		cfg.Cluster = fmt.Sprint("c", clusters.Add(1))
+		return storetest.Fixture{A: openStore(t, cfg), B: openStore(t, cfg),
+			Strays: testcluster.Strays{T: t, Etcd: raw, Cluster: cfg.Cluster}}
 	})
 }
 
@@ -80,7 +81,7 @@ func TestOpen_CreatesNoClusterOverTheKeysOfAnother(t *testing.T) {
 	wantError(t, err, "there is no key lost/meta, but there are others under lost/, lost/journal/3/0000000000000001 for one")
 	_, err = etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: "lost", Existing: true})
 	wantError(t, err, "there is no key lost/meta, but there are others under lost/")
-	if !errors.Is(err, engine.ErrUnavailable) || errors.Is(err, etcdstore.ErrNoCluster) {
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, etcdstore.ErrNoCluster) {
 		t.Errorf("to look at a cluster that has lost its key: %v", err)
 	}
 	if _, err := client.Put(t.Context(), keys.Meta(), string(meta.Kvs[0].Value)); err != nil {

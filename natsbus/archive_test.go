@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
@@ -165,7 +164,7 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 		},
 	} {
 		calling.Go(func() {
-			if err := call(t.Context()); !errors.Is(err, nats.ErrDisconnected) || !errors.Is(err, engine.ErrUnavailable) || !strings.Contains(err.Error(), "5s") {
+			if err := call(t.Context()); !errors.Is(err, nats.ErrDisconnected) || !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "5s") {
 				t.Errorf("%s without a server: %v", name, err)
 			}
 		})
@@ -176,7 +175,7 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 // A request may meet the connection in the moment in which it breaks, before anybody was told.
 func TestArchive_RequestOnAConnectionThatJustBrokeIsUnavailable(t *testing.T) {
 	err := natsbus.Meaning(nats.ErrReconnectBufExceeded)
-	if !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, nats.ErrDisconnected) || !errors.Is(err, nats.ErrReconnectBufExceeded) {
+	if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, nats.ErrDisconnected) || !errors.Is(err, nats.ErrReconnectBufExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -65,7 +65,8 @@
 //		storetest.Run(t, func(t *testing.T) storetest.Fixture { ... })
 //	}
 //
-// storetest opens the same cluster twice, so that one instance can see, overtake and fence what the other does. Package memarchive
+// storetest opens the same cluster twice, so that one instance can see, overtake and fence what the other does, and asks for a way to
+// write keys that no method writes, so that a Repairer has something to find. Package memarchive
 // is the smallest implementation of an Archive.
 //
 // All methods of the ports may be called concurrently.

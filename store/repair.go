@@ -18,10 +18,12 @@ type StoredKey struct {
 type Repairer interface {
 	// Behind yields what the journal of a shard holds behind the key of an entry, in the order of the keys.
 	Behind(ctx context.Context, shard int, entry uint64) iter.Seq2[StoredKey, error]
-	// Foreign yields a key, and no data, of each shard that keys are of and the cluster does not have.
+	// Foreign yields keys of shards that the cluster does not have, without their data: of each such shard one of every
+	// kind that is there.
 	Foreign(ctx context.Context) iter.Seq2[StoredKey, error]
-	// Leaseless yields the node keys without a lease, which are no session's.
+	// Leaseless yields the node keys without a lease, which are no session's, in the order of the keys.
 	Leaseless(ctx context.Context) iter.Seq2[StoredKey, error]
-	// Remove removes the key unless it was written since; that it is gone is no error.
+	// Remove removes the key. That it is gone is no error, that it was written since its Revision is one. It wraps
+	// ErrRefused for what is no key of the cluster, and without a revision.
 	Remove(ctx context.Context, k StoredKey) error
 }

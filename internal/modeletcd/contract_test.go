@@ -7,6 +7,7 @@ import (
 
 	"taskledger/etcdstore"
 	"taskledger/internal/modeletcd"
+	"taskledger/internal/testcluster"
 	"taskledger/store/storetest"
 )
 
@@ -15,7 +16,9 @@ func TestModel_StoreKeepsTheContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Fixture {
 		m := modeletcd.New(time.Now)
 		tick(t, m)
-		return storetest.Fixture{A: openStore(t, m), B: openStore(t, m)}
+		raw := m.Connect(modeletcd.Direct{})
+		t.Cleanup(func() { raw.Close() })
+		return storetest.Fixture{A: openStore(t, m), B: openStore(t, m), Strays: testcluster.Strays{T: t, Etcd: raw}}
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 
 // Fixture is a fresh cluster of at least two shards.
 type Fixture struct {
-	A, B store.Store // two handles on it, such as two processes have
+	A, B   store.Store // two handles on it, such as two processes have
+	Strays Strays      // on its keys
 }
 
 // patience bounds a test that waits for what never comes.
@@ -22,7 +23,7 @@ const patience = 30 * time.Second
 
 // Run runs the suite, in parallel subtests, each with a Fixture of its own.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
-	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps, snapshots, trims, housekeeping} {
+	for _, group := range []map[string]func(*world){appends, reads, sessions, ownerships, mailboxes, sweeps, snapshots, trims, repairs, housekeeping} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
