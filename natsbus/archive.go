@@ -91,14 +91,14 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence}, nil
 }
 
-// Archive implements store.Archiver. Besides, it wraps events.ErrDamaged when an entry is none of the shard's,
-// nats.ErrMaxPayload beyond the server's limit, store.ErrFull when JetStream has no space left, and ErrNoJetStream.
+// Archive implements store.Archiver. Besides, it wraps nats.ErrMaxPayload beyond the server's limit, store.ErrFull when
+// JetStream has no space left, and ErrNoJetStream.
 func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	wrap := func(err error) (store.ArchiveHead, error) {
 		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
 	}
-	if len(entries) == 0 {
-		return wrap(errors.New("none given"))
+	if err := store.CheckSegment(entries); err != nil {
+		return wrap(err)
 	}
 	if first := entries[0].Number; first != after.Entry+1 {
 		return wrap(fmt.Errorf("%w: entry %d is given", store.ErrConflict, first))

@@ -419,16 +419,20 @@ func TestArchive_RequestEndsWithItsConnection(t *testing.T) {
 
 func TestArchive_BeyondTheServersLimitNamesBothSizes(t *testing.T) {
 	t.Parallel()
-	a := openArchive(t, testcluster.StartJetStream(t))
+	s := testcluster.StartJetStream(t)
+	s.Stop()
+	s.MaxPayload = 512 << 10
+	s.Start()
+	a := openArchive(t, s)
 	var large []store.Record
-	for number := uint64(1); number <= 5; number++ {
+	for number := uint64(1); number <= 3; number++ {
 		large = append(large, archivetest.Entry(t, 0, number, events.MaxPayloadBytes-1, "t"))
 	}
 	_, err := a.Archive(t.Context(), 0, store.ArchiveHead{}, large)
-	if !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "limit of 1048576") || !strings.Contains(err.Error(), "131") {
-		t.Errorf("archived 1.25 MiB: %v", err)
+	if !errors.Is(err, nats.ErrMaxPayload) || !strings.Contains(err.Error(), "limit of 524288") || !strings.Contains(err.Error(), "78") {
+		t.Errorf("archived 768 KiB: %v", err)
 	}
-	archive(t, a, 0, store.ArchiveHead{}, large[:3])
+	archive(t, a, 0, store.ArchiveHead{}, large[:1])
 }
 
 func TestArchive_ExistingStreamIsUsedIfItKeepsEverything(t *testing.T) {

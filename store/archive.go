@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -15,21 +16,38 @@ type ArchiveHead struct {
 	Sequence uint64 // where the archive keeps the segment that ends with it
 }
 
-// MaxSegmentBytes bounds the entries packed into one segment of the archive, so that it fits a message of 1 MiB.
+// MaxSegmentBytes bounds the data of the entries of one segment of the archive, so that it fits a message of 1 MiB. An entry
+// never has more.
 const MaxSegmentBytes = 896 << 10
 
 // ErrConflict reports that the archive of a shard does not hold or end with what its writer supposed: there was another writer.
 var ErrConflict = errors.New("archive continues otherwise")
 
+// CheckSegment wraps ErrRefused for what cannot be a segment of the archive: no entries, and more than MaxSegmentBytes of them.
+func CheckSegment(entries []Record) error {
+	if len(entries) == 0 {
+		return fmt.Errorf("%w: no entries", ErrRefused)
+	}
+	size := 0
+	for i := range entries {
+		size += len(entries[i].Data)
+	}
+	if size > MaxSegmentBytes {
+		return fmt.Errorf("%w: %d bytes of entries exceed the limit of %d", ErrRefused, size, MaxSegmentBytes)
+	}
+	return nil
+}
+
 // Archiver appends entries to the archive, where they stay when the journal is trimmed.
 type Archiver interface {
 	// Head reads the end of a shard's archive.
 	Head(ctx context.Context, shard int) (ArchiveHead, error)
-	// Archive appends consecutive entries as one segment, at most MaxSegmentBytes unless it is a single entry, and returns
-	// when they are acknowledged as durable. Sending them again, after an error of unknown outcome, stores them once. It wraps
-	// ErrConflict if the archive does not end with after, or something else than these entries follows it.
+	// Archive appends consecutive entries as one segment and returns when they are acknowledged as durable. Sending them
+	// again, after an error of unknown outcome, stores them once. It wraps ErrConflict if the archive does not end with after,
+	// or something else than these entries follows it; ErrRefused for what CheckSegment refuses; and events.ErrDamaged for what
+	// is no entry of the shard.
 	Archive(ctx context.Context, shard int, after ArchiveHead, entries []Record) (ArchiveHead, error)
-	// Confirm reads the segment at head back and compares it with entries. It wraps ErrConflict when they differ.
+	// Confirm reads the segment at head back and compares it with entries, at least one. It wraps ErrConflict when they differ.
 	Confirm(ctx context.Context, shard int, head ArchiveHead, entries []Record) error
 	// DurableAfter returns how long after its acknowledgement a segment counts as durable. Before that the servers may not have
 	// written it to disk, and its entries stay in the journal.
@@ -39,7 +57,8 @@ type Archiver interface {
 // ErrNoArchive reports that there is no archive to read: none was ever begun, or what would keep it is not up.
 var ErrNoArchive = errors.New("there is no archive")
 
-// ArchiveReader reads what was archived. Where there is no archive its methods yield ErrNoArchive or nothing.
+// ArchiveReader reads what was archived. Where there is no archive its methods yield ErrNoArchive or nothing. They yield the
+// error of their context after its end, though perhaps not before the entries of a segment that has been read.
 type ArchiveReader interface {
 	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
 	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.

@@ -23,6 +23,7 @@ type NATS struct {
 	TLS            *tls.Config
 	Store          string // directory of JetStream, which survives; "" = no JetStream
 	MaxStore       int64  // bytes that JetStream may store; 0 = as much as the disk takes
+	MaxPayload     int32  // bytes of a message with its headers; 0 = 1 MiB
 
 	t      testing.TB
 	port   int
@@ -70,6 +71,7 @@ func (n *NATS) Start() {
 		JetStream:         n.Store != "",
 		StoreDir:          n.Store,
 		JetStreamMaxStore: n.MaxStore,
+		MaxPayload:        n.MaxPayload,
 		SyncAlways:        true,
 	})
 	if err != nil {

@@ -63,6 +63,27 @@ var appends = map[string]func(*world){
 		}
 		w.wantHead(0, store.ArchiveHead{})
 	},
+	"Append/NoEntriesAreRefused": func(w *world) {
+		w.wantNoSegment(store.ArchiveHead{}, nil)
+		all, head := w.fill(0, 1, 2)
+		w.wantNoSegment(head, nil)
+		w.wantNoSegment(head, []store.Record{})
+		w.wantHead(0, head)
+		w.wantArchived(0, 1, all)
+	},
+	// The bytes can be compressed, so that what an archive stores may be small.
+	"Append/MoreThanASegmentHoldsIsRefused": func(w *world) {
+		all, head := w.fill(0, 1, 2)
+		var large []store.Record
+		for size := 0; size <= store.MaxSegmentBytes; size += len(large[len(large)-1].Data) {
+			large = append(large, w.compressible(head.Entry+uint64(len(large))+1))
+		}
+		w.wantNoSegment(head, large)
+		w.wantHead(0, head)
+		w.wantArchived(0, 1, all)
+		w.archive(0, head, large[:len(large)-1])
+		w.wantArchived(0, 1, append(all, large[:len(large)-1]...))
+	},
 	"Append/OfTwoWritersOneWins": func(w *world) {
 		_, head := w.fill(0, 1, 1)
 		for range 10 {
@@ -172,5 +193,29 @@ var appends = map[string]func(*world){
 		if err := w.Confirm(w.ctx, 0, store.ArchiveHead{Entry: 5, Sequence: head.Sequence}, w.entries(0, 3, 2)); !errors.Is(err, store.ErrConflict) {
 			w.Errorf("a head that names another entry: confirmed with %v", err)
 		}
+		if err := w.Confirm(w.ctx, 0, head, nil); err == nil {
+			w.Error("confirmed that nothing is there")
+		}
 	},
+}
+
+// wantNoSegment asserts that entries of shard 0 are refused.
+func (w *world) wantNoSegment(after store.ArchiveHead, entries []store.Record) {
+	w.Helper()
+	if head, err := w.Archive.Archive(w.ctx, 0, after, entries); !errors.Is(err, store.ErrRefused) {
+		w.Errorf("archived %d entries after %+v: %+v, %v; want %v", len(entries), after, head, err, store.ErrRefused)
+	}
+}
+
+// compressible makes an entry of shard 0 of about 100 KiB, all zeros.
+func (w *world) compressible(number uint64) store.Record {
+	w.Helper()
+	var b events.Builder
+	b.Reset(events.Entry{Number: number, Epoch: 7, Owner: "owner", Time: 1})
+	b.Add(events.Event{Task: Task(number), Seq: 1, Body: &events.Created{Behavior: "noop", Params: make([]byte, 100<<10)}})
+	data, err := b.Seal()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return store.Record{Head: store.Head{Number: number, Revision: int64(number)}, Data: data}
 }

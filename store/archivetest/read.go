@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -65,16 +66,14 @@ var reads = map[string]func(*world){
 	},
 	"Read/EndsWithItsContext": func(w *world) {
 		w.fill(0, 1, 1, 1, 1)
-		ctx, cancel := context.WithCancel(w.ctx)
-		defer cancel()
-		var last error
-		for _, err := range w.ReadArchive(ctx, 0, 1) {
-			cancel()
-			last = err
+		w.wantEnds(func(ctx context.Context) iter.Seq2[store.Record, error] { return w.ReadArchive(ctx, 0, 1) })
+	},
+	"Find/EndsWithItsContext": func(w *world) {
+		var head store.ArchiveHead
+		for number := uint64(1); number <= 3; number++ {
+			head = w.archive(0, head, []store.Record{w.entry(0, number, 20, "wanted")})
 		}
-		if !errors.Is(last, context.Canceled) {
-			w.Errorf("read on after its context had ended: %v", last)
-		}
+		w.wantEnds(func(ctx context.Context) iter.Seq2[store.Record, error] { return w.FindArchived(ctx, 0, "wanted") })
 	},
 	"Find/NewestFirst": func(w *world) {
 		var head store.ArchiveHead
@@ -133,6 +132,27 @@ var reads = map[string]func(*world){
 			w.Errorf("found %v, %v in another shard", numbers(got), err)
 		}
 	},
+}
+
+// wantEnds checks that a sequence of several segments yields the error of its context when that ends after the first entry, and
+// nothing else when it ended before.
+func (w *world) wantEnds(of func(context.Context) iter.Seq2[store.Record, error]) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	for _, want := range []int{1, 0} {
+		var last error
+		entries := 0
+		for _, err := range of(ctx) {
+			if last = err; err == nil {
+				entries++
+			}
+			cancel()
+		}
+		if !errors.Is(last, context.Canceled) || entries != want {
+			w.Errorf("%d entries, want %d, before its context ended with %v", entries, want, last)
+		}
+	}
 }
 
 // wantFound checks which of the records found hold events of the task.

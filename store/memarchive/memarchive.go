@@ -90,6 +90,9 @@ func (a *Archive) Head(_ context.Context, shard int) (head store.ArchiveHead, _ 
 
 // Archive implements store.Archiver.
 func (a *Archive) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+	if err := store.CheckSegment(entries); err != nil {
+		return after, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
+	}
 	tasks, err := tasksIn(shard, entries)
 	if err != nil {
 		return after, err
