@@ -11,9 +11,9 @@ import (
 
 const root = "../.."
 
-// policy is the import graph: cmd/node -> embedded -> cluster -> behaviors -> engine -> projection -> events, with
-// etcdstore and natsbus beside the engine: all three know the ports in store, and these not the engine. What is
-// not allowed here is a decision to take, not a line to add.
+// policy is the import graph: cmd/node -> embedded -> cluster -> engine -> projection -> events, with behaviors above the
+// engine, and etcdstore and natsbus beside it: all three know the ports in store, and these not the engine. What is
+// not allowed here is a decision to take, not a line to add. What nobody imports is not allowed either.
 const policy = `
 # package            | may import                                        | why
 internal/wire        |                                                   | a leaf: it stands between hostile bytes and everything else
@@ -30,49 +30,49 @@ ledger/repair        | ledger store events                               | alone
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine               | engine/internal/command task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
-store/storetest      | store events projection internal/wire             | holds any store to the ports, so it knows none
+store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
-behaviors            | task engine events                                     | shared by callers and workers: light
+behaviors            | engine events                                          | shared by callers and workers: light
 etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/zap google.golang.org/grpc | alone knows keys; zap and grpc come with the client
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
-engine/embedded      | behaviors engine events projection etcdstore natsbus cluster golang.org/x/sync go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 cmd/node/...         | cmd/node/... internal/version ledger ledger/repair behaviors cluster engine store engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/... ledger ledger/repair behaviors cluster engine store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
-examples/...         | behaviors cluster task ledger engine engine/embedded events projection etcdstore natsbus examples/... | what a user would import
+cmd/node/internal/bench | cmd/node/... behaviors cluster engine store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
-internal/testcluster | ledger ledger/repair store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak google.golang.org/grpc github.com/nats-io | real servers
-internal/faultstore  | engine events projection internal/wire go.etcd.io/etcd google.golang.org/grpc | faults
+internal/testcluster | ledger store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
+internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
-integration          | go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | black-box tests on real servers
+integration          | github.com/nats-io | black-box tests on real servers
 integration/robustness/history | events internal/wire                | a record of a run: anything may write one
 integration/robustness/check   | events integration/robustness/history github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
 integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
-integration/robustness/role    | ledger ledger/repair internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
+integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
-integration/robustness/record | events internal/wire integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic integration/robustness/check go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
-integration/robustness/cluster | engine events projection store natsbus store/archivetest integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
+integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
+integration/robustness/cluster | engine events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
 integration/robustness/fault   | cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
-integration/robustness         | ledger store engine events projection integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api go.uber.org/goleak | makes histories of real processes under faults, and judges them
+integration/robustness         | ledger store events projection integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
 integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | ledger ledger/repair internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
 integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses
-tests                | go.uber.org/goleak pgregory.net/rapid github.com/anishathalye/porcupine github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
+tests                | go.uber.org/goleak pgregory.net/rapid github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
 
 func load(t *testing.T) *archtest.Source {
@@ -97,6 +97,14 @@ func TestProject_ImportsPointOneWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	report(t, load(t).Imports(p))
+}
+
+func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
+	p, err := archtest.ParsePolicy(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, load(t).Unused(p))
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {

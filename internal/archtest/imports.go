@@ -71,6 +71,48 @@ func (s *Source) Imports(p *Policy) []string {
 	return slices.Compact(found)
 }
 
+// Unused returns every permission of the policy that no import needs, and every row of no package. What test files may import
+// anyway needs no permission.
+func (s *Source) Unused(p *Policy) []string {
+	var found []string
+	for i := range p.rows {
+		r := &p.rows[i]
+		if r.pkg != "tests" && !slices.ContainsFunc(s.files, func(f file) bool { return p.row(f.dir) == r }) {
+			found = append(found, fmt.Sprintf("the import policy has a row for %s, and there is no such package", r.pkg))
+			continue
+		}
+		for _, may := range r.may {
+			if !s.needs(p, r, may) {
+				found = append(found, fmt.Sprintf("%s need not be allowed to import %s: nothing there does", r.pkg, may))
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// needs reports whether a file that the row is of imports something that this permission allows, and nothing but the row does.
+func (s *Source) needs(p *Policy, r *row, may string) bool {
+	for i := range s.files {
+		f := &s.files[i]
+		of := p.row(f.dir)
+		if of != r && (r.pkg != "tests" || !f.test) {
+			continue
+		}
+		for _, spec := range f.ast.Imports {
+			name := imported(spec)
+			if standard(name, s.module) || !permits(may, name, s.module) {
+				continue
+			}
+			if r.pkg == "tests" && of.allows(name, s.module) || r.pkg != "tests" && f.test && s.anyTest(p, name) {
+				continue
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // standard reports whether an import is of the standard library: those paths begin without a dot.
 func standard(name, module string) bool {
 	first, _, _ := strings.Cut(name, "/")
@@ -78,22 +120,24 @@ func standard(name, module string) bool {
 }
 
 func (s *Source) allowed(p *Policy, r *row, f *file, name string) bool {
-	if r.allows(name, s.module) {
-		return true
-	}
-	if !f.test {
-		return false
-	}
+	return r.allows(name, s.module) || f.test && s.anyTest(p, name)
+}
+
+// anyTest reports whether every test file may import it.
+func (s *Source) anyTest(p *Policy, name string) bool {
 	tests := p.row("tests")
 	return within(name, s.module) || tests != nil && tests.allows(name, s.module)
 }
 
 func (r *row) allows(name, module string) bool {
-	return slices.ContainsFunc(r.may, func(may string) bool {
-		if !standard(may, module) {
-			return within(name, may)
-		}
-		below, all := strings.CutSuffix(module+"/"+may, "/...")
-		return name == below || all && within(name, below)
-	})
+	return slices.ContainsFunc(r.may, func(may string) bool { return permits(may, name, module) })
+}
+
+// permits reports whether a permission is one to import name.
+func permits(may, name, module string) bool {
+	if !standard(may, module) {
+		return within(name, may)
+	}
+	below, all := strings.CutSuffix(module+"/"+may, "/...")
+	return name == below || all && within(name, below)
 }

@@ -71,6 +71,37 @@ tests    | example.org/check           | checkers
 	)
 }
 
+func TestUnused_CatchesWhatNobodyImports(t *testing.T) {
+	p, err := archtest.ParsePolicy(`
+low      | gone                                   | leaf
+high     | low gone example.org/good example.org/goo example.org/own example.org/check | on top
+cmd/...  | high cmd/... low                       | binaries
+lost     |                                        | nothing
+tests    | example.org/check example.org/checkers | checkers
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := loadTree(t, map[string]string{
+		"low/a.go":            "package low\nimport \"fmt\"",
+		"low/a_test.go":       "package low\nimport (\n_ \"m/gone\"\n_ \"example.org/check\"\n)",
+		"high/a.go":           "package high\nimport (\n\"m/low\"\n\"example.org/good/v2\"\n\"m/gone/below\"\n)",
+		"high/a_test.go":      "package high\nimport (\n_ \"example.org/own\"\n_ \"example.org/check\"\n)",
+		"cmd/one/two/main.go": "package main\nimport (\n\"m/high\"\n\"m/cmd/one\"\n)",
+		"unknown/a.go":        "package unknown\nimport \"m/low\"",
+		"unknown/a_test.go":   "package unknown\nimport \"m/low\"",
+	})
+	equal(t, s.Unused(p),
+		"cmd/... need not be allowed to import low:",
+		"high need not be allowed to import example.org/check:",
+		"high need not be allowed to import example.org/goo:",
+		"high need not be allowed to import gone:",
+		"low need not be allowed to import gone:",
+		"tests need not be allowed to import example.org/checkers:",
+		"the import policy has a row for lost,",
+	)
+}
+
 func TestParsePolicy_RefusesARowWithoutReason(t *testing.T) {
 	for _, table := range []string{"low | fmt |", "low | fmt", "low", "low | a | b | c"} {
 		if _, err := archtest.ParsePolicy(table); err == nil {
