@@ -3,9 +3,10 @@ package engine
 import (
 	"strconv"
 	"strings"
+	"time"
+
 	"taskledger/engine/internal/command"
 	"taskledger/store"
-	"time"
 )
 
 // answered takes the answers to a batch; nil acknowledges it. recorded tells that they are in the journal. Answers to earlier

@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"slices"
-	"taskledger/store"
 	"time"
+
+	"taskledger/store"
 )
 
 // lookEvery is how often a node that waits for answers looks whether anybody is there to give them.

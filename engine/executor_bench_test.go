@@ -2,8 +2,9 @@ package engine
 
 import (
 	"context"
-	"taskledger/engine/internal/command"
 	"testing"
+
+	"taskledger/engine/internal/command"
 )
 
 // An attempt from its launch to the answer to its outcome, of a function that does nothing; many at once, as on a busy node.

@@ -4,8 +4,9 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"taskledger/engine/internal/command"
 	"time"
+
+	"taskledger/engine/internal/command"
 )
 
 // flight is a batch under way.

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
 	"taskledger/engine/internal/command"
 	"taskledger/store"
-	"time"
 )
 
 // delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once

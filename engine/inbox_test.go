@@ -2,8 +2,9 @@ package engine
 
 import (
 	"slices"
-	"taskledger/engine/internal/command"
 	"testing"
+
+	"taskledger/engine/internal/command"
 )
 
 func TestInbox_WhatDoesNotFitGoesBackInFront(t *testing.T) {

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"sync"
-	"taskledger/engine/internal/command"
 	"time"
+
+	"taskledger/engine/internal/command"
 )
 
 // lane is what waits of one kind for one shard, and what is under way.

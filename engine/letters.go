@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"taskledger/engine/internal/command"
-	"taskledger/store"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
+	"taskledger/store"
 )
 
 // post gives the flight to the postman of its shard, unless he has it.

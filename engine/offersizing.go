@@ -3,8 +3,9 @@ package engine
 import (
 	"maps"
 	"slices"
-	"taskledger/engine/internal/command"
 	"time"
+
+	"taskledger/engine/internal/command"
 )
 
 const (

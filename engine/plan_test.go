@@ -4,10 +4,11 @@ import (
 	"errors"
 	"runtime"
 	"strings"
-	"taskledger/engine/internal/command"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"taskledger/engine/internal/command"
 )
 
 // planner is a behavior whose plan is a function.

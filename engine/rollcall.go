@@ -3,8 +3,9 @@ package engine
 import (
 	"context"
 	"sync/atomic"
-	"taskledger/engine/internal/command"
 	"time"
+
+	"taskledger/engine/internal/command"
 )
 
 // rollCallEvery is how often a node tells the owners what it runs.

@@ -5,8 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"sync"
-	"taskledger/store"
 	"time"
+
+	"taskledger/store"
 )
 
 const (

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"strings"
-	"taskledger/engine/internal/command"
 	"testing"
+
+	"taskledger/engine/internal/command"
 )
 
 // Between two attempts in a row a task is ready for a moment although slots are free: it is not said to lack one.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 )
