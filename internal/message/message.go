@@ -8,7 +8,9 @@
 // are no slices, []byte aside. Fields carry no tags, and none of their types encodes itself.
 //
 // A decoder takes exactly what Encode makes of the same type. msgpack/v5 alone would take nil for a number, an empty array
-// for a struct and a map for one, a string for bytes, and would allocate whatever number of elements is declared.
+// for a struct and a map for one, a string for bytes, heads that are longer than they need be, and would allocate whatever
+// number of elements is declared. A slice has no limit of elements by itself: each of them takes at least a byte, so the
+// limit of a message's bytes bounds their number, and what its meaning does not allow is left to its Check.
 //
 // A type changes by adding fields at its end. Who has another number of fields refuses the message as malformed: a release
 // that must understand an earlier one sends a message of another type.
@@ -81,7 +83,8 @@ func decode(data []byte, limit int, value reflect.Value) error {
 	defer msgpack.PutDecoder(d)
 	in := bytes.NewReader(data)
 	d.Reset(in)
-	if err := s.check(d); err != nil {
+	c := checker{d, in, data}
+	if err := c.check(s); err != nil {
 		return fmt.Errorf("before byte %d: %w", len(data)-in.Len(), err)
 	}
 	in.Reset(data)
@@ -89,48 +92,95 @@ func decode(data []byte, limit int, value reflect.Value) error {
 	return d.DecodeValue(value)
 }
 
-// check reads the next value and returns an error unless it is what Encode makes of this shape, or an integer in a longer
-// form. Every element of it is there then, which bounds what decoding it allocates.
-func (s *shape) check(d *msgpack.Decoder) error {
-	if s.parts != nil {
-		return s.checkParts(d)
-	}
-	code, err := d.PeekCode()
+// checker reads a message that wire.Scan has found to be whole.
+type checker struct {
+	d    *msgpack.Decoder
+	in   *bytes.Reader // what d reads
+	data []byte        // all that was in it
+}
+
+// check reads the next value and returns an error unless it is what Encode makes of this shape. Every element of it is there
+// then, which bounds what decoding it allocates.
+func (c *checker) check(s *shape) error {
+	code, err := c.d.PeekCode()
 	switch {
 	case err != nil:
 		return err
+	case !shortest(c.data[len(c.data)-c.in.Len():]):
+		return fmt.Errorf("the head 0x%02x is longer than it need be", code)
+	case s.parts != nil:
+		return c.checkParts(s)
 	case !s.takes(code):
 		return fmt.Errorf("%s expected, found 0x%02x", s.t, code)
 	case s.t.Kind() == reflect.Int64 && code == msgpcode.Uint64:
-		v, err := d.DecodeUint64()
+		v, err := c.d.DecodeUint64()
 		if err == nil && v > math.MaxInt64 {
 			err = fmt.Errorf("number %d out of range", v)
 		}
 		return err
 	}
-	return d.Skip()
+	return c.d.Skip()
 }
 
 // checkParts is check for a struct and for a slice of other things than bytes.
-func (s *shape) checkParts(d *msgpack.Decoder) error {
-	n, err := d.DecodeArrayLen() // negative for nil
+func (c *checker) checkParts(s *shape) error {
+	n, err := c.d.DecodeArrayLen() // negative for nil
 	switch {
 	case err != nil:
 		return err
 	case s.t.Kind() == reflect.Slice:
 		for ; n > 0 && err == nil; n-- {
-			err = s.parts[0].check(d)
+			err = c.check(s.parts[0])
 		}
 		return err
 	case n != len(s.parts):
 		return fmt.Errorf("array of %d values expected for %s, found %d", len(s.parts), s.t, n)
 	}
 	for _, field := range s.parts {
-		if err := field.check(d); err != nil {
+		if err := c.check(field); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shortest reports whether the number, string, bytes or array at the start of b, all of which is there, begins with the
+// shortest head that msgpack has for it. Other values do.
+func shortest(b []byte) bool {
+	width := 0         // of the number behind the code, in bytes
+	least := uint64(0) // that does not fit into the code itself
+	switch code := b[0]; {
+	case code >= msgpcode.Int8 && code <= msgpcode.Int64:
+		width = 1 << (code - msgpcode.Int8)
+		v := int64(bigEndian(b[1:1+width])<<(64-8*width)) >> (64 - 8*width)
+		if width == 1 {
+			return v < -1<<5
+		}
+		return v < -1<<(4*width-1)
+	case code >= msgpcode.Uint8 && code <= msgpcode.Uint64:
+		width, least = 1<<(code-msgpcode.Uint8), 1<<7
+	case code >= msgpcode.Str8 && code <= msgpcode.Str32:
+		width, least = 1<<(code-msgpcode.Str8), 1<<5
+	case code >= msgpcode.Bin8 && code <= msgpcode.Bin32:
+		width = 1 << (code - msgpcode.Bin8)
+	case code == msgpcode.Array16: // there is no head of 8 bits
+		return bigEndian(b[1:3]) >= 1<<4
+	case code == msgpcode.Array32:
+		width = 4
+	default:
+		return true
+	}
+	if width > 1 {
+		least = 1 << (4 * width) // what half the bytes cannot hold
+	}
+	return bigEndian(b[1:1+width]) >= least
+}
+
+func bigEndian(b []byte) (v uint64) {
+	for _, c := range b {
+		v = v<<8 | uint64(c)
+	}
+	return v
 }
 
 // takes reports whether a value without parts begins with a code.
