@@ -189,7 +189,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), Drop: o.m.cfg.Trimming == TrimAll,
+	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), ParamsMayGo: o.m.cfg.Trimming == TrimAll,
 		Self: o.ownership.Session.ID, Epoch: o.ownership.Revision, Began: o.began, OffersAnswered: o.closeOffers}
 
 	for _, node := range in.lost {

@@ -174,10 +174,10 @@ var decisions = []Bug{
 	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
 	{"merges that pass the brake", "engine/internal/command/merge.go", []Edit{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
-	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
 	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
 		{"		if refusal, refused := d.noRoom(true, len(t.Params)); refused {", "		if refusal, refused := d.noRoom(true, len(t.Params)); refused && false {"},
-	}, commandPkg, "TestBrakeAndLimit_HoldForAllThatSubmitsAdd"},
+	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
 	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
 	}, commandPkg, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},

@@ -20,7 +20,8 @@ type Decider struct {
 	Sender    string        // of the batch being decided
 	Refusal   string        // why no submit adds anything; "" = submits do
 	StoreFull bool          // the store is known to be full: nothing can be recorded
-	Drop      bool          // what the journal alone holds may be dropped any time, and the parameters of a final task with it
+	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.
+	ParamsMayGo bool
 
 	LiveLimit int64                                      // bytes of live tasks; 0 = any
 	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it

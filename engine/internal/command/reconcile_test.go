@@ -1,4 +1,4 @@
-package command
+package command_test
 
 import (
 	"cmp"
@@ -9,27 +9,48 @@ import (
 
 	"pgregory.net/rapid"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
 
-// Counts of attempts at which the parts of a roll call begin and end.
-var reconcileCounts = []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2 * MaxReconciled, 3*MaxReconciled + 1}
+// Counts of attempts at which the parts of a Reconcile begin and end.
+var reconcileCounts = []int{0, 1, command.MaxReconciled - 1, command.MaxReconciled, command.MaxReconciled + 1, 2 * command.MaxReconciled, 3*command.MaxReconciled + 1}
+
+// covers reports whether a part would list an attempt that started there.
+func covers(c *command.Reconcile, started events.Ref) bool {
+	return started >= c.From && (c.To == 0 || started < c.To)
+}
+
+// reconcile decides a part for an owner whose ownership began with an entry. It returns the attempts that are over, and whether all
+// that had to be released were.
+func reconcile(t checker, d *command.Decider, c *command.Reconcile, self string, began uint64) (over []command.AttemptName, all bool) {
+	t.Helper()
+	answered := uint64(0)
+	d.Self, d.Began, d.Epoch = self, began, c.Epoch
+	d.OffersAnswered = func(_ string, through uint64) { answered = through }
+	a := d.Decide(c)
+	over, err := command.DecodeNames(a.Data)
+	if err != nil || answered != c.Answered || a.Code != command.AnswerOK && a.Code != command.AnswerTryAgain {
+		t.Fatalf("%+v, offers answered up to %d, %v", a, answered, err)
+	}
+	return over, a.Code == command.AnswerOK
+}
 
 func TestReconcile_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var attempts []AttemptName
+		var attempts []command.AttemptName
 		for i := range rapid.SampledFrom(reconcileCounts).Draw(t, "attempts") {
-			attempts = append(attempts, AttemptName{"x", events.RefOf(uint64(i/3), i%3)})
+			attempts = append(attempts, command.AttemptName{"x", events.RefOf(uint64(i/3), i%3)})
 		}
 		order := rapid.Uint64().Draw(t, "order")
-		slices.SortFunc(attempts, func(a, b AttemptName) int {
+		slices.SortFunc(attempts, func(a, b command.AttemptName) int {
 			return cmp.Compare(uint64(a.Started)*order, uint64(b.Started)*order)
 		})
-		parts := ReconcileParts(Reconcile{Node: "far", Answered: 7}, slices.Clone(attempts))
-		coverers := func(started events.Ref) (all []*Reconcile) {
+		parts := command.ReconcileParts(command.Reconcile{Node: "far", Answered: 7}, slices.Clone(attempts))
+		coverers := func(started events.Ref) (all []*command.Reconcile) {
 			for _, c := range parts {
-				if c.covers(started) {
+				if covers(c, started) {
 					all = append(all, c)
 				}
 			}
@@ -37,7 +58,7 @@ func TestReconcile_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 		}
 		listed := 0
 		for _, c := range parts {
-			if listed += len(c.Attempts); len(c.Attempts) > MaxReconciled || c.Node != "far" || c.Answered != 7 {
+			if listed += len(c.Attempts); len(c.Attempts) > command.MaxReconciled || c.Node != "far" || c.Answered != 7 {
 				t.Fatalf("part lists %d attempts of %q, answered %d", len(c.Attempts), c.Node, c.Answered)
 			}
 		}
@@ -58,11 +79,11 @@ func TestReconcile_PartsAreBoundedAndCoverEveryStartOnce(t *testing.T) {
 }
 
 // crowd lets a node run as many tasks as asked for, all by its offer 1, and returns their attempts as they started.
-func crowd(t *testing.T, n int) (*journalDriver, []AttemptName) {
+func crowd(t *testing.T, n int) (*journalDriver, []command.AttemptName) {
 	const perEntry = 1000
 	l := newJournalDriver(t)
 	for first := 0; first < n; first += perEntry {
-		l.entry(func(d *Decider) {
+		l.entry(func(d *command.Decider) {
 			for i := first; i < min(first+perEntry, n); i++ {
 				c := l.ask(events.Policy{})
 				c.Task = events.TaskID(fmt.Sprint("task", i))
@@ -71,11 +92,11 @@ func crowd(t *testing.T, n int) (*journalDriver, []AttemptName) {
 			}
 		})
 	}
-	var attempts []AttemptName
+	var attempts []command.AttemptName
 	for task := range l.state.Running("far") {
-		attempts = append(attempts, AttemptName{task.ID, task.Started})
+		attempts = append(attempts, command.AttemptName{task.ID, task.Started})
 	}
-	slices.SortFunc(attempts, func(a, b AttemptName) int { return cmp.Compare(a.Started, b.Started) })
+	slices.SortFunc(attempts, func(a, b command.AttemptName) int { return cmp.Compare(a.Started, b.Started) })
 	if len(attempts) != n {
 		t.Fatalf("%d attempts run, want %d", len(attempts), n)
 	}
@@ -83,15 +104,15 @@ func crowd(t *testing.T, n int) (*journalDriver, []AttemptName) {
 }
 
 func TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne(t *testing.T) {
-	const n = 2*MaxReconciled + 2
-	for _, i := range []int{0, 1, MaxReconciled - 1, MaxReconciled, MaxReconciled + 1, 2*MaxReconciled - 1, 2 * MaxReconciled, n - 1} {
+	const n = 2*command.MaxReconciled + 2
+	for _, i := range []int{0, 1, command.MaxReconciled - 1, command.MaxReconciled, command.MaxReconciled + 1, 2*command.MaxReconciled - 1, 2 * command.MaxReconciled, n - 1} {
 		l, attempts := crowd(t, n)
 		missing := attempts[i]
-		for _, c := range ReconcileParts(Reconcile{Node: "far", Answered: 1}, slices.Delete(attempts, i, i+1)) {
-			var over []AttemptName
-			kinds := l.entry(func(d *Decider) { over, _ = d.reconcile(c, "self", 1) })
+		for _, c := range command.ReconcileParts(command.Reconcile{Node: "far", Answered: 1}, slices.Delete(attempts, i, i+1)) {
+			var over []command.AttemptName
+			kinds := l.entry(func(d *command.Decider) { over, _ = reconcile(t, d, c, "self", 1) })
 			var want []string
-			if c.covers(missing.Started) {
+			if covers(c, missing.Started) {
 				want = []string{"Released"}
 			}
 			if !slices.Equal(kinds, want) || len(over) > 0 {
@@ -110,14 +131,14 @@ func TestReconcile_LargestPartFitsBatchAndEntry(t *testing.T) {
 	for i := range long {
 		long[i] = 'x'
 	}
-	var attempts []AttemptName
-	for i := range MaxReconciled {
-		attempts = append(attempts, AttemptName{events.TaskID(long), events.RefOf(1<<40, i)})
+	var attempts []command.AttemptName
+	for i := range command.MaxReconciled {
+		attempts = append(attempts, command.AttemptName{events.TaskID(long), events.RefOf(1<<40, i)})
 	}
-	c := ReconcileParts(Reconcile{Node: "far", Answered: 1}, attempts)[0]
-	const others = MaxBatchBytes // of the batch that it comes with
-	if got := others + c.Size(); got > MaxAnswerBytes {
-		t.Errorf("batch of %d bytes, want at most %d", got, MaxAnswerBytes)
+	c := command.ReconcileParts(command.Reconcile{Node: "far", Answered: 1}, attempts)[0]
+	const others = command.MaxBatchBytes // of the batch that it comes with
+	if got := others + c.Size(); got > command.MaxAnswerBytes {
+		t.Errorf("batch of %d bytes, want at most %d", got, command.MaxAnswerBytes)
 	}
 	if got := others + c.Size() + events.SealEntryBytes; got > events.MaxEntryBytes {
 		t.Errorf("entry of %d bytes, want at most %d", got, events.MaxEntryBytes)
@@ -129,7 +150,7 @@ func TestReconcile_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
 	l := newJournalDriver(t)
 	const n = 4000
 	for first := 0; first < n; first += 500 {
-		l.entry(func(d *Decider) {
+		l.entry(func(d *command.Decider) {
 			for i := range 500 {
 				c := l.ask(events.Policy{})
 				c.Task = events.TaskID(fmt.Sprintf("%0*d", events.MaxIDBytes, first+i))
@@ -140,7 +161,9 @@ func TestReconcile_ThatFillsAnEntryComesAgainForTheRest(t *testing.T) {
 	}
 	for calls := 1; ; calls++ {
 		var all bool
-		l.entry(func(d *Decider) { _, all = d.reconcile(&Reconcile{Node: "far", Answered: 1}, "self", 1) })
+		l.entry(func(d *command.Decider) {
+			_, all = reconcile(t, d, &command.Reconcile{Node: "far", Answered: 1}, "self", 1)
+		})
 		if all {
 			if calls < 2 {
 				t.Error("all were released by one entry: the test shows nothing")

@@ -110,7 +110,9 @@ func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
 }
 
 // paramsGone reports that a task has ended and nothing keeps its parameters for a further run.
-func (d *Decider) paramsGone(t *projection.Task) bool { return d.Drop && t.Final() && t.ParamsElided }
+func (d *Decider) paramsGone(t *projection.Task) bool {
+	return d.ParamsMayGo && t.Final() && t.ParamsElided
+}
 
 // rerun gives a task that has ended a new run with parameters of its own.
 func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {

@@ -1,4 +1,4 @@
-package command
+package projection_test
 
 import (
 	"fmt"
@@ -55,17 +55,17 @@ func TestStateDigest_TellsEveryDifference(t *testing.T) {
 
 // An owner that sums a large shard says now and then that it is not stuck, which would end its session.
 func TestStateDigest_OfALargeShardComesInSteps(t *testing.T) {
-	l := newJournalDriver(t)
+	j := newJournal(t)
 	const tasks = 3 * 4096
-	for first := 0; first < tasks; first += 512 {
-		l.entry(func(d *Decider) {
-			for i := range 512 {
-				d.Decide(&Submit{Task: events.TaskID(fmt.Sprint("t", first+i)), Behavior: "work", Policy: policyOf(events.Policy{}), NotBefore: l.now})
-			}
-		})
+	for i := range tasks {
+		if i%512 == 0 {
+			j.seal(0)
+		}
+		j.add(events.TaskID(fmt.Sprint("t", i)), j.created())
 	}
+	j.seal(0)
 	steps := 0
-	if sum := l.state.Digest(func() { steps++ }); steps < 3 || sum != l.state.Digest(nil) {
-		t.Errorf("%d steps over %d tasks", steps, l.state.Live())
+	if sum := j.state.Digest(func() { steps++ }); steps < 3 || sum != j.state.Digest(nil) {
+		t.Errorf("%d steps over %d tasks", steps, j.state.Live())
 	}
 }

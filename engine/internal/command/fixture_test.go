@@ -1,11 +1,40 @@
-package command
+package command_test
 
 import (
+	"reflect"
+	"runtime"
+	"testing"
 	"time"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
 )
+
+// fuzzed runs a decoder on hostile bytes and bounds what it may allocate.
+func fuzzed[T any](f *testing.F, decode func([]byte) (T, error), encode func(T) []byte, seeds ...[]byte) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	f.Add([]byte{0xdd, 0x00, 0x00, 0x10, 0x00})
+	f.Add(append([]byte{0xdc, 0x10, 0x00}, make([]byte, 4096)...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		v, err := decode(data)
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, 128*uint64(len(data))+64<<10; got > most {
+			t.Fatalf("%d bytes allocated to decode %d", got, len(data))
+		}
+		if err != nil {
+			return
+		}
+		again, err := decode(encode(v))
+		if err != nil || !reflect.DeepEqual(again, v) {
+			t.Fatalf("written and read again:\n%+v, %v; want\n%+v", again, err, v)
+		}
+	})
+}
 
 // checker is what testing.T and rapid.T share.
 type checker interface {
@@ -22,7 +51,7 @@ type journalDriver struct {
 	now      events.Millis
 	entries  []*events.Entry
 	log      []events.Event // of every entry, in order
-	outcomes []Outcome
+	outcomes []command.Outcome
 }
 
 const ledgerStart events.Millis = 1_800_000_000_000
@@ -32,11 +61,11 @@ func newJournalDriver(t checker) *journalDriver {
 }
 
 // entry runs f with a decider and commits what it decided. It returns the kinds of the events.
-func (l *journalDriver) entry(f func(d *Decider)) (kinds []string) {
+func (l *journalDriver) entry(f func(d *command.Decider)) (kinds []string) {
 	l.t.Helper()
 	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
-	f(&Decider{State: l.state, Entry: &l.builder, Now: l.now, Note: func(t *projection.Task, ev *events.Event) {
-		if o, ok := OutcomeOf(t, ev); ok {
+	f(&command.Decider{State: l.state, Entry: &l.builder, Now: l.now, Note: func(t *projection.Task, ev *events.Event) {
+		if o, ok := command.OutcomeOf(t, ev); ok {
 			l.outcomes = append(l.outcomes, o)
 		}
 	}})
@@ -60,9 +89,12 @@ func (l *journalDriver) entry(f func(d *Decider)) (kinds []string) {
 	return kinds
 }
 
-func (l *journalDriver) decide(c Command) (a Answer, kinds []string) {
+// full reports that the entry takes no further command.
+func full(d *command.Decider) bool { return d.Entry.Size() >= events.SealEntryBytes }
+
+func (l *journalDriver) decide(c command.Command) (a command.Answer, kinds []string) {
 	l.t.Helper()
-	kinds = l.entry(func(d *Decider) {
+	kinds = l.entry(func(d *command.Decider) {
 		a = d.Decide(c)
 		l.legal(d)
 	})
@@ -70,7 +102,7 @@ func (l *journalDriver) decide(c Command) (a Answer, kinds []string) {
 }
 
 // legal fails when the fold refused what was decided.
-func (l *journalDriver) legal(d *Decider) {
+func (l *journalDriver) legal(d *command.Decider) {
 	l.t.Helper()
 	if d.Err != nil {
 		l.t.Fatalf("decided what the fold refuses: %v", d.Err)
@@ -80,7 +112,7 @@ func (l *journalDriver) legal(d *Decider) {
 // start starts the task, which must be ready, on a node.
 func (l *journalDriver) start(id events.TaskID, node string) {
 	l.t.Helper()
-	l.entry(func(d *Decider) {
+	l.entry(func(d *command.Decider) {
 		d.Start(l.state.Task(id), node, 0, 9*time.Second)
 		l.legal(d)
 	})
@@ -88,7 +120,7 @@ func (l *journalDriver) start(id events.TaskID, node string) {
 
 func (l *journalDriver) lose(node string) []string {
 	l.t.Helper()
-	return l.entry(func(d *Decider) {
+	return l.entry(func(d *command.Decider) {
 		if !d.Lose(node) {
 			l.t.Fatalf("the entry is full")
 		}
@@ -101,17 +133,17 @@ const ledgerTask events.TaskID = "orders/purge"
 func (l *journalDriver) task() *projection.Task { return l.state.Task(ledgerTask) }
 
 // ask is a submit of the ledger's task.
-func (l *journalDriver) ask(p events.Policy) *Submit {
+func (l *journalDriver) ask(p events.Policy) *command.Submit {
 	complete, err := p.Complete()
 	if err != nil {
 		l.t.Fatalf("policy: %v", err)
 	}
-	return &Submit{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
+	return &command.Submit{Task: ledgerTask, Behavior: "work", Policy: complete, Params: events.JSON([]byte("1"))}
 }
 
-func (l *journalDriver) done(how Completion) *Complete {
-	c := &Complete{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
-	if how == Failed {
+func (l *journalDriver) done(how command.Completion) *command.Complete {
+	c := &command.Complete{Task: ledgerTask, Started: l.task().Started, Node: l.task().Node, How: how}
+	if how == command.Failed {
 		c.Error = &events.Error{Code: "x"}
 	}
 	return c
@@ -159,30 +191,30 @@ func ledgerAt(t checker, at situation) *journalDriver {
 	case atRerun:
 		l.decide(l.merge("2"))
 	case atCancelled:
-		l.decide(&Operate{Task: ledgerTask, Do: DoCancel})
+		l.decide(&command.Operate{Task: ledgerTask, Do: command.DoCancel})
 	case atRerunCancel:
 		l.decide(l.merge("2"))
-		l.decide(&Operate{Task: ledgerTask, Do: DoCancel})
+		l.decide(&command.Operate{Task: ledgerTask, Do: command.DoCancel})
 	case atWaiting:
 		l.lose("n-1")
 	case atSuccess:
-		l.decide(l.done(Succeeded))
+		l.decide(l.done(command.Succeeded))
 	case atSuccessNext:
-		c := l.done(Succeeded)
+		c := l.done(command.Succeeded)
 		c.Next = in
 		l.decide(c)
 	case atFailure:
-		l.decide(l.done(Failed))
+		l.decide(l.done(command.Failed))
 	case atFailureRetry:
-		c := l.done(Failed)
+		c := l.done(command.Failed)
 		c.Next = in
 		l.decide(c)
 	}
 	return l
 }
 
-func (l *journalDriver) merge(params string) *Merge {
-	c := &Merge{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
+func (l *journalDriver) merge(params string) *command.Merge {
+	c := &command.Merge{Submit: *l.ask(events.Policy{}), Life: l.task().Created, Seq: l.task().Seq}
 	c.Submit.Params = events.JSON([]byte(params))
 	return c
 }

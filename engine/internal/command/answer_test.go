@@ -1,0 +1,67 @@
+package command_test
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taskledger/engine/internal/command"
+)
+
+var genAnswer = rapid.Custom(func(t *rapid.T) command.Answer {
+	a := command.Answer{Code: command.AnswerCode(rapid.IntRange(0, int(command.AnswerClock)).Draw(t, "code")), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run")}
+	if rapid.Bool().Draw(t, "long") {
+		a.Joined, a.Text, a.Number, a.Data = rapid.Bool().Draw(t, "joined"), genText.Draw(t, "text"), rapid.Int64().Draw(t, "number"), genPayload.Draw(t, "data")
+	}
+	return a
+})
+
+func TestAnswers_AreReadAsWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		answers := rapid.SliceOfN(genAnswer, 0, 5).Draw(t, "answers")
+		got, err := command.DecodeAnswers(command.EncodeAnswers(answers))
+		if err != nil || len(got) != len(answers) || len(got) > 0 && !reflect.DeepEqual(got, answers) {
+			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, answers)
+		}
+		b := &command.Batch{Lane: rapid.Uint8Range(0, command.LaneCount-1).Draw(t, "lane"), Number: rapid.Uint64().Draw(t, "number")}
+		shard, lane, number, message, recorded, err := command.DecodeAnswerMessage(command.EncodeAnswerMessage(200, b, answers, true))
+		if err != nil || shard != 200 || lane != b.Lane || number != b.Number || !recorded || !reflect.DeepEqual(message, got) {
+			t.Fatalf("message read as %d, %d, %d, %+v, %v", shard, lane, number, message, err)
+		}
+	})
+}
+
+func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
+	for _, answers := range [][]command.Answer{nil, {}} {
+		_, _, _, got, _, err := command.DecodeAnswerMessage(command.EncodeAnswerMessage(1, &command.Batch{Number: 1}, answers, false))
+		if err != nil || (got == nil) != (answers == nil) {
+			t.Errorf("%#v is read as %#v, %v", answers, got, err)
+		}
+	}
+}
+
+func FuzzDecodeAnswers(f *testing.F) {
+	fuzzed(f, command.DecodeAnswers, command.EncodeAnswers, command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}}))
+}
+
+// answerMessage is what an answer message says.
+type answerMessage struct {
+	shard   int
+	lane    uint8
+	number  uint64
+	answers []command.Answer
+
+	recorded bool
+}
+
+func decodeMessage(data []byte) (m answerMessage, err error) {
+	m.shard, m.lane, m.number, m.answers, m.recorded, err = command.DecodeAnswerMessage(data)
+	return m, err
+}
+
+func FuzzDecodeAnswerMessage(f *testing.F) {
+	fuzzed(f, decodeMessage, func(m answerMessage) []byte {
+		return command.EncodeAnswerMessage(m.shard, &command.Batch{Lane: m.lane, Number: m.number}, m.answers, m.recorded)
+	}, command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, nil, false), command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}, {Text: "x"}}, true))
+}

@@ -1,0 +1,131 @@
+package command_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// Generators of what travels. Empty binary strings and empty maps travel as none, so none are made.
+var (
+	genText    = rapid.StringN(0, 20, 40)
+	genRef     = rapid.Custom(func(t *rapid.T) events.Ref { return events.Ref(rapid.Uint64().Draw(t, "ref")) })
+	genTime    = rapid.Custom(func(t *rapid.T) events.Millis { return events.Millis(rapid.Int64().Draw(t, "time")) })
+	genID      = rapid.Custom(func(t *rapid.T) events.TaskID { return events.TaskID(genText.Draw(t, "id")) })
+	genPayload = rapid.Custom(func(t *rapid.T) events.Payload {
+		if rapid.Bool().Draw(t, "none") {
+			return nil
+		}
+		return rapid.SliceOfN(rapid.Byte(), 1, 30).Draw(t, "payload")
+	})
+	genMillis = rapid.Custom(func(t *rapid.T) time.Duration {
+		return time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "ms")) * time.Millisecond
+	})
+	genPolicy = rapid.Custom(func(t *rapid.T) events.Policy {
+		return events.Policy{Timeout: genMillis.Draw(t, "timeout"), MaxAttempts: rapid.IntRange(0, 100).Draw(t, "attempts"),
+			MaxLost: rapid.IntRange(0, 100).Draw(t, "losses"), LostDelay: genMillis.Draw(t, "delay"),
+			Backoff:  events.Backoff{Base: genMillis.Draw(t, "base"), Max: genMillis.Draw(t, "max")},
+			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Priority: rapid.Int64().Draw(t, "priority"),
+			Retain: genMillis.Draw(t, "retain"), RetainCount: rapid.IntRange(1, 1_000_000).Draw(t, "retain count")}
+	})
+	genError = rapid.Custom(func(t *rapid.T) *events.Error {
+		e := &events.Error{Code: genText.Draw(t, "code"), Message: genText.Draw(t, "message"), Retryable: rapid.Bool().Draw(t, "retryable"),
+			Properties: rapid.MapOfN(genText, genText, 0, 3).Draw(t, "properties")}
+		if len(e.Properties) == 0 {
+			e.Properties = nil
+		}
+		return e
+	})
+	genSubmit = rapid.Custom(func(t *rapid.T) command.Submit {
+		return command.Submit{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
+			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
+	})
+	genAttempts = rapid.Custom(func(t *rapid.T) (all []command.AttemptName) {
+		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
+			all = append(all, command.AttemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")})
+		}
+		return all
+	})
+	genProgress = rapid.Custom(func(t *rapid.T) events.Progressed {
+		return events.Progressed{Done: rapid.Int64().Draw(t, "done"), Total: rapid.Int64().Draw(t, "total"), Note: genText.Draw(t, "note")}
+	})
+)
+
+// genCommand makes a command of a number that New knows.
+func genCommand(t *rapid.T, op uint64) command.Command {
+	switch c := command.New(op).(type) {
+	case *command.Submit:
+		*c = genSubmit.Draw(t, "submit")
+		return c
+	case *command.Merge:
+		return &command.Merge{genSubmit.Draw(t, "submit"), genRef.Draw(t, "life"), rapid.Uint64().Draw(t, "seq"), rapid.Bool().Draw(t, "operator")}
+	case *command.Complete:
+		*c = command.Complete{Task: genID.Draw(t, "task"), Started: genRef.Draw(t, "started"), Node: genText.Draw(t, "node"),
+			How: command.Completion(rapid.IntRange(0, 3).Draw(t, "how")), Result: genPayload.Draw(t, "result"), Next: genTime.Draw(t, "next"),
+			ByPolicy: rapid.Bool().Draw(t, "policy"), Random: rapid.Uint32().Draw(t, "random"), Wait: genMillis.Draw(t, "wait")}
+		if c.How == command.Failed || rapid.Bool().Draw(t, "error") {
+			c.Error = genError.Draw(t, "error")
+		}
+		return c
+	case *command.Progress:
+		return &command.Progress{genID.Draw(t, "task"), genRef.Draw(t, "started"), genText.Draw(t, "node"), genProgress.Draw(t, "progress")}
+	case *command.Operate:
+		return &command.Operate{genID.Draw(t, "task"), command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason")}
+	case *command.Pause:
+		return &command.Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused")}
+	case *command.Offer:
+		*c = command.Offer{Node: genText.Draw(t, "node"), Lease: genTime.Draw(t, "lease"), Slots: rapid.Int().Draw(t, "slots")}
+		for range rapid.IntRange(0, 3).Draw(t, "behaviors") {
+			c.Behaviors = append(c.Behaviors, command.OfferedBehavior{genText.Draw(t, "behavior"), rapid.Int().Draw(t, "slots")})
+		}
+		return c
+	case *command.Reconcile:
+		return &command.Reconcile{genText.Draw(t, "node"), rapid.Int64().Draw(t, "epoch"), genAttempts.Draw(t, "attempts"), rapid.Uint64().Draw(t, "answered"),
+			genRef.Draw(t, "from"), genRef.Draw(t, "to")}
+	case *command.HandOver:
+		return &command.HandOver{genText.Draw(t, "node")}
+	case *command.Get:
+		return &command.Get{genID.Draw(t, "task"), rapid.Bool().Draw(t, "linear")}
+	case *command.Await:
+		return &command.Await{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
+	case *command.List:
+		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
+			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after")}
+	case *command.Info:
+		return c
+	case *command.Explain:
+		return &command.Explain{genID.Draw(t, "task")}
+	case *command.Plan:
+		return &command.Plan{genText.Draw(t, "behavior"), genPayload.Draw(t, "params"), rapid.Bool().Draw(t, "merge"), genPayload.Draw(t, "stored")}
+	case *command.Barrier:
+		return &command.Barrier{rapid.Uint64().Draw(t, "number")}
+	}
+	t.Fatalf("command %d has no generator", op)
+	return nil
+}
+
+// commandCount is one more than the highest number of a command.
+func commandCount() (n uint64) {
+	for n = 1; command.New(n) != nil; n++ {
+	}
+	return n
+}
+
+// Batches are cut by size: an entry must hold what they say.
+func TestCommand_SizeCoversItsBytes(t *testing.T) {
+	count := commandCount()
+	rapid.Check(t, func(t *rapid.T) {
+		for op := uint64(1); op < count; op++ {
+			c := genCommand(t, op)
+			var w wire.Writer
+			if command.Encode(&w, c); len(w.B) > c.Size() {
+				t.Fatalf("%T takes %d bytes, its size is %d", c, len(w.B), c.Size())
+			}
+		}
+	})
+}

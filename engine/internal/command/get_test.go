@@ -1,0 +1,42 @@
+package command_test
+
+import (
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taskledger/engine/internal/command"
+	"taskledger/projection"
+)
+
+func TestTask_IsReadAsWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u32, flag := rapid.Uint32(), rapid.Bool()
+		want := projection.Task{ID: genID.Draw(t, "id"), Kind: &projection.Kind{Behavior: genText.Draw(t, "behavior"), Policy: genPolicy.Draw(t, "policy")},
+			Priority: rapid.Int64().Draw(t, "priority"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at"),
+			Status:    projection.Status(rapid.IntRange(1, 4).Draw(t, "status")),
+			Suspended: flag.Draw(t, "suspended"), Cancelled: flag.Draw(t, "cancelled"), Rerun: flag.Draw(t, "rerun"), RunEnded: flag.Draw(t, "ended"),
+			ParamsElided: flag.Draw(t, "params elided"), ResultElided: flag.Draw(t, "result elided"),
+			Seq: rapid.Uint64().Draw(t, "seq"), Created: genRef.Draw(t, "created"), Last: genRef.Draw(t, "last"), Started: genRef.Draw(t, "started"),
+			Outcome: genRef.Draw(t, "outcome"), Attempt: u32.Draw(t, "attempt"), Failures: u32.Draw(t, "failures"), Lost: u32.Draw(t, "lost"),
+			Runs: u32.Draw(t, "runs"), Node: genText.Draw(t, "node"), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
+			CreatedAt: genTime.Draw(t, "created at"), StartedAt: genTime.Draw(t, "started at"), EndedAt: genTime.Draw(t, "ended at"),
+			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genText, 1, 3).Draw(t, "requests")}
+		if flag.Draw(t, "error") {
+			want.Error = genError.Draw(t, "error")
+		}
+		if flag.Draw(t, "progress") {
+			p := genProgress.Draw(t, "progress")
+			want.Progress = &p
+		}
+		if want.Status == projection.Created { // no attempt has begun
+			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.Node, want.Offer = 0, 0, 0, 0, 0, 0, "", 0
+			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
+		}
+		got, err := command.DecodeTask(command.EncodeTask(&want))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
+		}
+	})
+}

@@ -1,0 +1,467 @@
+package command_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// taskModel is what the state matrix says a task is, written down without the fold and its table.
+type taskModel struct {
+	behavior string
+	policy   events.Policy
+	priority int64
+
+	status                            projection.Status
+	suspended, cancelled, further     bool
+	over                              bool // the budget belongs to a run that has ended
+	attempt, failures, losses, runs   uint32
+	node                              string
+	offer                             uint64
+	life, last, started, ended        events.Ref
+	startedAt, endedAt, due           events.Millis
+	seq                               uint64
+	params, result, failure, progress string
+	kept                              bool // params are in memory
+	requests                          []string
+}
+
+func (p *taskModel) final() bool {
+	return (p.status == projection.Success || p.status == projection.Failure) && p.due == 0
+}
+
+func (p *taskModel) waits() bool {
+	return p.status == projection.Created || p.status == projection.Running && p.node == ""
+}
+
+// matrix predicts what commands lead to: the kinds of the events, the answers and the tasks.
+type matrix struct {
+	now         events.Millis
+	entry       uint64
+	paramsMayGo bool
+	refusal     string
+	limit       int64 // of live bytes
+	live        int64 // bytes, when the command at hand was decided
+	tasks       map[events.TaskID]*taskModel
+	want        []string // "task Kind" of the events of the entry under way
+}
+
+// add predicts an event, which changes the task.
+func (m *matrix) add(id events.TaskID, kind events.Kind, change func(p *taskModel)) *taskModel {
+	p := m.tasks[id]
+	ref := events.RefOf(m.entry, len(m.want))
+	m.want = append(m.want, fmt.Sprint(id, " ", kind))
+	if p == nil {
+		p = &taskModel{life: ref}
+		m.tasks[id] = p
+	}
+	p.seq, p.last = p.seq+1, ref
+	change(p)
+	if p.final() {
+		p.kept = false
+		if p.status == projection.Failure && !p.over {
+			p.endRun()
+		}
+	}
+	return p
+}
+
+func (p *taskModel) endRun() { p.runs, p.over, p.further = p.runs+1, true, false }
+
+func (p *taskModel) request(id string) {
+	if id == "" || slices.Contains(p.requests, id) {
+		return
+	}
+	p.requests = append(p.requests, id)
+	p.requests = p.requests[max(0, len(p.requests)-projection.MaxRequests):]
+}
+
+// end predicts the end of an attempt, or of a task that waits.
+func (m *matrix) end(id events.TaskID, status projection.Status, what string, next events.Millis) {
+	kind := events.KindSucceeded
+	if status == projection.Failure {
+		kind = events.KindFailed
+	}
+	m.add(id, kind, func(p *taskModel) {
+		p.status, p.node, p.due, p.cancelled = status, "", next, false
+		p.result, p.failure, p.ended, p.endedAt = "", "", p.last, m.now
+		if status == projection.Success {
+			p.result = what
+		} else {
+			p.failure = what
+			p.failures++
+		}
+		if status == projection.Success || next == 0 {
+			p.endRun()
+		}
+	})
+}
+
+// endAttempt is end, and what follows from parameters that were merged while the attempt ran.
+func (m *matrix) endAttempt(id events.TaskID, status projection.Status, what string, next events.Millis) {
+	p := m.tasks[id]
+	again := p.further && !p.cancelled
+	if p.cancelled {
+		next = 0
+		if status == projection.Failure {
+			what = events.CodeCancelled
+		}
+	}
+	m.end(id, status, what, next)
+	if again && (status == projection.Success || next == 0) {
+		m.reschedule(id, m.now, "")
+	}
+}
+
+func (m *matrix) reschedule(id events.TaskID, at events.Millis, request string) {
+	m.add(id, events.KindRescheduled, func(p *taskModel) { p.due = at; p.request(request) })
+}
+
+func (m *matrix) mergeParams(id events.TaskID, params, request string) {
+	m.add(id, events.KindMerged, func(p *taskModel) {
+		p.params, p.kept = params, true
+		p.further = p.further || p.node != ""
+		p.request(request)
+	})
+}
+
+// wait predicts that a running task waits to run again, unless it was cancelled.
+func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
+	p := m.add(id, kind, func(p *taskModel) {
+		p.node, p.due = "", until
+		if kind == events.KindLost {
+			p.losses++
+		}
+	})
+	switch {
+	case p.cancelled:
+		m.end(id, projection.Failure, events.CodeCancelled, 0)
+	case kind == events.KindLost && int(p.losses) >= p.policy.MaxLost:
+		m.endAttempt(id, projection.Failure, events.CodeLost, 0)
+	}
+}
+
+// paramBytes is how much of the parameters is in memory.
+func (p *taskModel) paramBytes() int {
+	if p.kept {
+		return len(p.params)
+	}
+	return 0
+}
+
+func (m *matrix) forgot(p *taskModel) bool {
+	return m.paramsMayGo && p.final() && p.params != "" && !p.kept
+}
+
+// room reports whether a submit may ask for a live task more, or for a larger one.
+func (m *matrix) room(adds int) bool {
+	return m.refusal == "" && (m.limit == 0 || m.live+int64(adds) < m.limit)
+}
+
+func (m *matrix) submit(c *command.Submit) command.Answer {
+	p := m.tasks[c.Task]
+	at := max(c.NotBefore, m.now)
+	switch {
+	case c.Priority < 0:
+		return command.Answer{Code: command.AnswerInvalid}
+	case p == nil && !m.room(len(c.Params)):
+		return command.Answer{Code: command.AnswerOverload}
+	case p == nil:
+		p = m.add(c.Task, events.KindCreated, func(p *taskModel) {
+			p.status, p.behavior, p.policy, p.priority = projection.Created, c.Behavior, c.Policy, c.Priority
+			p.due, p.params, p.kept = at, string(c.Params), true
+			p.request(c.RequestID)
+		})
+		return command.Answer{Life: p.life, Run: 1}
+	case p.behavior != c.Behavior:
+		return command.Answer{Code: command.AnswerState}
+	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
+	case p.final() && c.Policy.Existing == events.ReturnRecorded:
+	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.paramBytes()):
+		return command.Answer{Code: command.AnswerOverload}
+	case m.forgot(p):
+		m.reschedule(c.Task, at, c.RequestID)
+		m.mergeParams(c.Task, string(c.Params), "")
+	case c.Merges:
+		return command.Answer{Code: command.AnswerMerge, Joined: true}
+	default:
+		m.join(c)
+	}
+	return p.joined()
+}
+
+func (m *matrix) join(c *command.Submit) {
+	p := m.tasks[c.Task]
+	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
+	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
+		m.reschedule(c.Task, at, c.RequestID)
+	}
+}
+
+func (p *taskModel) joined() command.Answer {
+	a := command.Answer{Joined: true, Life: p.life, Run: p.runs}
+	if !p.final() {
+		a.Run++
+	}
+	if p.further {
+		a.Run++
+	}
+	if a.Run > p.runs {
+		a.Number = int64(p.last)
+	}
+	return a
+}
+
+func (m *matrix) merge(c *command.Merge) command.Answer {
+	p := m.tasks[c.Submit.Task]
+	changes, before := p != nil && (p.params != string(c.Submit.Params) || !p.kept && p.params != ""), 0
+	if p != nil {
+		before = p.paramBytes()
+	}
+	switch {
+	case c.Submit.Priority < 0:
+		return command.Answer{Code: command.AnswerInvalid}
+	case p == nil || p.life != c.Life || p.seq != c.Seq:
+		return command.Answer{Code: command.AnswerChanged}
+	case c.Submit.RequestID != "" && slices.Contains(p.requests, c.Submit.RequestID):
+		return p.joined()
+	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
+		return p.joined()
+	case !m.room(len(c.Submit.Params)-before) && !c.Operator && (p.final() || changes && (m.refusal != "" || len(c.Submit.Params) > before)):
+		return command.Answer{Code: command.AnswerOverload}
+	case m.forgot(p):
+		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
+		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
+		return p.joined()
+	case changes:
+		m.mergeParams(c.Submit.Task, string(c.Submit.Params), c.Submit.RequestID)
+	}
+	m.join(&c.Submit)
+	return p.joined()
+}
+
+// current reports whether an attempt is the task's.
+func (m *matrix) current(id events.TaskID, started events.Ref, node string) bool {
+	p := m.tasks[id]
+	return p != nil && p.node != "" && p.node == node && p.started == started
+}
+
+func (m *matrix) complete(c *command.Complete) command.Answer {
+	if !m.current(c.Task, c.Started, c.Node) {
+		return command.Answer{Code: command.AnswerStale}
+	}
+	p := m.tasks[c.Task]
+	soonest := max(m.now, p.startedAt+50)
+	next := c.Next
+	if next != 0 {
+		next = max(next, soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds()))
+	}
+	switch c.How {
+	case command.Succeeded:
+		m.endAttempt(c.Task, projection.Success, string(c.Result), next)
+	case command.Failed:
+		if c.ByPolicy {
+			next = 0
+			if tries := int(p.failures) + 1; tries < p.policy.MaxAttempts {
+				most := min(p.policy.Backoff.Base<<(tries-1), p.policy.Backoff.Max)
+				next = m.now + events.Millis(time.Duration(float64(most)*float64(c.Random)/(1<<32)).Milliseconds())
+			}
+		}
+		m.endAttempt(c.Task, projection.Failure, c.Error.Code, next)
+	case command.Snoozed:
+		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
+	case command.Released:
+		m.wait(c.Task, events.KindReleased, m.now)
+	}
+	return command.Answer{}
+}
+
+func (m *matrix) report(c *command.Progress) command.Answer {
+	if !m.current(c.Task, c.Started, c.Node) {
+		return command.Answer{Code: command.AnswerStale}
+	}
+	m.add(c.Task, events.KindProgressed, func(p *taskModel) { p.progress = c.Progress.Note })
+	return command.Answer{}
+}
+
+func (m *matrix) operate(c *command.Operate) command.Answer {
+	p := m.tasks[c.Task]
+	switch {
+	case p == nil:
+		return command.Answer{Code: command.AnswerNotFound}
+	case c.Task == events.Settings:
+		return command.Answer{Code: command.AnswerState}
+	case c.Do == command.DoRetry && m.forgot(p):
+		return command.Answer{Code: command.AnswerMerge}
+	}
+	life := p.life
+	ended := p.status == projection.Success || p.status == projection.Failure
+	allowed := map[command.Operation]bool{command.DoCancel: !p.final(), command.DoRunNow: p.node == "" && !p.final(), command.DoRetry: ended, command.DoSuspend: !p.final(),
+		command.DoResume: true, command.DoDelete: p.status != projection.Running}
+	if !allowed[c.Do] {
+		return command.Answer{Code: command.AnswerState}
+	}
+	switch c.Do {
+	case command.DoCancel:
+		switch {
+		case p.waits():
+			m.end(c.Task, projection.Failure, events.CodeCancelled, 0)
+		case ended:
+			m.reschedule(c.Task, 0, "")
+		case !p.cancelled:
+			m.add(c.Task, events.KindCancelRequested, func(p *taskModel) { p.cancelled = true })
+		}
+	case command.DoRunNow, command.DoRetry:
+		if p.due == 0 || p.due > m.now {
+			m.reschedule(c.Task, m.now, "")
+		}
+	case command.DoSuspend:
+		if !p.suspended {
+			m.add(c.Task, events.KindSuspended, func(p *taskModel) { p.suspended = true })
+		}
+	case command.DoResume:
+		if p.suspended {
+			m.add(c.Task, events.KindResumed, func(p *taskModel) { p.suspended = false })
+		}
+	case command.DoDelete:
+		m.add(c.Task, events.KindDeleted, func(*taskModel) {})
+		delete(m.tasks, c.Task)
+	}
+	return command.Answer{Life: life}
+}
+
+func (m *matrix) pause(c *command.Pause) command.Answer {
+	var now struct {
+		Paused []string `json:"paused"`
+	}
+	p := m.tasks[events.Settings]
+	if p != nil {
+		if err := json.Unmarshal([]byte(p.params)[1:], &now); err != nil {
+			panic(err)
+		}
+	}
+	if slices.Contains(now.Paused, c.Behavior) == c.Paused {
+		return command.Answer{}
+	}
+	now.Paused = slices.DeleteFunc(now.Paused, func(b string) bool { return b == c.Behavior })
+	if c.Paused {
+		now.Paused = slices.Sorted(slices.Values(append(now.Paused, c.Behavior)))
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		panic(err)
+	}
+	if p != nil {
+		m.mergeParams(events.Settings, string(events.JSON(text)), "")
+		return command.Answer{}
+	}
+	m.add(events.Settings, events.KindCreated, func(p *taskModel) {
+		p.status, p.behavior, p.due, p.params, p.kept = projection.Created, "cluster", m.now, string(events.JSON(text)), true
+	})
+	m.add(events.Settings, events.KindSuspended, func(p *taskModel) { p.suspended = true })
+	return command.Answer{}
+}
+
+// on returns the tasks that run on a node, in the order they started.
+func (m *matrix) on(node string) (ids []events.TaskID) {
+	for id, p := range m.tasks {
+		if p.node == node {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b events.TaskID) int { return cmp.Compare(m.tasks[a].started, m.tasks[b].started) })
+	return ids
+}
+
+func (m *matrix) lose(node string) {
+	for _, id := range m.on(node) {
+		m.wait(id, events.KindLost, m.now+events.Millis(m.tasks[id].policy.LostDelay.Milliseconds()))
+	}
+}
+
+// reconcile predicts which attempts are released, and which of the node's are over.
+func (m *matrix) reconcile(c *command.Reconcile, self string, began uint64) (over []command.AttemptName) {
+	for _, a := range c.Attempts {
+		if !m.current(a.Task, a.Started, c.Node) || m.tasks[a.Task].cancelled {
+			over = append(over, a)
+		}
+	}
+	for _, id := range m.on(c.Node) {
+		p := m.tasks[id]
+		known := slices.Contains(c.Attempts, command.AttemptName{id, p.started})
+		reached := p.offer != 0 && p.offer <= c.Answered || p.offer == 0 && (c.Node != self || p.started.Entry() < began)
+		if !known && reached && p.started >= c.From && (c.To == 0 || p.started < c.To) {
+			m.wait(id, events.KindReleased, m.now)
+		}
+	}
+	return over
+}
+
+// next is the task of a behavior that starts next: of those with the highest priority one that was due first.
+func (m *matrix) next(behavior string) (best *taskModel) {
+	for _, p := range m.tasks {
+		if p.behavior != behavior || p.suspended || p.due == 0 || p.due > m.now {
+			continue
+		}
+		if best == nil || p.priority > best.priority || p.priority == best.priority && p.due < best.due {
+			best = p
+		}
+	}
+	return best
+}
+
+func (m *matrix) start(id events.TaskID, node string, offer uint64) {
+	m.add(id, events.KindStarted, func(p *taskModel) {
+		if p.over {
+			p.failures, p.losses, p.over = 0, 0, false
+		}
+		p.status, p.node, p.offer, p.started, p.startedAt = projection.Running, node, offer, p.last, m.now
+		p.attempt++
+		p.due, p.result, p.failure, p.progress = 0, "", "", ""
+	})
+}
+
+// seal ends the entry: finished tasks leave by number and by age.
+func (m *matrix) seal() {
+	finished := map[string][]events.TaskID{}
+	for id, p := range m.tasks {
+		if p.final() {
+			finished[p.behavior] = append(finished[p.behavior], id)
+		}
+	}
+	for _, ids := range finished {
+		slices.SortFunc(ids, func(a, b events.TaskID) int {
+			p, q := m.tasks[a], m.tasks[b]
+			return cmp.Or(cmp.Compare(p.keptUntil(), q.keptUntil()), cmp.Compare(p.ended, q.ended))
+		})
+		for len(ids) > 0 && (len(ids) > m.tasks[ids[0]].policy.RetainCount || m.tasks[ids[0]].keptUntil() < m.now) {
+			delete(m.tasks, ids[0])
+			ids = ids[1:]
+		}
+	}
+}
+
+func (p *taskModel) keptUntil() events.Millis {
+	return p.endedAt + events.Millis(p.policy.Retain.Milliseconds())
+}
+
+// seen is what the fold says of a task, in the words of the matrix.
+func seen(t *projection.Task) taskModel {
+	p := taskModel{behavior: t.Kind.Behavior, policy: t.Kind.Policy, priority: t.Priority, status: t.Status, suspended: t.Suspended,
+		cancelled: t.Cancelled, further: t.Rerun, over: t.RunEnded, attempt: t.Attempt, failures: t.Failures, losses: t.Lost, runs: t.Runs,
+		node: t.Node, offer: t.Offer, life: t.Created, last: t.Last, started: t.Started, ended: t.Outcome, startedAt: t.StartedAt,
+		endedAt: t.EndedAt, due: t.Due, seq: t.Seq, params: string(t.Params), result: string(t.Result), kept: !t.ParamsElided, requests: t.Requests}
+	if t.Error != nil {
+		p.failure = t.Error.Code
+	}
+	if t.Progress != nil {
+		p.progress = t.Progress.Note
+	}
+	return p
+}

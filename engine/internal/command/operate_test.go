@@ -1,0 +1,56 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"taskledger/engine/internal/command"
+)
+
+func TestOperate_OnEveryState(t *testing.T) {
+	const no = "refused"
+	table := map[command.Operation]map[situation]string{
+		command.DoCancel: {atRerunCancel: "", atCreated: "Failed", atDelayed: "Failed", atRunning: "CancelRequested", atRerun: "CancelRequested", atCancelled: "",
+			atWaiting: "Failed", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
+		command.DoRunNow: {atRerunCancel: no, atCreated: "", atDelayed: "Rescheduled", atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: "", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
+		command.DoRetry: {atRerunCancel: no, atCreated: no, atDelayed: no, atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: no, atSuccess: "Rescheduled", atSuccessNext: "Rescheduled", atFailure: "Rescheduled", atFailureRetry: "Rescheduled"},
+		command.DoSuspend: {atRerunCancel: "Suspended", atCreated: "Suspended", atDelayed: "Suspended", atRunning: "Suspended", atRerun: "Suspended", atCancelled: "Suspended",
+			atWaiting: "Suspended", atSuccess: no, atSuccessNext: "Suspended", atFailure: no, atFailureRetry: "Suspended"},
+		command.DoResume: {},
+		command.DoDelete: {atRerunCancel: no, atCreated: "Deleted", atDelayed: "Deleted", atRunning: no, atRerun: no, atCancelled: no,
+			atWaiting: no, atSuccess: "Deleted", atSuccessNext: "Deleted", atFailure: "Deleted", atFailureRetry: "Deleted"},
+	}
+	for do := range command.OperationCount {
+		for _, at := range situations[1:] {
+			l := ledgerAt(t, at)
+			a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: do})
+			want := table[do][at]
+			if want == no {
+				if a.Code != command.AnswerState || kinds != nil || !strings.Contains(a.Text, do.String()) {
+					t.Errorf("%s while %s: answer %+v with events %v, want a refusal that names it", do, at, a, kinds)
+				}
+				continue
+			}
+			if got := strings.Join(kinds, " "); a.Code != command.AnswerOK || got != want {
+				t.Errorf("%s while %s: answer %+v with events %q, want %q", do, at, a, got, want)
+			}
+		}
+		if a, kinds := newJournalDriver(t).decide(&command.Operate{Task: ledgerTask, Do: do}); a.Code != command.AnswerNotFound || kinds != nil {
+			t.Errorf("%s of nothing: answer %+v with events %v, want not found", do, a, kinds)
+		}
+	}
+}
+
+func TestOperate_SuspendAndResumeTwiceIsOnce(t *testing.T) {
+	l := ledgerAt(t, atCreated)
+	for _, step := range []struct {
+		do   command.Operation
+		want string
+	}{{command.DoSuspend, "Suspended"}, {command.DoSuspend, ""}, {command.DoResume, "Resumed"}, {command.DoResume, ""}} {
+		if _, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: step.do}); strings.Join(kinds, "") != step.want {
+			t.Errorf("%s led to %v, want %q", step.do, kinds, step.want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package command_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+var genOutcome = rapid.Custom(func(t *rapid.T) command.Outcome {
+	o := command.Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
+		Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
+	switch o.Status {
+	case projection.Success:
+		if o.Elided = rapid.Bool().Draw(t, "elided"); !o.Elided {
+			o.Result = genPayload.Draw(t, "result")
+		}
+	case projection.Failure:
+		o.Err = genError.Draw(t, "error")
+	}
+	return o
+})
+
+func TestOutcomes_AreReadAsWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(genOutcome, 1, 5).Draw(t, "outcomes")
+		messages := command.EncodeOutcomes(want)
+		if len(messages) != 1 {
+			t.Fatalf("%d messages", len(messages))
+		}
+		if got, err := command.DecodeOutcomes(messages[0]); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
+		}
+	})
+}
+
+func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
+	const largest = 4 << 10 // of the results that are sent along
+	outcomes := make([]command.Outcome, 500)
+	for i := range outcomes {
+		outcomes[i] = command.Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: projection.Success, Result: make(events.Payload, largest+i%2)}
+	}
+	n := 0
+	for _, m := range command.EncodeOutcomes(outcomes) {
+		if len(m) > command.MaxAnswerBytes {
+			t.Errorf("message of %d bytes", len(m))
+		}
+		got, err := command.DecodeOutcomes(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range got {
+			if o.Task != outcomes[n].Task || o.Elided != (n%2 == 1) || o.Elided == (o.Result != nil) {
+				t.Fatalf("outcome %d is %s, elided %t, with %d bytes", n, o.Task, o.Elided, len(o.Result))
+			}
+			n++
+		}
+	}
+	if n != len(outcomes) {
+		t.Errorf("%d outcomes, want %d", n, len(outcomes))
+	}
+}
+
+func FuzzDecodeOutcomes(f *testing.F) {
+	encode := func(all []command.Outcome) []byte {
+		var w wire.Writer
+		w.Array(len(all))
+		for i := range all {
+			all[i].Encode(&w, len(all[i].Result))
+		}
+		return w.B
+	}
+	fuzzed(f, command.DecodeOutcomes, encode, encode([]command.Outcome{{Task: "a", Status: projection.Success, Result: []byte{1, 50}},
+		{Task: "b", Status: projection.Failure, Err: &events.Error{Code: "x"}}, {Task: "c", Elided: true, Status: projection.Success}}))
+}

@@ -1,0 +1,295 @@
+package command_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+)
+
+func TestSubmit_OnAnExistingTask(t *testing.T) {
+	now, later := 0*time.Second, time.Hour
+	for _, row := range []struct {
+		at       situation
+		existing events.Existing
+		delay    time.Duration
+		run      uint32
+		events   string
+	}{
+		{atCreated, events.ReturnRecorded, now, 1, ""},
+		{atCreated, events.RunAgain, later, 1, ""},
+		{atDelayed, events.ReturnRecorded, now, 1, "Rescheduled"}, // of two schedules the earlier one holds
+		{atDelayed, events.ReturnRecorded, later, 1, ""},
+		{atRunning, events.ReturnRecorded, now, 1, ""},
+		{atRunning, events.RunAgain, now, 1, ""},
+		{atRerun, events.ReturnRecorded, now, 2, ""}, // the stored parameters are for the further run
+		{atCancelled, events.ReturnRecorded, now, 1, ""},
+		{atWaiting, events.RunAgain, now, 1, ""},
+		{atSuccess, events.ReturnRecorded, now, 1, ""},
+		{atSuccess, events.RunAgain, now, 2, "Rescheduled"},
+		{atSuccess, events.RunAgain, later, 2, "Rescheduled"},
+		{atSuccessNext, events.ReturnRecorded, now, 2, ""},
+		{atSuccessNext, events.RunAgain, now, 2, ""},
+		{atFailure, events.ReturnRecorded, now, 1, ""},
+		{atFailure, events.RunAgain, now, 2, "Rescheduled"},
+		{atFailureRetry, events.ReturnRecorded, now, 1, ""},
+		{atFailureRetry, events.RunAgain, now, 1, ""},
+	} {
+		l := ledgerAt(t, row.at)
+		c := l.ask(events.Policy{Existing: row.existing})
+		c.NotBefore, c.Params = l.now.Add(row.delay), events.JSON([]byte("2"))
+		created, params := l.task().Created, slices.Clone(l.task().Params)
+		a, kinds := l.decide(c)
+		if a.Code != command.AnswerOK || !a.Joined || a.Life != created || a.Run != row.run {
+			t.Errorf("%s, policy %d: answer %+v, want to join run %d", row.at, row.existing, a, row.run)
+		}
+		if got := strings.Join(kinds, " "); got != row.events {
+			t.Errorf("%s, policy %d: events %q, want %q", row.at, row.existing, got, row.events)
+		}
+		if row.events != "" && l.task().Due != c.NotBefore {
+			t.Errorf("%s: due at %d, want %d", row.at, l.task().Due, c.NotBefore)
+		}
+		if !slices.Equal(params, l.task().Params) {
+			t.Errorf("%s: the stored parameters were replaced", row.at)
+		}
+	}
+}
+
+// A behavior may choose that who submits need not wait for the next run as it is scheduled.
+func TestSubmit_ThatRunsNowMakesTheNextRunDue(t *testing.T) {
+	for at, want := range map[situation]string{atSuccessNext: "Rescheduled", atFailureRetry: "Rescheduled", atDelayed: "Rescheduled",
+		atCreated: "", atRunning: "", atWaiting: "", atSuccess: "", atFailure: ""} {
+		for _, in := range []time.Duration{0, time.Second, time.Hour} {
+			l := ledgerAt(t, at)
+			c, before, events := l.ask(events.Policy{}), l.task().Due, want
+			c.RunNow, c.NotBefore = true, l.now.Add(in)
+			plain := *c
+			plain.RunNow = false
+			a, kinds := l.decide(c)
+			if in == time.Hour {
+				events = "" // the earlier one holds
+			}
+			if got := strings.Join(kinds, " "); got != events || events != "" && l.task().Due != c.NotBefore || events == "" && l.task().Due != before {
+				t.Errorf("%s, in %s: events %q, due at %d; want %q", at, in, got, l.task().Due, events)
+			}
+			if b, _ := ledgerAt(t, at).decide(&plain); a.Run != b.Run || a.Life != b.Life {
+				t.Errorf("%s, in %s: joins run %d, and without it run %d", at, in, a.Run, b.Run)
+			}
+		}
+	}
+}
+
+func TestSubmit_ThatMergesIsAskedToAndThenCommits(t *testing.T) {
+	for _, row := range []struct {
+		at       situation
+		existing events.Existing
+		run      uint32
+		events   string
+	}{
+		{atCreated, events.ReturnRecorded, 1, "Merged"},
+		{atDelayed, events.ReturnRecorded, 1, "Merged Rescheduled"},
+		{atRunning, events.ReturnRecorded, 2, "Merged"},
+		{atRerun, events.ReturnRecorded, 2, "Merged"},
+		{atWaiting, events.ReturnRecorded, 1, "Merged"},
+		{atSuccessNext, events.ReturnRecorded, 2, "Merged"},
+		{atFailureRetry, events.ReturnRecorded, 1, "Merged"},
+		{atSuccess, events.RunAgain, 2, "Merged Rescheduled"},
+		{atFailure, events.RunAgain, 2, "Merged Rescheduled"},
+	} {
+		l := ledgerAt(t, row.at)
+		c := l.ask(events.Policy{Existing: row.existing})
+		c.Merges = true
+		if a, kinds := l.decide(c); a.Code != command.AnswerMerge || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want to be asked to merge", row.at, a, kinds)
+		}
+		m := l.merge("3")
+		m.Submit.Policy = c.Policy
+		a, kinds := l.decide(m)
+		if a.Code != command.AnswerOK || a.Run != row.run || a.Life != l.task().Created {
+			t.Errorf("%s: merge answered %+v, want run %d", row.at, a, row.run)
+		}
+		if got := strings.Join(kinds, " "); got != row.events {
+			t.Errorf("%s: events %q, want %q", row.at, got, row.events)
+		}
+	}
+	for _, at := range []situation{atSuccess, atFailure} {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{})
+		c.Merges = true
+		if a, kinds := l.decide(c); a.Code != command.AnswerOK || a.Run != 1 || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want the recorded outcome", at, a, kinds)
+		}
+	}
+}
+
+// What the store has no room for: a further live task, and larger parameters of one. What ends tasks, and what operators ask, is
+// decided all the same.
+func TestRefusalAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
+	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", 500)))
+	again := events.Policy{Existing: events.RunAgain}
+	submit := func(l *journalDriver) command.Command { return l.ask(again) }
+	merge := func(params events.Payload) func(l *journalDriver) command.Command {
+		return func(l *journalDriver) command.Command {
+			m := &command.Merge{Submit: *l.ask(again), Life: l.task().Created, Seq: l.task().Seq}
+			m.Submit.Params = params
+			return m
+		}
+	}
+	retry := func(l *journalDriver) command.Command {
+		m := merge(large)(l).(*command.Merge)
+		m.Operator = true
+		return m
+	}
+	operate := func(do command.Operation) func(l *journalDriver) command.Command {
+		return func(*journalDriver) command.Command { return &command.Operate{Task: ledgerTask, Do: do} }
+	}
+	done := func(how command.Completion) func(l *journalDriver) command.Command {
+		return func(l *journalDriver) command.Command { return l.done(how) }
+	}
+	same := events.JSON([]byte("1"))
+	for _, row := range []struct {
+		name           string
+		at             situation
+		command        func(l *journalDriver) command.Command
+		refused, large bool // while submits are refused, or the live tasks are at their limit
+	}{
+		{"submit", atNothing, submit, true, true},
+		{"submit", atCreated, submit, false, false},
+		{"submit", atRunning, submit, false, false},
+		{"submit", atSuccessNext, submit, false, false},
+		{"submit", atSuccess, submit, true, true},
+		{"submit", atFailure, submit, true, true},
+		{"merge of more", atCreated, merge(large), true, true},
+		{"merge of more", atRunning, merge(large), true, true},
+		{"merge of more", atSuccess, merge(large), true, true},
+		{"merge of as much", atRunning, merge(events.JSON([]byte("7"))), true, false},
+		{"merge of the same", atRunning, merge(same), false, false},
+		{"merge of the same", atFailure, merge(same), true, true},
+		{"retry", atFailure, retry, false, false},
+		{"retry", atSuccess, operate(command.DoRetry), false, false},
+		{"cancel", atCreated, operate(command.DoCancel), false, false},
+		{"delete", atSuccess, operate(command.DoDelete), false, false},
+		{"suspend", atRunning, operate(command.DoSuspend), false, false},
+		{"success", atRerun, done(command.Succeeded), false, false},
+		{"failure", atRunning, done(command.Failed), false, false},
+		{"release", atRunning, done(command.Released), false, false},
+		{"snooze", atRunning, done(command.Snoozed), false, false},
+	} {
+		for _, mayGo := range []bool{false, true} {
+			for cause, refused := range map[string]bool{"refusal": row.refused, "limit": row.large} {
+				l := ledgerAt(t, row.at)
+				var other command.Answer
+				l.entry(func(d *command.Decider) { // so that the limit is reached
+					c := l.ask(events.Policy{})
+					c.Task = "other"
+					other = d.Decide(c)
+				})
+				cmd := row.command(l)
+				var a command.Answer
+				kinds := l.entry(func(d *command.Decider) {
+					d.ParamsMayGo, d.LiveLimit = mayGo, 50
+					if cause == "refusal" {
+						d.Refusal, d.LiveLimit = "etcd is full", 0
+					}
+					a = d.Decide(cmd)
+					l.legal(d)
+				})
+				if is := a.Code == command.AnswerOverload; other.Code != command.AnswerOK || is != refused || is && (kinds != nil || a.Text == "" || a.Number == 0) ||
+					!is && a.Code != command.AnswerOK && a.Code != command.AnswerMerge {
+					t.Errorf("%s of a task that is %s, %s, params may go: %t: answer %+v with events %v; want it refused: %t", row.name, row.at, cause, mayGo, a, kinds, refused)
+				}
+			}
+		}
+	}
+}
+
+// A submit is refused when its own bytes would exceed the limit, not only when those of earlier ones do already.
+func TestLimit_CountsTheBytesThatASubmitWouldAdd(t *testing.T) {
+	const adds = 500
+	large := events.JSON(fmt.Appendf(nil, "%q", strings.Repeat("x", adds)))
+	for _, mayGo := range []bool{false, true} { // with true, a final task has lost its parameters, and a merge begins another run
+		for _, at := range []situation{atNothing, atCreated, atRunning, atSuccess, atFailure} {
+			for _, c := range []struct {
+				room    int64
+				refused bool
+			}{{adds / 2, true}, {2 * adds, false}} {
+				l := ledgerAt(t, at)
+				ask := l.ask(events.Policy{Existing: events.RunAgain})
+				ask.Params = large
+				var cmd command.Command = ask
+				if at != atNothing {
+					cmd = &command.Merge{Submit: *ask, Life: l.task().Created, Seq: l.task().Seq}
+				}
+				var a command.Answer
+				kinds := l.entry(func(d *command.Decider) {
+					d.ParamsMayGo, d.LiveLimit = mayGo, d.State.LiveBytes()+c.room
+					a = d.Decide(cmd)
+					l.legal(d)
+				})
+				if is := a.Code == command.AnswerOverload; is != c.refused || is && kinds != nil || !is && a.Code != command.AnswerOK {
+					t.Errorf("%s, room for %d bytes, params may go: %t: answer %+v with events %v; want it refused: %t", at, c.room, mayGo, a, kinds, c.refused)
+				}
+			}
+		}
+	}
+}
+
+func TestSubmit_RefusesWhatBreaksARule(t *testing.T) {
+	for name, spoil := range map[string]func(c *command.Submit){
+		"reserved id":   func(c *command.Submit) { c.Task = events.Settings },
+		"invalid id":    func(c *command.Submit) { c.Task = "a b" },
+		"no id":         func(c *command.Submit) { c.Task = "" },
+		"behavior":      func(c *command.Submit) { c.Behavior = "Work" },
+		"policy":        func(c *command.Submit) { c.Policy.MaxLost = -1 },
+		"params":        func(c *command.Submit) { c.Params = make(events.Payload, events.MaxPayloadBytes+2) },
+		"request id":    func(c *command.Submit) { c.RequestID = strings.Repeat("r", events.MaxNameBytes+1) },
+		"priority":      func(c *command.Submit) { c.Priority = events.MaxPriority + 1 },
+		"low priority":  func(c *command.Submit) { c.Priority = -1 },
+		"hostile bytes": func(c *command.Submit) { c.Task = events.TaskID(strings.Repeat("\x00", events.MaxIDBytes)) },
+	} {
+		for _, merge := range []bool{false, true} {
+			l := newJournalDriver(t)
+			c := l.ask(events.Policy{})
+			spoil(c)
+			var cmd command.Command = c
+			if merge {
+				cmd = &command.Merge{Submit: *c}
+			}
+			if a, kinds := l.decide(cmd); a.Code != command.AnswerInvalid || kinds != nil || len(a.Text) > 128 || a.Text == "" {
+				t.Errorf("%s: answer %+v with events %v, want it refused in a few words", name, a, kinds)
+			}
+		}
+	}
+}
+
+func TestSubmit_OfAnotherBehaviorIsRefused(t *testing.T) {
+	for _, at := range situations[1:] {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.Behavior = "other"
+		if a, kinds := l.decide(c); a.Code != command.AnswerState || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want it refused", at, a, kinds)
+		}
+	}
+}
+
+func TestSubmit_SameRequestJoinsItself(t *testing.T) {
+	for _, at := range []situation{atSuccess, atFailure} {
+		l := ledgerAt(t, at)
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.RequestID = "r-1"
+		first, kinds := l.decide(c)
+		if len(kinds) != 1 || first.Run != 2 {
+			t.Fatalf("%s: answer %+v with events %v, want a second run", at, first, kinds)
+		}
+		l.start(ledgerTask, "n-1")
+		l.decide(l.done(command.Succeeded))
+		if again, kinds := l.decide(c); kinds != nil || again.Run != 2 || again.Life != first.Life {
+			t.Errorf("%s: the same request answered %+v with events %v, want run 2 again", at, again, kinds)
+		}
+	}
+}
