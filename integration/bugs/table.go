@@ -115,6 +115,9 @@ var snapshots = []Bug{
 	{"trim that leaves a gap", "etcdstore/trim.go", []Edit{
 		{`clientv3.CreateRevision(before), "=", 0)`, `clientv3.CreateRevision(before), ">", -1)`},
 	}, store, contract + "Trim/BehindTheFirstEntryIsRefused"},
+	{"repair that removes what was written since", "etcdstore/repair.go", []Edit{
+		{`			clientv3.Compare(clientv3.ModRevision(k.Key), "=", k.Revision),` + "\n", ""},
+	}, store, contract + "Remove/NothingThatWasWrittenSince"},
 	{"snapshot of a state that is not committed", "engine/owner.go", []Edit{
 		{"		if err := o.commit(ctx); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx); err != nil {\n"},
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
