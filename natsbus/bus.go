@@ -121,7 +121,7 @@ func (b *Bus) send(subject, full, reply string, data []byte) error {
 	return b.conn.PublishRequest(full, reply, data)
 }
 
-// Notify implements store.Bus. h should return soon: whoever finds the change calls it, a goroutine of the client's perhaps. After
+// Notify implements store.Bus. h should return soon, since whoever finds the change calls it, and must not call Close. After
 // Close it hears false once more, if it heard true, and nothing later.
 func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
 	b.link.listen(ctx, h)
