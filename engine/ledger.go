@@ -24,7 +24,7 @@ func (c *Client) Ledger() *ledger.Ledger {
 }
 
 // Repair finds keys of the cluster that are not where they belong, and with remove removes those that can be removed without loss:
-// see repair.Journals. It needs a Store.
+// see repair.Journals. Without a Store it returns ErrUnavailable.
 func (c *Client) Repair(ctx context.Context, remove bool) ([]repair.Stray, error) {
 	if c.cfg.Store == nil {
 		return nil, fmt.Errorf("repair: %w: the client has no store", ErrUnavailable)
