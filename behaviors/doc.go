@@ -12,7 +12,8 @@
 //	f, err := resize.Submit(ctx, client, Image{Path: "a.png"})
 //	thumbnail, err := f.Wait(ctx)
 //
-// Parameters and results travel as JSON text by the rules of encoding/json, except None, which travels as nothing at all.
+// Parameters and results travel as JSON text by the rules of encoding/json. None is sent as nothing; where None is wanted, JSON text
+// that decodes as an empty struct is taken as well.
 //
 // # What a function returns
 //

@@ -55,7 +55,7 @@ func ExampleCluster_NewClient() {
 	f, _ := greet.Submit(ctx, client, "Ada") // an error comes back from Wait as well
 	fmt.Println(f.Wait(ctx))
 	stop()
-	<-ended
+	<-ended // Close comes after the end of Run
 }
 
 // A client beside a node with the servers inside, here in the same process for brevity.

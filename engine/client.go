@@ -36,8 +36,8 @@ type ClientConfig struct {
 // maxForgotten is how many calls of Get look at once for what is no longer in memory.
 const maxForgotten = 4
 
-// Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Calls that are made
-// before Run wait for it, or until their ctx ends.
+// Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Before Run, a call that
+// needs an owner waits for Run, or until its ctx ends: ErrUnavailable. Nodes, Repair and much of Ledger read the store, and do not wait.
 type Client struct {
 	cfg     ClientConfig
 	router  *router

@@ -15,7 +15,8 @@ var (
 	ErrNotFound = errors.New("no such task")
 	// ErrNotKept reports that the task has ended and been forgotten, and that its journal entries were trimmed and not archived.
 	ErrNotKept = errors.New("outcome is no longer kept")
-	// ErrClosed reports that the client or node has stopped, or was never run.
+	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice. A call that
+	// is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.
 	ErrClosed = errors.New("client is closed")
 	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id.
 	ErrUnknown = errors.New("outcome unknown")
@@ -29,7 +30,7 @@ type Error struct {
 	Attempt    int
 	Code       string // one of the events.Code constants or the behavior's own
 	Message    string
-	Retryable  bool
+	Retryable  bool // another attempt could succeed, as far as this one knows; not whether one follows
 	Properties map[string]string
 }
 

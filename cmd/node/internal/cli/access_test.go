@@ -34,14 +34,3 @@ func TestClientCommand_SaysWhatToDoAboutDamage(t *testing.T) {
 		}
 	}
 }
-
-func TestRepair_NamesTheSameClusterInItsRemedy(t *testing.T) {
-	t.Parallel()
-	a := &app{Program: Program{Name: "taskledger"}}
-	if err := a.access.flags().Parse([]string{"--etcd", "e:1", "--cluster", "blue"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := a.canBeRemoved(2).Error(); !strings.HasSuffix(got, "taskledger repair --yes --cluster blue --etcd e:1") {
-		t.Errorf("told: %s", got)
-	}
-}

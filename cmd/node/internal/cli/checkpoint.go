@@ -20,7 +20,7 @@ func (a *app) checkpointCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "Print a signed note of where every shard stands, for an auditor to keep",
+		Short: "Print a note of where every shard stands, signed with --key, for an auditor to keep",
 		Long: `A checkpoint names the last entry of every shard and its hash, which depends on every byte before. Whoever keeps one can
 prove later, with verify --checkpoint, that nothing before it was changed, not even by somebody who may write everything.
 --key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it. With -o json the

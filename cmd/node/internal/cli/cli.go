@@ -49,7 +49,7 @@ Every flag of serve, and those that say where the cluster is, can also be given 
 TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
 over the file. An empty variable is wrong usage.
 
-Exit codes: 0 done; 1 the task failed, or something was found wrong; 2 wrong usage; 3 no such task; 4 the cluster is
+Exit codes: 0 done; 1 the task failed, verify found something, or repair left something to do; 2 wrong usage; 3 no such task; 4 the cluster is
 unavailable or did not answer in time, an outcome did not come in time, or a node cannot start or go on, as its port,
 directory or disk is not available; 5 refused or denied; 6 what is asked of the task, as its history, is not held any
 more; 130 interrupted.`

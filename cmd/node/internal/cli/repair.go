@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/ledger/repair"
 )
 
 func (a *app) repairCommand() *cobra.Command {
@@ -25,41 +26,45 @@ verify names shard, entry and kind.
 Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown here; with --yes the
 latter are removed.
 
-Exit code 1 means that something is left to do.`,
+Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
 		Args:    cobra.NoArgs,
 		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}}),
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "remove what can be removed without loss")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		strays, err := client.Repair(ctx, yes)
-		p := a.print("SHARD", "KEY", "REVISION", "BYTES", "PROBLEM", "REMEDY")
-		left, removable := 0, 0
-		for _, s := range strays {
-			shard, what := fmt.Sprint(s.Shard), cmp.Or(s.Keep, "remove")
-			if s.Shard < 0 {
-				shard = "-"
-			}
-			switch {
-			case s.Removed:
-				what = "removed"
-			case s.Keep == "":
-				removable++
-			case s.Shard >= 0:
-				left++
-			}
-			if err := p.Row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
-				return err
-			}
+		return cmp.Or(err, a.showStrays(strays))
+	})
+}
+
+// showStrays prints keys. Its error says what is left to do; keys of no shard that cannot be removed are ignored by every node.
+func (a *app) showStrays(strays []repair.Stray) (err error) {
+	p := a.print("SHARD", "KEY", "REVISION", "BYTES", "PROBLEM", "REMEDY")
+	left, removable := 0, 0
+	for _, s := range strays {
+		shard, what := fmt.Sprint(s.Shard), cmp.Or(s.Keep, "remove")
+		if s.Shard < 0 {
+			shard = "-"
 		}
 		switch {
-		case err != nil:
-		case removable > 0:
-			err = a.canBeRemoved(removable)
-		case left > 0:
-			err = fmt.Errorf("%d keys cannot be removed without loss", left)
+		case s.Removed:
+			what = "removed"
+		case s.Keep == "":
+			removable++
+		case s.Shard >= 0:
+			left++
 		}
-		return errors.Join(err, p.Flush())
-	})
+		if err := p.Row(s, shard, s.Key, s.Revision, s.Bytes, s.Problem, what); err != nil {
+			return err
+		}
+	}
+	switch {
+	case removable > 0:
+		err = a.canBeRemoved(removable)
+	case left > 0:
+		err = fmt.Errorf("%d keys cannot be removed without loss", left)
+	}
+	return errors.Join(err, p.Flush())
 }
 
 // canBeRemoved names the command that removes the keys from the same cluster.
