@@ -13,7 +13,8 @@
 //	thumbnail, err := f.Wait(ctx)
 //
 // Parameters and results travel as JSON text by the rules of encoding/json. None is sent as nothing; where None is wanted, JSON text
-// that decodes as an empty struct is taken as well.
+// that decodes as an empty struct is taken as well. Fields that P does not have are ignored, so a field with a typing error is left at
+// zero: a method Validate of P can refuse that.
 //
 // # What a function returns
 //
@@ -29,12 +30,17 @@
 //
 // These errors may be wrapped and joined. Code adds a code and properties that callers see in engine.TaskError.
 //
-// A panic is a failure that the policy retries. An attempt that outlives Policy.Timeout, and returns an error then, has failed
+// A panic is a failure that the policy retries. The text of its error holds the stack, for whoever can read the task. An attempt that outlives Policy.Timeout, and returns an error then, has failed
 // with the code events.CodeTimeout.
 //
 // An attempt can be cut off at any moment, when its node dies, and is then made again. So the function must do its outside
 // effects in a way that allows a repetition. Attempt returns what helps: the id of the task, the number of the attempt, and a
 // fencing token that grows with every attempt. It also has the attempt's logger and its progress reporter.
+//
+// context.Cause tells why the context has ended. It is engine.ErrCancelled if the task was cancelled. Other causes are texts for
+// people: the time-out, with context.DeadlineExceeded as ctx.Err, the stop of the node, or the end of its session.
+//
+// Whatever the function or a rule asks for, the next attempt starts 50 ms after the start of this one at the earliest.
 //
 // # Rules
 //

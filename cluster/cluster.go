@@ -1,5 +1,20 @@
 // Package cluster connects a process to a cluster: store, bus and archive from one configuration, under one name. It links
 // no server.
+//
+// # Which servers
+//
+// Config names them in one of three ways. With Etcd, and mostly NATS, they are servers of your own. Dir names the data directory of a
+// node that runs on this machine with the servers inside. Key, with NATS and Shards, is for a client that does without etcd.
+//
+// # When a cluster is created
+//
+// Servers can hold several clusters, each under a name of its own. Open with Etcd or Dir creates the cluster of Config.Name where there
+// is none, so a typing error in the name leads to a second, empty one. Config.Existing makes Open return etcdstore.ErrNoCluster
+// instead: set it wherever the cluster has to be there.
+//
+// # Closing
+//
+// End the context of each Run, wait until every Run has returned, then Close the Cluster, and last of all servers in this process.
 package cluster
 
 import (
@@ -18,7 +33,8 @@ import (
 
 // Config says which cluster, on which servers, and who asks. One of Etcd, Dir and Key is required.
 type Config struct {
-	// Name is the prefix of all keys and subjects: 1 to 64 of [a-z0-9-]. Default "taskledger".
+	// Name is the prefix of all keys and subjects: 1 to 64 of [a-z0-9-]. Default "taskledger". Another name is another cluster, which
+	// Open creates unless Existing is set.
 	Name string
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's.

@@ -135,8 +135,7 @@ func (a *attempt) timedOut() {
 	a.expectReturn()
 }
 
-// expectReturn records the attempt as over when the function goes on for too long although its context has ended. Its slot
-// stays taken.
+// expectReturn records the attempt as over when the function goes on for too long although its context has ended. Its slot stays taken.
 func (a *attempt) expectReturn() {
 	time.AfterFunc(overdue, func() {
 		if !a.done.Load() {

@@ -184,7 +184,7 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	return a, err
 }
 
-// Get returns a task with its parameters and result. It may be a moment behind.
+// Get returns a task with its parameters and result, which Payload.JSON makes text of. It may be a moment behind.
 //
 // A task that retention has removed from memory is read from the journal and the archive. It is then as its last event left it,
 // and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
@@ -234,7 +234,7 @@ type Filter struct {
 	Status   projection.Status
 	Behavior string
 	Affinity string
-	Node     string // session id
+	Node     string // that an attempt runs on: its session id, as in NodeInfo.ID
 	Limit    int    // default 100, at most 1,000
 }
 
@@ -285,18 +285,20 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 
 // Cancel ends a task. One that waits fails at once, with the code "cancelled". The context of a running attempt ends, and the task
 // fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
-// that run. For a task that has ended for good Cancel returns a *StateError. reason is cut at 256 bytes.
+// that run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of a task that
+// fails at once; of one with a running attempt only the history has it, in the event CancelRequested.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return c.operate(ctx, id, command.DoCancel, reason)
 }
 
-// RunNow makes a task that waits for its time due at once.
+// RunNow makes a task that waits for its time due at once. To wait for the run that this begins, submit the same id before, which joins
+// that run, and Wait after; where the task has never started, that submit alone can make it due.
 func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, command.DoRunNow, "")
 }
 
-// Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. It returns a *StateError
-// if the parameters are no longer kept.
+// Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
+// for that run. It returns a *StateError if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
 	a, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: command.DoRetry})
 	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged) && try < mergeTries; try++ {
@@ -339,9 +341,9 @@ func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Opera
 	return err
 }
 
-// Pause keeps the tasks of a behavior from starting, in the whole cluster, until Unpause is called; running attempts go on. It is
-// recorded as a change of the task cluster/settings. While the shard of that task is served, every process that owns shards
-// learns of it within a second. A session that has just begun starts nothing before it knows what is paused.
+// Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running
+// attempts go on. It is recorded as a change of the task cluster/settings. While the shard of that task is served, every process that
+// owns shards learns of it within a second. A session that has just begun starts nothing before it knows what is paused.
 func (c *Client) Pause(ctx context.Context, behavior string) error {
 	return c.pause(ctx, behavior, true)
 }

@@ -15,8 +15,7 @@ const (
 	clockLimit = time.Minute
 	// clockWarning is from which difference on operators are told.
 	clockWarning = time.Second
-	// hearClocksFor is how long a process whose first session has just begun waits to hear the clocks of the others before it
-	// takes shards.
+	// hearClocksFor is how long a process whose first session has just begun waits to hear the clocks of the others before it takes shards.
 	hearClocksFor = 2500 * time.Millisecond
 )
 

@@ -27,9 +27,8 @@ const (
 	maxRecent = 1024
 )
 
-// futures resolves the futures of a client from whatever tells first: the owner in this process, a done message, the
-// journal itself while there is no bus, or asking again. News are hints of when to resolve; what they say comes from a
-// committed entry.
+// futures resolves the futures of a client from whatever tells first: the owner in this process, a done message, the journal itself while
+// there is no bus, or asking again. News are hints of when to resolve; what they say comes from a committed entry.
 type futures struct {
 	router    *router
 	bus       store.Bus

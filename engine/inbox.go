@@ -10,8 +10,7 @@ import (
 	"taskledger/store"
 )
 
-// delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once
-// and never blocks.
+// delivery is a batch that has reached the owner, with the way back to its sender. reply may be called more than once and never blocks.
 type delivery struct {
 	*command.Batch
 	reply  func(b *command.Batch, answers []command.Answer, recorded bool) // recorded: the answers are in the journal

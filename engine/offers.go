@@ -24,11 +24,10 @@ const (
 	usualMost = time.Second
 )
 
-// offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its
-// slots until it is answered. How many a shard is offered follows from what it used of the last offer and from its
-// backlog, as far as known. While a shard anywhere has more ready work than there are free slots, offers that stand
-// unanswered are closed, and slots are offered to shards with ready work only. It lives as long as the node: offer numbers
-// outlast sessions, and a later offer closes the earlier ones of its lane.
+// offers parks free slots of this node with the owners of the shards that others serve: a standing offer reserves its slots until it is
+// answered. How many a shard is offered follows from what it used of the last offer and from its backlog, as far as known. While a shard
+// anywhere has more ready work than there are free slots, offers that stand unanswered are closed, and slots are offered to shards with
+// ready work only. It lives as long as the node: offer numbers outlast sessions, and a later offer closes the earlier ones of its lane.
 //
 // An offer may be given up at any time: what it brought after all is missing from the next roll call, and released.
 type offers struct {

@@ -122,9 +122,8 @@ func (o *openOffer) serves(backlog map[string]int) bool {
 // old reports whether an offer has stood long enough to be replaced.
 func (o *openOffer) old(now time.Time) bool { return o.stood(now) > reofferEvery }
 
-// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of
-// behaviors whose limit offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next
-// offer has stood for long enough.
+// reclaim gets slots back from shards that do without them: as many as are missing, as far as there are, and those of behaviors whose limit
+// offers use up. Where no owner lives that could answer, the offer is given up. It returns when the next offer has stood for long enough.
 func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now time.Time) (again time.Duration) {
 	v := m.view.Load()
 	again = busPatience

@@ -417,8 +417,7 @@ func (o *owner) lastSeen(lane projection.SenderLane) (answered, bool) {
 	return last, ok
 }
 
-// remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no
-// event.
+// remember keeps what was answered, so that a second copy of a batch gets the same answer even if the batch caused no event.
 func (o *owner) remember(lane projection.SenderLane, number uint64, answers []command.Answer) {
 	o.seen[lane] = answered{number, answers}
 }

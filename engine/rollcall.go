@@ -32,8 +32,7 @@ func (of *offers) rollCallsDue(busy func(shard int) bool) map[int]uint64 {
 	return of.beginRollCalls(func(shard int, s *shardOffers) bool { return s.calling == 0 && (s.rollCall || busy(shard)) })
 }
 
-// lastRollCalls is rollCallsDue for a node that leaves: it returns the shards whose owners have something to hear, or to
-// answer.
+// lastRollCalls is rollCallsDue for a node that leaves: it returns the shards whose owners have something to hear, or to answer.
 func (of *offers) lastRollCalls() map[int]uint64 {
 	return of.beginRollCalls(func(_ int, s *shardOffers) bool { return s.calling > 0 || s.rollCall })
 }

@@ -29,10 +29,9 @@ const mergeTries = 5
 // maxDelay is how far in the future a task may be scheduled: 10 years.
 const maxDelay = 10 * 365 * 24 * time.Hour
 
-// Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an
-// error its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id. After any
-// other error nothing was accepted: *InvalidError, *LimitError, *OverloadError, ErrUnavailable, ErrClosed, or the error of the
-// behavior's Plan.
+// Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an error
+// its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id. After any other error
+// nothing was accepted: *InvalidError, *LimitError, *StateError, *OverloadError, ErrUnavailable, ErrClosed, or the error of b's Plan.
 func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
 	now := c.now()
 	plan, err := b.Plan(params, now)

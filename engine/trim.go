@@ -18,8 +18,7 @@ const (
 	trimEvery = 5 * time.Second
 	// trimRetry is the pause after a failure.
 	trimRetry = 2 * time.Second
-	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets short
-	// bit by bit.
+	// segmentsAtOnce is how many segments are archived before the journal is trimmed: one that has grown long gets short bit by bit.
 	segmentsAtOnce = 16
 )
 

@@ -14,21 +14,7 @@ import (
 	"taskledger/task"
 )
 
-// An export is a file of JSON objects, one a line, that VerifyExport checks without a cluster:
-//
-//	{"format":"taskledger export","version":2,"cluster":ID,"shard":N,"task":ID,"from":N,"prev":HASH}
-//	{"entry":BYTES}
-//	{"head":BYTES,"digests":BYTES,
-//	 "origins":[{"index":N,"header":BYTES,"answers":HASH}],"shown":[{"index":N,"header":BYTES,"payload":BYTES}]}
-//	{"link":HASH,"digests":BYTES}
-//	{"end":N,"hash":HASH,"checkpoint":NOTE}
-//
-// The first line says what follows: consecutive entries of the shard from number from on, whose chain continues prev. An
-// export of a shard has entries in their stored form. An export of a task has excerpts of the entries with events of the
-// task, with the origins that caused them and the digests of everything else in the entry, and links for the entries between
-// them: the hash of the head, and the digests, 32 bytes each. The last line names the last entry and its chain hash, and holds
-// the signed checkpoint of it, if there is one. Each line must be exactly as encoding/json writes it, without blanks. BYTES
-// are base64, HASHes hexadecimal; events.Builder describes heads and headers.
+// The package comment specifies the form of an export.
 const (
 	exportFormat  = "taskledger export"
 	exportVersion = 2

@@ -1,5 +1,11 @@
 // Package projection folds the events of a shard into the state of its tasks and the orders in which they are due,
 // ready and forgotten. It is pure: what it holds is a function of the entries applied, and time enters as an argument.
+//
+// # For users
+//
+// A program meets this package by Task, which engine.Client.Get and List and ledger.Ledger.StateAt return. Such a Task is a copy, and
+// belongs to the caller. Its Params and Result are read by Payload.JSON. Its Kind holds the behavior and the policy; the zero Task, as it
+// comes with an error, has a nil Kind. Status says how the last attempt ended, and not whether another one follows: Task.Final does.
 package projection
 
 import (
@@ -14,10 +20,10 @@ type Status uint8
 
 // The statuses; the zero value is that of no task.
 const (
-	Created Status = 1 + iota
-	Running
-	Success
-	Failure
+	Created Status = 1 + iota // no attempt has started
+	Running                   // an attempt runs, or waits to run again after a snooze, a loss or a release
+	Success                   // the last attempt succeeded; the task may be repeated: see Task.Final
+	Failure                   // the last attempt failed or was lost once too often, or the task was cancelled; it may be retried: see Task.Final
 )
 
 var statusNames = [...]string{"NONE", "CREATED", "RUNNING", "SUCCESS", "FAILURE"}

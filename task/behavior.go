@@ -60,8 +60,8 @@ type Plan struct {
 type Attempt struct {
 	Task     events.TaskID
 	Behavior string
-	Number   int             // 1, 2, 3 ... within the life of the task
-	Failures int             // failed attempts of this run before this one
+	Number   int             // 1, 2, 3 ... within the life of the task; attempts that were snoozed, lost or released count
+	Failures int             // failed attempts of this run before this one: what a decision to retry goes by
 	Lost     int             // lost attempts of this run before this one
 	Policy   Policy          // as recorded, without zero fields
 	Token    events.Position // grows with every attempt of a task; its Ref is the fencing token for outside systems

@@ -36,7 +36,8 @@ type Node struct {
 	close   func() error
 }
 
-// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready.
+// Start runs a node with every default on data in dir ("" = temporary). It returns when the node is ready. Until Close, other processes of
+// this user find the servers by dir: see Servers.Advertise.
 func Start(ctx context.Context, dir string, behaviors ...engine.Behavior) (*Node, error) {
 	return StartWith(ctx, Config{Dir: dir, Node: engine.NodeConfig{Behaviors: behaviors}})
 }

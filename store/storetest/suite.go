@@ -14,8 +14,10 @@ import (
 
 // Fixture is a fresh cluster of at least two shards.
 type Fixture struct {
-	A, B   store.Store // two handles on it, such as two processes have
-	Strays Strays      // on its keys
+	// A and B are two handles on it, each over a connection, such as two processes have. They must not be handles by which the process of
+	// the server itself keeps house: the suite wants their Defragment refused.
+	A, B   store.Store
+	Strays Strays // on its keys
 }
 
 // patience bounds a test that waits for what never comes.
