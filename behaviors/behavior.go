@@ -3,6 +3,7 @@ package behaviors
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"taskledger/engine"
@@ -84,12 +85,13 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 		b.rules = *rules
 	}
 	policy, err := b.rules.Policy.Complete()
-	if err == nil {
-		b.rules.Policy = policy
-		err = events.ValidateBehavior(id)
-	}
 	if err != nil {
 		b.invalid = &engine.InvalidError{Field: "behavior " + id, Problem: err.Error()}
+		return b
+	}
+	b.rules.Policy = policy
+	if err := events.ValidateBehavior(id); err != nil {
+		b.invalid = &engine.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 	}
 	return b
 }

@@ -133,6 +133,7 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 		rules                  *behaviors.Rules[table, int]
 	}{
 		{"behavior id", "Bad!", good, `"Bad!"`, nil},
+		{"behavior id, said once", "Bad Name", good, `behavior: id "Bad Name": byte 0`, nil},
 		{"policy", "x", good, "timeout -1s", rules(func(r *behaviors.Rules[table, int]) { r.Policy.Timeout = -time.Second })},
 		{"no parameters", "x", "", "parameters: none, want behaviors_test.table", nil},
 		{"field of another type", "x", `{"Name":"a","Age":"old"}`, `parameters: field "Age" at byte 23: is string, want int`, nil},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,22 @@ func TestSleep_EndsWithItsContext(t *testing.T) {
 			t.Errorf("message %q, want the cause", e.Message)
 		}
 	})
+}
+
+// An operator knows the parameters of a built-in behavior as JSON alone.
+func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
+	for want, b := range map[string]engine.Behavior{
+		`{"duration":"0s"}`: behaviors.Sleep(),
+		`{"url":""}`:        behaviors.HTTP(behaviors.HTTPOptions{}),
+		`{"program":""}`:    behaviors.Exec(behaviors.ExecOptions{}),
+		`{"path":""}`:       behaviors.Checksum(behaviors.ChecksumOptions{}),
+	} {
+		for _, params := range []string{"", "[1]"} {
+			if _, err := b.Plan([]byte(params), epoch); err == nil || !strings.HasSuffix(err.Error(), ", such as "+want) {
+				t.Errorf("%s %s: error %v, want one with %s", b.ID(), params, err, want)
+			}
+		}
+	}
 }
 
 func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {

@@ -57,12 +57,12 @@ func decode[T any](field string, raw []byte) (v T, err error) {
 	}
 	if len(raw) == 0 {
 		if !isNone[T]() {
-			err = &engine.InvalidError{Field: field, Problem: fmt.Sprintf("none, want %s", reflect.TypeFor[T]())}
+			err = &engine.InvalidError{Field: field, Problem: "none, want " + form[T]()}
 		}
 		return v, err
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, &engine.InvalidError{Field: field, Problem: misfit(err)}
+		return v, &engine.InvalidError{Field: field, Problem: misfit[T](err)}
 	}
 	return v, nil
 }
@@ -73,12 +73,29 @@ func isNone[T any]() bool {
 	return none
 }
 
+// maxForm is how long the JSON text of a zero value may be to be shown.
+const maxForm = 100
+
+// form names a type, for who knows the code, and shows the zero value of an object as JSON, for who does not.
+func form[T any]() string {
+	name := reflect.TypeFor[T]().String()
+	var zero T
+	raw, err := safely("encoding ", name, func() ([]byte, error) { return json.Marshal(zero) })
+	if err != nil || raw[0] != '{' || len(raw) > maxForm {
+		return name
+	}
+	return name + ", such as " + string(raw)
+}
+
 // misfit says where and how JSON text does not fit.
-func misfit(err error) string {
+func misfit[T any](err error) string {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("byte %d: %s", syntax.Offset, syntax)
 	}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if mismatch.Field == "" && mismatch.Type == reflect.TypeFor[T]() {
+			return fmt.Sprintf("byte %d: is %s, want %s", mismatch.Offset, mismatch.Value, form[T]())
+		}
 		where := fmt.Sprintf("byte %d", mismatch.Offset)
 		if mismatch.Field != "" {
 			where = fmt.Sprintf("field %q at byte %d", mismatch.Field, mismatch.Offset)

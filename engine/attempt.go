@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -204,7 +205,8 @@ func reportSuccess(c *command.Complete, out Outcome) {
 func reportFailure(c *command.Complete, out Outcome, timedOut bool) {
 	e := out.Err.Fit()
 	if timedOut {
-		e = events.Error{Code: events.CodeTimeout, Message: errTimeout.Error() + ": " + e.Message, Retryable: true}.Fit()
+		message := strings.TrimSuffix(errTimeout.Error()+": "+e.Message, ": "+errTimeout.Error()) // most functions return the cause
+		e = events.Error{Code: events.CodeTimeout, Message: message, Retryable: true}.Fit()
 	}
 	c.How, c.Error = command.Failed, &e
 	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {

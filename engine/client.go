@@ -99,7 +99,7 @@ func (c *Client) Run(ctx context.Context) error {
 // run serves the client while main runs.
 func (c *Client) run(ctx context.Context, main func(context.Context) error) error {
 	if c.ran.Swap(true) {
-		return ErrClosed
+		return fmt.Errorf("the client's Run was called twice: %w", ErrClosed)
 	}
 	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -282,6 +282,28 @@ func TestExecutor_PanicAndGoexitAreFailedAttemptsWithTheirCause(t *testing.T) {
 	})
 }
 
+// A function that returns the cause of its context tells the same as the engine does.
+func TestExecutor_TimeOutIsToldOnce(t *testing.T) {
+	for returned, want := range map[string]string{
+		errTimeout.Error():            errTimeout.Error(),
+		"copy: " + errTimeout.Error(): errTimeout.Error() + ": copy",
+		"3 files are left":            errTimeout.Error() + ": 3 files are left",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, a Attempt) Outcome {
+				<-ctx.Done()
+				return Outcome{Err: &events.Error{Code: "x", Message: returned}, Next: byPolicy}
+			}})
+			p.launch("b", Policy{Timeout: time.Minute})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if c := p.outcome(); c.How != command.Failed || c.Error.Message != want {
+				t.Errorf("%+v, %+v, want %s", c, c.Error, want)
+			}
+		})
+	}
+}
+
 func TestExecutor_TimeOutIsRecordedWhenTheFunctionReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t, 1, nil, &script{"b", func(ctx context.Context, a Attempt) Outcome {

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,7 +147,7 @@ func checkBehavior(b Behavior) error {
 	}
 	if v, ok := b.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
-			return &InvalidError{Field: "behavior " + b.ID(), Problem: err.Error()}
+			return &InvalidError{Field: "behavior " + b.ID(), Problem: strings.TrimPrefix(err.Error(), "behavior "+b.ID()+": ")}
 		}
 	}
 	if _, err := b.Policy().Complete(); err != nil {
@@ -184,7 +185,7 @@ func (c *NodeConfig) complete() error {
 		c.Name = host
 	}
 	if c.Slots < -1 || c.Slots > maxSlots {
-		return &LimitError{Field: "slots", Limit: maxSlots, Got: int64(c.Slots)}
+		return &InvalidError{Field: "slots", Problem: fmt.Sprintf("%d, want -1 to %d", c.Slots, maxSlots)}
 	}
 	c.Slots = cmp.Or(c.Slots, defaultSlots)
 	c.TTL = cmp.Or(c.TTL, defaultTTL)

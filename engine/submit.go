@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"taskledger/engine/internal/command"
@@ -46,7 +47,7 @@ func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o Submit
 // ErrUnknownBehavior if no live node has it.
 func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, o SubmitOptions) (*Future, error) {
 	if err := events.ValidateBehavior(behavior); err != nil {
-		err = &InvalidError{Field: "behavior", Problem: err.Error()}
+		err = &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 		return failedFuture(o.ID, err), err
 	}
 	if err := checkParams(params); err != nil {

@@ -77,6 +77,15 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 }
 
 // What has left etcd is exported from the archive, alike.
+func TestExport_OfAShardWithoutEntriesIsInvalid(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	err := p.node.Ledger().ExportShard(testcluster.Within(t), 1, new(bytes.Buffer), nil)
+	if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "shard" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -32,8 +33,12 @@ type EntryBatch struct {
 // whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
 //
 // Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be called again
-// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there, and a *store.InvalidError if the
-// cursor is of another cluster. Lost connections do not end it. When it has ended it leaves nothing behind.
+// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there. Lost connections do not end it.
+// When it has ended it leaves nothing behind.
+//
+// The error is a *store.InvalidError if the cursor is of another number of shards, or ahead of the end of a journal: it is then of another
+// cluster, or of this one before it was restored from a backup. A cursor of another cluster that is neither cannot be told from a right
+// one, and events are left out: keep the cluster's id, store.Cluster.ID, beside the cursor, and compare it.
 func (l *Ledger) Follow(ctx context.Context, from Cursor) iter.Seq2[EntryBatch, error] {
 	return func(yield func(EntryBatch, error) bool) {
 		err := l.follow(ctx, from, func(b EntryBatch) bool { return yield(b, nil) })
@@ -52,6 +57,9 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	at := make(Cursor, l.cfg.Cluster.Shards)
 	if copy(at, from); from != nil && len(from) != len(at) {
 		return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
+	}
+	if err := l.notAhead(ctx, r, at); err != nil {
+		return err
 	}
 	now, err := l.cfg.Revision(ctx)
 	if err != nil {
@@ -73,6 +81,31 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
 				return nil
 			}
+		}
+	}
+	return nil
+}
+
+// notAhead refuses a cursor that names an entry which has not been written. A journal is trimmed from its beginning on, and its last
+// entry is never trimmed; so an entry that is missing and not before the first one is to come.
+func (l *Ledger) notAhead(ctx context.Context, r *Reader, at Cursor) error {
+	for shard, last := range at {
+		if last == 0 {
+			continue
+		}
+		_, err := l.cfg.Journal.Entry(ctx, shard, last)
+		if err == nil || errors.Is(err, events.ErrDamaged) {
+			continue
+		}
+		first := uint64(0)
+		if errors.Is(err, store.ErrTrimmed) {
+			first, err = r.First(ctx, shard)
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("compare the cursor with shard %d: %w", shard, err)
+		case last >= first:
+			return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("entry %d of shard %d is not written yet: the cursor is of another cluster, or of this one before it was restored", last, shard)}
 		}
 	}
 	return nil

@@ -98,9 +98,24 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 			}
 		}
 		for _, seq := range []uint64{0, 4} {
-			if _, err := r.Ledger().StateAfter(testcluster.Within(t), id, seq); !errors.Is(err, task.ErrNotFound) {
-				t.Errorf("after event %d: %v", seq, err)
+			_, err := r.Ledger().StateAfter(testcluster.Within(t), id, seq)
+			if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "seq" || errors.Is(err, task.ErrNotFound) {
+				t.Errorf("after event %d, which there is not: %v", seq, err)
 			}
 		}
+	}
+}
+
+// A task that was deleted exists no more, at no time in particular.
+func TestState_OfADeletedTaskSaysThatItWas(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	id := testcluster.IDIn(0, pastShards)
+	p.do(id)
+	if err := p.node.Delete(testcluster.Within(t), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.node.Get(testcluster.Within(t), id); !errors.Is(err, task.ErrNotFound) || !strings.HasSuffix(err.Error(), "no such task: it was deleted") {
+		t.Errorf("get: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -22,14 +23,15 @@ func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 	return foldLife(id, all)
 }
 
-// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life.
+// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It returns a
+// *store.InvalidError if that life has no such event.
 func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
 	all, err := l.life(ctx, id, 0)
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
 	if seq == 0 || seq > uint64(len(all)) {
-		return projection.Task{}, fmt.Errorf("state of %s: %w: event %d of %d", id, task.ErrNotFound, seq, len(all))
+		return projection.Task{}, fmt.Errorf("state of %s: %w", id, &store.InvalidError{Field: "seq", Problem: fmt.Sprintf("%d, want 1 to %d", seq, len(all))})
 	}
 	return foldLife(id, all[:seq])
 }
@@ -43,8 +45,11 @@ func foldLife(id events.TaskID, all []events.Event) (t projection.Task, err erro
 			return t, fmt.Errorf("state of %s: %w: %w", id, events.ErrDamaged, err)
 		}
 	}
-	if now == nil {
+	switch {
+	case len(all) == 0:
 		return t, fmt.Errorf("state of %s: %w at that time", id, task.ErrNotFound)
+	case now == nil:
+		return t, fmt.Errorf("state of %s: %w: it was deleted", id, task.ErrNotFound)
 	}
 	t = *now
 	for i := range all {

@@ -44,14 +44,17 @@ func (e *Error) Is(target error) bool {
 	return target == ErrCancelled && e.Code == events.CodeCancelled
 }
 
-// LimitError reports that a field of a request exceeds a limit. Nothing was accepted.
+// LimitError reports that a field of a request exceeds a limit, or is below 0. Nothing was accepted.
 type LimitError struct {
 	Field      string
-	Limit, Got int64
+	Limit, Got int64 // bytes if the field is a text, else its value
 }
 
 // Error names the field, its value and the limit.
 func (e *LimitError) Error() string {
+	if e.Got < 0 {
+		return fmt.Sprintf("%s: %d, want 0 to %d", e.Field, e.Got, e.Limit)
+	}
 	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"strings"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -172,7 +173,7 @@ func (c *Submit) Check() error {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}
 	}
 	if err := events.ValidateBehavior(c.Behavior); err != nil {
-		return &store.InvalidError{Field: "behavior", Problem: err.Error()}
+		return &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 	}
 	if !c.Policy.IsComplete() {
 		return &store.InvalidError{Field: "policy", Problem: "a field is missing or out of range"}

@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/store"
+)
+
+// brokenBus takes no subscription.
+type brokenBus struct{ store.Bus }
+
+var errNoBus = errors.New("no bus")
+
+func (brokenBus) Subscribe(context.Context, string, string, func(store.Message)) error {
+	return errNoBus
+}
+
+func TestNewNode_SaysOnceWhatIsWrong(t *testing.T) {
+	for want, cfg := range map[string]engine.NodeConfig{
+		"slots: -2, want -1 to 65536":                {Slots: -2},
+		"slots: 65537, want -1 to 65536":             {Slots: 65_537},
+		"behavior fetch: no function is bound to it": {Behaviors: []engine.Behavior{behaviors.Define[int, int]("fetch", nil).Bind(nil)}},
+	} {
+		cfg.Store = struct{ store.Store }{} // nobody asks it
+		var invalid *engine.InvalidError
+		if _, err := engine.NewNode(cfg); !errors.As(err, &invalid) || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestRun_CalledTwiceSaysSo(t *testing.T) {
+	c, err := engine.NewClient(engine.ClientConfig{Bus: brokenBus{}, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, errNoBus) {
+		t.Errorf("first call: %v, want %v", err, errNoBus)
+	}
+	if err := c.Run(t.Context()); !errors.Is(err, engine.ErrClosed) || !strings.Contains(err.Error(), "Run was called twice") {
+		t.Errorf("second call: %v", err)
+	}
+}
+
+func TestSubmitRaw_OfABadNameSaysOnceWhatIsWrong(t *testing.T) {
+	c, err := engine.NewClient(engine.ClientConfig{Bus: brokenBus{}, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `behavior: id "Bad Name": byte 0 is 'B', want [a-z0-9-]`
+	if _, err := c.SubmitRaw(t.Context(), "Bad Name", nil, engine.SubmitOptions{}); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,18 @@
+package task_test
+
+import (
+	"testing"
+
+	"taskledger/task"
+)
+
+func TestLimitError_SaysTrueThingsAboveTheLimitAndBelowZero(t *testing.T) {
+	for got, want := range map[int64]string{
+		9_223_372: "priority: 9223372 exceeds the limit of 9223371",
+		-1:        "priority: -1, want 0 to 9223371",
+	} {
+		if text := (&task.LimitError{Field: "priority", Limit: 9_223_371, Got: got}).Error(); text != want {
+			t.Errorf("%d: %q, want %q", got, text, want)
+		}
+	}
+}
