@@ -71,6 +71,7 @@ type Behavior[P, R any] struct {
 	id      string
 	rules   Rules[P, R]
 	invalid error // what is wrong with the definition
+	strict  bool  // a submit must not have parameters that P lacks
 
 	now    func() time.Time
 	random func() float64 // in [0, 1)

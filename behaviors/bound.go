@@ -47,6 +47,9 @@ func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
 	}
 	return safely("planning behavior ", b.id, func() (engine.Plan, error) {
 		p, err := decodeParams[P](params)
+		if err == nil && b.strict {
+			err = onlyKnown[P](params)
+		}
 		if err != nil {
 			return engine.Plan{}, err
 		}

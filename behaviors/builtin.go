@@ -38,6 +38,7 @@ func Builtin(o BuiltinOptions) []engine.Behavior {
 }
 
 func bindBuiltin[P, R any](b *Behavior[P, R], fn func(ctx context.Context, params P) (R, error)) *Bound[P, R] {
+	b.strict = !isNone[P]() // who gives parameters to noop wants them stored
 	return &Bound[P, R]{Behavior: b, fn: fn}
 }
 

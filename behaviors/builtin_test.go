@@ -58,6 +58,28 @@ func TestBuiltin_RefusalsShowTheJSONThatIsWanted(t *testing.T) {
 	}
 }
 
+// A field with a typing error is found at the submit. What was accepted once is run.
+func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
+	for params, b := range map[string]engine.Behavior{
+		`{"duration":"1ms","x":1}`:  behaviors.Sleep(),
+		`{"url":"http://h/","x":1}`: behaviors.HTTP(behaviors.HTTPOptions{}),
+		`{"program":"date","x":1}`:  behaviors.Exec(behaviors.ExecOptions{}),
+		`{"path":"a","x":1}`:        behaviors.Checksum(behaviors.ChecksumOptions{}),
+	} {
+		_, err := b.Plan([]byte(params), epoch)
+		if invalid, ok := errors.AsType[*engine.InvalidError](err); !ok || invalid.Error() != `parameters: unknown field "x"` {
+			t.Errorf("%s %s: error %v", b.ID(), params, err)
+		}
+	}
+	accepted := map[string]any{"duration": "0s", "x": 1}
+	if o := behaviors.Sleep().Run(t.Context(), attempt(t, accepted)); o.Err != nil {
+		t.Errorf("a task that exists: %+v", o.Err)
+	}
+	if _, err := behaviors.Noop().Plan([]byte(`{"x":1}`), epoch); err != nil {
+		t.Errorf("noop: %v", err)
+	}
+}
+
 func TestBuiltin_OffersOnlyWhatIsConfigured(t *testing.T) {
 	ids := func(all []engine.Behavior) (ids []string) {
 		for _, b := range all {

@@ -1,10 +1,12 @@
 package behaviors
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -65,6 +67,19 @@ func decode[T any](field string, raw []byte) (v T, err error) {
 		return v, &engine.InvalidError{Field: field, Problem: misfit[T](err)}
 	}
 	return v, nil
+}
+
+// onlyKnown refuses fields that a T does not have, of JSON text that can be decoded as a T.
+func onlyKnown[T any](raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(T)); err != nil {
+		return &engine.InvalidError{Field: "parameters", Problem: strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	return nil
 }
 
 func isNone[T any]() bool {

@@ -14,7 +14,7 @@
 //
 // Parameters and results travel as JSON text by the rules of encoding/json. None is sent as nothing; where None is wanted, JSON text
 // that decodes as an empty struct is taken as well. Fields that P does not have are ignored, so a field with a typing error is left at
-// zero: a method Validate of P can refuse that.
+// zero. The built-in behaviors but noop refuse a submit with such fields.
 //
 // # What a function returns
 //

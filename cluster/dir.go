@@ -75,6 +75,9 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 	if errors.Is(err, ErrNotPrivate) {
 		return err
 	}
+	if err != nil && ctx.Err() != nil { // nobody knows whether a node runs
+		return fmt.Errorf("%w: connect to the node on %s: %w", engine.ErrUnavailable, dir, context.Cause(ctx))
+	}
 	if err != nil { // a killed node leaves its addresses behind
 		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 	}

@@ -285,3 +285,16 @@ func TestOpen_NoDirectoryIsNoNodeThatIsMissing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The node runs: the error must not propose to start one.
+func TestOpen_WithoutTimeSaysSo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	startServers(t, dir)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := errors.New("the time is over")
+	cancel(over)
+	if _, err := cluster.Open(ctx, cluster.Config{Dir: dir}); !errors.Is(err, engine.ErrUnavailable) || !errors.Is(err, over) || errors.Is(err, cluster.ErrNoNode) {
+		t.Errorf("got %v", err)
+	}
+}

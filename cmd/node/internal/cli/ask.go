@@ -22,7 +22,7 @@ import (
 // clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
 func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Client, args []string) error) *cobra.Command {
 	c.Flags().AddFlagSet(a.access.flags())
-	c.Flags().TextVar(&a.access.logLevel, "log-level", slog.LevelError, "least `level` to log on standard error: debug, info, warn or error")
+	levelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, exitcode.ErrNoOutcome
 		if !waits() {

@@ -21,12 +21,12 @@ func Main(ctx context.Context, p Program) int {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	err := root.ExecuteContext(ctx)
+	asked, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitcode.OK
 	}
 	if !a.parsed {
-		fmt.Fprintf(p.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command("--help"))
+		fmt.Fprintf(p.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath())), "--help")...))
 		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -3,9 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"taskledger/cmd/node/internal/exitcode"
@@ -44,6 +47,48 @@ func (l list) Set(text string) error {
 		return errors.New("it is empty, or an item of it is: leave it out for the default")
 	}
 	return nil
+}
+
+// saying is a flag that says in its own words what it wants.
+type saying struct {
+	pflag.Value
+	want string
+}
+
+func (s saying) Set(text string) error {
+	if s.Value.Set(text) != nil {
+		return errors.New("want " + s.want)
+	}
+	return nil
+}
+
+// say lets a flag refuse what it cannot read by saying what it wants.
+func say(f *pflag.FlagSet, name, want string) {
+	flag := f.Lookup(name)
+	flag.Value = saying{flag.Value, want}
+}
+
+func levelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
+	const all = "debug, info, warn or error"
+	f.TextVar(to, "log-level", level, "least `level` to log on standard error: "+all)
+	say(f, "log-level", all)
+}
+
+// arguments takes as many arguments as the command's usage has words, and names them to who gives others: those in brackets may be left out,
+// and of the last one with dots there may be more.
+func arguments(cmd *cobra.Command, args []string) error {
+	words := strings.Fields(cmd.Use)[1:]
+	least := len(words)
+	for i, word := range words {
+		if strings.HasPrefix(word, "[") {
+			least = min(least, i)
+		}
+	}
+	more := strings.HasSuffix(words[len(words)-1], "...")
+	if len(args) >= least && (more || len(args) <= len(words)) {
+		return nil
+	}
+	return fmt.Errorf("%s: want %s, got %d arguments", cmd.Name(), strings.Join(words, " "), len(args))
 }
 
 // timeFlag reads a time, the zero one from nothing.

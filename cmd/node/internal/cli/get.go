@@ -23,7 +23,7 @@ func (a *app) getCommand() *cobra.Command {
 		Short: "Show tasks with parameters and result",
 		Long: `Get shows tasks with parameters and result. One that retention has forgotten is read from the journal and the archive, as
 history reads it, and is shown as it was last.`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              arguments,
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}

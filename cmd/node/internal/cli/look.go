@@ -24,7 +24,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Show what happened to a task: every event of its present or last life",
 		Long: `History reads the journal, and the archive where the journal was trimmed. A task that was deleted, or forgotten some time
 after its end, still has one.`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments,
 		Example: a.examples(example{"who asked, who ran it, what came of it",
 			[]string{"history", "report/2026-11"}}),
 		ValidArgsFunction: a.completeTasks,
@@ -67,7 +67,7 @@ func (a *app) explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "explain ID",
 		Short:             "Say why a task does not run, and since when",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments,
 		ValidArgsFunction: a.completeTasks,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
@@ -139,7 +139,11 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	for _, s := range shards {
 		s.NodeName = names[s.Owner]
 		owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
-		if err := p.Row(s, s.Shard, owner, s.Entries, known(s.First), known(s.Snapshot), known(s.Archived), s.Tasks, s.Live, s.Ready,
+		entries, tasks, live, ready := fmt.Sprint(s.Entries), fmt.Sprint(s.Tasks), fmt.Sprint(s.Live), fmt.Sprint(s.Ready)
+		if s.Problem != "" { // nobody tells
+			entries, tasks, live, ready = "-", "-", "-", "-"
+		}
+		if err := p.Row(s, s.Shard, owner, entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
 			cmp.Or(s.Problem, s.Degraded)); err != nil {
 			return err
 		}

@@ -66,3 +66,24 @@ func TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot(t *testing
 		})
 	}
 }
+
+// quarantined is a cluster of two shards, of which the second one is quarantined: its owner has numbers of none.
+type quarantined struct{ silentShard }
+
+func (quarantined) Shards(context.Context) ([]engine.ShardInfo, error) {
+	return []engine.ShardInfo{{Owner: "a", Tasks: 2}, {Shard: 1, Owner: "b", Problem: "quarantined"}}, nil
+}
+
+func TestShards_ShowNoNumbersOfOneThatIsNotServed(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{Program: Program{Out: &out}, output: "table"}
+	if err := a.showShards(t.Context(), quarantined{}); err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{"0 a 0 - - - 2 0 0", "1 b - - - - - - - quarantined"} {
+		if got := strings.Join(strings.Fields(rows[i+1]), " "); got != want {
+			t.Errorf("row %q, want %q", got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Use:               string(help.verb) + " ID...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              cobra.MinimumNArgs(1),
+			Args:              arguments,
 			ValidArgsFunction: a.completeTasks,
 		}
 		if help.verb == operations.Cancel {
@@ -58,7 +58,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              cobra.MinimumNArgs(1),
+			Args:              arguments,
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {

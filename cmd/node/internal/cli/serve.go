@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	library "taskledger/cluster"
@@ -22,7 +23,11 @@ import (
 )
 
 func (a *app) addServeFlags(c *cobra.Command) {
-	c.Flags().AddFlagSet(a.access.flags())
+	a.access.flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "timeout" { // it is for who asks; a node runs until it is stopped
+			c.Flags().AddFlag(f)
+		}
+	})
 	c.Flags().AddFlagSet(a.serve.flags())
 }
 

@@ -59,6 +59,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
 	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
 	f.Lookup("limit").DefValue = "" // the help would show brackets
+	say(f, "limit", "behavior=N,... with whole numbers")
 	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
@@ -76,7 +77,7 @@ etcd; with --nats`)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
-	f.TextVar(&o.logLevel, "log-level", slog.LevelWarn, "least `level` to log on standard error: debug, info, warn or error")
+	levelVar(f, &o.logLevel, slog.LevelWarn)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
 	return f

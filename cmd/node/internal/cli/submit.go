@@ -34,7 +34,7 @@ func (a *app) submitCommand() *cobra.Command {
 		Long: `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
 file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
 result follows, and the exit code tells whether the task succeeded.`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments,
 		Example: a.examples(
 			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},
 			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}}),

@@ -39,7 +39,7 @@ finds is named: the shard, the entry and the kind of damage. Exit code 1 means t
 A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint.
 
 With a FILE that export wrote it checks that file, and needs no cluster.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments,
 		Example: a.examples(
 			example{"everything", []string{"verify", "--archive"}},
 			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
