@@ -19,9 +19,6 @@ import (
 	"taskledger/store"
 )
 
-// maxPage is the most tasks of one page of a list.
-const maxPage = 1000
-
 // ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
 type ClientConfig struct {
 	Bus     store.Bus           // required unless Store is given
@@ -30,7 +27,7 @@ type ClientConfig struct {
 	Shards  int                 // of the cluster; required without Store, otherwise read from it
 	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"
 	Log     *slog.Logger        // default: discard
-	Now     func() time.Time    // wall clock; must return at once and call nothing of the engine: locks are held; default time.Now
+	Now     func() time.Time    // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
 // maxForgotten is how many calls of Get look at once for what is no longer in memory.
@@ -242,8 +239,8 @@ type Filter struct {
 // yielded as an error, and the listing continues with the next one.
 func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
 	return func(yield func(projection.Task, error) bool) {
-		if f.Limit < 0 || f.Limit > maxPage {
-			yield(projection.Task{}, &LimitError{Field: "limit", Limit: maxPage, Got: int64(f.Limit)})
+		if f.Limit < 0 || f.Limit > command.MaxPage {
+			yield(projection.Task{}, &LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)})
 			return
 		}
 		left := cmp.Or(f.Limit, 100)
@@ -269,7 +266,7 @@ func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, 
 			return yield(projection.Task{}, err)
 		}
 		var page []projection.Task
-		if page, more, err = decodePage(a.Data); err != nil {
+		if page, more, err = command.DecodePage(a.Data); err != nil {
 			return yield(projection.Task{}, err)
 		}
 		for _, t := range page {
@@ -399,11 +396,11 @@ func (c *Client) Shards(ctx context.Context) ([]ShardInfo, error) {
 
 func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s ShardInfo) {
 	a, err := c.read(ctx, shard, ask)
-	var report shardReport
+	var report command.ShardReport
 	if err == nil {
-		report, err = command.ReadMessage[shardReport](a.Data)
+		report, err = command.ReadMessage[command.ShardReport](a.Data)
 	}
-	switch s = report.info(shard); {
+	switch s = infoOf(shard, &report); {
 	case err != nil && ctx.Err() != nil:
 		s.Problem = "nobody answers"
 	case err != nil:

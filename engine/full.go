@@ -147,7 +147,7 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 			if !c.Digest {
 				return o.info(c)
 			}
-			return command.Answer{Data: message.Encode(shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why})}
+			return command.Answer{Data: message.Encode(command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Problem: why})}
 		}), false)
 	}
 	return letters

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,12 +57,16 @@ type pageMessage struct {
 }
 
 func decodePageMessage(b []byte) (m pageMessage, err error) {
-	m.tasks, m.more, err = decodePage(b)
+	m.tasks, m.more, err = command.DecodePage(b)
 	return m, err
 }
 
 func encodePage(m pageMessage) []byte {
-	page := taskPage{More: m.more}
+	var page struct {
+		Tasks [][]byte
+		More  bool
+	}
+	page.More = m.more
 	for i := range m.tasks {
 		page.Tasks = append(page.Tasks, command.EncodeTask(&m.tasks[i]))
 	}
@@ -89,10 +94,10 @@ func entryPoints() []entryPoint {
 		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), command.ReadMessage[cancelMessage]),
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
-		pointAt("plan letter", encoded(planLetter{[]string{"n-1", "n-2"}, command.Plan{Behavior: "work"}}), command.ReadMessage[planLetter]),
+		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
-		pointAt("info", encoded(shardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadMessage[shardReport]),
+		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadMessage[command.ShardReport]),
 		pointAt("explanation", encoded(explained{"w", 1, "t"}), command.ReadMessage[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
@@ -125,6 +130,20 @@ func TestDecoders_BombsCostLittle(t *testing.T) {
 	}
 }
 
+// A task of no text takes thirty bytes, and some hundred decoded: there are no more of them than a page has.
+func TestPage_OfTheSmallestTasksCostsLittle(t *testing.T) {
+	for n, sound := range map[int]bool{command.MaxPage: true, command.MaxPage + 1: false, 40_000: false} {
+		page := pageMessage{tasks: slices.Repeat([]projection.Task{{Kind: &projection.Kind{}}}, n)}
+		err := wiretest.Bounded(t, wiretest.Bomb{Name: fmt.Sprintf("%d tasks", n), Data: encodePage(page)}, func(b []byte) error {
+			_, err := decodePageMessage(b)
+			return err
+		})
+		if (err == nil) != sound || !sound && !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("a page of %d tasks: %v", n, err)
+		}
+	}
+}
+
 // FuzzDecodeReplies decodes any bytes as each of the messages that have no target of their own: what is accepted is
 // written and read again as the same.
 func FuzzDecodeReplies(f *testing.F) {
@@ -137,8 +156,8 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, command.DecodeNames, command.EncodeNames)
 		roundTrip(t, b, command.ReadMessage[cancelMessage], encoded)
 		roundTrip(t, b, decodePlanned, encoded)
-		roundTrip(t, b, command.ReadMessage[planLetter], encoded)
-		roundTrip(t, b, command.ReadMessage[shardReport], encoded)
+		roundTrip(t, b, command.ReadMessage[command.PlanLetter], encoded)
+		roundTrip(t, b, command.ReadMessage[command.ShardReport], encoded)
 		roundTrip(t, b, command.ReadMessage[explained], encoded)
 		roundTrip(t, b, command.ReadMessage[loadMessage], encoded)
 		roundTrip(t, b, decodePageMessage, encodePage)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -220,8 +221,12 @@ type backlogRow struct {
 	Ready    int64
 }
 
-// backlogRowBytes is at least what a row takes encoded besides the text of its behavior.
-const backlogRowBytes = 16
+const (
+	// backlogRowBytes is at least what a row takes encoded besides the text of its behavior.
+	backlogRowBytes = 16
+	// maxBacklogRows is how many rows a message has at most, those of no text, within maxLoadBytes.
+	maxBacklogRows = maxLoadBytes / backlogRowBytes
+)
 
 // backlogged reports that something waits in the shards served here.
 func (p *placement) backlogged() bool {
@@ -264,11 +269,14 @@ type loadMessage struct {
 	Backlog []backlogRow
 }
 
-// Check refuses shards that there cannot be.
+// Check refuses more rows than a node tells, and rows that there cannot be. Sums of what it lets pass do not overflow.
 func (m *loadMessage) Check() error {
+	if len(m.Backlog) > maxBacklogRows {
+		return fmt.Errorf("load of %d rows", len(m.Backlog))
+	}
 	for _, row := range m.Backlog {
-		if row.Shard < 0 || row.Shard >= store.MaxShards {
-			return fmt.Errorf("load of shard %d", row.Shard)
+		if row.Shard < 0 || row.Shard >= store.MaxShards || len(row.Behavior) > events.MaxBehaviorBytes || row.Ready < 0 || row.Ready > math.MaxInt32 {
+			return fmt.Errorf("load of shard %d: %d tasks ready of a behavior of %d bytes", row.Shard, row.Ready, len(row.Behavior))
 		}
 	}
 	return nil

@@ -1,15 +1,20 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/store"
 )
@@ -177,5 +182,23 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 	}
 	if len(toldOf) < 3000 || least != len(all)-len(toldOf)+1 {
 		t.Errorf("%d of %d backlogs are told, the least of %d", len(toldOf), len(all), least)
+	}
+}
+
+func TestLoad_ThatNoNodeTellsIsRefused(t *testing.T) {
+	sound := backlogRow{3, "work", 7}
+	for what, rows := range map[string][]backlogRow{
+		"shard below zero": {{-1, "work", 1}}, "shard that no cluster has": {sound, {store.MaxShards, "work", 1}},
+		"tasks below zero": {{3, "work", -1}}, "more tasks than memory": {{3, "work", math.MaxInt32 + 1}},
+		"behavior longer than any": {{3, strings.Repeat("x", events.MaxBehaviorBytes+1), 1}},
+		"more rows than are told":  slices.Repeat([]backlogRow{sound}, maxBacklogRows+1),
+	} {
+		if _, err := command.ReadMessage[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows})); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	most := loadMessage{"n", 1, 1, 0, slices.Repeat([]backlogRow{{store.MaxShards - 1, strings.Repeat("x", events.MaxBehaviorBytes), math.MaxInt32}}, maxBacklogRows)}
+	if _, err := command.ReadMessage[loadMessage](message.Encode(most)); err != nil {
+		t.Errorf("the most there is: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ const firstPlanners = 3
 // errNotPlanned is why a plan is given up.
 var errNotPlanned = errors.New("no node that runs it answers")
 
-// plannersOf returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any.
+// plannersOf returns the sessions of the nodes that run a behavior, in any order: those that stay, if there are any,
+// as many as are asked.
 func plannersOf(v *store.Membership, behavior string) []string {
 	run := maps.Collect(maps.All(v.Nodes))
 	maps.DeleteFunc(run, func(_ string, n store.NodeInfo) bool { return !slices.Contains(n.Behaviors, behavior) })
@@ -31,7 +32,7 @@ func plannersOf(v *store.Membership, behavior string) []string {
 	}
 	ids := slices.Collect(maps.Keys(stay))
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	return ids
+	return ids[:min(len(ids), command.MaxPlanners)]
 }
 
 // postPlan asks the planners by letters to the box that every node reads, whether it owns shards or not: a few at first, then
@@ -49,7 +50,7 @@ func (c *Client) postPlan(ctx context.Context, cmd *command.Plan, planners []str
 	defer stop()
 	listening.Go(func() { c.awaitPlan(listen, asker, got) })
 	for ask := planners[:min(len(planners), firstPlanners)]; ; ask = planners {
-		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(planLetter{ask, *cmd})); err != nil {
+		if err := c.cfg.Store.Post(ctx, c.cfg.Shards, asker, command.LaneQuery, message.Encode(command.PlanLetter{Planners: ask, Plan: *cmd})); err != nil {
 			return command.Answer{}, err
 		}
 		select {
@@ -98,7 +99,7 @@ func (m *member) answerPlans(ctx context.Context) error {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
 		}
-		letter, err := command.ReadMessage[planLetter](l.Batch)
+		letter, err := command.ReadMessage[command.PlanLetter](l.Batch)
 		if err != nil {
 			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
 			continue
@@ -114,10 +115,4 @@ func (m *member) answerPlans(ctx context.Context) error {
 		})
 	}
 	return nil
-}
-
-// planLetter asks some of the nodes for a plan.
-type planLetter struct {
-	Planners []string // their sessions
-	Plan     command.Plan
 }

@@ -356,7 +356,7 @@ func (q *quarantine) answers(b *command.Batch) []command.Answer {
 	for i, c := range b.Commands {
 		switch c.(type) {
 		case *command.Info:
-			s := shardReport{Problem: "quarantined: " + why}
+			s := command.ShardReport{Problem: "quarantined: " + why}
 			if o := q.owned.Load(); o != nil {
 				s.Owner, s.Epoch = o.Session.ID, o.Revision
 			}

@@ -11,7 +11,6 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/store"
@@ -249,7 +248,7 @@ func outcomeAnswer(o command.Outcome) command.Answer {
 
 // list answers with the first tasks, in id order, that match.
 func (o *owner) list(c *command.List) command.Answer {
-	limit := int(min(max(c.Limit, 1), maxPage))
+	limit := int(min(max(c.Limit, 1), command.MaxPage))
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
 		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t) {
@@ -262,38 +261,7 @@ func (o *owner) list(c *command.List) command.Answer {
 		page = slices.Insert(page, at, t)
 		page = page[:min(len(page), limit)]
 	}
-	told := taskPage{More: len(page) == limit}
-	for size, rest := 0, page; len(rest) > 0; rest = rest[1:] {
-		if size >= command.MaxAnswerBytes/2 {
-			told.More = true
-			break
-		}
-		task := command.EncodeTask(rest[0])
-		told.Tasks = append(told.Tasks, task)
-		size += len(task)
-	}
-	return command.Answer{Data: message.Encode(told)}
-}
-
-// taskPage answers a list: the tasks, each encoded by itself, and whether there may be more after them.
-type taskPage struct {
-	Tasks [][]byte
-	More  bool
-}
-
-func decodePage(data []byte) (page []projection.Task, more bool, err error) {
-	told, err := command.ReadMessage[taskPage](data)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, data := range told.Tasks {
-		t, err := command.DecodeTask(data)
-		if err != nil {
-			return nil, false, err
-		}
-		page = append(page, t)
-	}
-	return page, told.More && len(page) > 0, nil
+	return command.Answer{Data: command.EncodePage(page, len(page) == limit)}
 }
 
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }

@@ -29,35 +29,8 @@ type ShardInfo struct {
 	NodeName string        `json:"node_name,omitempty"` // of the owner, for people; the command line fills it in
 }
 
-// shardReport is a ShardInfo that travels, without what the asker knows.
-type shardReport struct {
-	Owner        string
-	Epoch        int64
-	Entries      uint64
-	Hash, Digest []byte // events.Hash, or nil
-	Time         int64  // ms
-	Tasks        int64
-	Live         int64
-	Ready        int64
-	Refused      int64
-	Snapshot     uint64
-	First        uint64
-	Archived     uint64
-	Degraded     string
-	Problem      string
-}
-
-// Check refuses hashes that are none.
-func (s *shardReport) Check() error {
-	for _, hash := range [...][]byte{s.Hash, s.Digest} {
-		if hash != nil && len(hash) != len(events.Hash{}) {
-			return fmt.Errorf("hash of %d bytes", len(hash))
-		}
-	}
-	return nil
-}
-
-func (s *shardReport) info(shard int) ShardInfo {
+// infoOf is what the owner of a shard reports, with what the asker knows.
+func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	info := ShardInfo{Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
 		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
 		Degraded: s.Degraded, Problem: s.Problem}
@@ -68,7 +41,7 @@ func (s *shardReport) info(shard int) ShardInfo {
 
 // info tells of the committed state, also while an entry is under way.
 func (o *owner) info(c *command.Info) command.Answer {
-	s := shardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
+	s := command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
 		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
 	for _, n := range *o.backlog.Load() {

@@ -10,7 +10,9 @@
 // A decoder takes exactly what Encode makes of the same type. msgpack/v5 alone would take nil for a number, an empty array
 // for a struct and a map for one, a string for bytes, heads that are longer than they need be, and would allocate whatever
 // number of elements is declared. A slice has no limit of elements by itself: each of them takes at least a byte, so the
-// limit of a message's bytes bounds their number, and what its meaning does not allow is left to its Check.
+// limit of a message's bytes bounds their number. A message caps what its meaning bounds, such as the tasks of a page, in its
+// Check, by a named limit; so does every message whose elements cost more once they are read than their bytes suggest. Check
+// is called before anything is made of the elements.
 //
 // A type changes by adding fields at its end. Who has another number of fields refuses the message as malformed: a release
 // that must understand an earlier one sends a message of another type.

@@ -1,5 +1,11 @@
 package command
 
+import (
+	"fmt"
+
+	"taskledger/events"
+)
+
 // Info reads what the shard tells of itself.
 type Info struct {
 	Digest bool // with the digest of the state, for which every task is read
@@ -10,3 +16,37 @@ var _ = register(opInfo, func() Command { return new(Info) })
 func (*Info) Op() uint64 { return opInfo }
 
 func (*Info) Size() int { return 16 }
+
+// ShardReport answers an Info.
+type ShardReport struct {
+	Owner        string
+	Epoch        int64
+	Entries      uint64
+	Hash, Digest []byte // events.Hash, or nil: not known, or not asked for
+	Time         int64  // ms
+	Tasks        int64
+	Live         int64
+	Ready        int64
+	Refused      int64
+	Snapshot     uint64
+	First        uint64
+	Archived     uint64
+	Degraded     string
+	Problem      string // why the shard is not served; "" = it is
+}
+
+// Check refuses hashes that are none, the want of one that others are compared with, and counts below zero.
+func (s *ShardReport) Check() error {
+	for _, hash := range [...][]byte{s.Hash, s.Digest} {
+		if hash != nil && len(hash) != len(events.Hash{}) {
+			return fmt.Errorf("hash of %d bytes", len(hash))
+		}
+	}
+	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
+		return fmt.Errorf("no hash of entry %d", s.Entries)
+	}
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused); least < 0 {
+		return fmt.Errorf("epoch or count %d", least)
+	}
+	return nil
+}

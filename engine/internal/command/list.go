@@ -1,7 +1,10 @@
 package command
 
 import (
+	"fmt"
+
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/projection"
 )
 
@@ -22,4 +25,52 @@ func (*List) Size() int { return 512 }
 func (c *List) Matches(t *projection.Task) bool {
 	return (c.Status == 0 || c.Status == uint64(t.Status)) && (c.Behavior == "" || c.Behavior == t.Kind.Behavior) &&
 		(c.Affinity == "" || c.Affinity == t.ID.Affinity()) && (c.Node == "" || c.Node == t.Node)
+}
+
+// MaxPage is the most tasks of one page of a list. A task of 30 bytes takes some hundred decoded.
+const MaxPage = 1000
+
+// page answers a List: the tasks, each encoded by itself, and whether there may be more after them.
+type page struct {
+	Tasks [][]byte
+	More  bool
+}
+
+// Check refuses more tasks than a page has, before any of them is decoded.
+func (p *page) Check() error {
+	if len(p.Tasks) > MaxPage {
+		return fmt.Errorf("page of %d tasks, at most %d", len(p.Tasks), MaxPage)
+	}
+	return nil
+}
+
+// EncodePage answers a List with the tasks that fit, the first of those given, and tells whether there may be more.
+func EncodePage(tasks []*projection.Task, more bool) []byte {
+	told := page{More: more}
+	size := 0
+	for _, t := range tasks {
+		if size >= MaxAnswerBytes/2 {
+			told.More = true
+			break
+		}
+		task := EncodeTask(t)
+		told.Tasks = append(told.Tasks, task)
+		size += len(task)
+	}
+	return message.Encode(told)
+}
+
+// DecodePage reads what EncodePage writes.
+func DecodePage(data []byte) (tasks []projection.Task, more bool, err error) {
+	told, err := ReadMessage[page](data)
+	if err != nil {
+		return nil, false, err
+	}
+	tasks = make([]projection.Task, len(told.Tasks))
+	for i, data := range told.Tasks {
+		if tasks[i], err = DecodeTask(data); err != nil {
+			return nil, false, err
+		}
+	}
+	return tasks, told.More && len(tasks) > 0, nil
 }

@@ -1,5 +1,7 @@
 package command
 
+import "fmt"
+
 // Plan asks a node that has the behavior's code where and when a task belongs, and with Merge what the parameters
 // of a second submit come to.
 type Plan struct {
@@ -14,3 +16,20 @@ var _ = register(opPlan, func() Command { return new(Plan) })
 func (*Plan) Op() uint64 { return opPlan }
 
 func (c *Plan) Size() int { return 96 + len(c.Params) + len(c.Stored) }
+
+// MaxPlanners is how many nodes a letter asks: where so many do not answer, more would not. Each of them reads all their names.
+const MaxPlanners = 1000
+
+// PlanLetter asks some of the nodes for a plan.
+type PlanLetter struct {
+	Planners []string // their sessions, MaxPlanners at most
+	Plan     Plan
+}
+
+// Check refuses more nodes than a letter asks.
+func (l *PlanLetter) Check() error {
+	if len(l.Planners) > MaxPlanners {
+		return fmt.Errorf("letter to %d nodes, at most %d", len(l.Planners), MaxPlanners)
+	}
+	return nil
+}
