@@ -21,19 +21,26 @@ func (r *router) answered(shard int, laneID uint8, number uint64, answers []comm
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
 	f := l.flight
-	if f == nil || f.batch.Number != number {
+	var now time.Time
+	if f != nil && f.told != nil { // it settles another
+		l.mu.Unlock()
+		now = r.now()
+		l.mu.Lock()
+	}
+	if f == nil || f != l.flight || f.batch.Number != number {
 		l.mu.Unlock()
 		return
 	}
-	rest := r.takeLocked(l, f, answers, recorded)
+	rest := r.takeLocked(l, f, answers, recorded, now)
 	l.mu.Unlock()
 	if rest != nil {
 		rest()
 	}
 }
 
-// takeLocked takes the answers to the flight of a lane. It returns what is left to do without the lock.
-func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, recorded bool) (rest func()) {
+// takeLocked takes the answers to the flight of a lane, at a time if that settles another. It returns what is left to do
+// without the lock.
+func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, recorded bool, now time.Time) (rest func()) {
 	misfit := func() {
 		r.log.Error("answer does not fit its batch", "shard", f.shard, "lane", f.batch.Lane, "number", f.batch.Number,
 			"answers", len(answers), "calls", len(f.calls))
@@ -47,7 +54,7 @@ func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, record
 		return func() { behind.fail(why) }
 	case f.batch.Lane == command.LaneSubmit && len(answers) > 0 && answers[0].Code == command.AnswerUnserved:
 		next := r.afterLocked(l, f)
-		return func() { r.dispatch(next); r.turnedDown(f, answers[0], recorded) }
+		return func() { next(); r.turnedDown(f, answers[0], recorded) }
 	case f.told == nil && len(answers) != len(f.calls):
 		return misfit
 	}
@@ -55,9 +62,9 @@ func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, record
 		return func() { r.dispatch(next) }
 	}
 	never := f.told != nil && len(answers) == 1 && answers[0].Code == command.AnswerOK && answers[0].Data == nil
-	if never && f.forgotten(r.now()) { // it was decided, perhaps, and its number forgotten
+	if never && f.forgotten(now) { // it was decided, perhaps, and its number forgotten
 		next := r.afterLocked(l, f)
-		return func() { r.dispatch(next); f.fail(ErrUnknown) }
+		return func() { next(); f.fail(ErrUnknown) }
 	}
 	settled, ok := f.settled(answers)
 	if !ok || len(settled) != len(f.calls) {
@@ -67,7 +74,7 @@ func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, record
 		l.refusal, l.refusing = settled[0], time.Since(clockBase)+time.Duration(settled[0].Number)*time.Millisecond
 	}
 	next := r.afterLocked(l, f)
-	return func() { r.dispatch(next); r.tell(f, settled) }
+	return func() { next(); r.tell(f, settled) }
 }
 
 // tell hands the callers of a flight their answers. What did not fit into the answer is asked again.
@@ -88,17 +95,18 @@ func (r *router) tell(f *flight, answers []command.Answer) {
 	}
 }
 
-// afterLocked makes the next flight of a lane whose flight has ended; nil when an owner in this process takes what waits.
-func (r *router) afterLocked(l *lane, ended *flight) *flight {
+// afterLocked ends the flight of a lane. Without the lock its caller calls next, which sends what waits, or lets an owner in
+// this process take it.
+func (r *router) afterLocked(l *lane, ended *flight) (next func()) {
 	l.flight = nil
 	in := r.ownerHere(ended.shard, ended.batch.Lane)
-	if in == nil {
-		return r.nextFlight(l, ended.shard, ended.batch.Lane)
+	switch {
+	case len(l.waiting) == 0:
+		return func() {}
+	case in == nil:
+		return func() { r.leave(ended.shard, ended.batch.Lane) }
 	}
-	if len(l.waiting) > 0 {
-		in.wake.notify()
-	}
-	return nil
+	return in.wake.notify
 }
 
 // onMessage takes answers that come over the bus, and the news that nobody listens.

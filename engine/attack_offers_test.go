@@ -302,7 +302,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 		if n != slots {
 			t.Fatalf("%d slots are free, want %d", n, slots)
 		}
-		of.mu.Lock()
+		of.lock()
 		of.send(b.m, 0, n, detail)
 		number := of.shards[0].number
 		of.unlock()
@@ -335,7 +335,7 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
 	b := newBench(t, 8)
 	of := b.m.offers
-	of.mu.Lock()
+	of.lock()
 	of.send(b.m, 0, 0, nil)
 	of.send(b.m, 0, 0, nil)
 	of.unlock()

@@ -107,9 +107,16 @@ func (i *inbox) size() (n int) {
 // take empties the inbox; reuse gives back the slices of an earlier call.
 func (i *inbox) take(reuse *mail) mail {
 	i.mu.Lock()
+	here := i.here
+	i.mu.Unlock()
+	var made time.Time
+	if here != nil {
+		made = here.r.now()
+	}
+	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.here != nil {
-		i.lanes = i.here.depart(i, i.lanes)
+	if here != nil {
+		i.lanes = here.depart(i, i.lanes, made)
 	}
 	m := mail{i.lanes, i.lost}
 	for lane := range i.lanes {
@@ -149,11 +156,11 @@ func (h *lanesHere) waiting() (n int) {
 }
 
 // depart appends the next batches, which go into the inbox.
-func (h *lanesHere) depart(in *inbox, lanes [command.LaneCount][]delivery) [command.LaneCount][]delivery {
+func (h *lanesHere) depart(in *inbox, lanes [command.LaneCount][]delivery, made time.Time) [command.LaneCount][]delivery {
 	for _, laneID := range []uint8{command.LaneSubmit, command.LaneWork} {
 		l := &h.r.lanes[h.shard][laneID]
 		l.mu.Lock()
-		f := h.r.nextFlight(l, h.shard, laneID)
+		f := h.r.nextFlight(l, h.shard, laneID, made)
 		if f != nil {
 			f.in, f.copies = in, 1
 		}

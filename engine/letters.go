@@ -78,7 +78,7 @@ func (r *router) noRoom(f *flight, unsent bool) {
 	case command.LaneQuery:
 		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, command.StoreFull)
 		info := func(*command.Info) command.Answer {
-			return command.Answer{Data: message.Encode(shardReport{Problem: why})}
+			return command.Answer{Data: message.Encode(command.ShardReport{Problem: why})}
 		}
 		r.answered(f.shard, command.LaneQuery, f.batch.Number, answersWithoutRoom(f.batch.Commands, why, info), false)
 	case command.LaneSubmit:
@@ -99,7 +99,7 @@ func (r *router) refuse(f *flight, why command.Answer) bool {
 	}
 	next := r.afterLocked(l, f)
 	l.mu.Unlock()
-	r.dispatch(next)
+	next()
 	f.fail(why.Err(""))
 	return true
 }

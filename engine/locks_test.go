@@ -179,3 +179,60 @@ func TestLoad_ReadsTheClockBeforeItLocks(t *testing.T) {
 	wantReturn(t, "a message", func() { p.load.message() })
 	wantReturn(t, "a comparison", func() { p.load.compare() })
 }
+
+// The clock is the caller's, and may ask the engine in its turn.
+func TestNow_IsCalledWithoutALock(t *testing.T) {
+	p := newPost(t, 1, nil)
+	p.view.Store(&store.Membership{Revision: 1, Nodes: map[string]store.NodeInfo{"n-1": {Name: "post", Owner: true}, "n-2": {Name: "unheard"}}})
+	p.node.joined = time.Now()
+	p.node.member.Store(p.member)
+	calls := 0
+	look := func() time.Time {
+		calls++
+		for shard := range p.router.lanes {
+			for laneID := range p.router.lanes[shard] {
+				p.router.flightOf(shard, uint8(laneID), 0)
+			}
+		}
+		p.inbox.size()
+		p.place.served()
+		p.offers.unanswered()
+		p.load.readyAt(0, "", time.Time{})
+		return time.Now()
+	}
+	p.node.cfg.Now, p.router.now = look, look
+	get := func(shard int, laneID uint8) { _ = p.router.send(shard, laneID, &command.Get{Task: "a"}, nil) }
+	answer := func(answers ...command.Answer) {
+		p.router.answered(2, command.LaneSubmit, p.router.lanes[2][command.LaneSubmit].number, answers, false)
+	}
+	for _, c := range []struct {
+		what string
+		do   func()
+	}{
+		{"a question", func() { get(1, command.LaneQuery) }},
+		{"a submit", func() { get(2, command.LaneSubmit) }},
+		{"the next one", func() { get(2, command.LaneSubmit); answer(command.Answer{}) }},
+		{"an answer that is to be settled", func() {
+			p.router.leaves(p.router.lanes[2][command.LaneSubmit].flight, nil, letterReaders)
+			answer(command.Answer{})
+			answer(command.Answer{})
+		}},
+		{"the turn of an owner", func() { get(0, command.LaneSubmit); p.inbox.take(&mail{}) }},
+		{"the end of an owner", func() { get(1, command.LaneSubmit); p.router.serveHere(1, nil) }},
+		{"one that is given up", func() { get(1, command.LaneQuery); p.router.resend(time.Now().Add(2 * giveUp)) }},
+		{"the offers of a new owner", func() { p.offers.ownerChanged(2) }},
+		{"offers", func() { p.offers.adjust(p.member, time.Now()) }},
+		{"the end of offers", func() { p.offers.withdraw(p.member) }},
+		{"placement", func() { p.place.step(t.Context(), time.Now()) }},
+		{"a message to the others", func() { p.load.message() }},
+	} {
+		before := calls
+		wantReturn(t, c.what, c.do)
+		if t.Failed() {
+			return // a lock may be held for ever
+		}
+		if calls == before {
+			t.Errorf("%s reads no clock", c.what)
+		}
+	}
+}

@@ -62,7 +62,7 @@ type NodeConfig struct {
 	SessionFile string
 
 	Log *slog.Logger     // default: discard
-	Now func() time.Time // wall clock; must return at once and call nothing of the engine: locks are held; default time.Now
+	Now func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
 // Trimming is which entries are removed from the journals once both kept snapshots of their shard cover them.

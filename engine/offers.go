@@ -41,6 +41,7 @@ type offers struct {
 	mute   map[string]time.Time // by owner: when it was last found not to answer; what it told before that counts no more
 	abroad uint64               // slots offered although shards here had work for them: never more than have started here
 	closed bool
+	made   time.Time     // of what is decided under this lock, by the wall clock; set by lock
 	none   chan struct{} // closed, and nil again, when after withdraw the last offer with slots is answered
 
 	usual time.Duration // mean time until an offer is answered or acknowledged, or its letter was written, or could not be
@@ -51,6 +52,13 @@ type offers struct {
 type departure struct {
 	*flight
 	viaStore bool
+}
+
+// lock begins a change that may make offers: their time is read before, by a function of the caller's.
+func (of *offers) lock() {
+	made := of.n.router.now()
+	of.mu.Lock()
+	of.made = made
 }
 
 // unlock ends a change of the offers, and sends what it decided to send: sending may wait for the bus.
@@ -154,7 +162,7 @@ func (s *shardOffers) answeredUpTo() uint64 {
 func (of *offers) ownerChanged(shard int) {
 	_, here := of.n.router.owners.Load(shard)
 	m := of.n.member.Load()
-	of.mu.Lock()
+	of.lock()
 	s := &of.shards[shard]
 	s.rollCall = true
 	if last := s.last(); last != nil {
@@ -278,7 +286,7 @@ func (m *member) offersLoop(ctx context.Context) error {
 // withdraw stops making offers, as the node drains, and closes those that stand. The channel that it returns is closed
 // when all are answered: nothing more will be assigned.
 func (of *offers) withdraw(m *member) <-chan struct{} {
-	of.mu.Lock()
+	of.lock()
 	defer of.unlock()
 	of.closed = true
 	none := make(chan struct{})
@@ -385,12 +393,12 @@ func (of *offers) repeatLate(last *openOffer, now time.Time) bool {
 	return true
 }
 
-// send makes an offer, which leaves when of is unlocked.
+// send makes an offer, which leaves when of is unlocked; it was locked by lock.
 func (of *offers) send(m *member, shard, slots int, detail []command.OfferedBehavior) {
 	s := &of.shards[shard]
 	s.number++
 	c := &command.Offer{Node: m.session.ID, Lease: events.Millis(m.ttl.Milliseconds()), Slots: slots, Behaviors: detail}
-	f := newFlight(shard, of.n.router.batch(command.LaneOffer, s.number, []command.Command{c}), nil)
+	f := newFlight(shard, of.n.router.batch(command.LaneOffer, s.number, of.made, []command.Command{c}), nil)
 	s.open = append(s.open, openOffer{flight: f, slots: slots, detail: detail})
 	of.outbox = append(of.outbox, departure{flight: f})
 }

@@ -26,7 +26,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	}
 	room := m.exec.room()
 	v, here := m.view.Load(), m.load.readyHere()
-	of.mu.Lock()
+	of.lock()
 	defer of.unlock()
 	maps.DeleteFunc(of.mute, func(owner string, _ time.Time) bool { _, present := v.Nodes[owner]; return !present })
 	for shard := range of.shards {

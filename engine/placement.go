@@ -83,6 +83,7 @@ func (p *placement) reread(ctx context.Context) {
 // step looks at every shard once.
 func (p *placement) step(ctx context.Context, now time.Time) {
 	v := p.m.view.Load()
+	mayTake := p.m.load.mayTake() // it reads the clock, which is the caller's
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.Revision == 0 || p.leaving {
@@ -91,7 +92,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 	p.arrange(v)
 	waiting := 0 // unserved shards that fall to this node
 	for shard := range p.order {
-		p.consider(ctx, shard, v, now)
+		p.consider(ctx, shard, v, now, mayTake)
 		key := v.Owners[shard]
 		_, alive := v.Nodes[key.Node]
 		mine := key.Node == p.m.session.ID || !alive && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID
@@ -143,7 +144,7 @@ func sameName(v *store.Membership, n store.NodeInfo) bool {
 }
 
 // consider decides what to do about one shard now.
-func (p *placement) consider(ctx context.Context, shard int, v *store.Membership, now time.Time) {
+func (p *placement) consider(ctx context.Context, shard int, v *store.Membership, now time.Time, mayTake bool) {
 	key := v.Owners[shard]
 	if own := p.owners[shard]; own != nil && key.Revision > own.ownership.Revision {
 		own.stop() // somebody else has it, and this node did not notice for want of work
@@ -161,7 +162,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 		p.begin(ctx, shard, func(ctx context.Context) error {
 			return p.serve(ctx, store.Ownership{Shard: shard, Revision: key.Revision, Session: p.m.session}, nil)
 		})
-	case !alive && p.turnToTake(shard, now):
+	case !alive && p.turnToTake(shard, now) && mayTake:
 		p.begin(ctx, shard, func(ctx context.Context) error {
 			o, err := p.m.owners.Take(ctx, p.m.session, shard, key)
 			if err != nil {
@@ -195,7 +196,7 @@ func (p *placement) turnToTake(shard int, now time.Time) bool {
 	}
 	for rank, id := range p.order[shard] {
 		if id == p.m.session.ID {
-			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart() && p.m.load.mayTake()
+			return now.Sub(since) >= time.Duration(rank)*takeRank && p.m.mayStart()
 		}
 	}
 	return false

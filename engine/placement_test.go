@@ -24,7 +24,7 @@ func TestPlacement_StopsAskingAnOwnerThatIsGone(t *testing.T) {
 			wait, given := context.WithCancel(t.Context())
 			p.asked, p.given, p.busy[0] = 0, given, true
 			b.store.members.Owners[0] = store.Owner{Node: c.owner, Revision: b.own.ownership.Revision}
-			p.consider(t.Context(), 0, &b.store.members, time.Now())
+			p.consider(t.Context(), 0, &b.store.members, time.Now(), true)
 			if stopped := wait.Err() != nil; stopped != c.stops {
 				t.Errorf("stopped: %v, want %v", stopped, c.stops)
 			}

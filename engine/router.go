@@ -95,24 +95,31 @@ func (r *router) flush(shard int, laneID uint8) {
 	}
 	l := &r.lanes[shard][laneID]
 	l.mu.Lock()
-	if (laneID == command.LaneSubmit || laneID == command.LaneWork) && l.flight == nil && !l.yielding {
-		// The first command of a batch lets whoever is ready to run add to it.
-		l.yielding = true
+	if l.flight != nil || l.yielding {
 		l.mu.Unlock()
-		r.yield()
-		l.mu.Lock()
-		l.yielding = false
+		return
 	}
-	var f *flight
-	if !l.yielding {
-		f = r.nextFlight(l, shard, laneID)
+	l.yielding = true
+	l.mu.Unlock()
+	if laneID == command.LaneSubmit || laneID == command.LaneWork {
+		r.yield() // the first command of a batch lets whoever is ready to run add to it
 	}
+	r.leave(shard, laneID)
+}
+
+// leave makes a batch of what waits in a lane, if none is under way, and sends it.
+func (r *router) leave(shard int, laneID uint8) {
+	made := r.now()
+	l := &r.lanes[shard][laneID]
+	l.mu.Lock()
+	l.yielding = false
+	f := r.nextFlight(l, shard, laneID, made)
 	l.mu.Unlock()
 	r.dispatch(f)
 }
 
-// nextFlight makes a batch of what waits, if none is under way.
-func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
+// nextFlight makes a batch of what waits, if none is under way. The time is read before the lane is locked.
+func (r *router) nextFlight(l *lane, shard int, laneID uint8, made time.Time) *flight {
 	if l.flight != nil || len(l.waiting) == 0 || r.closed.Load() {
 		return nil
 	}
@@ -123,7 +130,7 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 	}
 	l.number++
 	l.left++
-	f := newFlight(shard, r.batch(laneID, l.number, make([]command.Command, n)), l.waiting[:n:n])
+	f := newFlight(shard, r.batch(laneID, l.number, made, make([]command.Command, n)), l.waiting[:n:n])
 	for i := range f.calls {
 		f.batch.Commands[i] = f.calls[i].command
 	}
@@ -132,9 +139,9 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8) *flight {
 	return f
 }
 
-// batch makes a batch that is on its way from now on.
-func (r *router) batch(laneID uint8, number uint64, commands []command.Command) *command.Batch {
-	return &command.Batch{Sender: r.sender, Lane: laneID, Number: number, Made: events.MillisOf(r.now()), Principal: r.principal, Commands: commands}
+// batch makes a batch that is on its way from a time on.
+func (r *router) batch(laneID uint8, number uint64, made time.Time, commands []command.Command) *command.Batch {
+	return &command.Batch{Sender: r.sender, Lane: laneID, Number: number, Made: events.MillisOf(made), Principal: r.principal, Commands: commands}
 }
 
 // dispatch sends a flight the best way there is now.
@@ -188,11 +195,7 @@ func (r *router) serveHere(shard int, in *inbox) {
 	if in == nil {
 		r.owners.Delete(shard)
 		for laneID := range r.lanes[shard] { // what the owner has not taken goes to the next one
-			l := &r.lanes[shard][laneID]
-			l.mu.Lock()
-			f := r.nextFlight(l, shard, uint8(laneID))
-			l.mu.Unlock()
-			r.dispatch(f)
+			r.leave(shard, uint8(laneID))
 		}
 		return
 	}
@@ -274,10 +277,9 @@ func (r *router) resend(now time.Time) {
 			}
 			if laneID != int(command.LaneWork) && now.Sub(f.began) > giveUp {
 				l.flight = nil
-				next := r.nextFlight(l, shard, uint8(laneID))
 				l.mu.Unlock()
 				f.fail(ErrUnknown)
-				r.dispatch(next)
+				r.leave(shard, uint8(laneID))
 				continue
 			}
 			toBus := f.patient // it was posted or parked long ago: begin with the fast way again

@@ -204,3 +204,31 @@ func (a attempts) Handle(_ context.Context, r slog.Record) error {
 	}
 	return nil
 }
+
+// reporting is a context that is told of, and reports, before it says when it ends.
+type reporting struct {
+	context.Context
+	report func(up bool)
+}
+
+// Done implements context.Context.
+func (c reporting) Done() <-chan struct{} {
+	c.report(true)
+	return c.Context.Done()
+}
+
+func TestNotify_CallsTheCallersContextWithoutALock(t *testing.T) {
+	listen, report := natsbus.Listen()
+	told, returned := make(chan bool, 9), make(chan struct{})
+	go func() {
+		listen(reporting{t.Context(), report}, func(up bool) { told <- up })
+		close(returned)
+	}()
+	select {
+	case <-returned:
+	case <-time.After(10 * time.Second): // used up only by a failure
+		t.Fatal("the caller waits for itself")
+	}
+	await(t, told, false)
+	await(t, told, true)
+}

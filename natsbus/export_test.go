@@ -53,3 +53,9 @@ func Meaning(err error) error { return meaning(err) }
 func (a *Archive) Request(ctx context.Context, do func(context.Context) error) error {
 	return a.request(ctx, do)
 }
+
+// Listen tells h the state of a connection that is not up, and others when something is reported.
+func Listen() (listen func(ctx context.Context, h func(connected bool)), report func(up bool)) {
+	l := newLink()
+	return l.listen, l.report
+}

@@ -42,10 +42,10 @@ func (l *link) listen(ctx context.Context, h func(connected bool)) {
 	who := &listener{ctx: ctx, call: h}
 	l.mu.Lock()
 	l.listeners[who] = struct{}{}
-	context.AfterFunc(ctx, func() { l.forget(who) })
 	who.add(l.up.Load())
 	l.tellLocked(who)
 	l.mu.Unlock()
+	context.AfterFunc(ctx, func() { l.forget(who) }) // ctx is the caller's: not under the lock
 }
 
 func (l *link) forget(who *listener) {
