@@ -22,12 +22,28 @@ var impure = map[string][]string{
 }
 
 // Pure returns what is not pure in the files that match one of the patterns of path.Match, tests aside: goroutines,
-// channels, clocks, prints, and imports that could do I/O, block or draw random numbers.
+// channels, clocks, prints, and imports that could do I/O, block or draw random numbers. A pattern that no file matches is a
+// violation, too.
 func (s *Source) Pure(patterns ...string) []string {
 	var found []string
+	used := map[string]bool{}
 	for _, f := range s.files {
-		if !f.test && slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, f.path); return ok }) {
+		if f.test {
+			continue
+		}
+		pure := false
+		for _, p := range patterns {
+			if ok, _ := path.Match(p, f.path); ok {
+				used[p], pure = true, true
+			}
+		}
+		if pure {
 			found = append(found, s.impurities(&f)...)
+		}
+	}
+	for _, p := range patterns {
+		if !used[p] {
+			found = append(found, p+": no file matches")
 		}
 	}
 	slices.Sort(found)

@@ -116,6 +116,29 @@ func f(both port.Both) {
 	type local struct { both port.Both }
 	_ = both
 }`,
+		"q/a.go": `package q
+import "m/port"
+type box[T any] struct { p *T }
+type many []port.Both
+type hidden struct {
+	literal interface { port.Both }
+	inside  box[port.Both]
+	named   many
+	makes   func() port.Both
+	takes   func(...port.Both)
+	keys    map[port.Both]bool
+}
+type of[T port.Both, U interface { port.One; comparable }] struct {
+	t    T
+	u    []U
+	self *of[T, U]
+}
+type fine struct {
+	one   func(map[port.One]port.Two)
+	inner *hidden
+	many  box[many2]
+}
+type many2 []port.One`,
 		"p/a_test.go": "package p\nimport \"m/port\"\ntype fake struct { port.Both }",
 	}
 	_, types := loadTypesOf(t, files)
@@ -126,6 +149,16 @@ func f(both port.Both) {
 		"p/a.go:14: a field of p.bad is the union port.Both of 2 methods",
 		"p/a.go:15: a field of p.bad is the union port.Both of 2 methods",
 		"p/a.go:18: a field of p.local is the union port.Both of 2 methods",
+		"q/a.go:10: a field of q.hidden is the union port.Both of 2 methods",
+		"q/a.go:11: a field of q.hidden is the union port.Both of 2 methods",
+		"q/a.go:14: a field of q.of is the union port.Both of 2 methods",
+		"q/a.go:15: a field of q.of is the union interface{...} of 1 methods",
+		"q/a.go:16: a field of q.of is the union interface{...} of 1 methods",
+		"q/a.go:16: a field of q.of is the union port.Both of 2 methods",
+		"q/a.go:6: a field of q.hidden is the union interface{...} of 2 methods",
+		"q/a.go:7: a field of q.hidden is the union port.Both of 2 methods",
+		"q/a.go:8: a field of q.hidden is the union port.Both of 2 methods",
+		"q/a.go:9: a field of q.hidden is the union port.Both of 2 methods",
 	)
 }
 

@@ -50,9 +50,7 @@ func (t *Types) fields(p *checked, each func(owner string, field *ast.Field, of 
 					return true
 				}
 				for _, field := range s.Fields.List {
-					if named, of := t.heldInterface(p.info.TypeOf(field.Type)); of != nil {
-						each(owner, field, of, path.Base(named.Pkg().Path())+"."+named.Name())
-					}
+					t.held(p.info.TypeOf(field.Type), map[types.Type]bool{}, func(of *types.Interface, name string) { each(owner, field, of, name) })
 				}
 				return true
 			})
@@ -60,20 +58,44 @@ func (t *Types) fields(p *checked, each func(owner string, field *ast.Field, of 
 	}
 }
 
-// heldInterface returns the interface of the module that values of a type are or hold, or nil.
-func (t *Types) heldInterface(typ types.Type) (*types.TypeName, *types.Interface) {
-	for {
-		switch u := types.Unalias(typ).(type) {
-		case *types.Named:
-			of, ok := u.Underlying().(*types.Interface)
-			if !ok || !t.own(u.Obj()) {
-				return nil, nil
-			}
-			return u.Obj(), of
-		case interface{ Elem() types.Type }: // pointer, slice, array, map, channel
-			typ = u.Elem()
-		default:
-			return nil, nil
+// held calls each with every interface of the module that values of a type are, hold, take, return or are instances with, and
+// with every one that is made of others where the type is written. What is in the fields of a struct is that struct's.
+func (t *Types) held(typ types.Type, seen map[types.Type]bool, each func(of *types.Interface, name string)) {
+	typ = types.Unalias(typ)
+	if typ == nil || seen[typ] {
+		return
+	}
+	seen[typ] = true
+	switch u := typ.(type) {
+	case *types.Named:
+		for arg := range u.TypeArgs().Types() {
+			t.held(arg, seen, each)
 		}
+		if !t.own(u.Obj()) {
+			return
+		}
+		if of, ok := u.Underlying().(*types.Interface); ok {
+			each(of, path.Base(u.Obj().Pkg().Path())+"."+u.Obj().Name())
+			return
+		}
+		t.held(u.Underlying(), seen, each)
+	case *types.TypeParam:
+		t.held(u.Constraint(), seen, each)
+	case *types.Interface:
+		if u.NumEmbeddeds() > 0 && u.NumMethods() > 0 {
+			each(u, "interface{...}")
+		}
+	case *types.Map:
+		t.held(u.Key(), seen, each)
+		t.held(u.Elem(), seen, each)
+	case *types.Signature:
+		for v := range u.Params().Variables() {
+			t.held(v.Type(), seen, each)
+		}
+		for v := range u.Results().Variables() {
+			t.held(v.Type(), seen, each)
+		}
+	case interface{ Elem() types.Type }: // pointer, slice, array, channel
+		t.held(u.Elem(), seen, each)
 	}
 }

@@ -196,7 +196,7 @@ func f(c chan int) {
 		"p/run.go:4: send",
 		"p/run.go:5: select",
 	)
-	equal(t, s.Pure("q/decide*.go"))
+	equal(t, s.Pure("q/decide*.go", "p/pure*.go", "p/run_test.go"), "p/run_test.go: no file matches", "q/decide*.go: no file matches")
 }
 
 func TestInterfaces_CatchesWideOnes(t *testing.T) {
