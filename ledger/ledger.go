@@ -53,18 +53,19 @@ type Head struct {
 // askOwnersFor is how long a question waits for an owner where it can be answered without one.
 const askOwnersFor = 3 * time.Second
 
-// Config is what a Ledger reads from.
+// Config is what a Ledger reads from. Cluster and Journal are enough for histories, states, exports and Verify of what the journals
+// hold; a port that is nil is one that knows nothing.
 type Config struct {
 	Cluster   store.Cluster
-	Journal   Journal // nil: every call returns store.ErrUnavailable
-	Snapshots Snapshots
+	Journal   Journal             // nil: every call returns store.ErrUnavailable
+	Snapshots Snapshots           // nil: there are none
 	Archive   store.ArchiveReader // nil: what was trimmed cannot be read
 	// Archived says that entries are trimmed only once the archive has them. If there is no archive to be seen, it is then away for
 	// the moment, and reads of what it should hold fail with store.ErrUnavailable instead of store.ErrTrimmed.
 	Archived bool
-	Owners   Owners
+	Owners   Owners // nil: nobody answers; Checkpoint then fails with store.ErrUnavailable
 	// Revision returns the present revision of the store. Replay ends there, and Follow yields what was committed before it in the order
-	// of the whole cluster.
+	// of the whole cluster. nil: both fail with store.ErrUnavailable.
 	Revision func(context.Context) (int64, error)
 }
 
@@ -73,7 +74,49 @@ type Config struct {
 type Ledger struct{ cfg Config }
 
 // New returns the ledger of a cluster. It reads nothing yet.
-func New(cfg Config) *Ledger { return &Ledger{cfg} }
+func New(cfg Config) *Ledger {
+	if cfg.Snapshots == nil {
+		cfg.Snapshots = noSnapshots{}
+	}
+	if cfg.Owners == nil {
+		cfg.Owners = nobody{cfg.Cluster.Shards}
+	}
+	if cfg.Revision == nil {
+		cfg.Revision = func(context.Context) (int64, error) {
+			return 0, fmt.Errorf("%w: the ledger has no Config.Revision", store.ErrUnavailable)
+		}
+	}
+	return &Ledger{cfg}
+}
+
+// noSnapshots is what a ledger without Config.Snapshots reads.
+type noSnapshots struct{}
+
+func (noSnapshots) Pointer(context.Context, int) (p store.SnapshotPointer, err error) { return p, nil }
+
+func (noSnapshots) Parts(context.Context, int, store.SnapshotInfo) iter.Seq2[[]byte, error] {
+	return func(func([]byte, error) bool) {}
+}
+
+// nobody answers for the owners of a ledger without Config.Owners.
+type nobody struct{ shards int }
+
+const noOwners = "the ledger has no Config.Owners"
+
+func (nobody) Last(context.Context, events.TaskID) (events.Ref, events.Millis, error) {
+	return 0, 0, fmt.Errorf("%w: %s", store.ErrUnavailable, noOwners)
+}
+
+func (nobody) Present(context.Context) (bool, error) { return false, nil }
+
+func (n nobody) Heads(ctx context.Context) (all []Head, err error) {
+	for shard := range n.shards {
+		all = append(all, n.Digest(ctx, shard))
+	}
+	return all, nil
+}
+
+func (nobody) Digest(_ context.Context, shard int) Head { return Head{Shard: shard, Problem: noOwners} }
 
 // reader returns what reads the journals, or why nothing does.
 func (l *Ledger) reader() (*Reader, error) {
