@@ -19,7 +19,7 @@
 // # One task
 //
 // History yields the events of the present life of a task, or of its last one. StateAt and StateAfter fold them up to a time or an
-// event, and return the task as it was then, also if it has long been forgotten.
+// event, and return the task as it was then, also if it is long no longer kept.
 //
 // # All tasks
 //

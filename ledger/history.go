@@ -13,7 +13,7 @@ import (
 	"taskledger/task"
 )
 
-// History yields the events of the present life of a task, in order, or of its last life if it was deleted or forgotten. If the
+// History yields the events of the present life of a task, in order, or of its last life if it was deleted or is no longer kept. If the
 // beginning of that life is no longer there, it yields the rest, and then store.ErrTrimmed. It yields task.ErrNotFound if there is
 // nothing of the task.
 func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {

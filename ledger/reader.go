@@ -48,18 +48,18 @@ func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.
 
 // unarchived classifies the failure to read an entry from the archive that the journal lacks. If there is no archive although entries
 // are archived before they are trimmed, the archive is away: store.ErrUnavailable. Otherwise the entry is gone: store.ErrTrimmed.
-func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, unread error) error {
-	if !errors.Is(unread, store.ErrNoArchive) {
-		return unread // the archive is away or damaged: the entry may still be there
+func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, cause error) error {
+	if !errors.Is(cause, store.ErrNoArchive) {
+		return cause // the archive is away or damaged: the entry may still be there
 	}
 	first, err := r.First(ctx, shard)
 	if err != nil {
 		return err
 	}
 	if r.archived && number < first {
-		return fmt.Errorf("%w: the journal begins with entry %d: %w", store.ErrUnavailable, first, unread)
+		return fmt.Errorf("%w: the journal begins with entry %d: %w", store.ErrUnavailable, first, cause)
 	}
-	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, unread)
+	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, cause)
 }
 
 // Read is store.Journal.Read, and reads from the archive what was trimmed from the journal.
@@ -112,10 +112,10 @@ func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
 		return rec, err
 	}
-	for rec, unread := range r.archive.ReadArchive(ctx, shard, number) {
+	for rec, failed := range r.archive.ReadArchive(ctx, shard, number) {
 		switch {
-		case unread != nil:
-			return store.Record{}, r.unarchived(ctx, shard, number, unread)
+		case failed != nil:
+			return store.Record{}, r.unarchived(ctx, shard, number, failed)
 		case rec.Number == number:
 			return rec, nil
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // StateAt returns a task as it was at a time, with its parameters and result: the fold of its events up to then. Times are those of
-// the owners' clocks; the zero time means now. A finished task that has been forgotten since is as its last event left it. It
+// the owners' clocks; the zero time means now. A finished task that is no longer kept is as its last event left it. It
 // wraps task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
 // its life is no longer there.
 func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {

@@ -13,7 +13,7 @@ var (
 	ErrUnknownBehavior = errors.New("unknown behavior")
 	// ErrNotFound reports that there is no such task, or no longer.
 	ErrNotFound = errors.New("no such task")
-	// ErrNotKept reports that the task has ended and been forgotten, and that its journal entries were trimmed and not archived.
+	// ErrNotKept reports that the task has ended and is no longer kept, and that its journal entries were trimmed and not archived.
 	ErrNotKept = errors.New("outcome is no longer kept")
 	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice. A call that
 	// is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.

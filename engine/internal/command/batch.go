@@ -64,7 +64,7 @@ func (b *Batch) Encode() []byte {
 }
 
 // What users and operators ask has to reach its owner in time: whoever has recorded it and repeats it later, when its number is
-// forgotten, shall not have it decided again. A number is known for projection.KeepSenders after its last use, so the two together
+// no longer kept, shall not have it decided again. A number is known for projection.KeepSenders after its last use, so the two together
 // must be less; and MaxBatchAge is longer than giveUp by what the clock of an honest sender may be behind.
 const (
 	MaxBatchAge   = 45 * time.Minute

@@ -55,13 +55,16 @@ func is[E error](err error) bool {
 // ServeError is why a node could not start or go on; no task has failed.
 type ServeError struct{ Err error }
 
+// Error implements error.
 func (e *ServeError) Error() string { return e.Err.Error() }
 
+// Unwrap returns the cause.
 func (e *ServeError) Unwrap() error { return e.Err }
 
 // UsageError is a mistake on the command line that the flags' own checks cannot see.
 type UsageError struct{ Problem string }
 
+// Error implements error.
 func (e *UsageError) Error() string { return e.Problem }
 
 // ErrTimeout is the cause of an end by --timeout.

@@ -79,12 +79,15 @@ type Direct struct{ *engine.Client }
 
 var _ Client = Direct{}
 
+// SubmitRaw implements Submitter.
 func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
 	return d.Client.SubmitRaw(ctx, behavior, params, o)
 }
 
+// Attach implements Submitter.
 func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
+// Operate implements Operator.
 func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
 	id := events.TaskID(on)
 	switch verb {
