@@ -97,7 +97,7 @@ func (all *hashes) UnmarshalJSON(text []byte) error {
 type Signer func(text string) (note string, err error)
 
 // ExportShard writes all entries of a shard that are left, from the archive and the journal. sign, if not nil, signs a checkpoint of
-// the last one. It returns a *store.InvalidError if the shard has no entry yet.
+// the last one. It wraps task.ErrNotFound if the shard has no entry yet.
 func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
 	r, err := l.reader()
 	if err != nil {
@@ -176,7 +176,7 @@ func (x *exporter) run(ctx context.Context, r *Reader, last uint64, line func(st
 		}
 	}
 	if head.Entry == 0 {
-		return fmt.Errorf("export: %w", &store.InvalidError{Field: "shard", Problem: fmt.Sprintf("%d has no entry yet", x.header.Shard)})
+		return fmt.Errorf("export: %w", absent(fmt.Sprintf("shard %d has no entry yet", x.header.Shard)))
 	}
 	end := exportLine{End: head.Entry, Hash: &head.Hash}
 	if x.sign != nil {

@@ -14,6 +14,7 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // exports returns an export of shard 1 and one of a task with neighbours between its events.
@@ -77,11 +78,11 @@ func TestExport_IsVerifiedWithoutACluster(t *testing.T) {
 }
 
 // What has left etcd is exported from the archive, alike.
-func TestExport_OfAShardWithoutEntriesIsInvalid(t *testing.T) {
+func TestExport_OfAShardWithoutEntriesSaysSo(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	err := p.node.Ledger().ExportShard(testcluster.Within(t), 1, new(bytes.Buffer), nil)
-	if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "shard" {
+	if !errors.Is(err, task.ErrNotFound) || err.Error() != "export: shard 1 has no entry yet" {
 		t.Errorf("error %v", err)
 	}
 }

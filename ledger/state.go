@@ -7,7 +7,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
-	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -23,18 +22,24 @@ func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 	return foldLife(id, all)
 }
 
-// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It returns a
-// *store.InvalidError if that life has no such event.
+// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It
+// wraps task.ErrNotFound if that life has no such event.
 func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
 	all, err := l.life(ctx, id, 0)
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
 	if seq == 0 || seq > uint64(len(all)) {
-		return projection.Task{}, fmt.Errorf("state of %s: %w", id, &store.InvalidError{Field: "seq", Problem: fmt.Sprintf("%d, want 1 to %d", seq, len(all))})
+		return projection.Task{}, fmt.Errorf("state of %s: %w", id, absent(fmt.Sprintf("no event %d, it has 1 to %d", seq, len(all))))
 	}
 	return foldLife(id, all[:seq])
 }
+
+// absent says what is not there, when it is no task: a task.ErrNotFound in other words.
+type absent string
+
+func (a absent) Error() string      { return string(a) }
+func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
 // foldLife folds the events of a life from its beginning on.
 func foldLife(id events.TaskID, all []events.Event) (t projection.Task, err error) {

@@ -103,7 +103,6 @@ func failedTaskIs1(t *testing.T, dir string) {
 }
 
 func wrongUsageIs2(t *testing.T, dir string) {
-	must(t, dir, "submit", "noop", "--id", "three-events", "--wait")
 	for _, args := range [][]string{
 		{"frobnicate"},
 		{"submit"},
@@ -150,7 +149,6 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"help", "frobnicate"},
 		{"completion", "tcsh"},
 		{"bench", "--client", "carrier-pigeon"},
-		{"state", "three-events", "--seq", "9"},
 	} {
 		r := run(t, dir, args...)
 		if r.code != 2 || r.out != "" || r.err == "" {
