@@ -16,7 +16,7 @@ var shout = behaviors.Define[string, string]("shout", nil)
 
 func louder(_ context.Context, text string) (string, error) {
 	if text == "" {
-		return "", behaviors.Code("empty", errors.New("nothing to shout"), nil)
+		return "", behaviors.Cancel(behaviors.Code("empty", errors.New("nothing to shout"), nil)) // no retry would help
 	}
 	return strings.ToUpper(text), nil
 }
