@@ -224,9 +224,12 @@ func (c *typed) args() []string {
 	return c.with(CommandWithin, args...)
 }
 
-// with adds to a command what all have.
+// with adds to a command what all have; serve has no time-out.
 func (t *Terminal) with(timeout time.Duration, args ...string) []string {
-	return append(args, "-o", "json", "--log-level", "warn", "--timeout", timeout.String(), "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
+	if args[0] != "serve" {
+		args = append(args, "--timeout", timeout.String())
+	}
+	return append(args, "-o", "json", "--log-level", "warn", "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
 }
 
 // Operate types a command that is no part of the traffic. The error holds what it said.
