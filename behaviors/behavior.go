@@ -30,8 +30,8 @@ type Rules[P, R any] struct {
 	// nil rule: the policy's. Any other value refuses the submit.
 	Priority func(p P) int64
 	// RunNow is for submits that join a task which has ended and will run again later, by a repetition or a retry. true: its next
-	// run is due when a new task would be. false: the submit waits for the next run as it is scheduled. It changes nothing of a task
-	// that is RUNNING, as it also is while it waits after a snooze or a loss, or that has ended for good.
+	// run is due when a new task would be. false: the submit waits for the next run as it is scheduled. It has no
+	// effect on a task that is RUNNING (a task that waits after a snooze or a loss is RUNNING, too) and on one that has ended for good.
 	RunNow bool
 	// Merge combines the parameters of a task with those of a further submit that joins it, for the next attempt. If it changes them
 	// while an attempt runs, a further run with them follows that attempt's run, and the submit waits for this further run. It is not

@@ -91,7 +91,7 @@ func isNone[T any]() bool {
 // maxForm is how long the JSON text of a zero value may be to be shown.
 const maxForm = 100
 
-// form names a type, for who knows the code, and shows the zero value of an object as JSON, for who does not.
+// form describes a type in an error: by its Go name and, if it is an object, by its zero value as JSON text.
 func form[T any]() string {
 	name := reflect.TypeFor[T]().String()
 	var zero T

@@ -30,8 +30,8 @@
 //
 // These errors may be wrapped and joined. Code adds a code and properties that callers see in engine.TaskError.
 //
-// A panic is a failure that the policy retries. The text of its error holds the stack, for whoever can read the task. An attempt that outlives Policy.Timeout, and returns an error then, has failed
-// with the code events.CodeTimeout.
+// A panic is a failure that the policy retries. The text of its error holds the stack, and everybody who can read the task can read it.
+// An attempt that outlives Policy.Timeout, and returns an error then, has failed with the code events.CodeTimeout.
 //
 // An attempt can be cut off at any moment, when its node dies, and is then made again. So the function must do its outside
 // effects in a way that allows a repetition. Attempt returns what helps: the id of the task, the number of the attempt, and a

@@ -75,7 +75,7 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 	if errors.Is(err, ErrNotPrivate) {
 		return err
 	}
-	if err != nil && ctx.Err() != nil { // nobody knows whether a node runs
+	if err != nil && ctx.Err() != nil { // the time was over before it was known whether a node runs
 		return fmt.Errorf("%w: connect to the node on %s: %w", engine.ErrUnavailable, dir, context.Cause(ctx))
 	}
 	if err != nil { // a killed node leaves its addresses behind

@@ -74,8 +74,8 @@ func levelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
 	say(f, "log-level", all)
 }
 
-// arguments takes as many arguments as the command's usage has words, and names them to who gives others: those in brackets may be left out,
-// and of the last one with dots there may be more.
+// arguments accepts one argument for each word of the command's usage. A word in brackets is optional, and a last word with dots stands
+// for one or more. Its error names the words.
 func arguments(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	least := len(words)

@@ -140,7 +140,7 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 		s.NodeName = names[s.Owner]
 		owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
 		entries, tasks, live, ready := fmt.Sprint(s.Entries), fmt.Sprint(s.Tasks), fmt.Sprint(s.Live), fmt.Sprint(s.Ready)
-		if s.Problem != "" { // nobody tells
+		if s.Problem != "" { // no owner has told them
 			entries, tasks, live, ready = "-", "-", "-", "-"
 		}
 		if err := p.Row(s, s.Shard, owner, entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
