@@ -1,0 +1,80 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"taskledger/internal/wire"
+)
+
+const (
+	// MaxKeyBytes bounds the key of a request: its id, which is the key and a digest, has at most MaxNameBytes.
+	MaxKeyBytes = MaxNameBytes - len(digestMark) - digestChars
+	// MaxRequestTasks bounds the tasks that one request makes together.
+	MaxRequestTasks = 1000
+
+	digestMark  = "#"
+	digestBytes = 10 // of a sum
+	digestChars = digestBytes * 8 / 5
+)
+
+// IDEncoding writes ids that are drawn or derived: base32 with small letters, not padded.
+var IDEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// TaskOfRequest is the task that a request makes whose caller and behavior give it a key and no id: the first 16 bytes of the SHA-256
+// sum of the three, each a text of msgpack, in IDEncoding. Whoever repeats the request, in any process and release, names the same task.
+func TaskOfRequest(principal, behavior, key string) TaskID {
+	var w wire.Writer
+	w.Array(3)
+	w.Text(principal)
+	w.Text(behavior)
+	w.Text(key)
+	sum := sha256.Sum256(w.B)
+	return TaskID(IDEncoding.EncodeToString(sum[:16]))
+}
+
+// TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index", where id is what
+// TaskOfRequest derives of the request. So the tasks of a request have one affinity and are in one shard, which is that of id itself.
+func TaskInRequest(id TaskID, index int) (TaskID, error) {
+	if index < 0 || index >= MaxRequestTasks {
+		return "", fmt.Errorf("task %d of request %s: want 0 to %d", index, id, MaxRequestTasks-1)
+	}
+	if strings.Contains(string(id), "/") {
+		return "", fmt.Errorf("task %d of request %s: the id has an affinity", index, id)
+	}
+	of := id + "/" + TaskID(strconv.Itoa(index))
+	return of, of.Validate()
+}
+
+// Request is what a caller asks for under a key. Two requests of one key are the same if all of it is equal, the parameters byte by byte.
+type Request struct {
+	Behavior  string
+	Params    Payload
+	NotBefore Millis // 0 = not given
+	Delay     int64  // milliseconds; 0 = not given
+	Priority  int64  // 0 = not given
+}
+
+// ID is what events and tasks remember of the request: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
+func (q *Request) ID(key string) string {
+	var w wire.Writer
+	w.Array(5)
+	w.Text(q.Behavior)
+	w.Bytes(q.Params)
+	w.Int(int64(q.NotBefore))
+	w.Int(q.Delay)
+	w.Int(q.Priority)
+	sum := sha256.Sum256(w.B)
+	return key + digestMark + IDEncoding.EncodeToString(sum[:digestBytes])
+}
+
+// RequestKey is the key of the request of an id; of a text that is no such id, the text.
+func RequestKey(id string) string {
+	if at := len(id) - digestChars - len(digestMark); at >= 0 && id[at:at+len(digestMark)] == digestMark {
+		return id[:at]
+	}
+	return id
+}

@@ -1,0 +1,87 @@
+package events_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"taskledger/events"
+)
+
+func TestGolden_TaskAndIDOfARequestAreDerivedAsEver(t *testing.T) {
+	var derived strings.Builder
+	for _, q := range [][3]string{{"client", "noop", "1"}, {"", "noop", "1"}, {"client", "exec", "1"}, {"client", "noop", "2"}, {"a", "b", "cd"},
+		{"a", "b", "c\x00d"}, {"fleet \"7\"", "reindex-all", "Bestellung № 4711 / α"}, {strings.Repeat("p", 256), strings.Repeat("b", 48), strings.Repeat("k", events.MaxKeyBytes)}} {
+		id := events.TaskOfRequest(q[0], q[1], q[2])
+		one, err := events.TaskInRequest(id, 17)
+		if err != nil || id.Validate() != nil {
+			t.Errorf("%q: task %q: %v, %v", q, id, id.Validate(), err)
+		}
+		fmt.Fprintf(&derived, "%q %q %q\n  %s\n  %s\n", q[0], q[1], q[2], id, one)
+	}
+	for _, q := range []events.Request{{}, {Behavior: "noop"}, {Params: events.JSON([]byte(`{"a":1}`))}, {NotBefore: 1_800_000_000_000}, {Delay: 60_000}, {Priority: 5},
+		{"exec", events.JSON([]byte(`[1,2]`)), 1, 2, 3}} {
+		fmt.Fprintf(&derived, "%+q\n  %s\n", fmt.Sprintf("%v", q), q.ID("key"))
+	}
+	pinned(t, "request.txt", []byte(derived.String()))
+}
+
+func TestTaskOfRequest_TellsItsTextsApart(t *testing.T) {
+	seen := map[events.TaskID][3]string{}
+	for _, q := range [][3]string{{"a", "b", "c"}, {"ab", "", "c"}, {"", "ab", "c"}, {"a", "", "bc"}, {"a", "bc", ""}, {"abc", "", ""}, {"a", "c", "b"}, {"a\x00b", "", "c"},
+		{"a", "\xa1b", "c"}} {
+		id := events.TaskOfRequest(q[0], q[1], q[2])
+		if other, met := seen[id]; met {
+			t.Errorf("%q and %q are both task %s", q, other, id)
+		}
+		seen[id] = q
+		if len(id) != 26 || id.Affinity() != string(id) {
+			t.Errorf("%q: task %q, want 26 characters without an affinity", q, id)
+		}
+	}
+}
+
+func TestTaskInRequest_IsOfTheRequestsShardAndWithinItsBounds(t *testing.T) {
+	id := events.TaskOfRequest("client", "noop", "many")
+	seen := map[events.TaskID]bool{}
+	for i := range events.MaxRequestTasks {
+		of, err := events.TaskInRequest(id, i)
+		if err != nil || of.Validate() != nil || seen[of] || of.Affinity() != string(id) || of.Shard(64) != id.Shard(64) {
+			t.Fatalf("task %d is %q: %v", i, of, err)
+		}
+		seen[of] = true
+	}
+	for _, i := range []int{-1, events.MaxRequestTasks} {
+		if of, err := events.TaskInRequest(id, i); err == nil || !strings.Contains(err.Error(), "want 0 to 999") {
+			t.Errorf("task %d is %q: %v, want an error that names the bounds", i, of, err)
+		}
+	}
+	for _, id := range []events.TaskID{"", "a/b", "a b", events.TaskID(strings.Repeat("x", events.MaxIDBytes))} {
+		if of, err := events.TaskInRequest(id, 1); err == nil {
+			t.Errorf("request %q has task %q", id, of)
+		}
+	}
+}
+
+func TestRequest_IDTellsTheKeyAndEveryDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func() events.Request {
+			return events.Request{
+				Behavior: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "behavior"), Params: events.JSON(rapid.SampledFrom([][]byte{nil, {}, []byte("1"), []byte("12")}).Draw(t, "params")),
+				NotBefore: events.Millis(rapid.Int64Range(0, 2).Draw(t, "not before")), Delay: rapid.Int64Range(0, 2).Draw(t, "delay"), Priority: rapid.Int64Range(0, 2).Draw(t, "priority"),
+			}
+		}
+		q, other, key := draw(), draw(), rapid.StringN(1, -1, events.MaxKeyBytes).Draw(t, "key")
+		same := q.Behavior == other.Behavior && string(q.Params) == string(other.Params) && q.NotBefore == other.NotBefore && q.Delay == other.Delay && q.Priority == other.Priority
+		if id := q.ID(key); (id == other.ID(key)) != same || events.RequestKey(id) != key || len(id) > events.MaxNameBytes {
+			t.Fatalf("%+v is %q with key %q, %+v is %q", q, id, events.RequestKey(id), other, other.ID(key))
+		}
+	})
+	for _, text := range []string{"", "r-1", "#", strings.Repeat("x", 40)} {
+		if got := events.RequestKey(text); got != text {
+			t.Errorf("%q has key %q, want itself: it is no id of a request", text, got)
+		}
+	}
+}
