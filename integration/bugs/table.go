@@ -272,7 +272,7 @@ var losses = []Bug{
 	{"loss declared from a view by a new owner", "engine/placement.go", []Edit{
 		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
 	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
-	{"losses not reset by a success", "projection/shard.go", []Edit{
+	{"losses not reset by a success", "projection/fold.go", []Edit{
 		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
 	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
 	{"retry after a cancel", "engine/internal/command/decider.go", []Edit{

@@ -1,0 +1,74 @@
+package projection
+
+import "taskledger/events"
+
+// fold applies a legal event other than Created.
+func (t *Task) fold(ev *events.Event) {
+	switch b := ev.Body.(type) {
+	case *events.Started:
+		if t.RunEnded {
+			t.Failures, t.Lost, t.RunEnded = 0, 0, false
+		}
+		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
+		t.Attempt, t.Started, t.StartedAt = b.Attempt, ev.Position.Ref, ev.At
+		t.Due, t.ResultElided = 0, false
+		t.Result, t.Error, t.Progress = nil, nil, nil
+	case *events.Progressed:
+		t.Progress = b
+	case *events.Succeeded:
+		t.end(ev, Success, b.Next)
+		t.Result = b.Result
+		t.endRun()
+	case *events.Failed:
+		t.end(ev, Failure, b.Next)
+		t.Error = &b.Error
+		t.Failures++
+		if b.Next == 0 {
+			t.endRun()
+		}
+	case *events.Snoozed:
+		t.wait(b.Until)
+	case *events.Lost:
+		t.wait(b.Until)
+		t.Lost++
+	case *events.Released:
+		t.wait(b.Until)
+	case *events.Rescheduled:
+		t.Due = b.At
+	case *events.Merged:
+		t.Params, t.ParamsAt, t.ParamsElided = b.Params, ev.Position.Ref, false
+		t.Rerun = t.Rerun || t.OnNode()
+	case *events.Suspended:
+		t.Suspended = true
+	case *events.Resumed:
+		t.Suspended = false
+	case *events.CancelRequested:
+		t.Cancelled = true
+	}
+}
+
+func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
+	t.Status, t.Node, t.Due = status, "", next
+	t.Outcome, t.EndedAt = ev.Position.Ref, ev.At
+	t.Result, t.Error, t.Cancelled, t.ResultElided = nil, nil, false, false
+}
+
+// endRun counts a run that will not be tried again.
+func (t *Task) endRun() {
+	t.Runs++
+	t.RunEnded, t.Rerun = true, false
+}
+
+func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }
+
+// close leaves to the journal what a finished task need not hold in memory.
+func (t *Task) close() {
+	if t.Status == Failure && !t.RunEnded { // its schedule was taken away: the run is over
+		t.endRun()
+	}
+	t.ParamsElided = t.ParamsElided || t.Params != nil
+	t.Params = nil
+	if len(t.Result) > MaxKeptResult {
+		t.Result, t.ResultElided = nil, true
+	}
+}
