@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"taskledger/events"
@@ -164,10 +165,16 @@ func joined(t *projection.Task) Answer {
 	return a
 }
 
+// reservedAffinities is how the affinities begin that no submit may give.
+const reservedAffinities = "store:"
+
 // Check returns an *store.InvalidError or a *task.LimitError.
 func (c *Submit) Check() error {
-	if c.Task == events.Settings {
+	switch affinity := c.Task.Affinity(); {
+	case c.Task == events.Settings:
 		return &store.InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
+	case strings.HasPrefix(affinity, reservedAffinities):
+		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("affinity %.48q is reserved, as all that begin with %s are", affinity, reservedAffinities)}
 	}
 	if err := c.Task.Validate(); err != nil {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/store"
 )
 
 func TestSubmit_OnAnExistingTask(t *testing.T) {
@@ -241,6 +243,7 @@ func TestLimit_CountsTheBytesThatASubmitWouldAdd(t *testing.T) {
 func TestSubmit_RefusesWhatBreaksARule(t *testing.T) {
 	for name, spoil := range map[string]func(c *command.Submit){
 		"reserved id":   func(c *command.Submit) { c.Task = events.Settings },
+		"affinity":      func(c *command.Submit) { c.Task = "store:orders/1" },
 		"invalid id":    func(c *command.Submit) { c.Task = "a b" },
 		"no id":         func(c *command.Submit) { c.Task = "" },
 		"behavior":      func(c *command.Submit) { c.Behavior = "Work" },
@@ -262,6 +265,19 @@ func TestSubmit_RefusesWhatBreaksARule(t *testing.T) {
 			if a, kinds := l.decide(cmd); a.Code != command.AnswerInvalid || kinds != nil || len(a.Text) > 128 || a.Text == "" {
 				t.Errorf("%s: answer %+v with events %v, want it refused in a few words", name, a, kinds)
 			}
+		}
+	}
+}
+
+func TestSubmit_ReservesTheAffinitiesOfStores(t *testing.T) {
+	for id, reserved := range map[events.TaskID]bool{"store:": true, "store:orders": true, "store:/a": true, "store:orders/1": true,
+		events.TaskID("store:" + strings.Repeat("x", events.MaxIDBytes)): true,
+		"store": false, "stored:a": false, "Store:a": false, "orders/store:1": false, "a:store:b": false} {
+		c := newJournalDriver(t).ask(events.Policy{})
+		c.Task = id
+		invalid, is := errors.AsType[*store.InvalidError](c.Check())
+		if is != reserved || is && (invalid.Field != "id" || !strings.Contains(invalid.Problem, "reserved") || len(invalid.Error()) > 128) {
+			t.Errorf("%s: %v, want it reserved: %t", id, c.Check(), reserved)
 		}
 	}
 }
