@@ -26,7 +26,7 @@ const maxSpare = 4096
 
 var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// randomID returns 80 random bits as 16 letters and digits: a session, sender or cluster id.
+// randomID returns 80 random bits as 16 letters and digits: the id of a sender, or of a question.
 func randomID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], rand.Uint64())

@@ -46,7 +46,10 @@ type NodeConfig struct {
 	Bus       store.Bus   // nil: everything goes by way of the store, at the speed of its watches
 	Behaviors []Behavior  // those that it runs; may be empty: it then only owns shards
 
-	Name   string         // shown to people, and recorded as the principal of what it asks for; default the host name; need not be unique
+	// Name is shown to people, and recorded as the principal of what the node asks for: at most 256 bytes; default the host name. It need
+	// not be unique. Its first 16 characters begin the ids of the node's sessions, and are all that histories know of it: names should
+	// differ in those, and other characters than [A-Za-z0-9_-] become _ there.
+	Name   string
 	Slots  int            // attempts at once; default 512, at most 65,536; -1: it makes none
 	Limits map[string]int // attempts at once by behavior; a behavior without a limit is bounded by Slots
 	Owner  *bool          // whether it owns shards; default true

@@ -23,8 +23,8 @@
 // string that is written empty and ignored.
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
-//   - node/<id> is the only key bound to a lease, the session's. Ids are 16 random characters of [a-z2-7], drawn anew for
-//     every session and never used again, so an absent node is absent for ever. One
+//   - node/<id> is the only key bound to a lease, the session's. Ids are made by store.SessionID, of the node's name and
+//     random characters drawn anew for every session, and never used again, so an absent node is absent for ever. One
 //     without a lease is no session's, and counts as absent: etcd would never remove it.
 //   - owner/<s> is replaced by compare and never deleted. Its mod revision is the epoch of the ownership. One that cannot be
 //     read is replaced like that of an owner that is gone: who wrote it has fenced whoever it named before.

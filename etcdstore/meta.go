@@ -74,10 +74,10 @@ func newMeta(shards int) meta {
 	if shards == 0 {
 		shards = defaultShards
 	}
-	m := meta{shards: shards, id: newID(), key: make([]byte, keyBytes)}
+	m := meta{shards: shards, id: draw(16), key: make([]byte, keyBytes)}
 	rand.Read(m.key) // never fails
 	return m
 }
 
-// newID draws 80 random bits: 16 characters of [a-z2-7].
-func newID() string { return strings.ToLower(rand.Text()[:16]) }
+// draw returns up to 26 random characters of [a-z2-7], 5 bits each.
+func draw(characters int) string { return strings.ToLower(rand.Text()[:characters]) }

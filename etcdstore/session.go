@@ -19,7 +19,7 @@ func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration
 	if err != nil {
 		return store.Session{}, fmt.Errorf("grant lease: %w", err)
 	}
-	session := store.Session{ID: newID(), Lease: int64(lease)}
+	session := store.Session{ID: store.SessionID(info.Name, draw(store.DrawnInID)), Lease: int64(lease)}
 	key := s.keys.node(session.ID)
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{

@@ -7,7 +7,7 @@ import (
 
 // Session is the presence of a node: a lease, and the node key that is bound to it. An ID is never used again.
 type Session struct {
-	ID       string
+	ID       string // as SessionID makes it; NodeName tells the name in it
 	Lease    int64
 	Revision int64 // create revision of the node key
 }
@@ -35,7 +35,7 @@ type NodeInfo struct {
 
 // Sessions begins, renews and ends sessions.
 type Sessions interface {
-	// Join grants a lease of at least ttl and creates the node key under a new id.
+	// Join grants a lease of at least ttl and creates the node key under a new id, which SessionID makes of info.Name.
 	Join(ctx context.Context, info NodeInfo, ttl time.Duration) (Session, error)
 	// Renew extends the lease by one request. It wraps ErrSessionEnded when the lease is gone; any other error leaves
 	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.

@@ -21,6 +21,9 @@ var sessions = map[string]func(*world){
 		if err != nil {
 			w.Fatal(err)
 		}
+		if store.NodeName(session.ID) != info.Name || !store.IsSessionID(session.ID) {
+			w.Errorf("session %q of node %q does not tell its name", session.ID, info.Name)
+		}
 		info.ID, info.Revision, info.Modified = session.ID, session.Revision, session.Revision
 		if got := m.Nodes[session.ID]; !reflect.DeepEqual(got, info) {
 			w.Errorf("node is %+v, want %+v", got, info)
