@@ -11,6 +11,7 @@ func KeysOf(cluster string) Keys { return Keys{keys(cluster + "/")} }
 
 func (k Keys) Meta() string                          { return k.k.meta() }
 func (k Keys) Node(id string) string                 { return k.k.node(id) }
+func (k Keys) Written() string                       { return k.k.written() }
 func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }
 func (k Keys) Entry(shard int, number uint64) string { return k.k.entry(shard, number) }
 func (k Keys) Pointer(shard int) string              { return k.k.pointer(shard) }
@@ -37,6 +38,8 @@ func DecodeMeta(b []byte) (shards int, id string, key []byte, err error) {
 }
 func EncodeNode(n store.NodeInfo) []byte          { return encodeNode(n) }
 func DecodeNode(b []byte) (store.NodeInfo, error) { return decodeNode(b) }
+func EncodeWritten(v store.Reads) []byte          { return encodeWritten(v) }
+func DecodeWritten(b []byte) (store.Reads, error) { return decodeWritten(b) }
 func EncodeOwner(session string) []byte           { return encodeOwner(session) }
 func DecodeOwner(b []byte) (string, error)        { return decodeOwner(b) }
 func EncodePointer(k []store.SnapshotInfo) []byte { return encodePointer(k) }

@@ -53,7 +53,7 @@ func wantNode(t *testing.T, name string, n store.NodeInfo) {
 func TestFormat_KeysAreWhatTheyWere(t *testing.T) {
 	k := etcdstore.KeysOf("cluster-1")
 	got := strings.Join([]string{k.Meta(), k.Node("abcdefghijklmnop"), k.Owner(12), k.Entry(12, 0xabcdef), k.Pointer(12),
-		k.Part(12, store.SnapshotInfo{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Batch(12, "sender-1", 3), k.Answer("sender-1", 12, 3)}, "\n")
+		k.Part(12, store.SnapshotInfo{Entry: 0xabcdef, Epoch: 1234}, 0x1f), k.Batch(12, "sender-1", 3), k.Answer("sender-1", 12, 3), k.Written()}, "\n")
 	if want := string(golden(t, "keys.txt")); got != want {
 		t.Errorf("keys are\n%s\nstored ones are\n%s", got, want)
 	}
@@ -77,6 +77,17 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 	wantNode(t, "node-limits", node)
 	if got, err := etcdstore.DecodeNode(goldenValue(t, "node-limits")); !reflect.DeepEqual(got, node) || err != nil {
 		t.Errorf("node is %+v, %v", got, err)
+	}
+
+	node.Reads, node.Limits = store.Reads{Kind: 19, Entry: 3, Snapshot: 2}, nil
+	wantNode(t, "node-reads", node)
+	if got, err := etcdstore.DecodeNode(goldenValue(t, "node-reads")); !reflect.DeepEqual(got, node) || err != nil {
+		t.Errorf("node is %+v, %v", got, err)
+	}
+
+	wantValue(t, "written", etcdstore.EncodeWritten(node.Reads))
+	if got, err := etcdstore.DecodeWritten(goldenValue(t, "written")); got != node.Reads || err != nil {
+		t.Errorf("written is %+v, %v", got, err)
 	}
 
 	wantValue(t, "owner", etcdstore.EncodeOwner("abcdefghijklmnop"))
@@ -134,6 +145,20 @@ func TestFormat_LaterElementsAreIgnored(t *testing.T) {
 	b[0]++ // one element more
 	if got, err := etcdstore.DecodeOwner(append(b, 0xc0)); got != "abcdefghijklmnop" || err != nil {
 		t.Errorf("owner is %q, %v", got, err)
+	}
+}
+
+func TestFormat_LaterElementsOfWhatIsReadAreIgnored(t *testing.T) {
+	want := store.Reads{Kind: 19, Entry: 3, Snapshot: 2}
+	b := goldenValue(t, "written")
+	b[2]++ // one element more
+	if got, err := etcdstore.DecodeWritten(append(b, 0x92, 0xc0, 0xa1, 'x')); got != want || err != nil {
+		t.Errorf("written is %+v, %v", got, err)
+	}
+	b = goldenValue(t, "written")
+	b[2]-- // one less
+	if got, err := etcdstore.DecodeWritten(b[:len(b)-1]); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("a number less is read as %+v, %v", got, err)
 	}
 }
 

@@ -16,6 +16,7 @@ type keys string
 func (k keys) meta() string           { return string(k) + "meta" }
 func (k keys) nodes() string          { return string(k) + "node/" }
 func (k keys) node(id string) string  { return k.nodes() + id }
+func (k keys) written() string        { return string(k) + "nodes" } // in the range of the members
 func (k keys) owners() string         { return string(k) + "owner/" }
 func (k keys) owner(shard int) string { return k.owners() + strconv.Itoa(shard) }
 

@@ -51,6 +51,11 @@ func (s *Store) addMember(m *store.Membership, kv *mvccpb.KeyValue) error {
 		m.Nodes[id] = n
 		return err
 	}
+	if key == s.keys.written() {
+		written, err := decodeWritten(kv.Value)
+		m.Written = written
+		return err
+	}
 	shard, ok := s.shardOf(strings.TrimPrefix(key, s.keys.owners()))
 	if !ok {
 		return s.noShard()

@@ -20,22 +20,42 @@ func (s *Store) Join(ctx context.Context, info store.NodeInfo, ttl time.Duration
 		return store.Session{}, fmt.Errorf("grant lease: %w", err)
 	}
 	session := store.Session{ID: store.SessionID(info.Name, draw(store.DrawnInID)), Lease: int64(lease)}
+	for session.Revision == 0 {
+		if err := s.createNode(ctx, &session, info); err != nil {
+			return store.Session{}, fmt.Errorf("create node key %s: %w", session.ID, err)
+		}
+	}
+	return session, nil
+}
+
+// createNode creates the node key of a session, unless info.Reads lacks something of what is written. The session has no revision
+// after it when more has been written meanwhile.
+func (s *Store) createNode(ctx context.Context, session *store.Session, info store.NodeInfo) error {
+	written, revision, err := s.readWritten(ctx)
+	if err != nil {
+		return err
+	}
+	if lacks := info.Reads.Lacks(written); lacks != "" {
+		return fmt.Errorf("%w: it cannot read %s", store.ErrOutdated, lacks)
+	}
 	key := s.keys.node(session.ID)
 	resp, err := s.transact(ctx,
 		[]clientv3.Cmp{
 			clientv3.Compare(clientv3.CreateRevision(key), "=", 0),
+			clientv3.Compare(clientv3.ModRevision(s.keys.written()), "=", revision),
 		},
-		[]clientv3.Op{put(key, encodeNode(info), clientv3.WithLease(lease))},
+		[]clientv3.Op{put(key, encodeNode(info), clientv3.WithLease(clientv3.LeaseID(session.Lease)))},
 		[]clientv3.Op{clientv3.OpGet(key, clientv3.WithKeysOnly())})
-	if err != nil {
-		return store.Session{}, fmt.Errorf("create node key %s: %w", session.ID, err)
-	}
-	session.Revision = resp.Header.Revision
-	if !resp.Succeeded {
-		// The id is known to this call alone, so an earlier copy made the key.
+	switch {
+	case err != nil:
+		return err
+	case resp.Succeeded:
+		session.Revision = resp.Header.Revision
+	case found(resp, 0) != nil:
+		// The id is known to the caller alone, so an earlier copy made the key.
 		session.Revision = found(resp, 0).CreateRevision
 	}
-	return session, nil
+	return nil
 }
 
 func (s *Store) grant(ctx context.Context, ttl time.Duration) (id clientv3.LeaseID, err error) {

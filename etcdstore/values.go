@@ -3,8 +3,10 @@ package etcdstore
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
+	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/store"
 )
@@ -71,10 +73,14 @@ func decodeMeta(b []byte) (m meta, err error) {
 	return m, r.Err()
 }
 
-// encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some.
+// encodeNode makes the value of a node key. Limits are an eleventh element, of nodes that have some or tell what they read; that is a
+// twelfth.
 func encodeNode(n store.NodeInfo) []byte {
-	elements := 10
-	if len(n.Limits) > 0 {
+	elements, tells := 10, n.Reads != store.Reads{}
+	switch {
+	case tells:
+		elements += 2
+	case len(n.Limits) > 0:
 		elements++
 	}
 	w := record(elements)
@@ -91,15 +97,22 @@ func encodeNode(n store.NodeInfo) []byte {
 	w.Bool(n.Draining)
 	w.Int(n.Joined)
 	w.Bytes(n.Load)
-	if len(n.Limits) > 0 {
-		w.Array(len(n.Limits))
-		for _, behavior := range slices.Sorted(maps.Keys(n.Limits)) {
-			w.Array(2)
-			w.Text(behavior)
-			w.Int(int64(n.Limits[behavior]))
-		}
+	if elements > 10 {
+		encodeLimits(w, n.Limits)
+	}
+	if tells {
+		encodeReads(w, n.Reads)
 	}
 	return w.B
+}
+
+func encodeLimits(w *wire.Writer, limits map[string]int) {
+	w.Array(len(limits))
+	for _, behavior := range slices.Sorted(maps.Keys(limits)) {
+		w.Array(2)
+		w.Text(behavior)
+		w.Int(int64(limits[behavior]))
+	}
 }
 
 func decodeNode(b []byte) (n store.NodeInfo, err error) {
@@ -130,7 +143,49 @@ func decodeNode(b []byte) (n store.NodeInfo, err error) {
 		behavior := r.Text()
 		n.Limits[behavior] = int(r.Int())
 	}
+	if r.More() {
+		n.Reads = decodeReads(r)
+	}
 	return n, r.Err()
+}
+
+func encodeReads(w *wire.Writer, v store.Reads) {
+	w.Array(3)
+	w.Uint(uint64(v.Kind))
+	w.Uint(v.Entry)
+	w.Uint(v.Snapshot)
+}
+
+// decodeReads reads what encodeReads wrote. A later release may have appended elements: what a program reads of things that
+// this one does not know is of no use here.
+func decodeReads(r *wire.Reader) (v store.Reads) {
+	n := r.Array()
+	if n < 3 {
+		r.Fail("what a program reads has %d elements, want 3", n)
+		return v
+	}
+	kind := r.Uint()
+	if kind > math.MaxUint8 {
+		r.Fail("kind %d of event", kind)
+	}
+	v = store.Reads{Kind: events.Kind(kind), Entry: r.Uint(), Snapshot: r.Uint()}
+	r.Skip(n - 3)
+	return v
+}
+
+func encodeWritten(v store.Reads) []byte {
+	w := record(1)
+	encodeReads(w, v)
+	return w.B
+}
+
+func decodeWritten(b []byte) (v store.Reads, err error) {
+	r, err := fields(b, 1)
+	if err != nil {
+		return v, err
+	}
+	v = decodeReads(r)
+	return v, r.Err()
 }
 
 func encodeOwner(session string) []byte {

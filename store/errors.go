@@ -22,6 +22,8 @@ var (
 	ErrTrimmed = errors.New("entry was trimmed")
 	// ErrFull reports that the store takes no more writes until space is made. Whether the write was made is unknown.
 	ErrFull = errors.New("store is full")
+	// ErrOutdated reports that the journals or snapshots may hold what the program cannot read.
+	ErrOutdated = errors.New("this program is too old for the cluster: upgrade it")
 	// ErrUnavailable reports that the cluster could not be asked in time. Nothing was accepted.
 	ErrUnavailable = errors.New("cluster unavailable")
 )

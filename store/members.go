@@ -10,6 +10,7 @@ type Membership struct {
 	Revision int64
 	Nodes    map[string]NodeInfo // by id; a node key without a lease is no session's
 	Owners   map[int]Owner       // by shard; a shard that never had an owner is missing
+	Written  Reads               // what journals and snapshots may hold; every node that is present reads it, as far as its key can be read
 }
 
 // Owner is the value of an owner key.

@@ -24,6 +24,7 @@ type NodeInfo struct {
 	Limits   map[string]int `json:"limits,omitempty"`
 	Owner    bool           `json:"owner"` // takes shards
 	Draining bool           `json:"draining"`
+	Reads    Reads          `json:"reads"`     // what its program reads; zero if the key does not say so
 	Joined   int64          `json:"joined_ms"` // its wall clock when it joined, milliseconds
 	Load     []byte         `json:"-"`         // its last load message, kept here while it has no bus
 	Revision int64          `json:"-"`         // create revision of the node key
@@ -35,7 +36,8 @@ type NodeInfo struct {
 
 // Sessions begins, renews and ends sessions.
 type Sessions interface {
-	// Join grants a lease of at least ttl and creates the node key under a new id, which SessionID makes of info.Name.
+	// Join grants a lease of at least ttl and creates the node key under a new id, which SessionID makes of info.Name. It wraps
+	// ErrOutdated, and creates none, when info.Reads lacks something of Membership.Written.
 	Join(ctx context.Context, info NodeInfo, ttl time.Duration) (Session, error)
 	// Renew extends the lease by one request. It wraps ErrSessionEnded when the lease is gone; any other error leaves
 	// the outcome unknown. ctx bounds the one request; the next call goes to the next etcd member.
@@ -47,4 +49,7 @@ type Sessions interface {
 	Update(ctx context.Context, s Session, info func() NodeInfo) error
 	// Leave revokes the lease, which deletes the node key. A session that has ended is no error.
 	Leave(ctx context.Context, s Session) error
+	// Raise makes Membership.Written tell of need, too. It resolves unknown outcomes itself. A node that reads less may have joined before:
+	// whoever is about to write what need tells of looks at the members after it.
+	Raise(ctx context.Context, need Reads) error
 }

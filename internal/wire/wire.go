@@ -264,6 +264,24 @@ func (r *Reader) Bytes() []byte {
 	return append(make([]byte, 0, len(v)), v...)
 }
 
+// Skip reads n values of any kind and leaves them unread.
+func (r *Reader) Skip(n int) {
+	for open := uint64(max(n, 0)); open > 0 && r.err == nil; open-- {
+		if len(r.b) == 0 {
+			r.fail("%d values are missing", open)
+			return
+		}
+		head, skip, children, err := measure(r.b)
+		if err != nil {
+			r.fail("%v", err)
+			return
+		}
+		r.take(uint64(head), "head")
+		r.take(skip, "value")
+		open += children
+	}
+}
+
 // NextBool reports whether the next value is a boolean, without reading it.
 func (r *Reader) NextBool() bool { return len(r.b) > 0 && (r.b[0] == 0xc2 || r.b[0] == 0xc3) }
 

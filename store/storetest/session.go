@@ -12,7 +12,8 @@ import (
 var sessions = map[string]func(*world){
 	"Join/ShowsTheNodeToEverybody": func(w *world) {
 		info := store.NodeInfo{Name: "n1", Version: "v1", Behaviors: []string{"purge", "reindex"},
-			Types: "abc", Slots: -1, Limits: map[string]int{"purge": 0}, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1}}
+			Types: "abc", Slots: -1, Limits: map[string]int{"purge": 0}, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1},
+			Reads: store.Reads{Kind: 200, Entry: 300, Snapshot: 400}}
 		session, err := w.A.Join(w.ctx, info, time.Minute)
 		if err != nil {
 			w.Fatal(err)
@@ -37,6 +38,39 @@ var sessions = map[string]func(*world){
 		w.leave(w.A, one)
 		if two := w.join(w.A); two.ID == one.ID || two.Revision <= one.Revision {
 			w.Errorf("second session %+v after %+v", two, one)
+		}
+	},
+	"Join/OfWhoReadsLessThanIsWrittenIsRefused": func(w *world) {
+		w.raise(w.A, store.Reads{Kind: 50, Entry: 3, Snapshot: 2})
+		for _, reads := range []store.Reads{{}, {Kind: 49, Entry: 9, Snapshot: 9}, {Kind: 99, Entry: 2, Snapshot: 9}, {Kind: 99, Entry: 9, Snapshot: 1}} {
+			if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "old", Reads: reads}, time.Minute); !errors.Is(err, store.ErrOutdated) {
+				w.Errorf("join of who reads %+v: %v, want %v", reads, err, store.ErrOutdated)
+			}
+		}
+		if n := len(w.members().Nodes); n != 0 {
+			w.Errorf("%d nodes are there", n)
+		}
+		if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 50, Entry: 3, Snapshot: 2}}, time.Minute); err != nil {
+			w.Error(err)
+		}
+	},
+	"Raise/NoNumberEverFalls": func(w *world) {
+		want := store.Reads{Kind: 50, Entry: 3, Snapshot: 7}
+		for _, need := range []store.Reads{{Kind: 50, Entry: 2, Snapshot: 1}, {Kind: 40, Entry: 3, Snapshot: 1}, {Kind: 1, Entry: 1, Snapshot: 7}, {}, want} {
+			w.raise(w.A, need)
+			if got := w.members().Written; got.Lacks(need) != "" {
+				w.Errorf("written is %+v after %+v", got, need)
+			}
+		}
+		if got := w.members().Written; got != want {
+			w.Errorf("written is %+v, want %+v", got, want)
+		}
+	},
+	"Raise/IsSeenByWhoeverWatches": func(w *world) {
+		next := pull(w, w.B.WatchMembers(w.ctx))
+		next()
+		w.raise(w.A, store.Reads{Kind: 50})
+		for next().Written.Kind != 50 {
 		}
 	},
 	"Join/SessionLapsesWithoutRenewal": func(w *world) {
@@ -154,6 +188,13 @@ var sessions = map[string]func(*world){
 }
 
 // wantEnded asserts that nothing can be done with the session.
+func (w *world) raise(s store.Store, need store.Reads) {
+	w.Helper()
+	if err := s.Raise(w.ctx, need); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func (w *world) wantEnded(session store.Session) {
 	w.Helper()
 	if err := w.A.Renew(w.ctx, session); !errors.Is(err, store.ErrSessionEnded) {

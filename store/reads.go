@@ -1,0 +1,67 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+
+	"taskledger/events"
+)
+
+// Reads is what a program reads of what is stored, and what a program must read to know all that is: the highest number of each.
+// The zero value is what every program reads.
+type Reads struct {
+	Kind     events.Kind `json:"kind"`     // of events
+	Entry    uint64      `json:"entry"`    // version of entries
+	Snapshot uint64      `json:"snapshot"` // version of snapshots
+}
+
+// lowest is what every program reads.
+var lowest = Reads{Kind: events.KindDeleted, Entry: 2, Snapshot: 1}
+
+// Lacks says what a program that reads r cannot read of what need tells of; "" = it can read everything.
+func (r Reads) Lacks(need Reads) string {
+	switch r = r.With(Reads{}); {
+	case r.Kind < need.Kind:
+		return fmt.Sprintf("events of kind %s", need.Kind)
+	case r.Entry < need.Entry:
+		return fmt.Sprintf("entries of version %d", need.Entry)
+	case r.Snapshot < need.Snapshot:
+		return fmt.Sprintf("snapshots of version %d", need.Snapshot)
+	}
+	return ""
+}
+
+// With returns the higher numbers of r and other, and of what every program reads.
+func (r Reads) With(other Reads) Reads {
+	return Reads{max(r.Kind, other.Kind, lowest.Kind), max(r.Entry, other.Entry, lowest.Entry), max(r.Snapshot, other.Snapshot, lowest.Snapshot)}
+}
+
+// UpTo is what of it is needed for events up to a kind.
+func (r Reads) UpTo(kind events.Kind) Reads { return Reads{kind, r.Entry, r.Snapshot} }
+
+// Forbids says why nothing may be written that needs what need tells of: a node is present that cannot read it. "" = it may: where
+// that has been written before, nobody has joined since who cannot read it.
+func (m *Membership) Forbids(need Reads) (why string) {
+	if m.Written.Lacks(need) == "" {
+		return ""
+	}
+	return m.Outdated(need)
+}
+
+// maxShownName is how much of a node's name Outdated shows: the text is cut where it is recorded.
+const maxShownName = 32
+
+// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none.
+func (m *Membership) Outdated(need Reads) (problem string) {
+	first := ""
+	for id, n := range m.Nodes {
+		lacks := n.Reads.Lacks(need)
+		if lacks == "" || first != "" && first < id {
+			continue
+		}
+		first = id
+		name := cmp.Or(n.Name, id) // the key of a node may be unreadable
+		problem = fmt.Sprintf("node %s (%s) cannot read %s yet: upgrade it first", name[:min(len(name), maxShownName)], n.Version, lacks)
+	}
+	return problem
+}
