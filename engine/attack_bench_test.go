@@ -51,6 +51,11 @@ func present(revision int64, sessions ...string) store.Membership {
 
 func (s *memoryStore) ReadMembers(context.Context) (store.Membership, error) { return s.members, nil }
 
+func (s *memoryStore) Raise(_ context.Context, need store.Reads) error {
+	s.members.Written = s.members.Written.With(need)
+	return nil
+}
+
 func (s *memoryStore) Cluster() store.Cluster {
 	return store.Cluster{ID: "bench", Shards: 1, Key: make([]byte, 32)}
 }

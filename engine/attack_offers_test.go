@@ -218,7 +218,7 @@ func (b *bench) localStart() {
 	b.own.entry.Reset(events.Entry{Number: b.own.head.Number + 1, Epoch: b.own.ownership.Revision, Owner: selfID, Time: b.time, Prev: b.own.state.Hash})
 	d := &command.Decider{State: b.own.state, Entry: &b.own.entry, Now: b.time, Note: b.own.note}
 	d.Start(b.own.state.Task("x"), selfID, 0, b.m.ttl)
-	if err := b.own.commit(b.Context()); err != nil || d.Err != nil {
+	if err := b.own.commit(b.Context(), d.Highest); err != nil || d.Err != nil {
 		b.Fatalf("start on the owner's node: %v, %v", err, d.Err)
 	}
 }

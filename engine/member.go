@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/ledger"
@@ -181,7 +182,10 @@ func (m *member) join(ctx context.Context) error {
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("node", s.ID)
-	if err := m.node.rememberSession(s); err != nil { // it would only save a restarted process a wait
+	if m.cfg.SessionFile == "" {
+		return nil
+	}
+	if err := sessionfile.Write(m.cfg.SessionFile, s); err != nil { // it would only save a restarted process a wait
 		m.log.WarnContext(ctx, "session is not remembered: a restart waits for its TTL", "err", err)
 	}
 	return nil
@@ -322,6 +326,27 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
 	return &members, m.see(&members)
+}
+
+// readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
+func (m *member) readable(ctx context.Context, kind events.Kind) error {
+	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
+	if v.Written.Lacks(need) == "" {
+		return nil
+	}
+	err := m.sessions.Raise(ctx, need)
+	if err == nil {
+		v, err = m.look(ctx)
+	}
+	if err == nil {
+		if problem := v.Outdated(need); problem != "" {
+			err = errors.New(problem)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write what needs an upgrade: %w", err)
+	}
+	return nil
 }
 
 // spawn runs f, which must end soon after the session, in a goroutine of the session.

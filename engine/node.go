@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -19,8 +17,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/version"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -211,7 +211,8 @@ func (c *NodeConfig) complete() error {
 
 // Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get Grace, those that
 // are left are recorded as Released, the shards are handed over, and the lease is revoked. It returns nil after a clean drain. If
-// the session ends while it serves, it cancels every attempt, drops all shards and begins a new session. It may be called once.
+// the session ends while it serves, it cancels every attempt, drops all shards and begins a new session, unless that wraps
+// store.ErrOutdated: it returns this. It may be called once.
 func (n *Node) Run(ctx context.Context) error {
 	return n.Client.run(ctx, func(ctx context.Context) error {
 		defer n.stopWorkers()
@@ -228,7 +229,7 @@ func (n *Node) Run(ctx context.Context) error {
 			began := time.Now()
 			err := m.run(ctx)
 			n.member.Store(nil)
-			if ctx.Err() != nil || n.killed.Err() != nil {
+			if ctx.Err() != nil || n.killed.Err() != nil || errors.Is(err, store.ErrOutdated) {
 				return err
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
@@ -286,7 +287,7 @@ func (n *Node) SessionID() string {
 
 func (n *Node) info() store.NodeInfo {
 	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
-		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Joined: n.cfg.Now().UnixMilli()}
+		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Reads: ledger.Reads(), Joined: n.cfg.Now().UnixMilli()}
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -303,44 +304,11 @@ func (n *Node) endLastSession(ctx context.Context) error {
 	if n.cfg.SessionFile == "" {
 		return nil
 	}
-	text, err := os.ReadFile(n.cfg.SessionFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var last store.Session
-	if err == nil {
-		err = json.Unmarshal(text, &last)
-	}
-	if err != nil {
-		return fmt.Errorf("read session file: %w", err)
+	last, found, err := sessionfile.Read(n.cfg.SessionFile)
+	if err != nil || !found {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.TTL)
 	defer cancel()
 	return n.cfg.Store.Leave(ctx, last)
-}
-
-// rememberSession writes the session file whole or not at all: what a crash left half-written could not be read.
-func (n *Node) rememberSession(s store.Session) error {
-	if n.cfg.SessionFile == "" {
-		return nil
-	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	next := n.cfg.SessionFile + ".new"
-	if err = os.WriteFile(next, text, 0o600); err == nil {
-		err = os.Rename(next, n.cfg.SessionFile)
-	}
-	if err != nil {
-		return errors.Join(err, removed(next))
-	}
-	return nil
-}
-
-func removed(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

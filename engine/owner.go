@@ -190,7 +190,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
 	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), ParamsMayGo: o.m.cfg.Trimming == TrimAll,
-		Self: o.ownership.Session.ID, Epoch: o.ownership.Revision, Began: o.began, OffersAnswered: o.closeOffers}
+		Members: o.m.view.Load(), Self: o.ownership.Session.ID, Epoch: o.ownership.Revision, Began: o.began, OffersAnswered: o.closeOffers}
 
 	for _, node := range in.lost {
 		if !d.Lose(node) {
@@ -215,7 +215,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.Err)
 	}
 	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
-		if err := o.commit(ctx); err != nil {
+		if err := o.commit(ctx, d.Highest); err != nil {
 			o.abandon()
 			o.putBack()
 			return err
@@ -234,13 +234,16 @@ func (o *owner) takeTurn(ctx context.Context) error {
 // turns says that the owner is not stuck.
 func (o *owner) turns() { o.deciding.Store(int64(time.Since(clockBase)) | 1) }
 
-// commit appends the entry. Nothing that depends on it has left the owner before.
-func (o *owner) commit(ctx context.Context) error {
+// commit appends the entry, whose events go up to a kind. Nothing that depends on it has left the owner before.
+func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 	data, err := o.entry.Seal()
 	if err != nil {
 		return err
 	}
 	o.deciding.Store(0)
+	if err := o.m.readable(ctx, highest); err != nil {
+		return err
+	}
 	revision, err := o.append(ctx, data)
 	if err != nil {
 		return damagedAt(o.head.Number+1, err)

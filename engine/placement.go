@@ -9,6 +9,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/internal/ring"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -83,7 +84,7 @@ func (p *placement) reread(ctx context.Context) {
 // step looks at every shard once.
 func (p *placement) step(ctx context.Context, now time.Time) {
 	v := p.m.view.Load()
-	mayTake := p.m.load.mayTake() // it reads the clock, which is the caller's
+	mayTake := p.m.load.mayTake() && v.Forbids(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.Revision == 0 || p.leaving {
@@ -170,7 +171,7 @@ func (p *placement) consider(ctx context.Context, shard int, v *store.Membership
 			}
 			return p.serve(ctx, o, nil)
 		})
-	case alive && p.given == nil && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard].until):
+	case alive && p.given == nil && mayTake && len(p.order[shard]) > 0 && p.order[shard][0] == p.m.session.ID && now.Sub(p.m.began) > settleTime && now.After(p.spared[shard].until):
 		wait, given := context.WithCancel(ctx)
 		p.asked, p.given = shard, given
 		p.begin(ctx, shard, func(ctx context.Context) error { return p.askFor(ctx, wait, shard) })

@@ -13,6 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/store"
 )
 
@@ -64,7 +65,7 @@ func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.node.Kill()
-	silent, err := p.Store.Join(within(t), store.NodeInfo{Name: "silent"}, time.Minute)
+	silent, err := p.Store.Join(within(t), store.NodeInfo{Name: "silent", Reads: ledger.Reads()}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
 		want   bool
 	}{
 		{nil, nil, "meta", true},
+		{nil, nil, "nodes", true},
 		{nil, nil, "owner/1", true},
 		{nil, nil, "node/n-1", false},
 		{nil, nil, "mailbox/1/sender-1/0", false},

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // Decider decides the commands of one entry, each against the state as the events before it in the entry left it. It is
@@ -23,6 +24,7 @@ type Decider struct {
 	// ParamsMayGo says that what the journal alone holds may be removed any time: a final task has lost its parameters.
 	ParamsMayGo bool
 
+	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
 	LiveLimit int64                                      // bytes of live tasks; 0 = any
 	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it
 
@@ -32,8 +34,12 @@ type Decider struct {
 	Began          uint64                              // the first entry of that
 	OffersAnswered func(sender string, through uint64) // called when a node has the answers to its offers up to a number
 
+	Highest events.Kind // of the events so far
+
 	Stale int   // late and foreign reports of attempts, so far
 	Err   error // of the first event that the fold refused: a bug; nothing of the entry may be used
+
+	problem *string // why the command that is being decided must not be recorded, "" so far; nil = none is
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it.
@@ -42,7 +48,7 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 	if t != nil {
 		ev.Seq, ev.Prev = t.Seq+1, t.Last
 	}
-	if d.Err != nil {
+	if d.Err != nil || d.unread(body.Kind()) {
 		return t
 	}
 	added := d.Entry.Add(ev)
@@ -62,7 +68,7 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 // Decide answers one command of LaneSubmit or LaneWork.
 func (d *Decider) Decide(c Command) Answer {
 	if c, ok := c.(decided); ok {
-		return c.decide(d)
+		return d.decideReadable(c)
 	}
 	return Refused(AnswerInvalid, "command %d is not for this lane", c.Op())
 }

@@ -174,6 +174,6 @@ type Served struct {
 type Remains struct {
 	Checked bool
 	Leases  int
-	Keys    []string // other than meta, owner/, journal/ and snapshot/ keys
+	Keys    []string // other than meta, nodes, owner/, journal/ and snapshot/ keys
 	Others  []string // goroutines, files, watchers: in words
 }

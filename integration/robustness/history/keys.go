@@ -11,7 +11,7 @@ import (
 
 // Key is a key of etcd, as package etcdstore specifies it.
 type Key struct {
-	Kind   string // "meta", "node", "owner", "journal", "snapshot", "mailbox", "answer", or one that nobody specifies
+	Kind   string // "meta", "nodes", "node", "owner", "journal", "snapshot", "mailbox", "answer", or one that nobody specifies
 	Shard  int    // of owner, journal, snapshot, mailbox and answer
 	Number uint64 // of journal: of the entry
 	Sender string // of node: the session id; of mailbox and answer: who sends
@@ -47,7 +47,7 @@ func KeyOf(path string) (k Key, err error) {
 
 // Outlives reports whether the key is of those that are there when all processes have stopped.
 func (k Key) Outlives() bool {
-	return slices.Contains([]string{"meta", "owner", "journal", "snapshot"}, k.Kind)
+	return slices.Contains([]string{"meta", "nodes", "owner", "journal", "snapshot"}, k.Kind)
 }
 
 // Change is the change of a node or owner key at a revision; of is false for other keys.

@@ -38,7 +38,7 @@ func Of(err error) int {
 		return NotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
 		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
-		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards):
+		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, store.ErrOutdated):
 		return Refused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||
 		is[*ServeError](err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrNoOutcome):

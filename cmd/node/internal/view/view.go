@@ -158,13 +158,15 @@ type Node struct {
 	Draining  bool     `json:"draining"`
 	JoinedAt  string   `json:"joined_at"`
 
+	Reads store.Reads `json:"reads"`
+
 	ClockAheadMs int64 `json:"clock_ahead_ms,omitempty"`
 }
 
 // OfNode shows a member.
 func OfNode(n store.NodeInfo) Node {
 	return Node{n.ID, n.Name, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
-		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.ClockAhead}
+		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.Reads, n.ClockAhead}
 }
 
 // Clock says in words how far a node's clock is off the others'.

@@ -1,0 +1,19 @@
+package command
+
+import "taskledger/events"
+
+// Emit is a command that submits a task, or finds it, and records events of it.
+type Emit struct {
+	Submit
+	Bodies []events.Body
+}
+
+func (c *Emit) decide(d *Decider) Answer {
+	if t := d.State.Task(c.Task); t == nil {
+		c.Submit.decide(d)
+	}
+	for _, body := range c.Bodies {
+		d.emit(c.Task, d.State.Task(c.Task), "", body)
+	}
+	return Answer{}
+}
