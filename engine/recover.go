@@ -148,6 +148,8 @@ func (m *member) loadFrom(ctx context.Context, shard int, pointer store.Snapshot
 			have.damaged = damaged
 			have.pointTo(pointer)
 			return have, m.replay(ctx, shard, have)
+		case errors.Is(err, events.ErrVersion):
+			return nil, err // who folds the entries without knowing what it holds comes to another state
 		case errors.Is(err, events.ErrDamaged), errors.Is(err, store.ErrTrimmed):
 			m.log.Log(ctx, unreadLevel(err), "snapshot cannot be read, an earlier state is", "shard", shard, "entry", s.Entry, "err", err)
 			damaged = append(damaged, s)

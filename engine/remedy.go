@@ -30,6 +30,8 @@ func (m *member) remedy(ctx context.Context, shard int, entry uint64, why error)
 
 func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why error) (string, error) {
 	switch {
+	case errors.Is(why, events.ErrVersion):
+		return "let nodes of the version of taskledger that wrote it serve the shard", nil
 	case errors.Is(why, errOnlyArchive):
 		return "wait until all entries are read, from the archive on", nil
 	case errors.Is(why, errArchiveAway):

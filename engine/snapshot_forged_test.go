@@ -99,6 +99,18 @@ func TestSnapshot_BothOfAnotherHistoryQuarantineTheShard(t *testing.T) {
 	}
 }
 
+// What another build has written may hold more than this one can fold. Whoever goes on from an earlier state loses that.
+func TestSnapshot_WithASectionThatIsNotKnownIsRefusedByNameAndNotPassedOver(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "keep")
+	g.forge(t, g.load(t).Kept[0], func(_, _, rest []byte) {
+		copy(rest, bytes.ReplaceAll(rest, []byte("\xa7senders"), []byte("\xa7tenders")))
+	})
+	n := g.node(t)
+	wantQuarantined(t, n.Client, 0, 2, `section "tenders" of a snapshot, which this program does not know`)
+	wantQuarantined(t, n.Client, 0, 2, "let nodes of the version of taskledger that wrote it serve the shard")
+}
+
 // A snapshot whose hash is right, of tasks that are not those of the fold.
 func TestVerify_ASnapshotOfOtherTasksIsFound(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Digest is the sum of the hashes of all tasks and all decided batches, so that two folds can be compared without sorting
+// Digest is the sum of the hashes of all tasks and all other records, so that two folds can be compared without sorting
 // either. It calls step, unless that is nil, every few milliseconds.
 func (s *Shard) Digest(step func()) (sum events.Hash) {
 	const each = 4096
@@ -32,12 +32,13 @@ func (s *Shard) Digest(step func()) (sum events.Hash) {
 		t.Encode(&w)
 		add()
 	}
-	for d := range s.AllDecided() {
-		w.Text(d.Sender)
-		w.Uint(uint64(d.Lane))
-		w.Uint(d.Number)
-		w.Bytes(d.Answers)
-		add()
+	for _, of := range sections {
+		l := of.list(s)
+		for i := range l.rows {
+			w.Text(of.name)
+			l.write(i, &w)
+			add()
+		}
 	}
 	return sum
 }

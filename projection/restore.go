@@ -3,13 +3,14 @@ package projection
 import (
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
 )
 
-// ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it.
+// ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it, or not what this program
+// reads: then events.ErrVersion is wrapped, too.
 var ErrSnapshot = errors.New("damaged snapshot")
 
 // maxStoredPart bounds a part: a task with the largest texts and payloads, or a sender with the largest answers, fits.
@@ -21,11 +22,14 @@ type Restorer struct {
 	head  snapshotHead
 	parts uint64
 	kinds []*Kind
+	read  []uint64 // rows so far, by section
 	err   error
 }
 
 // NewRestorer returns a restorer of a snapshot of the shard.
-func NewRestorer(shard int) *Restorer { return &Restorer{shard: NewShard(shard)} }
+func NewRestorer(shard int) *Restorer {
+	return &Restorer{shard: NewShard(shard), read: make([]uint64, sectionCount)}
+}
 
 // Add takes the next part, of which it keeps nothing. Its first error, which wraps ErrSnapshot, is that of all later calls.
 func (r *Restorer) Add(part []byte) error {
@@ -56,89 +60,124 @@ func (r *Restorer) add(part []byte) error {
 	if err := r.addHead(in); err != nil {
 		return err
 	}
-	r.addKinds(in)
-	r.addTasks(in)
-	r.addSenders(in)
+	if err := inOrder(in, func(section int) { r.addRows(in, section) }); err != nil {
+		return err
+	}
 	in.Uint()
 	return in.Close()
 }
 
 func (r *Restorer) addHead(in *wire.Reader) error {
-	in.ArrayOf(12)
-	version, shard := in.Uint(), in.Uint()
-	head := snapshotHead{entry: in.Uint()}
-	hash := in.View()
-	head.time, head.tasks, head.senders = events.Millis(in.Int()), in.Uint(), in.Uint()
-	part := in.Uint()
+	values, version := in.Array(), in.Uint()
 	switch {
 	case in.Err() != nil:
 		return in.Err()
 	case version != snapshotVersion:
-		return fmt.Errorf("version %d, this program reads %d", version, snapshotVersion)
+		return fmt.Errorf("%w: snapshot version %d, this program reads %d", events.ErrVersion, version, snapshotVersion)
+	case values != 9:
+		return fmt.Errorf("array of %d values", values)
+	}
+	shard := in.Uint()
+	head := snapshotHead{entry: in.Uint(), counts: make([]uint64, sectionCount)}
+	hash := in.View()
+	head.time = events.Millis(in.Int())
+	count := func(section int) {
+		if head.counts[section] = in.Uint(); head.counts[section] == 0 || section == ofKinds {
+			in.Fail("%d rows of section %q counted", head.counts[section], sectionName(section))
+		}
+	}
+	if err := inOrder(in, count); err != nil {
+		return err
+	}
+	part := in.Uint()
+	switch {
+	case in.Err() != nil:
+		return in.Err()
 	case shard != uint64(r.shard.id) || part != r.parts:
 		return fmt.Errorf("it is part %d of shard %d", part, shard)
 	case copy(head.hash[:], hash) != len(hash) || len(hash) != len(head.hash):
 		return fmt.Errorf("hash of %d bytes", len(hash))
 	case part == 0:
 		r.head = head
-	case head != r.head:
+	case !head.is(r.head):
 		return fmt.Errorf("it is of another snapshot, of entry %d, not %d", head.entry, r.head.entry)
 	}
 	return nil
 }
 
-func (r *Restorer) addKinds(in *wire.Reader) {
+func (h snapshotHead) is(other snapshotHead) bool {
+	return h.entry == other.entry && h.hash == other.hash && h.time == other.time && slices.Equal(h.counts, other.counts)
+}
+
+// inOrder reads an array of pairs, of which the first is the name of a section. It calls each before what follows the name.
+func inOrder(in *wire.Reader, each func(section int)) error {
+	before := -1
 	for range in.Array() {
-		behavior, policy := decodeKind(in)
-		if in.Err() != nil {
-			return
+		in.ArrayOf(2)
+		name := in.Text()
+		section := sectionOf(name)
+		switch {
+		case in.Err() != nil:
+			return in.Err()
+		case section < 0:
+			return fmt.Errorf("%w: section %q of a snapshot, which this program does not know", events.ErrVersion, name)
+		case section <= before:
+			return fmt.Errorf("section %q in the wrong place", name)
 		}
-		if err := events.ValidateBehavior(behavior); err != nil {
-			in.Fail("%v", err)
-			return
+		before = section
+		each(section)
+	}
+	return in.Err()
+}
+
+// addRows reads the rows of a section.
+func (r *Restorer) addRows(in *wire.Reader, section int) {
+	n := in.Array()
+	if n == 0 {
+		in.Fail("section %q without a row", sectionName(section))
+	}
+	r.read[section] += uint64(n)
+	if section != ofKinds && r.read[section] > r.head.counts[section] {
+		in.Fail("row %d of %d in section %q", r.read[section], r.head.counts[section], sectionName(section))
+	}
+	for i := 0; i < n && in.Err() == nil; i++ {
+		switch section {
+		case ofKinds:
+			r.addKind(in)
+		case ofTasks:
+			r.addTask(in)
+		default:
+			sections[section-firstListed].read(r.shard, in)
 		}
-		if _, err := policy.Complete(); err != nil {
-			in.Fail("%v", err)
-			return
-		}
-		r.kinds = append(r.kinds, r.shard.kind(kindKey{behavior, policy}))
 	}
 }
 
-func (r *Restorer) addTasks(in *wire.Reader) {
-	n := in.Array()
-	if uint64(len(r.shard.rows)+n) > r.head.tasks {
-		in.Fail("task %d of %d", len(r.shard.rows)+n, r.head.tasks)
+func (r *Restorer) addKind(in *wire.Reader) {
+	behavior, policy := decodeKind(in)
+	if in.Err() != nil {
+		return
 	}
-	for i := 0; i < n && in.Err() == nil; i++ {
-		t := decodeTask(in, r.kinds)
-		if in.Err() != nil {
-			return
-		}
-		if problem := t.problem(r.head.entry); problem != "" {
-			in.Fail("task %q: %s", t.ID, problem)
-			return
-		}
-		r.shard.enlist(t)
+	if err := events.ValidateBehavior(behavior); err != nil {
+		in.Fail("%v", err)
+		return
 	}
+	if _, err := policy.Complete(); err != nil {
+		in.Fail("%v", err)
+		return
+	}
+	r.kinds = append(r.kinds, r.shard.kind(kindKey{behavior, policy}))
 }
 
-func (r *Restorer) addSenders(in *wire.Reader) {
-	all := &r.shard.senders
-	n := in.Array()
-	if uint64(all.order.Len()+n) > r.head.senders {
-		in.Fail("sender %d of %d", all.order.Len()+n, r.head.senders)
+func (r *Restorer) addTask(in *wire.Reader) {
+	t := decodeTask(in, r.kinds)
+	if in.Err() != nil {
+		return
 	}
-	for i := 0; i < n && in.Err() == nil; i++ {
-		in.ArrayOf(5)
-		d := &Decided{SenderLane{in.Text(), uint8(upTo(in, math.MaxUint8))}, in.Uint(), in.Bytes(), events.Millis(in.Int())}
-		if all.get(d.SenderLane) != nil {
-			in.Fail("sender %q, lane %d, is there twice", d.Sender, d.Lane)
-		}
-		if in.Err() == nil {
-			all.add(d)
-		}
+	if problem := t.problem(r.head.entry); problem != "" {
+		in.Fail("task %q: %s", t.ID, problem)
+		return
 	}
+	r.shard.enlist(t)
 }
 
 // Done returns the shard, which from here on is as the one that the snapshot is of; which of the waiting tasks are ready is
@@ -156,9 +195,13 @@ func (r *Restorer) Done() (*Shard, error) {
 
 func (r *Restorer) complete() error {
 	s := r.shard
-	tasks, senders := uint64(len(s.rows)), uint64(s.senders.order.Len())
-	if r.parts == 0 || tasks != r.head.tasks || senders != r.head.senders {
-		return fmt.Errorf("missing, after %d tasks of %d and %d senders of %d", tasks, r.head.tasks, senders, r.head.senders)
+	if r.parts == 0 {
+		return errors.New("missing")
+	}
+	for section, want := range r.head.counts {
+		if section != ofKinds && r.read[section] != want {
+			return fmt.Errorf("missing, after %d rows of %d in section %q", r.read[section], want, sectionName(section))
+		}
 	}
 	for _, k := range r.kinds {
 		if k.tasks == 0 {

@@ -2,8 +2,10 @@ package projection
 
 import (
 	"container/list"
+	"math"
 
 	"taskledger/events"
+	"taskledger/internal/wire"
 )
 
 // SenderLane names a stream of numbered command batches.
@@ -91,5 +93,36 @@ func (s *senders) expire(now events.Millis) {
 	for e := s.order.Front(); e != nil && e.Value.(*Decided).lastUse+KeepSenders < now; e = s.order.Front() {
 		delete(s.byLane, e.Value.(*Decided).SenderLane)
 		s.order.Remove(e)
+	}
+}
+
+// senderSection is the lanes that are remembered, the least recently used first. A row is the array
+//
+//	[sender, lane, number, answers, last use]
+//
+// with the last use as if no gap between entries since then had been longer than maxGap.
+var senderSection = section{"senders", listSenders, readSender}
+
+func listSenders(s *Shard) listed {
+	all, lag := s.senders.all(), s.senders.lag
+	return listed{rows: len(all), write: func(i int, w *wire.Writer) {
+		d := all[i]
+		w.Array(5)
+		w.Text(d.Sender)
+		w.Uint(uint64(d.Lane))
+		w.Uint(d.Number)
+		w.Bytes(d.Answers)
+		w.Int(int64(d.lastUse + lag))
+	}}
+}
+
+func readSender(s *Shard, in *wire.Reader) {
+	in.ArrayOf(5)
+	d := &Decided{SenderLane{in.Text(), uint8(upTo(in, math.MaxUint8))}, in.Uint(), in.Bytes(), events.Millis(in.Int())}
+	if s.senders.get(d.SenderLane) != nil {
+		in.Fail("sender %q, lane %d, is there twice", d.Sender, d.Lane)
+	}
+	if in.Err() == nil {
+		s.senders.add(d)
 	}
 }

@@ -263,8 +263,5 @@ func (s *Shard) RunningNodes() []string {
 // Decided returns what is remembered of a sender's lane, nil for an unknown one.
 func (s *Shard) Decided(l SenderLane) *Decided { return s.senders.get(l) }
 
-// AllDecided yields what is remembered of the senders, the least recently used first.
-func (s *Shard) AllDecided() iter.Seq[*Decided] { return slices.Values(s.senders.all()) }
-
 // Senders is the number of lanes remembered.
 func (s *Shard) Senders() int { return s.senders.order.Len() }

@@ -12,68 +12,68 @@ import (
 const PartBytes = 64 << 10
 
 // snapshotVersion is the first value of a stored part.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further entry
 // changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
 //
 // A snapshot is stored as parts 0, 1, 2 ..., each a msgpack array
 //
-//	[1, shard, entry, hash, time, tasks, senders, part, [kind ...], [task ...], [sender ...], sum]
+//	[2, shard, entry, hash, time, [[section, count] ...], part, [[section, [row ...]] ...], sum]
 //
-// where hash and time are those of the entry, tasks and senders count those of the whole snapshot, part counts from 0, and
-// sum is the CRC-32C of all bytes before it, stored in four bytes. All values are alike in every part of a snapshot from
-// the first to senders. The last part is the one with which all tasks and senders are there. A kind is the array
+// where hash and time are those of the entry, part counts from 0, and sum is the CRC-32C of all bytes before it, stored in
+// four bytes. A section is named by a text; a program that does not know one does not read the snapshot. The counts are those
+// of the rows in the whole snapshot, of each section that has any and is not a table of what rows of others refer to. All
+// values are alike in every part of a snapshot from the first to the counts. The last part is the one with which all rows are
+// there. A part holds the sections of which it has rows. They come, in both places, in this order:
+//
+// kinds is a table. Its rows are numbered from 0 through all parts:
 //
 //	[behavior, policy]
 //
-// with the policy as in Created; kinds are numbered from 0 through all parts. A task is the array
+// with the policy as in Created. tasks are in no order:
 //
 //	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request id ...], run]
 //
-// in no order, with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended,
-// 16 parameters elided, 32 result elided. run is empty for a task that is CREATED, else the array
+// with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
+// elided, 32 result elided. run is empty for a task that is CREATED, else the array
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //
-// with an empty array for no error and for no progress, which is [done, total, note]. A sender is the array
-//
-//	[sender, lane, number, answers, last use]
-//
-// the least recently used first, with the last use as if no gap between entries since then had been longer than ten
-// minutes. Events are named by their Refs, times are in milliseconds.
+// with an empty array for no error and for no progress, which is [done, total, note]. Events are named by their Refs, times are
+// in milliseconds. The rows of the sections after the tasks are described where they are written: see section.
 type Snapshot struct {
 	Entry uint64 // the state is the one after it
 	Bytes int64  // of all parts so far
 
 	shard    *Shard // nil when nothing more is to be written
 	head     snapshotHead
-	unsaved  int           // rows of the shard that are to be written: the first ones
-	unsent   []*Decided    // senders that are to be written
-	lag      events.Millis // of their clock
+	unsaved  int      // rows of the shard that are to be written: the first ones
+	unsent   []listed // sections after the tasks that are to be written
 	numbers  map[*Kind]uint64
 	complete bool
 
 	// The part in the making.
-	part                  uint64
-	kinds, tasks, senders section
-	scratch               wire.Writer // a task or sender
-	full                  [][]byte    // parts to take out
+	part    uint64
+	made    []rows // by section, in stored order
+	bytes   int    // of them
+	scratch wire.Writer
+	full    [][]byte // parts to take out
 }
 
 // snapshotHead is what all parts of a snapshot say.
 type snapshotHead struct {
-	entry          uint64
-	hash           events.Hash
-	time           events.Millis
-	tasks, senders uint64
+	entry  uint64
+	hash   events.Hash
+	time   events.Millis
+	counts []uint64 // of rows, by section
 }
 
-// headBytes bounds what a part holds besides kinds, tasks and senders.
-const headBytes = 128
+// headBytes bounds what a part holds besides rows.
+const headBytes = 256
 
-// section is an array in the making.
-type section struct {
+// rows is an array in the making.
+type rows struct {
 	wire.Writer
 	n int
 }
@@ -84,24 +84,32 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()
 	}
-	lanes := s.senders.all()
-	s.snapshot = &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), unsent: lanes, numbers: map[*Kind]uint64{},
-		lag:  s.senders.lag,
-		head: snapshotHead{s.Number, s.Hash, s.Time, uint64(len(s.rows)), uint64(len(lanes))}}
-	return s.snapshot
+	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), numbers: map[*Kind]uint64{}, made: make([]rows, sectionCount),
+		head: snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)}}
+	sn.head.counts[ofTasks] = uint64(len(s.rows))
+	for i, of := range sections {
+		l := of.list(s)
+		l.section = firstListed + i
+		sn.head.counts[l.section] = uint64(l.rows)
+		sn.unsent = append(sn.unsent, l)
+	}
+	s.snapshot = sn
+	return sn
 }
 
-// Step writes up to so many further tasks and senders, fewer when they fill a part. It reports whether all is written, which
-// takes a further task to find out; what ended never is.
-func (sn *Snapshot) Step(tasks int) (done bool) {
+// Step writes up to so many further rows, fewer when they fill a part. It reports whether all is written, which
+// takes a further row to find out; what ended never is.
+func (sn *Snapshot) Step(rows int) (done bool) {
 	parts := len(sn.full)
-	for ; tasks > 0 && len(sn.full) == parts; tasks-- {
+	for ; rows > 0 && len(sn.full) == parts; rows-- {
+		for len(sn.unsent) > 0 && sn.unsent[0].next == sn.unsent[0].rows {
+			sn.unsent = sn.unsent[1:]
+		}
 		switch {
 		case sn.unsaved > 0:
 			sn.save(sn.shard.rows[sn.unsaved-1])
 		case len(sn.unsent) > 0:
-			sn.saveSender(sn.unsent[0])
-			sn.unsent = sn.unsent[1:]
+			sn.saveNext(&sn.unsent[0])
 		default:
 			sn.finish()
 			return sn.complete
@@ -164,61 +172,90 @@ func (sn *Snapshot) save(t *Task) {
 	t.encode(&sn.scratch, number)
 	sn.makeRoom(len(kind.B) + len(sn.scratch.B))
 	if !known {
-		sn.kinds.add(kind.B)
+		sn.add(ofKinds, kind.B)
 	}
-	sn.tasks.add(sn.scratch.B)
+	sn.add(ofTasks, sn.scratch.B)
 }
 
-func (sn *Snapshot) saveSender(d *Decided) {
-	w := &sn.scratch
-	w.B = w.B[:0]
-	w.Array(5)
-	w.Text(d.Sender)
-	w.Uint(uint64(d.Lane))
-	w.Uint(d.Number)
-	w.Bytes(d.Answers)
-	w.Int(int64(d.lastUse + sn.lag))
-	sn.makeRoom(len(w.B))
-	sn.senders.add(w.B)
+// saveNext writes the next row of a section.
+func (sn *Snapshot) saveNext(l *listed) {
+	sn.scratch.B = sn.scratch.B[:0]
+	l.write(l.next, &sn.scratch)
+	l.next++
+	sn.makeRoom(len(sn.scratch.B))
+	sn.add(l.section, sn.scratch.B)
 }
 
 // makeRoom completes the part in the making if it cannot take n bytes more.
 func (sn *Snapshot) makeRoom(n int) {
-	if sn.tasks.n+sn.senders.n > 0 && headBytes+len(sn.kinds.B)+len(sn.tasks.B)+len(sn.senders.B)+n > PartBytes {
+	if sn.bytes > 0 && headBytes+sn.bytes+n > PartBytes {
 		sn.cut()
 	}
 }
 
+func (sn *Snapshot) add(section int, row []byte) {
+	to := &sn.made[section]
+	to.B = append(to.B, row...)
+	to.n++
+	sn.bytes += len(row)
+}
+
 // cut completes the part in the making and begins the next.
 func (sn *Snapshot) cut() {
-	w := wire.Writer{B: make([]byte, 0, headBytes+len(sn.kinds.B)+len(sn.tasks.B)+len(sn.senders.B))}
-	w.Array(12)
+	w := wire.Writer{B: make([]byte, 0, headBytes+sn.bytes)}
+	w.Array(9)
 	w.Uint(snapshotVersion)
 	w.Uint(uint64(sn.shard.id))
 	w.Uint(sn.head.entry)
 	w.Bytes(sn.head.hash[:])
 	w.Int(int64(sn.head.time))
-	w.Uint(sn.head.tasks)
-	w.Uint(sn.head.senders)
+	sn.writeCounts(&w)
 	w.Uint(sn.part)
-	sn.kinds.moveTo(&w)
-	sn.tasks.moveTo(&w)
-	sn.senders.moveTo(&w)
+	sn.writeMade(&w)
 	w.B = appendSum(w.B)
 	sn.part++
 	sn.full = append(sn.full, w.B)
 	sn.Bytes += int64(len(w.B))
 }
 
-func (s *section) add(value []byte) {
-	s.B = append(s.B, value...)
-	s.n++
+func (sn *Snapshot) writeCounts(w *wire.Writer) {
+	counted := 0
+	for _, n := range sn.head.counts {
+		if n > 0 {
+			counted++
+		}
+	}
+	w.Array(counted)
+	for section, n := range sn.head.counts {
+		if n > 0 {
+			w.Array(2)
+			w.Text(sectionName(section))
+			w.Uint(n)
+		}
+	}
 }
 
-func (s *section) moveTo(w *wire.Writer) {
-	w.Array(s.n)
-	w.B = append(w.B, s.B...)
-	s.B, s.n = s.B[:0], 0
+// writeMade moves what was made of the part.
+func (sn *Snapshot) writeMade(w *wire.Writer) {
+	filled := 0
+	for i := range sn.made {
+		if sn.made[i].n > 0 {
+			filled++
+		}
+	}
+	w.Array(filled)
+	for section := range sn.made {
+		of := &sn.made[section]
+		if of.n == 0 {
+			continue
+		}
+		w.Array(2)
+		w.Text(sectionName(section))
+		w.Array(of.n)
+		w.B = append(w.B, of.B...)
+		of.B, of.n = of.B[:0], 0
+	}
+	sn.bytes = 0
 }
 
 // sumBytes is the size of the sum that ends a part.

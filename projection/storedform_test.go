@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,16 +103,19 @@ func TestGolden_SnapshotIsStoredAsEver(t *testing.T) {
 	wantSame(t, whole(restore(t, [][]byte{stored}), s.Time), whole(s, s.Time), "snapshot.golden is read as another state")
 }
 
-// render is what another library reads, each kind, task and sender on a line.
+// render is what another library reads, each row on a line.
 func render(top []any) string {
 	var b strings.Builder
-	for _, value := range top {
-		rows, isArray := value.([]any)
-		if !isArray {
+	for at, value := range top {
+		if at != inSections {
 			fmt.Fprintln(&b, readable(value))
+			continue
 		}
-		for _, row := range rows {
-			fmt.Fprintln(&b, "   ", readable(row))
+		for _, section := range value.([]any) {
+			fmt.Fprintln(&b, "   ", section.([]any)[0])
+			for _, row := range section.([]any)[1].([]any) {
+				fmt.Fprintln(&b, "       ", readable(row))
+			}
 		}
 	}
 	return b.String()
@@ -156,16 +160,26 @@ func resummed(b []byte) []byte {
 }
 
 // The places of values in a part, as Snapshot describes it.
-const (
-	inVersion, inShard, inEntry, inHash, inTime, inTaskCount, inSenderCount, inPart = 0, 1, 2, 3, 4, 5, 6, 7
-	inKinds, inTasks, inSenders                                                     = 8, 9, 10
-)
+const inVersion, inShard, inEntry, inHash, inTime, inCounts, inPart, inSections = 0, 1, 2, 3, 4, 5, 6, 7
+
+// named returns the pair of a name in an array of them.
+func named(t tb, top []any, in int, name string) []any {
+	t.Helper()
+	for _, pair := range top[in].([]any) {
+		if pair.([]any)[0] == name {
+			return pair.([]any)
+		}
+	}
+	t.Fatalf("no section %s", name)
+	return nil
+}
 
 func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 	t.Parallel()
 	part := write(sampleShard(t))[0]
+	rows := func(top []any, of string) []any { return named(t, top, inSections, of)[1].([]any) }
 	task := func(top []any, id string) []any {
-		for _, row := range top[inTasks].([]any) {
+		for _, row := range rows(top, "tasks") {
 			if row.([]any)[0] == id {
 				return row.([]any)
 			}
@@ -173,23 +187,31 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		t.Fatalf("no task %s", id)
 		return nil
 	}
-	rows := func(top []any, of int) []any { return top[of].([]any) }
+	count := func(top []any, of string, n uint64) { named(t, top, inCounts, of)[1] = n }
 	for name, change := range map[string]func(top []any){
-		"another version":              func(top []any) { top[inVersion] = 2 },
+		"another version":              func(top []any) { top[inVersion] = 3 },
 		"a shard beyond 16 bits":       func(top []any) { top[inShard] = 1<<16 | shard },
 		"a part in the middle":         func(top []any) { top[inPart] = 1 },
 		"a short hash":                 func(top []any) { top[inHash] = []byte{1, 2} },
 		"a long hash":                  func(top []any) { top[inHash] = make([]byte, 33) },
-		"fewer tasks than counted":     func(top []any) { top[inTaskCount] = 8 },
-		"more tasks than counted":      func(top []any) { top[inTaskCount] = 6 },
-		"a count beyond all measure":   func(top []any) { top[inTaskCount] = uint64(1 << 63) },
-		"fewer senders than counted":   func(top []any) { top[inSenderCount] = 3 },
-		"more senders than counted":    func(top []any) { top[inSenderCount] = 1 },
+		"fewer tasks than counted":     func(top []any) { count(top, "tasks", 8) },
+		"more tasks than counted":      func(top []any) { count(top, "tasks", 6) },
+		"a count beyond all measure":   func(top []any) { count(top, "tasks", 1<<63) },
+		"fewer senders than counted":   func(top []any) { count(top, "senders", 3) },
+		"more senders than counted":    func(top []any) { count(top, "senders", 1) },
+		"tasks that are not counted":   func(top []any) { top[inCounts] = top[inCounts].([]any)[1:] },
+		"a count of nothing":           func(top []any) { top[inCounts] = append(top[inCounts].([]any), []any{"senders", 0}) },
+		"a count of kinds":             func(top []any) { named(t, top, inCounts, "tasks")[0] = "kinds" },
+		"a section twice":              func(top []any) { top[inSections] = append(top[inSections].([]any), top[inSections].([]any)[2]) },
+		"sections in another order":    func(top []any) { slices.Reverse(top[inSections].([]any)) },
+		"a section without rows":       func(top []any) { named(t, top, inSections, "senders")[1] = []any{} },
+		"a value more":                 func(top []any) { named(t, top, inSections, "senders")[0] = 7 },
 		"an entry before its tasks":    func(top []any) { top[inEntry] = 1 },
-		"a kind without a behavior":    func(top []any) { rows(top, inKinds)[0].([]any)[0] = "" },
-		"a kind with a strange policy": func(top []any) { rows(top, inKinds)[0].([]any)[1].([]any)[9] = 1_000_001 },
+		"a kind without a behavior":    func(top []any) { rows(top, "kinds")[0].([]any)[0] = "" },
+		"a kind with a strange policy": func(top []any) { rows(top, "kinds")[0].([]any)[1].([]any)[9] = 1_000_001 },
 		"a kind that no task has": func(top []any) {
-			top[inKinds] = append(rows(top, inKinds), []any{"idle", rows(top, inKinds)[0].([]any)[1]})
+			kinds := named(t, top, inSections, "kinds")
+			kinds[1] = append(rows(top, "kinds"), []any{"idle", rows(top, "kinds")[0].([]any)[1]})
 		},
 		"a task of an unknown kind":      func(top []any) { task(top, "waits")[1] = 2 },
 		"a task without an id":           func(top []any) { task(top, "waits")[0] = "" },
@@ -221,8 +243,8 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		"a finished task's large result": func(top []any) { task(top, "succeeded")[13].([]any)[11] = make([]byte, projection.MaxKeptResult+1) },
 		"half a progress":                func(top []any) { task(top, "runs")[13].([]any)[13] = []any{1} },
 		"a count beyond 32 bits":         func(top []any) { task(top, "runs")[13].([]any)[2] = uint64(1 << 32) },
-		"a sender twice":                 func(top []any) { copy(rows(top, inSenders)[1].([]any), rows(top, inSenders)[0].([]any)) },
-		"a lane beyond 8 bits":           func(top []any) { rows(top, inSenders)[0].([]any)[1] = 256 },
+		"a sender twice":                 func(top []any) { copy(rows(top, "senders")[1].([]any), rows(top, "senders")[0].([]any)) },
+		"a lane beyond 8 bits":           func(top []any) { rows(top, "senders")[0].([]any)[1] = 256 },
 		"a text for a number":            func(top []any) { top[inTime] = "noon" },
 	} {
 		top := generic(t, part)
@@ -251,6 +273,42 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		if _, err := restored([][]byte{b}); !errors.Is(err, projection.ErrSnapshot) {
 			t.Errorf("%d bytes of nothing: %v, want ErrSnapshot", len(b), err)
 		}
+	}
+}
+
+// What stands in a part that another build wrote may be more than this one can fold: whoever reads it must be told, and not
+// go on from an earlier state as if the part were damaged.
+func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
+	t.Parallel()
+	part := write(sampleShard(t))[0]
+	first := []any{1, shard, 2, make([]byte, 32), start, 7, 2, 0, []any{}, []any{}, []any{}, uint32(1 << 31)}
+	for want, change := range map[string]func(top []any) []any{
+		"snapshot version 1, this program reads 2": func([]any) []any { return first },
+		"snapshot version 3, this program reads 2": func(top []any) []any { return append([]any{3}, top[1:]...) },
+		`section "plans" of a snapshot, which this program does not know`: func(top []any) []any {
+			top[inSections] = append(top[inSections].([]any), []any{"plans", []any{[]any{1}}})
+			return top
+		},
+		`section "stores" of a snapshot, which this program does not know`: func(top []any) []any {
+			top[inCounts] = append(top[inCounts].([]any), []any{"stores", 3})
+			return top
+		},
+	} {
+		var b bytes.Buffer
+		enc := msgpack.NewEncoder(&b)
+		enc.UseCompactInts(true)
+		if err := enc.Encode(change(generic(t, part))); err != nil {
+			t.Fatal(err)
+		}
+		_, err := restored([][]byte{resummed(b.Bytes())})
+		if !errors.Is(err, projection.ErrSnapshot) || !errors.Is(err, events.ErrVersion) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	damaged := bytes.Clone(part)
+	damaged[len(damaged)/2] ^= 1
+	if _, err := restored([][]byte{damaged}); errors.Is(err, events.ErrVersion) {
+		t.Errorf("damage is taken for another version: %v", err)
 	}
 }
 

@@ -41,8 +41,8 @@ var sessions = map[string]func(*world){
 		}
 	},
 	"Join/OfWhoReadsLessThanIsWrittenIsRefused": func(w *world) {
-		w.raise(w.A, store.Reads{Kind: 50, Entry: 3, Snapshot: 2})
-		for _, reads := range []store.Reads{{}, {Kind: 49, Entry: 9, Snapshot: 9}, {Kind: 99, Entry: 2, Snapshot: 9}, {Kind: 99, Entry: 9, Snapshot: 1}} {
+		w.raise(w.A, store.Reads{Kind: 50, Entry: 30, Snapshot: 20})
+		for _, reads := range []store.Reads{{}, {Kind: 49, Entry: 90, Snapshot: 90}, {Kind: 99, Entry: 29, Snapshot: 90}, {Kind: 99, Entry: 90, Snapshot: 19}} {
 			if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "old", Reads: reads}, time.Minute); !errors.Is(err, store.ErrOutdated) {
 				w.Errorf("join of who reads %+v: %v, want %v", reads, err, store.ErrOutdated)
 			}
@@ -50,7 +50,7 @@ var sessions = map[string]func(*world){
 		if n := len(w.members().Nodes); n != 0 {
 			w.Errorf("%d nodes are there", n)
 		}
-		if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 50, Entry: 3, Snapshot: 2}}, time.Minute); err != nil {
+		if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 50, Entry: 30, Snapshot: 20}}, time.Minute); err != nil {
 			w.Error(err)
 		}
 	},
