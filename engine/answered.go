@@ -83,7 +83,7 @@ func (r *router) tell(f *flight, answers []command.Answer) {
 	for i, c := range f.calls {
 		switch {
 		case answers[i].Code == command.AnswerTryAgain:
-			if err := r.send(shard, laneID, c.command, c.caller); err != nil && c.caller != nil {
+			if err := r.sendCall(shard, laneID, c); err != nil && c.caller != nil {
 				c.caller.answered(command.Answer{}, err)
 			}
 			if r.closed.Load() && r.withdraw(shard, laneID, c.command) && c.caller != nil { // as in ask

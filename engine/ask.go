@@ -5,27 +5,38 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 )
 
-// asker waits for one answer at a time.
-type asker struct{ got chan reply }
+// pending waits for one answer at a time.
+type pending struct{ got chan reply }
 
 type reply struct {
 	a   command.Answer
 	err error
 }
 
-func newAsker() any { return &asker{make(chan reply, 1)} }
+func newPending() any { return &pending{make(chan reply, 1)} }
 
-func (w *asker) answered(a command.Answer, err error) { w.got <- reply{a, err} }
+func (w *pending) answered(a command.Answer, err error) { w.got <- reply{a, err} }
+
+// WithAsker puts the caller of a service beside every command that is sent with the context, so that the journal tells who asked: the
+// asker's principal takes the place of the client's, and its request id and traceparent stand in every event that the command
+// causes. A command is refused with an *InvalidError when a text of the asker is too long (256 bytes) or no UTF-8. It changes
+// nothing of what the caller may do.
+func WithAsker(ctx context.Context, a events.Asker) context.Context { return asker.With(ctx, a) }
 
 // ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps ErrUnavailable; after that it wraps ErrUnknown.
 func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Command) (command.Answer, error) {
-	w := r.askers.Get().(*asker)
-	if err := r.send(shard, laneID, c, w); err != nil {
+	by, err := asker.Of(ctx)
+	if err != nil {
+		return command.Answer{}, err
+	}
+	w := r.pending.Get().(*pending)
+	if err := r.sendCall(shard, laneID, call{command: c, caller: w, asker: by}); err != nil {
 		return command.Answer{}, err
 	}
 	if r.closed.Load() && r.withdraw(shard, laneID, c) { // whoever fails those that wait may have been here before
@@ -33,7 +44,7 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Com
 	}
 	select {
 	case g := <-w.got:
-		r.askers.Put(w)
+		r.pending.Put(w)
 		return g.a, g.err
 	case <-ctx.Done():
 		if r.withdraw(shard, laneID, c) {

@@ -108,7 +108,7 @@ func (o *owner) answerGiven(d *command.Decider) {
 	}
 	for _, p := range o.turnOf.given {
 		answers := []command.Answer{{}}
-		o.entry.AddOrigin(events.Origin{Sender: p.Sender, Lane: p.Lane, Number: p.Number, Principal: p.Principal})
+		o.entry.AddOrigin(p.Origin())
 		o.entry.SetAnswers(command.EncodeAnswers(answers))
 		o.remember(projection.SenderLane{Sender: p.Sender, Lane: p.Lane}, p.Number, answers)
 	}

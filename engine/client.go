@@ -314,7 +314,7 @@ func (c *Client) retryWith(ctx context.Context, id events.TaskID) (command.Answe
 		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
 	}
 	return c.ask(ctx, id, command.LaneSubmit, &command.Merge{Life: t.Created, Seq: t.Seq, Operator: true,
-		Submit: command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Params: t.Params}})
+		Submit: command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Priority: t.Priority, Params: t.Params}})
 }
 
 // Suspend keeps a task from starting until Resume is called; a running attempt goes on.

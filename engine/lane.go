@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 )
 
 // lane is what waits of one kind for one shard, and what is under way.
@@ -26,8 +27,18 @@ type lane struct {
 type call struct {
 	command command.Command
 	caller  caller
+	asker   *events.Asker // behind it; nil = the client itself
 	since   time.Duration // on the monotonic clock
 	left    uint64        // batches that had left before it came
+}
+
+// size is what the call adds to a batch.
+func (c *call) size() int {
+	n := c.command.Size()
+	if c.asker != nil {
+		n += 2 * c.asker.Bytes() // in the batch, and in the entry
+	}
+	return n
 }
 
 // caller waits for the answer to a command. It is told once, from a goroutine that must not be blocked.
@@ -75,7 +86,7 @@ func (l *lane) settlesLocked(f *flight, answers []command.Answer, recorded bool)
 	}
 	l.number++
 	b := *f.batch
-	b.Number, b.Commands = l.number, []command.Command{&command.Barrier{Number: f.batch.Number}}
+	b.Number, b.Commands, b.Asked = l.number, []command.Command{&command.Barrier{Number: f.batch.Number}}, nil
 	next := newFlight(f.shard, &b, f.calls)
 	next.began, next.told = f.began, answers
 	l.flight = next

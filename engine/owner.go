@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -383,31 +384,15 @@ func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 		return o.settle(b, c)
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
-	answers := make([]command.Answer, len(b.Commands))
 	if why, refuse := b.Untimely(d.Wall); refuse {
-		for i := range answers {
-			answers[i] = why
-		}
+		answers := slices.Repeat([]command.Answer{why}, len(b.Commands))
 		o.remember(lane, b.Number, answers)
 		return answers
 	}
 	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
-		for i := range answers {
-			answers[i] = command.Answer{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}
-		}
-		return answers
+		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
 	}
-	before := len(o.entry.Entry.Events)
-	d.Origin, d.Sender = o.entry.AddOrigin(events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Principal: b.Principal}), b.Sender
-	for i, c := range b.Commands {
-		answers[i] = d.Decide(c)
-	}
-	d.Origin = 0
-	if len(o.entry.Entry.Events) == before {
-		o.entry.DropOrigin()
-	} else {
-		o.entry.SetAnswers(command.EncodeAnswers(answers))
-	}
+	answers := d.DecideBatch(b)
 	o.remember(lane, b.Number, answers)
 	return answers
 }

@@ -50,30 +50,36 @@ type router struct {
 	detoured  []atomic.Bool             // by shard: the last batch went through the store
 	offers    *offers                   // takes what concerns command.LaneOffer; nil in a client
 	closed    atomic.Bool
-	askers    sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
+	pending   sync.Pool // that wait for nothing, to be used again; not of the process: a bubble of time must not share them
 }
 
 func newRouter(sender, principal string, shards int, bus store.Bus, mailbox store.Mailbox, log *slog.Logger) *router {
 	r := &router{now: time.Now, sender: sender, principal: principal, bus: bus, mailbox: mailbox, log: log,
-		lanes: make([][command.LaneCount]lane, shards), detoured: make([]atomic.Bool, shards), askers: sync.Pool{New: newAsker}}
+		lanes: make([][command.LaneCount]lane, shards), detoured: make([]atomic.Bool, shards), pending: sync.Pool{New: newPending}}
 	for i := range r.posts {
 		r.posts[i] = make(chan *flight, shards*int(command.LaneCount))
 	}
 	return r
 }
 
-// send queues a command. An error, of the submit lane alone, means that nothing was sent, and by is never told.
+// send queues a command of the client's or node's own.
 func (r *router) send(shard int, laneID uint8, c command.Command, by caller) error {
+	return r.sendCall(shard, laneID, call{command: c, caller: by})
+}
+
+// sendCall queues a command. An error, of the submit lane alone, means that nothing was sent, and its caller is never told.
+func (r *router) sendCall(shard int, laneID uint8, c call) error {
 	l := &r.lanes[shard][laneID]
 	now := time.Since(clockBase)
 	l.mu.Lock()
 	if laneID == command.LaneSubmit {
-		if err := l.refusesLocked(shard, c, now); err != nil {
+		if err := l.refusesLocked(shard, c.command, now); err != nil {
 			l.mu.Unlock()
 			return err
 		}
 	}
-	l.waiting = append(l.waiting, call{c, by, now, l.left})
+	c.since, c.left = now, l.left
+	l.waiting = append(l.waiting, c)
 	l.mu.Unlock()
 	r.flush(shard, laneID)
 	return nil
@@ -84,7 +90,7 @@ func (r *router) later(shard int, c command.Command, by caller) {
 	l := &r.lanes[shard][command.LaneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, call{c, by, time.Since(clockBase), l.left})
+	l.waiting = append(l.waiting, call{command: c, caller: by, since: time.Since(clockBase), left: l.left})
 }
 
 // flush lets what waits in a lane leave, unless a batch is under way.
@@ -125,14 +131,14 @@ func (r *router) nextFlight(l *lane, shard int, laneID uint8, made time.Time) *f
 	}
 	n, size := 0, 0
 	for n < len(l.waiting) && n < command.MaxBatchCommands && size < command.MaxBatchBytes {
-		size += l.waiting[n].command.Size()
+		size += l.waiting[n].size()
 		n++
 	}
 	l.number++
 	l.left++
-	f := newFlight(shard, r.batch(laneID, l.number, made, make([]command.Command, n)), l.waiting[:n:n])
+	f := newFlight(shard, r.batch(laneID, l.number, made, make([]command.Command, 0, n)), l.waiting[:n:n])
 	for i := range f.calls {
-		f.batch.Commands[i] = f.calls[i].command
+		f.batch.Add(f.calls[i].command, f.calls[i].asker)
 	}
 	l.waiting = l.waiting[n:]
 	l.flight = f

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/events"
 	"taskledger/projection"
 )
 
@@ -78,7 +77,7 @@ func (r *router) turnedDown(f *flight, a command.Answer, never bool) {
 func (o *owner) settle(b *command.Batch, c *command.Barrier) []command.Answer {
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	for _, decided := range o.entry.Entry.Origins { // in this entry
-		if decided.Sender == b.Sender && decided.Lane == b.Lane && decided.Number == c.Number {
+		if decided.Batch == 0 && decided.Sender == b.Sender && decided.Lane == b.Lane && decided.Number == c.Number {
 			return []command.Answer{{Data: decided.Answers}}
 		}
 	}
@@ -89,7 +88,7 @@ func (o *owner) settle(b *command.Batch, c *command.Barrier) []command.Answer {
 		return nil // later
 	}
 	answers := []command.Answer{{}}
-	o.entry.AddOrigin(events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Principal: b.Principal})
+	o.entry.AddOrigin(b.Origin())
 	o.entry.SetAnswers(command.EncodeAnswers(answers))
 	o.remember(lane, b.Number, answers)
 	return answers

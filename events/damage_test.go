@@ -55,7 +55,7 @@ func TestDecode_DetectsEveryCutAndAppendedBytes(t *testing.T) {
 func (r raw) join() []byte {
 	var w wire.Writer
 	w.Array(5)
-	w.Uint(2)
+	w.Uint(3)
 	w.Bytes(r.head)
 	w.Array(2 * len(r.origins))
 	for i := range r.origins {
@@ -180,7 +180,7 @@ func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
 		"none":   {uint64(0), uint64(1), uint64(0)},
 	} {
 		var w wire.Writer
-		w.Array(7)
+		w.Array(8)
 		w.Uint(head[0].(uint64))
 		w.Uint(head[1].(uint64))
 		w.Int(1)
@@ -188,6 +188,7 @@ func TestDecode_RefusesNumbersOutOfRange(t *testing.T) {
 		w.Int(1)
 		w.Bytes(make([]byte, 32))
 		w.Uint(1)
+		w.Uint(events.FoldRules)
 		forged := forge(w.B, origin(head[2].(uint64)), header(uint64(events.KindDeleted), 1, func(w *wire.Writer) { w.Array(0) }))
 		if _, err := events.Decode(forged); (err == nil) != (name == "none") || err != nil && !errors.Is(err, events.ErrDamaged) {
 			t.Errorf("%s out of range: %v", name, err)
@@ -267,11 +268,13 @@ func chain(head, digests []byte) []byte {
 
 func TestDecode_NamesWhatItFound(t *testing.T) {
 	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
-	data[1] = 3
-	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "version 3") {
-		t.Errorf("an entry of a later version: %v, want its version named", err)
+	for _, version := range []byte{2, 4} {
+		data[1] = version
+		if _, err := events.Decode(data); !errors.Is(err, events.ErrVersion) || !strings.Contains(err.Error(), fmt.Sprintf("version %d", version)) {
+			t.Errorf("an entry of another version: %v, want its version named", err)
+		}
 	}
-	data[1] = 2
+	data[1] = 3
 	data[len(data)-1]++
 	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "entry 42 of shard 11") {
 		t.Errorf("an entry with another hash: %v, want entry and shard named", err)

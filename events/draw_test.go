@@ -14,17 +14,46 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 	copy(head.Prev[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "prev"))
 	b.Reset(head)
 	origins := rapid.IntRange(0, 5).Draw(t, "origins")
+	batch := 0
 	for range origins {
-		b.AddOrigin(events.Origin{Sender: text.Draw(t, "sender"), Lane: rapid.Byte().Draw(t, "lane"),
-			Number: rapid.Uint64().Draw(t, "batch"), Principal: text.Draw(t, "principal"), Answers: drawBytes(t)})
+		if batch > 0 && rapid.Bool().Draw(t, "caller") {
+			b.AddOrigin(events.Origin{Batch: batch, Asker: events.Asker{Principal: text.Draw(t, "principal"), RequestID: text.Draw(t, "request"),
+				Traceparent: text.Draw(t, "traceparent")}})
+			continue
+		}
+		batch = b.AddOrigin(events.Origin{Sender: text.Draw(t, "sender"), Lane: rapid.Byte().Draw(t, "lane"),
+			Number: rapid.Uint64().Draw(t, "batch"), Asker: events.Asker{Principal: text.Draw(t, "principal")}, Answers: drawBytes(t)})
 	}
 	for range rapid.IntRange(1, 30).Draw(t, "events") {
-		b.Add(events.Event{
-			Task: events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Draw(t, "task")),
-			Seq:  rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),
-			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), RequestID: text.Draw(t, "request"), Body: drawBody(t, text),
-		})
+		ev := events.Event{Seq: rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),
+			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), RequestID: text.Draw(t, "request"), Body: drawBody(t, text)}
+		if ev.Kind().Record() == events.OfTask {
+			ev.Task = drawTaskID(t)
+		}
+		b.Add(ev)
 	}
+}
+
+func drawTaskID(t *rapid.T) events.TaskID {
+	return events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Draw(t, "task"))
+}
+
+func drawTerms(t *rapid.T) *events.Terms {
+	if rapid.Bool().Draw(t, "no terms") {
+		return nil
+	}
+	return &events.Terms{Policy: drawPolicy(t), Priority: rapid.Int64().Draw(t, "priority")}
+}
+
+func drawTies(t *rapid.T, text *rapid.Generator[string]) events.Ties {
+	if rapid.Bool().Draw(t, "no ties") {
+		return events.Ties{}
+	}
+	return events.Ties{Parent: drawTaskID(t), Schedule: text.Draw(t, "schedule"), Group: text.Draw(t, "group")}
+}
+
+func drawHash(t *rapid.T) events.Hash {
+	return events.Hash(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
 }
 
 func drawBytes(t *rapid.T) []byte {
@@ -39,7 +68,7 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 	switch kind := rapid.SampledFrom(events.Kinds()).Draw(t, "kind"); kind {
 	case events.KindCreated:
 		return &events.Created{Behavior: text.Draw(t, "behavior"), Policy: drawPolicy(t), Priority: rapid.Int64().Draw(t, "priority"),
-			NotBefore: millis(), Params: drawBytes(t)}
+			NotBefore: millis(), Params: drawBytes(t), Ties: drawTies(t, text)}
 	case events.KindStarted:
 		return &events.Started{Node: text.Draw(t, "node"), Attempt: rapid.Uint32().Draw(t, "attempt"),
 			Offer: rapid.Uint64().Draw(t, "offer"), Lease: millis()}
@@ -58,13 +87,13 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 	case events.KindSnoozed:
 		return &events.Snoozed{Until: millis()}
 	case events.KindLost:
-		return &events.Lost{Until: millis()}
+		return &events.Lost{Until: millis(), Node: text.Draw(t, "node")}
 	case events.KindReleased:
-		return &events.Released{Until: millis()}
+		return &events.Released{Until: millis(), Node: text.Draw(t, "node")}
 	case events.KindRescheduled:
-		return &events.Rescheduled{At: millis()}
+		return &events.Rescheduled{At: millis(), Terms: drawTerms(t)}
 	case events.KindMerged:
-		return &events.Merged{Params: drawBytes(t)}
+		return &events.Merged{Params: drawBytes(t), Terms: drawTerms(t)}
 	case events.KindSuspended:
 		return &events.Suspended{}
 	case events.KindResumed:
@@ -73,6 +102,16 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.CancelRequested{Reason: text.Draw(t, "reason")}
 	case events.KindDeleted:
 		return &events.Deleted{}
+	case events.KindJoined:
+		return &events.Joined{Terms: drawTerms(t)}
+	case events.KindAcceptedLoss:
+		return &events.AcceptedLoss{Entry: rapid.Uint64Range(0, 1<<44-1).Draw(t, "entry"), Sound: drawHash(t), Reason: text.Draw(t, "reason")}
+	case events.KindRecovered:
+		return &events.Recovered{Entry: rapid.Uint64Range(0, 1<<44-1).Draw(t, "entry"), Sound: drawHash(t), Reason: text.Draw(t, "reason")}
+	case events.KindPaused:
+		return &events.Paused{Behavior: text.Draw(t, "behavior"), Reason: text.Draw(t, "reason")}
+	case events.KindUnpaused:
+		return &events.Unpaused{Behavior: text.Draw(t, "behavior")}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil

@@ -37,28 +37,25 @@ type Entry struct {
 	Owner   string // session id of the node that wrote it
 	Time    Millis // of all its events; never before the entry before
 	Prev    Hash   // chain hash of the entry before; zero for the first
+	Rules   uint64 // of the fold that its writer decided by
 	Hash    Hash   // chain hash of this entry
 	Origins []Origin
 	Events  []Event
 }
 
-// Origin is a batch of commands that was decided in an entry, and what was answered.
-type Origin struct {
-	Sender    string // a node or client object
-	Lane      uint8
-	Number    uint64 // of the batch; grows within sender and lane
-	Principal string // who asked
-	Answers   []byte // as the engine encodes them
-}
-
 // ErrDamaged is wrapped when an entry's bytes contradict its hash, or make no sense.
 var ErrDamaged = errors.New("damaged entry")
 
-// ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know.
+// ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know, with an event of a kind that it
+// does not know, or written by rules of the fold that it does not have.
 var ErrVersion = errors.New("unknown version")
 
 // entryVersion is the first value of a stored entry.
-const entryVersion = 2
+const entryVersion = 3
+
+// FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to another state. What
+// was written by later rules is refused, since a decision may rest on them.
+const FoldRules = 1
 
 // What the smallest origin and the smallest event take encoded: Decode makes room for no more than fit.
 const (
@@ -70,12 +67,13 @@ const (
 //
 // An entry is stored as a msgpack array
 //
-//	[2, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
+//	[3, head, [origin, answers, origin, answers ...], [header, payload, header, payload ...], chain hash]
 //
 // where head, origin, header and chain hash are binary strings and answers and payload are one, or nil. They hold the arrays
 //
-//	head    [shard, number, epoch, owner, time, prev, number of origins]
-//	origin  [sender, lane, number, principal]
+//	head    [shard, number, epoch, owner, time, prev, number of origins, number of the fold's rules]
+//	origin  [sender, lane, number, principal] for a batch
+//	        [batch, [principal, request id, traceparent]] for a caller whose command a batch brought
 //	header  [kind, task, seq, prev, origin, request id, body]
 //
 // with the body of each kind as its encode method writes it. The digest of an event is SHA-256(header, SHA-256(payload)),
@@ -100,7 +98,7 @@ type Builder struct {
 func (b *Builder) Reset(head Entry) {
 	clear(b.Entry.Origins)
 	clear(b.Entry.Events)
-	head.Origins, head.Events = b.Entry.Origins[:0], b.Entry.Events[:0]
+	head.Origins, head.Events, head.Rules = b.Entry.Origins[:0], b.Entry.Events[:0], FoldRules
 	b.Entry = head
 	b.body.B, b.digests, b.origins = b.body.B[:0], b.digests[:0], 0
 	b.created.reset()
@@ -116,28 +114,38 @@ func (b *Builder) Succeeded(body Succeeded) *Succeeded { return b.succeeded.keep
 // Size is an upper bound of the encoded size so far.
 func (b *Builder) Size() int { return len(b.body.B) + b.origins + 512 }
 
-// AddOrigin records a decided batch and returns what events that it causes put into Origin. Its answers may be set later.
+// AddOrigin records a decided batch, or a caller behind the last one, and returns what events that it causes put into Origin. The
+// answers of a batch may be set later.
 func (b *Builder) AddOrigin(o Origin) int {
 	b.Entry.Origins = append(b.Entry.Origins, o)
 	b.origins += o.size()
 	return len(b.Entry.Origins)
 }
 
-// SetAnswers sets the answers of the last origin.
+// SetAnswers sets the answers of the last batch.
 func (b *Builder) SetAnswers(answers []byte) {
-	b.Entry.Origins[len(b.Entry.Origins)-1].Answers = answers
+	b.Entry.Origins[b.lastBatch()].Answers = answers
 	b.origins += len(answers)
 }
 
-// DropOrigin takes the last origin back, which must have caused no event.
+// DropOrigin takes the last batch back, which must have caused no event.
 func (b *Builder) DropOrigin() {
-	last := len(b.Entry.Origins) - 1
-	b.origins -= b.Entry.Origins[last].size()
+	last := b.lastBatch()
+	for i := range b.Entry.Origins[last:] {
+		b.origins -= b.Entry.Origins[last+i].size()
+	}
+	clear(b.Entry.Origins[last:])
 	b.Entry.Origins = b.Entry.Origins[:last]
 }
 
-// size is an upper bound of what it takes in the entry.
-func (o *Origin) size() int { return len(o.Sender) + len(o.Principal) + len(o.Answers) + 32 }
+// lastBatch is the index of the last origin that is a batch.
+func (b *Builder) lastBatch() int {
+	last := len(b.Entry.Origins) - 1
+	for b.Entry.Origins[last].Batch != 0 {
+		last--
+	}
+	return last
+}
 
 // Add appends an event, fills in what the entry knows of it and returns it. The pointer is valid until the next Add.
 func (b *Builder) Add(ev Event) *Event {
@@ -171,6 +179,11 @@ func (b *Builder) Seal() ([]byte, error) {
 		return nil, fmt.Errorf("entry %d of shard %d: %d events, want %d at most, or %d origins, want one at least",
 			e.Number, e.Shard, len(e.Events), MaxEntryEvents, len(e.Origins))
 	}
+	for i := range e.Origins {
+		if err := e.Origins[i].check(e.Origins[:i]); err != nil {
+			return nil, fmt.Errorf("origin %d of entry %d of shard %d: %w", i, e.Number, e.Shard, err)
+		}
+	}
 	for i := range e.Events {
 		if err := e.Events[i].check(len(e.Origins)); err != nil {
 			return nil, fmt.Errorf("event %d of entry %d of shard %d: %w", i, e.Number, e.Shard, err)
@@ -178,7 +191,7 @@ func (b *Builder) Seal() ([]byte, error) {
 	}
 	w := &b.scratch
 	w.B = w.B[:0]
-	w.Array(7)
+	w.Array(8)
 	w.Uint(uint64(e.Shard))
 	w.Uint(e.Number)
 	w.Int(e.Epoch)
@@ -186,6 +199,7 @@ func (b *Builder) Seal() ([]byte, error) {
 	w.Int(int64(e.Time))
 	w.Bytes(e.Prev[:])
 	w.Uint(uint64(len(e.Origins)))
+	w.Uint(e.Rules)
 
 	out := wire.Writer{B: make([]byte, 0, b.Size())}
 	out.Array(5)
@@ -197,11 +211,7 @@ func (b *Builder) Seal() ([]byte, error) {
 	for i := range e.Origins {
 		o := &e.Origins[i]
 		w.B = w.B[:0]
-		w.Array(4)
-		w.Text(o.Sender)
-		w.Uint(uint64(o.Lane))
-		w.Uint(o.Number)
-		w.Text(o.Principal)
+		o.encode(w)
 		out.Bytes(w.B)
 		out.Bytes(o.Answers)
 		d := digest(w, sum(o.Answers))
@@ -285,10 +295,13 @@ func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) er
 	for i := range e.Origins {
 		o := &e.Origins[i]
 		header := r.View()
-		if err := decodeOrigin(o, header); err != nil {
+		err := decodeOrigin(o, header)
+		if o.Answers = r.Bytes(); err == nil {
+			err = o.check(e.Origins[:i])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("origin %d of entry %d: %w", i, e.Number, err)
 		}
-		o.Answers = r.Bytes()
 		scratch.B = append(scratch.B[:0], header...)
 		d := digest(&scratch, sum(o.Answers))
 		digests = append(digests, d[:]...)
@@ -333,7 +346,7 @@ func decodeHead(head []byte) (*Entry, int, error) {
 	}
 	e := new(Entry)
 	r := wire.NewReader(head)
-	r.ArrayOf(7)
+	r.ArrayOf(8)
 	e.Shard, e.Number = uint16(upTo(r, math.MaxUint16)), upTo(r, maxEntryNumber)
 	e.Epoch, e.Owner, e.Time = r.Int(), r.Text(), Millis(r.Int())
 	if prev := r.View(); len(prev) == len(e.Prev) {
@@ -342,18 +355,14 @@ func decodeHead(head []byte) (*Entry, int, error) {
 		r.Fail("hash of %d bytes", len(prev))
 	}
 	origins := int(upTo(r, math.MaxInt32))
-	return e, origins, r.Close()
-}
-
-// decodeOrigin reads all but the answers.
-func decodeOrigin(o *Origin, header []byte) error {
-	if err := scan(header); err != nil {
-		return err
+	e.Rules = r.Uint()
+	if err := r.Close(); err != nil {
+		return nil, 0, err
 	}
-	r := wire.NewReader(header)
-	r.ArrayOf(4)
-	o.Sender, o.Lane, o.Number, o.Principal = r.Text(), uint8(upTo(r, math.MaxUint8)), r.Uint(), r.Text()
-	return r.Close()
+	if e.Rules == 0 || e.Rules > FoldRules {
+		return nil, 0, fmt.Errorf("%w: rules %d of the fold, this program has 1 to %d", ErrVersion, e.Rules, FoldRules)
+	}
+	return e, origins, nil
 }
 
 func decodeEvent(e *Event, header, payload []byte, origins int) error {
@@ -368,7 +377,7 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 		return err
 	}
 	if kind >= uint64(kindEnd) || kind == 0 {
-		return fmt.Errorf("unknown kind %d", kind)
+		return fmt.Errorf("%w: kind %d of event, this program reads 1 to %d", ErrVersion, kind, kindEnd-1)
 	}
 	e.Body = newBody(Kind(kind))
 	var p Payload
@@ -384,7 +393,11 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 
 // check is what both Seal and Decode demand of an event in an entry with that many origins.
 func (e *Event) check(origins int) error {
-	if err := e.Task.Validate(); err != nil {
+	if e.Kind().Record() != OfTask {
+		if e.Task != "" {
+			return fmt.Errorf("task %q in an event of the %s", e.Task, e.Kind().Record())
+		}
+	} else if err := e.Task.Validate(); err != nil {
 		return err
 	}
 	if e.Origin < 0 || e.Origin > origins {
@@ -397,6 +410,12 @@ func (e *Event) check(origins int) error {
 	case *Created:
 		_, err := b.Policy.Complete()
 		return err
+	case *Rescheduled:
+		return b.Terms.check()
+	case *Merged:
+		return b.Terms.check()
+	case *Joined:
+		return b.Terms.check()
 	case *Failed:
 		if n := len(b.Error.Properties); n > MaxProperties {
 			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
@@ -418,9 +437,7 @@ func upTo(r *wire.Reader, limit uint64) uint64 {
 func (e *Entry) place(ev *Event, index int) {
 	ev.Position = Position{e.Shard, RefOf(e.Number, index)}
 	ev.At = e.Time
-	if ev.Origin > 0 {
-		ev.Principal = e.Origins[ev.Origin-1].Principal
-	}
+	ev.Asker = e.asker(ev.Origin)
 }
 
 // sum is the sum of a payload, or of answers, in a digest; it tells none from an empty one.

@@ -69,9 +69,13 @@ func TestEntry_AnotherLibraryReadsTheSameValues(t *testing.T) {
 			rt.Fatal(err)
 		}
 		raw, e := parse(t, data), &b.Entry
-		same(rt, generic(t, raw.head), []any{e.Shard, e.Number, e.Epoch, e.Owner, int64(e.Time), e.Prev[:], len(e.Origins)})
+		same(rt, generic(t, raw.head), []any{e.Shard, e.Number, e.Epoch, e.Owner, int64(e.Time), e.Prev[:], len(e.Origins), events.FoldRules})
 		for i, o := range e.Origins {
-			same(rt, generic(t, raw.origins[i]), []any{o.Sender, o.Lane, o.Number, o.Principal})
+			want := []any{o.Sender, o.Lane, o.Number, o.Principal}
+			if o.Batch != 0 {
+				want = []any{o.Batch, []any{o.Principal, o.RequestID, o.Traceparent}}
+			}
+			same(rt, generic(t, raw.origins[i]), want)
 			if !bytes.Equal(raw.answers[i], o.Answers) || (raw.answers[i] == nil) != (o.Answers == nil) {
 				rt.Fatalf("answers %x, want %x", raw.answers[i], o.Answers)
 			}
@@ -101,10 +105,11 @@ func same(t *rapid.T, got, want any) {
 func expected(body events.Body) ([]any, events.Payload) {
 	switch b := body.(type) {
 	case *events.Created:
-		p := b.Policy
-		return []any{b.Behavior, b.Priority, int64(b.NotBefore), []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost,
-			p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), uint8(p.Existing), p.Priority,
-			p.Retain.Milliseconds(), p.RetainCount}}, b.Params
+		values := []any{b.Behavior, b.Priority, int64(b.NotBefore), policyValues(b.Policy)}
+		if b.Ties != (events.Ties{}) {
+			values = append(values, []any{string(b.Ties.Parent), b.Ties.Schedule, b.Ties.Group})
+		}
+		return values, b.Params
 	case *events.Started:
 		return []any{b.Node, b.Attempt, b.Offer, int64(b.Lease)}, nil
 	case *events.Progressed:
@@ -120,17 +125,39 @@ func expected(body events.Body) ([]any, events.Payload) {
 	case *events.Snoozed:
 		return []any{int64(b.Until)}, nil
 	case *events.Lost:
-		return []any{int64(b.Until)}, nil
+		return []any{int64(b.Until), b.Node}, nil
 	case *events.Released:
-		return []any{int64(b.Until)}, nil
+		return []any{int64(b.Until), b.Node}, nil
 	case *events.Rescheduled:
-		return []any{int64(b.At)}, nil
+		return append([]any{int64(b.At)}, termsValues(b.Terms)...), nil
 	case *events.Merged:
-		return []any{}, b.Params
+		return termsValues(b.Terms), b.Params
+	case *events.Joined:
+		return termsValues(b.Terms), nil
+	case *events.AcceptedLoss:
+		return []any{b.Entry, b.Sound[:], b.Reason}, nil
+	case *events.Recovered:
+		return []any{b.Entry, b.Sound[:], b.Reason}, nil
+	case *events.Paused:
+		return []any{b.Behavior, b.Reason}, nil
+	case *events.Unpaused:
+		return []any{b.Behavior}, nil
 	case *events.CancelRequested:
 		return []any{b.Reason}, nil
 	}
 	return []any{}, nil
+}
+
+func policyValues(p events.Policy) []any {
+	return []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost, p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(),
+		uint8(p.Existing), p.Priority, p.Retain.Milliseconds(), p.RetainCount}
+}
+
+func termsValues(t *events.Terms) []any {
+	if t == nil {
+		return []any{}
+	}
+	return []any{[]any{policyValues(t.Policy), t.Priority}}
 }
 
 func TestEntry_HashIsTheDocumentedChain(t *testing.T) {
@@ -161,7 +188,7 @@ func TestEntry_HashIsPinned(t *testing.T) {
 			t.Errorf("digest of %s %s, want %s", entry.Events[i].Kind(), got, want)
 		}
 	}
-	if got, want := entry.Hash.String(), "989e568c741981e9d42eeb5faac407e9d494787540de0a925ea3587ef8ce4a0e"; got != want {
+	if got, want := entry.Hash.String(), "382c31e44e9b235d88d4b4041fe50279945a8949f0549f191ebe61675452ec7a"; got != want {
 		t.Errorf("hash %s, want %s", got, want)
 	}
 }
@@ -243,15 +270,15 @@ func TestBuilder_ResetForgetsTheEntryBefore(t *testing.T) {
 func TestBuilder_AddFillsInWhatTheEntryKnows(t *testing.T) {
 	var b events.Builder
 	b.Reset(sampleHead())
-	origin := b.AddOrigin(events.Origin{Sender: "c", Principal: "ada"})
+	origin := b.AddOrigin(events.Origin{Sender: "c", Asker: events.Asker{Principal: "ada"}})
 	b.SetAnswers([]byte("yes"))
 	b.Add(events.Event{Task: "a", Body: &events.Deleted{}})
 	ev := b.Add(events.Event{Task: "b", Origin: origin, Body: &events.Deleted{}})
 	if got, want := ev.Position, (events.Position{Shard: 11, Ref: events.RefOf(42, 1)}); got != want {
 		t.Errorf("position %s, want %s", got, want)
 	}
-	if ev.At != sampleTime || ev.Principal != "ada" || b.Entry.Events[0].Principal != "" {
-		t.Errorf("at %d by %q after %q, want %d by ada after nobody", ev.At, ev.Principal, b.Entry.Events[0].Principal, sampleTime)
+	if ev.At != sampleTime || ev.Asker.Principal != "ada" || b.Entry.Events[0].Asker.Principal != "" {
+		t.Errorf("at %d by %q after %q, want %d by ada after nobody", ev.At, ev.Asker.Principal, b.Entry.Events[0].Asker.Principal, sampleTime)
 	}
 	data, err := b.Seal()
 	if err != nil {

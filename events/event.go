@@ -15,19 +15,19 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Event is one committed transition of one task. Events are never changed.
+// Event is one committed transition of one task, or of a record that is none. Events are never changed.
 type Event struct {
-	Task      TaskID
+	Task      TaskID // "" of a record that is no task
 	Seq       uint64 // 1, 2, 3 ... without gaps within a life of the task
-	Prev      Ref    // the task's event before this one, in the same shard; 0 for Created
+	Prev      Ref    // the task's event before this one, in the same shard; 0 for the first
 	Origin    int    // 1 + index of the Origin in the entry; 0: the owner itself, as for Lost and timed starts
 	RequestID string // of the submit that caused it, if it gave one
 	Body      Body
 
 	// Known from the entry, not stored with the event.
-	Position  Position
-	At        Millis
-	Principal string // who asked; "" = the owner itself
+	Position Position
+	At       Millis
+	Asker    Asker // who asked; zero = the owner itself
 }
 
 // Kind returns the kind of the body.
@@ -36,7 +36,7 @@ func (e *Event) Kind() Kind { return e.Body.Kind() }
 // Kind is the stored number of an event kind: never reused, never reordered.
 type Kind uint8
 
-// The kinds, in the order of a task's life.
+// The kinds, in the order of a task's life; after KindDeleted in the order in which they came.
 const (
 	KindCreated Kind = 1 + iota
 	KindStarted
@@ -52,11 +52,17 @@ const (
 	KindResumed
 	KindCancelRequested
 	KindDeleted
+	KindJoined
+	KindAcceptedLoss
+	KindRecovered
+	KindPaused
+	KindUnpaused
 	kindEnd
 )
 
 var kindNames = [kindEnd]string{"", "Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released",
-	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted"}
+	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted",
+	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused"}
 
 // Kinds returns every kind in stored order.
 func Kinds() []Kind {
@@ -93,6 +99,7 @@ type Created struct {
 	Priority  int64
 	NotBefore Millis // never 0
 	Params    Payload
+	Ties      Ties
 }
 
 // Started begins an attempt on a node. The event's Ref names the attempt from now on and is its fencing token.
@@ -145,16 +152,31 @@ const (
 type Snoozed struct{ Until Millis }
 
 // Lost gives up an attempt whose node's session has ended.
-type Lost struct{ Until Millis }
+type Lost struct {
+	Until Millis
+	Node  string // session id of the node
+}
 
 // Released gives back an attempt that its node does not run, or no longer.
-type Released struct{ Until Millis }
+type Released struct {
+	Until Millis
+	Node  string // session id of the node
+}
 
 // Rescheduled sets the next run of a task that waits or has ended; 0 = never.
-type Rescheduled struct{ At Millis }
+type Rescheduled struct {
+	At    Millis
+	Terms *Terms // nil = as before
+}
 
 // Merged replaces the parameters. On a RUNNING task it makes a further run, with them, due at the end of this one.
-type Merged struct{ Params Payload }
+type Merged struct {
+	Params Payload
+	Terms  *Terms // nil = as before
+}
+
+// Joined records a submit that shares the task as it is, so that the same request is known when it comes again.
+type Joined struct{ Terms *Terms } // nil = as before
 
 // Suspended keeps a task from starting; a running attempt goes on.
 type Suspended struct{}
@@ -182,6 +204,7 @@ func (*Suspended) Kind() Kind       { return KindSuspended }
 func (*Resumed) Kind() Kind         { return KindResumed }
 func (*CancelRequested) Kind() Kind { return KindCancelRequested }
 func (*Deleted) Kind() Kind         { return KindDeleted }
+func (*Joined) Kind() Kind          { return KindJoined }
 
 // newBody returns an empty body of the kind, nil for an unknown one.
 func newBody(k Kind) Body {
@@ -214,6 +237,16 @@ func newBody(k Kind) Body {
 		return new(CancelRequested)
 	case KindDeleted:
 		return new(Deleted)
+	case KindJoined:
+		return new(Joined)
+	case KindAcceptedLoss:
+		return new(AcceptedLoss)
+	case KindRecovered:
+		return new(Recovered)
+	case KindPaused:
+		return new(Paused)
+	case KindUnpaused:
+		return new(Unpaused)
 	}
 	return nil
 }
@@ -232,13 +265,15 @@ func (*Suspended) payload() Payload       { return nil }
 func (*Resumed) payload() Payload         { return nil }
 func (*CancelRequested) payload() Payload { return nil }
 func (*Deleted) payload() Payload         { return nil }
+func (*Joined) payload() Payload          { return nil }
 func (*Suspended) encode(w *wire.Writer)  { w.Array(0) }
 func (*Resumed) encode(w *wire.Writer)    { w.Array(0) }
 func (*Deleted) encode(w *wire.Writer)    { w.Array(0) }
 func (b *Snoozed) encode(w *wire.Writer)  { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Lost) encode(w *wire.Writer)     { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Released) encode(w *wire.Writer) { w.Array(1); w.Int(int64(b.Until)) }
-func (b *Merged) encode(w *wire.Writer)   { w.Array(0) }
+func (b *Lost) encode(w *wire.Writer)     { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
+func (b *Released) encode(w *wire.Writer) { w.Array(2); w.Int(int64(b.Until)); w.Text(b.Node) }
+func (b *Merged) encode(w *wire.Writer)   { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
+func (b *Joined) encode(w *wire.Writer)   { w.Array(tail(b.Terms != nil)); encodeTerms(w, b.Terms) }
 func (b *Progressed) encode(w *wire.Writer) {
 	w.Array(3)
 	w.Int(b.Done)
@@ -247,8 +282,13 @@ func (b *Progressed) encode(w *wire.Writer) {
 }
 
 func (b *Succeeded) encode(w *wire.Writer)       { w.Array(2); w.Int(int64(b.Next)); w.Uint(uint64(b.Run)) }
-func (b *Rescheduled) encode(w *wire.Writer)     { w.Array(1); w.Int(int64(b.At)) }
 func (b *CancelRequested) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
+
+func (b *Rescheduled) encode(w *wire.Writer) {
+	w.Array(1 + tail(b.Terms != nil))
+	w.Int(int64(b.At))
+	encodeTerms(w, b.Terms)
+}
 
 func (b *Started) encode(w *wire.Writer) {
 	w.Array(4)
@@ -259,11 +299,15 @@ func (b *Started) encode(w *wire.Writer) {
 }
 
 func (b *Created) encode(w *wire.Writer) {
-	w.Array(4)
+	tied := b.Ties != Ties{}
+	w.Array(4 + tail(tied))
 	w.Text(b.Behavior)
 	w.Int(b.Priority)
 	w.Int(int64(b.NotBefore))
 	b.Policy.Encode(w)
+	if tied {
+		b.Ties.encode(w)
+	}
 }
 
 func (b *Failed) encode(w *wire.Writer) {
@@ -273,19 +317,36 @@ func (b *Failed) encode(w *wire.Writer) {
 	w.Uint(uint64(b.Run))
 }
 
-func (*Suspended) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(0) }
-func (*Resumed) decode(r *wire.Reader, _ Payload)    { r.ArrayOf(0) }
-func (*Deleted) decode(r *wire.Reader, _ Payload)    { r.ArrayOf(0) }
-func (b *Merged) decode(r *wire.Reader, p Payload)   { r.ArrayOf(0); b.Params = p }
-func (b *Snoozed) decode(r *wire.Reader, _ Payload)  { r.ArrayOf(1); b.Until = Millis(r.Int()) }
-func (b *Lost) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.Until = Millis(r.Int()) }
-func (b *Released) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (*Suspended) decode(r *wire.Reader, _ Payload) { r.ArrayOf(0) }
+func (*Resumed) decode(r *wire.Reader, _ Payload)   { r.ArrayOf(0) }
+func (*Deleted) decode(r *wire.Reader, _ Payload)   { r.ArrayOf(0) }
+func (b *Joined) decode(r *wire.Reader, _ Payload)  { b.Terms = decodeTerms(r, r.Array(), 1) }
+func (b *Snoozed) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Until = Millis(r.Int()) }
+func (b *Lost) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(2)
+	b.Until, b.Node = Millis(r.Int()), r.Text()
+}
+
+func (b *Released) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(2)
+	b.Until, b.Node = Millis(r.Int()), r.Text()
+}
+
+func (b *Merged) decode(r *wire.Reader, p Payload) {
+	b.Terms, b.Params = decodeTerms(r, r.Array(), 1), p
+}
+
 func (b *Succeeded) decode(r *wire.Reader, p Payload) {
 	r.ArrayOf(2)
 	b.Next, b.Run, b.Result = Millis(r.Int()), uint32(upTo(r, math.MaxUint32)), p
 }
 
-func (b *Rescheduled) decode(r *wire.Reader, _ Payload)     { r.ArrayOf(1); b.At = Millis(r.Int()) }
+func (b *Rescheduled) decode(r *wire.Reader, _ Payload) {
+	n := r.Array()
+	b.At = Millis(r.Int())
+	b.Terms = decodeTerms(r, n, 2)
+}
+
 func (b *CancelRequested) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Reason = r.Text() }
 
 func (b *Progressed) decode(r *wire.Reader, _ Payload) {
@@ -299,9 +360,16 @@ func (b *Started) decode(r *wire.Reader, _ Payload) {
 }
 
 func (b *Created) decode(r *wire.Reader, p Payload) {
-	r.ArrayOf(4)
+	n := r.Array()
 	b.Behavior, b.Priority, b.NotBefore, b.Params = r.Text(), r.Int(), Millis(r.Int()), p
 	b.Policy.Decode(r)
+	switch n {
+	case 4:
+	case 5:
+		b.Ties.decode(r)
+	default:
+		r.Fail("array of %d, want 4 or 5", n)
+	}
 }
 
 func (b *Failed) decode(r *wire.Reader, _ Payload) {

@@ -56,6 +56,12 @@ func TestGolden_WholeEntryIsStoredAsEver(t *testing.T) {
 	golden(t, "entry", sampleOrigins, samples()[:kinds]...)
 }
 
+func TestGolden_OptionalValuesAreStoredAsEver(t *testing.T) {
+	for name, ev := range tailed() {
+		t.Run(name, func(t *testing.T) { golden(t, name, sampleCallers, ev) })
+	}
+}
+
 // golden checks that an entry is stored as the file says, that the file is read as the entry, and what the readable
 // form beside it says.
 func golden(t *testing.T, name string, origins []events.Origin, evs ...events.Event) {

@@ -6,14 +6,26 @@ import "fmt"
 // is a void success. It is opaque to everything but the two ends.
 type Payload []byte
 
-const codecJSON = 1 // stored; never reuse a number
+// Codec is the stored number of how a payload is encoded: never reused.
+type Codec uint8
+
+// CodecJSON is JSON text.
+const CodecJSON Codec = 1
+
+// Codec returns the payload's; 0 for none.
+func (p Payload) Codec() Codec {
+	if len(p) == 0 {
+		return 0
+	}
+	return Codec(p[0])
+}
 
 // JSON makes a payload of JSON text, which it copies and does not check. Empty text makes nil.
 func JSON(text []byte) Payload {
 	if len(text) == 0 {
 		return nil
 	}
-	return append(append(make(Payload, 0, 1+len(text)), codecJSON), text...)
+	return append(append(make(Payload, 0, 1+len(text)), byte(CodecJSON)), text...)
 }
 
 // JSON returns the JSON text, nil for none. It aliases the payload.
@@ -21,8 +33,8 @@ func (p Payload) JSON() ([]byte, error) {
 	switch {
 	case p == nil:
 		return nil, nil
-	case len(p) < 2 || p[0] != codecJSON:
-		return nil, fmt.Errorf("payload of %d bytes in a codec this version does not know", len(p))
+	case len(p) < 2 || p.Codec() != CodecJSON:
+		return nil, fmt.Errorf("payload of %d bytes in codec %d, this version knows %d, JSON", len(p), p.Codec(), CodecJSON)
 	}
 	return p[1:], nil
 }

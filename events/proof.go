@@ -41,7 +41,11 @@ func NewExcerpt(data []byte, show func(*Event) bool) (*Excerpt, error) {
 	asked := make([]bool, len(e.Origins)+1) // by what Origin of an event holds
 	for i := range e.Events {
 		if shown[i] = show(&e.Events[i]); shown[i] {
-			asked[e.Events[i].Origin] = true
+			origin := e.Events[i].Origin
+			asked[origin] = true
+			if origin > 0 {
+				asked[e.Origins[origin-1].Batch] = true
+			}
 		}
 	}
 	r := wire.NewReader(data)
@@ -105,7 +109,15 @@ func (x *Excerpt) open() (*Entry, error) {
 		case o.digest() != x.Digests[o.Index]:
 			return nil, fmt.Errorf("origin %d of entry %d: its digest differs", o.Index, e.Number)
 		}
-		if err := decodeOrigin(&e.Origins[o.Index], o.Header); err != nil {
+		shown := &e.Origins[o.Index]
+		err := decodeOrigin(shown, o.Header)
+		if err == nil {
+			err = shown.check(e.Origins[:o.Index])
+		}
+		if err == nil && !known[shown.Batch] {
+			err = fmt.Errorf("its batch, origin %d, is not shown before it", shown.Batch-1)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("origin %d of entry %d: %w", o.Index, e.Number, err)
 		}
 		known[o.Index+1] = true

@@ -27,18 +27,26 @@ func samples() []events.Event {
 		&events.Failed{Error: events.Error{Code: "forbidden", Message: "no access to orders", Retryable: true,
 			Properties: map[string]string{"user": "ada", "bucket": "b-1"}}, Next: sampleTime.Add(time.Second), Run: 5},
 		&events.Snoozed{Until: sampleTime.Add(5 * time.Minute)},
-		&events.Lost{Until: sampleTime.Add(time.Second)},
-		&events.Released{Until: sampleTime},
+		&events.Lost{Until: sampleTime.Add(time.Second), Node: "n-1f2e3d4c"},
+		&events.Released{Until: sampleTime, Node: "n-1f2e3d4c"},
 		&events.Rescheduled{At: sampleTime.Add(time.Minute)},
 		&events.Merged{Params: events.JSON([]byte(`{"table":"orders","all":true}`))},
 		&events.Suspended{},
 		&events.Resumed{},
 		&events.CancelRequested{Reason: "by request"},
 		&events.Deleted{},
+		&events.Joined{Terms: &sampleTerms},
+		&events.AcceptedLoss{Entry: 17, Sound: events.Hash{0xab, 0xcd}, Reason: "disk"},
+		&events.Recovered{Entry: 40, Sound: events.Hash{0xef}, Reason: "restored from the backup of Monday"},
+		&events.Paused{Behavior: "purge-table", Reason: "orders are being moved"},
+		&events.Unpaused{Behavior: "purge-table"},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
 		all[i] = events.Event{Task: "orders/purge", Seq: uint64(i + 1), Origin: i % 3, Body: body}
+		if body.Kind().Record() != events.OfTask {
+			all[i].Task = ""
+		}
 		if i > 0 {
 			all[i].Prev = events.RefOf(41, i-1)
 		}
@@ -54,8 +62,26 @@ func sampleHead() events.Entry {
 }
 
 var sampleOrigins = []events.Origin{
-	{Sender: "c-9f8e", Lane: 1, Number: 5, Principal: "ada", Answers: []byte{1, 2, 3}},
-	{Sender: "n-0a1b2c3d", Lane: 0, Number: 900, Principal: "grace"},
+	{Sender: "c-9f8e", Lane: 1, Number: 5, Asker: events.Asker{Principal: "ada"}, Answers: []byte{1, 2, 3}},
+	{Sender: "n-0a1b2c3d", Lane: 0, Number: 900, Asker: events.Asker{Principal: "grace"}},
+}
+
+// sampleCallers are sampleOrigins with a caller behind the first.
+var sampleCallers = []events.Origin{sampleOrigins[0],
+	{Batch: 1, Asker: events.Asker{Principal: "linus", RequestID: "r-77", Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}},
+	sampleOrigins[1]}
+
+var sampleTerms = events.Terms{Policy: samplePolicy, Priority: 7}
+
+// tailed holds the kinds whose last value is optional, with it.
+func tailed() map[string]events.Event {
+	return map[string]events.Event{
+		"created-ties": {Task: "orders/purge", Seq: 1, Origin: 2, Body: &events.Created{Behavior: "purge-table", Policy: samplePolicy, NotBefore: sampleTime,
+			Ties: events.Ties{Parent: "orders/all", Schedule: "nightly", Group: "orders"}}},
+		"rescheduled-terms": {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
+		"merged-terms":      {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},
+		"joined-plain":      {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
+	}
 }
 
 // seal builds an entry and returns it with its stored form.

@@ -51,7 +51,7 @@
 //
 // An export is a file of JSON objects, one a line, that VerifyExport checks without a cluster:
 //
-//	{"format":"taskledger export","version":2,"cluster":ID,"shard":N,"task":ID,"from":N,"prev":HASH}
+//	{"format":"taskledger export","version":3,"cluster":ID,"shard":N,"task":ID,"from":N,"prev":HASH}
 //	{"entry":BYTES}
 //	{"head":BYTES,"digests":BYTES,
 //	 "origins":[{"index":N,"header":BYTES,"answers":HASH}],"shown":[{"index":N,"header":BYTES,"payload":BYTES}]}

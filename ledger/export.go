@@ -16,7 +16,7 @@ import (
 // The package comment specifies the form of an export.
 const (
 	exportFormat  = "taskledger export"
-	exportVersion = 2
+	exportVersion = 3
 )
 
 type exportHeader struct {

@@ -46,9 +46,9 @@ func check(t *Task, ev *events.Event) error {
 	case *events.Snoozed:
 		return checkWait(b.Until, ev.At, refuse)
 	case *events.Lost:
-		return checkWait(b.Until, ev.At, refuse)
+		return checkGivenUp(t, b.Node, b.Until, ev.At, refuse)
 	case *events.Released:
-		return checkWait(b.Until, ev.At, refuse)
+		return checkGivenUp(t, b.Node, b.Until, ev.At, refuse)
 	case *events.Rescheduled:
 		if b.At == 0 && (from == IsCreated || from == Waiting) {
 			return refuse("a task that waits must have a time")
@@ -63,6 +63,14 @@ func checkWait(until, now events.Millis, refuse func(string, ...any) error) erro
 		return refuse("waits until %d, it is %d", until, now)
 	}
 	return nil
+}
+
+// checkGivenUp is checkWait of an attempt that did not end on its own.
+func checkGivenUp(t *Task, node string, until, now events.Millis, refuse func(string, ...any) error) error {
+	if node != "" && node != t.Node {
+		return refuse("on node %q, it ran on %q", node, t.Node)
+	}
+	return checkWait(until, now, refuse)
 }
 
 func checkCreated(c *events.Created, refuse func(string, ...any) error) error {

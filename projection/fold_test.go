@@ -84,9 +84,11 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 		if p := task.Phase(); p == projection.IsCreated || p == projection.Waiting {
 			nextRun = later
 		}
-		return &events.Rescheduled{At: nextRun}
+		return &events.Rescheduled{At: nextRun, Terms: terms(t)}
 	case events.KindMerged:
-		return &events.Merged{Params: payload}
+		return &events.Merged{Params: payload, Terms: terms(t)}
+	case events.KindJoined:
+		return &events.Joined{Terms: terms(t)}
 	case events.KindProgressed:
 		return &events.Progressed{Done: 1, Total: 2, Note: "half"}
 	case events.KindSuspended:
@@ -97,6 +99,15 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 		return &events.CancelRequested{}
 	}
 	return &events.Deleted{}
+}
+
+// terms are none, or some that other tasks have, too.
+func terms(t *rapid.T) *events.Terms {
+	if rapid.Bool().Draw(t, "no terms") {
+		return nil
+	}
+	return &events.Terms{Policy: policy(t, events.Policy{Retain: time.Second, RetainCount: rapid.IntRange(1, 4).Draw(t, "count")}),
+		Priority: rapid.Int64Range(0, 2).Draw(t, "priority")}
 }
 
 // expired are the tasks that the seal of an entry at the given time must forget.

@@ -75,6 +75,31 @@ func (s *Shard) leave(k *Kind) {
 	}
 }
 
+// retype gives a task that is in no queue the terms that an event brings; nil leaves it as it is.
+func (s *Shard) retype(t *Task, terms *events.Terms) {
+	if terms == nil {
+		return
+	}
+	t.Priority = terms.Priority
+	k := s.kind(kindKey{t.Kind.Behavior, terms.Policy})
+	s.join(k)
+	s.leave(t.Kind)
+	t.Kind = k
+}
+
+// terms returns what an event brings of policy and priority for a task that exists, nil for nothing.
+func terms(body events.Body) *events.Terms {
+	switch b := body.(type) {
+	case *events.Rescheduled:
+		return b.Terms
+	case *events.Merged:
+		return b.Terms
+	case *events.Joined:
+		return b.Terms
+	}
+	return nil
+}
+
 // maxIdle is how many kinds without tasks a shard may keep in any case.
 const maxIdle = 64
 

@@ -60,7 +60,9 @@ func (s *senders) seal(e *events.Entry) {
 	}
 	s.time = e.Time
 	for i := range e.Origins {
-		s.record(&e.Origins[i], e.Time-s.lag)
+		if o := &e.Origins[i]; o.Batch == 0 {
+			s.record(o, e.Time-s.lag)
+		}
 	}
 	s.expire(e.Time - s.lag)
 }

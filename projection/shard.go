@@ -87,6 +87,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		s.weigh(t, -1)
 		s.lift(t)
 		t.fold(ev)
+		s.retype(t, terms(ev.Body))
 	}
 	t.Seq, t.Last = ev.Seq, ev.Position.Ref
 	if ev.RequestID != "" && !t.Requested(ev.RequestID) {

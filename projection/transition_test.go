@@ -28,6 +28,11 @@ Suspended        -        =        =        =        =        =
 Resumed          -        =        =        =        =        =
 CancelRequested  -        -        =        -        -        -
 Deleted          -        absent   -        -        absent   absent
+Joined           -        =        =        =        =        =
+AcceptedLoss     -        -        -        -        -        -
+Recovered        -        -        -        -        -        -
+Paused           -        -        -        -        -        -
+Unpaused         -        -        -        -        -        -
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,
@@ -109,6 +114,11 @@ func bodyOf(j *journal, kind events.Kind) events.Body {
 		events.KindResumed:         &events.Resumed{},
 		events.KindCancelRequested: &events.CancelRequested{},
 		events.KindDeleted:         &events.Deleted{},
+		events.KindJoined:          &events.Joined{},
+		events.KindAcceptedLoss:    &events.AcceptedLoss{},
+		events.KindRecovered:       &events.Recovered{},
+		events.KindPaused:          &events.Paused{},
+		events.KindUnpaused:        &events.Unpaused{},
 	}[kind]
 }
 

@@ -16,7 +16,7 @@ type Reads struct {
 }
 
 // lowest is what every program reads.
-var lowest = Reads{Kind: events.KindDeleted, Entry: 2, Snapshot: 2}
+var lowest = Reads{Kind: events.KindDeleted, Entry: 3, Snapshot: 2}
 
 // Lacks says what a program that reads r cannot read of what need tells of; "" = it can read everything.
 func (r Reads) Lacks(need Reads) string {

@@ -237,7 +237,7 @@ var effects = []Bug{
 
 var assignments = []Bug{
 	{"offer answered from memory alone", "engine/assign.go", []Edit{
-		{"		o.entry.AddOrigin(events.Origin{Sender: p.Sender, Lane: p.Lane, Number: p.Number, Principal: p.Principal})\n		o.entry.SetAnswers(command.EncodeAnswers(answers))\n", ""},
+		{"		o.entry.AddOrigin(p.Origin())\n		o.entry.SetAnswers(command.EncodeAnswers(answers))\n", ""},
 	}, engine, "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt"},
 	{"offer answered again with what was merged since", "engine/assign.go", []Edit{
 		{" && t.ParamsAt < t.Started {", " {"},

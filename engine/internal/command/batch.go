@@ -45,12 +45,17 @@ type Batch struct {
 	Made      events.Millis // by the sender's clock
 	Principal string
 	Commands  []Command
+	Asked     []Asked // whose commands they are, in order; none = the sender's own
 }
 
 func (b *Batch) Encode() []byte {
 	w := wire.Scratch()
 	defer w.Done()
-	w.Array(6)
+	fields := 6
+	if len(b.Asked) > 0 {
+		fields++
+	}
+	w.Array(fields)
 	w.Text(b.Sender)
 	w.Uint(uint64(b.Lane))
 	w.Uint(b.Number)
@@ -59,6 +64,9 @@ func (b *Batch) Encode() []byte {
 	w.Array(2 * len(b.Commands))
 	for _, c := range b.Commands {
 		Encode(w, c)
+	}
+	if len(b.Asked) > 0 {
+		b.encodeAsked(w)
 	}
 	return bytes.Clone(w.B)
 }
@@ -106,9 +114,10 @@ func DecodeBatch(data []byte) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fields := r.Array(); fields == 5 {
+	fields := r.Array()
+	if fields == 5 {
 		r.Fail("batch of an earlier release, which does not say when it was made")
-	} else if fields != 6 {
+	} else if fields != 6 && fields != 7 {
 		r.Fail("batch of %d fields", fields)
 	}
 	b := &Batch{Sender: r.Text()}
@@ -134,6 +143,9 @@ func DecodeBatch(data []byte) (*Batch, error) {
 		}
 		Decode(r, c)
 		b.Commands = append(b.Commands, c)
+	}
+	if fields == 7 {
+		b.decodeAsked(r)
 	}
 	return b, r.Close()
 }

@@ -105,7 +105,7 @@ func (c *Complete) decide(d *Decider) Answer {
 	case Snoozed:
 		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
 	case Released:
-		d.giveBack(t, &events.Released{Until: d.Now})
+		d.giveBack(t, &events.Released{Until: d.Now, Node: t.Node})
 	}
 	return Answer{}
 }

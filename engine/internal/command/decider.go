@@ -17,7 +17,7 @@ type Decider struct {
 	Entry     *events.Builder
 	Now       events.Millis
 	Wall      events.Millis // of the owner's clock; entry time may be ahead of it
-	Origin    int           // of the batch being decided; 0 = the owner itself
+	Origin    int           // of the batch or the caller whose command is being decided; 0 = the owner itself
 	Sender    string        // of the batch being decided
 	Refusal   string        // why no submit adds anything; "" = submits do
 	StoreFull bool          // the store is known to be full: nothing can be recorded
@@ -39,18 +39,20 @@ type Decider struct {
 	Stale int   // late and foreign reports of attempts, so far
 	Err   error // of the first event that the fold refused: a bug; nothing of the entry may be used
 
-	problem *string // why the command that is being decided must not be recorded, "" so far; nil = none is
+	caller  *events.Asker // behind the commands being decided, until it is recorded
+	problem *string       // why the command that is being decided must not be recorded, "" so far; nil = none is
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it.
 func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
-	ev := events.Event{Task: id, Seq: 1, Origin: d.Origin, RequestID: requestID, Body: body}
+	ev := events.Event{Task: id, Seq: 1, RequestID: requestID, Body: body}
 	if t != nil {
 		ev.Seq, ev.Prev = t.Seq+1, t.Last
 	}
 	if d.Err != nil || d.unread(body.Kind()) {
 		return t
 	}
+	ev.Origin = d.origin()
 	added := d.Entry.Add(ev)
 	after, err := d.State.Apply(t, added)
 	if err != nil {
@@ -89,7 +91,7 @@ func (d *Decider) Lose(node string) bool {
 		if d.entryFull() {
 			return false
 		}
-		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay)})
+		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay), Node: t.Node})
 		if d.Err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
 			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
 		}

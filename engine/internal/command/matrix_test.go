@@ -119,6 +119,13 @@ func (m *matrix) endAttempt(id events.TaskID, status projection.Status, what str
 	}
 }
 
+// agree predicts that the terms of a submit that shares the task hold, and returns whether they are others.
+func (p *taskModel) agree(c *command.Submit) bool {
+	others := p.policy != c.Policy || p.priority != c.Priority
+	p.policy, p.priority = c.Policy, c.Priority
+	return others
+}
+
 func (m *matrix) reschedule(id events.TaskID, at events.Millis, request string) {
 	m.add(id, events.KindRescheduled, func(p *taskModel) { p.due = at; p.request(request) })
 }
@@ -186,6 +193,7 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.paramBytes()):
 		return command.Answer{Code: command.AnswerOverload}
 	case m.forgot(p):
+		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
 		m.mergeParams(c.Task, string(c.Params), "")
 	case c.Merges:
@@ -200,7 +208,10 @@ func (m *matrix) join(c *command.Submit) {
 	p := m.tasks[c.Task]
 	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
 	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
+		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
+	} else if known := c.RequestID == "" || slices.Contains(p.requests, c.RequestID); p.agree(c) || !known {
+		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })
 	}
 }
 
@@ -236,10 +247,12 @@ func (m *matrix) merge(c *command.Merge) command.Answer {
 	case !m.room(len(c.Submit.Params)-before) && !c.Operator && (p.final() || changes && (m.refusal != "" || len(c.Submit.Params) > before)):
 		return command.Answer{Code: command.AnswerOverload}
 	case m.forgot(p):
+		p.agree(&c.Submit)
 		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
 		return p.joined()
 	case changes:
+		p.agree(&c.Submit)
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), c.Submit.RequestID)
 	}
 	m.join(&c.Submit)

@@ -66,7 +66,7 @@ func (c *Merge) decide(d *Decider) Answer {
 		}
 	}
 	if changes {
-		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params})
+		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params, Terms: c.Submit.terms(t)})
 	}
 	return d.join(t, &c.Submit)
 }

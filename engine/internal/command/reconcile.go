@@ -106,7 +106,7 @@ func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []At
 		if d.entryFull() {
 			return ended, false
 		}
-		d.giveBack(t, &events.Released{Until: d.Now})
+		d.giveBack(t, &events.Released{Until: d.Now, Node: t.Node})
 	}
 	return ended, true
 }

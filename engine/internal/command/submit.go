@@ -121,7 +121,7 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	if refusal, refused := d.noRoom(true, len(c.Params)); refused && !operator {
 		return refusal
 	}
-	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.Now)})
+	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
 }
@@ -136,7 +136,17 @@ func Overload(format string, args ...any) Answer {
 	return a
 }
 
-// join lets a submit share an existing task with its stored parameters.
+// terms returns what the submit changes of the policy and the priority of a task that exists, nil for nothing: those of the last
+// submit hold.
+func (c *Submit) terms(t *projection.Task) *events.Terms {
+	if t.Priority == c.Priority && t.Kind.Policy == c.Policy {
+		return nil
+	}
+	return &events.Terms{Policy: c.Policy, Priority: c.Priority}
+}
+
+// join lets a submit share an existing task with its stored parameters. What changes nothing but the terms, or what is known of
+// the request, is given up while nothing can be recorded.
 func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	at := max(c.NotBefore, d.Now)
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
@@ -144,7 +154,9 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	case (t.Final() || sooner) && d.StoreFull:
 		return d.noSpace()
 	case t.Final(), sooner: // of two schedules the earlier one holds
-		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at})
+		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at, Terms: c.terms(t)})
+	case (c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil) && !d.StoreFull:
+		t = d.emit(t.ID, t, c.RequestID, &events.Joined{Terms: c.terms(t)})
 	}
 	return joined(t)
 }

@@ -23,23 +23,23 @@ func TestSubmit_OnAnExistingTask(t *testing.T) {
 		events   string
 	}{
 		{atCreated, events.ReturnRecorded, now, 1, ""},
-		{atCreated, events.RunAgain, later, 1, ""},
+		{atCreated, events.RunAgain, later, 1, "Joined"},          // another policy: that of the last submit holds
 		{atDelayed, events.ReturnRecorded, now, 1, "Rescheduled"}, // of two schedules the earlier one holds
 		{atDelayed, events.ReturnRecorded, later, 1, ""},
 		{atRunning, events.ReturnRecorded, now, 1, ""},
-		{atRunning, events.RunAgain, now, 1, ""},
+		{atRunning, events.RunAgain, now, 1, "Joined"},
 		{atRerun, events.ReturnRecorded, now, 2, ""}, // the stored parameters are for the further run
 		{atCancelled, events.ReturnRecorded, now, 1, ""},
-		{atWaiting, events.RunAgain, now, 1, ""},
+		{atWaiting, events.RunAgain, now, 1, "Joined"},
 		{atSuccess, events.ReturnRecorded, now, 1, ""},
 		{atSuccess, events.RunAgain, now, 2, "Rescheduled"},
 		{atSuccess, events.RunAgain, later, 2, "Rescheduled"},
 		{atSuccessNext, events.ReturnRecorded, now, 2, ""},
-		{atSuccessNext, events.RunAgain, now, 2, ""},
+		{atSuccessNext, events.RunAgain, now, 2, "Joined"},
 		{atFailure, events.ReturnRecorded, now, 1, ""},
 		{atFailure, events.RunAgain, now, 2, "Rescheduled"},
 		{atFailureRetry, events.ReturnRecorded, now, 1, ""},
-		{atFailureRetry, events.RunAgain, now, 1, ""},
+		{atFailureRetry, events.RunAgain, now, 1, "Joined"},
 	} {
 		l := ledgerAt(t, row.at)
 		c := l.ask(events.Policy{Existing: row.existing})
@@ -52,8 +52,11 @@ func TestSubmit_OnAnExistingTask(t *testing.T) {
 		if got := strings.Join(kinds, " "); got != row.events {
 			t.Errorf("%s, policy %d: events %q, want %q", row.at, row.existing, got, row.events)
 		}
-		if row.events != "" && l.task().Due != c.NotBefore {
+		if row.events == "Rescheduled" && l.task().Due != c.NotBefore {
 			t.Errorf("%s: due at %d, want %d", row.at, l.task().Due, c.NotBefore)
+		}
+		if row.events != "" && l.task().Kind.Policy != c.Policy {
+			t.Errorf("%s: the policy is %+v, want that of the last submit", row.at, l.task().Kind.Policy)
 		}
 		if !slices.Equal(params, l.task().Params) {
 			t.Errorf("%s: the stored parameters were replaced", row.at)

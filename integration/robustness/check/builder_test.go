@@ -87,13 +87,14 @@ func (b *builder) add(id string, bodies ...events.Body) {
 	var entry events.Builder
 	entry.Reset(e)
 	b.batch++
-	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Principal: "ada"})
+	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Asker: events.Asker{Principal: "ada"}})
 	for _, body := range bodies {
 		t := b.track(id)
 		ev := events.Event{Task: events.TaskID(id), Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
 		if b.event != nil {
 			b.event(&ev)
 		}
+		t.nameNode(ev.Body)
 		t.fold(entry.Add(ev))
 	}
 	b.change, b.event = nil, nil
@@ -119,6 +120,16 @@ func (b *builder) track(id string) *tracked {
 		b.tasks[id] = t
 	}
 	return t
+}
+
+// nameNode says in the end of an attempt where it ran.
+func (t *tracked) nameNode(body events.Body) {
+	switch body := body.(type) {
+	case *events.Lost:
+		body.Node = t.node
+	case *events.Released:
+		body.Node = t.node
+	}
 }
 
 func (t *tracked) fold(ev *events.Event) {

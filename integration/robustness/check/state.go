@@ -44,6 +44,7 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindResumed:         {created, running, waiting, success, failure},
 	events.KindCancelRequested: {running},
 	events.KindDeleted:         {created, success, failure},
+	events.KindJoined:          {created, running, waiting, success, failure},
 }
 
 // state is what the events of a task come to.
@@ -63,6 +64,7 @@ type state struct {
 	attempt  uint32
 	failures uint32 // of the run
 	lost     uint32 // of the run
+	spent    bool   // the run was lost as often as it may be
 	runs     uint32 // that have ended
 
 	due     events.Millis // 0 = nothing is due
@@ -112,9 +114,9 @@ func judge(s *state, ev *events.Event) *problem {
 			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
 		}
 	case *events.Lost:
-		return judgeWait(ev, b.Until, ev.At.Add(s.policy.LostDelay))
+		return judgeGivenUp(s, ev, b.Node, b.Until, ev.At.Add(s.policy.LostDelay))
 	case *events.Released:
-		return judgeWait(ev, b.Until, ev.At)
+		return judgeGivenUp(s, ev, b.Node, b.Until, ev.At)
 	case *events.Rescheduled:
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
@@ -150,7 +152,7 @@ func judgeStart(s *state, ev *events.Event, b *events.Started) *problem {
 		return &problem{legal, fmt.Sprintf("suspended %t, cancelled %t, due %d", s.suspended, s.cancelled, s.due)}
 	case ev.At < s.due:
 		return &problem{once, fmt.Sprintf("at %d, %d ms before its time", ev.At, s.due-ev.At)}
-	case !s.runEnded && int(s.lost) >= s.policy.MaxLost:
+	case !s.runEnded && s.spent:
 		return &problem{once, fmt.Sprintf("after %d losses of at most %d", s.lost, s.policy.MaxLost)}
 	}
 	return nil
@@ -185,10 +187,13 @@ func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
 func (s *state) mayEndWaiting(code string) bool {
-	return code == events.CodeCancelled || code == events.CodeLost && int(s.lost) >= s.policy.MaxLost
+	return code == events.CodeCancelled || code == events.CodeLost && s.spent
 }
 
-func judgeWait(ev *events.Event, until, want events.Millis) *problem {
+func judgeGivenUp(s *state, ev *events.Event, node string, until, want events.Millis) *problem {
+	if node != s.node {
+		return &problem{legal, fmt.Sprintf("of an attempt on %q, which ran on %q", node, s.node)}
+	}
 	if until != want {
 		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be until %d", until, ev.At, want)}
 	}
@@ -204,7 +209,7 @@ func (s *state) after(ev *events.Event) state {
 		n = state{phase: created, behavior: b.Behavior, policy: &b.Policy, due: b.NotBefore, seq: ev.Seq, prev: ev.Position.Ref}
 	case *events.Started:
 		if n.runEnded {
-			n.failures, n.lost, n.runEnded = 0, 0, false
+			n.failures, n.lost, n.runEnded, n.spent = 0, 0, false, false
 		}
 		n.phase, n.node, n.attempt, n.started, n.since = running, b.Node, b.Attempt, ev.Position.Ref, ev.At
 		n.due, n.outcome = 0, ""
@@ -222,15 +227,20 @@ func (s *state) after(ev *events.Event) state {
 	case *events.Lost:
 		n.wait(b.Until)
 		n.lost++
+		n.spent = int(n.lost) >= n.policy.MaxLost
 	case *events.Released:
 		n.wait(b.Until)
 	case *events.Rescheduled:
 		n.due = b.At
+		n.agree(b.Terms)
 		if n.phase == failure && n.due == 0 && !n.runEnded {
 			n.endRun() // the retry that it waited for is taken away
 		}
 	case *events.Merged:
 		n.rerun = n.rerun || n.phase == running
+		n.agree(b.Terms)
+	case *events.Joined:
+		n.agree(b.Terms)
 	case *events.Suspended:
 		n.suspended = true
 	case *events.Resumed:
@@ -241,6 +251,13 @@ func (s *state) after(ev *events.Event) state {
 		n = state{}
 	}
 	return n
+}
+
+// agree takes the terms of a further submit, if it brings any.
+func (s *state) agree(t *events.Terms) {
+	if t != nil {
+		s.policy = &t.Policy
+	}
 }
 
 func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome string) {

@@ -76,6 +76,13 @@ type Event struct {
 	Principal string          `json:"principal,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
 	Data      any             `json:"data,omitempty"`
+	Caller    *Caller         `json:"caller,omitempty"`
+}
+
+// Caller is what is known of who asked besides the principal.
+type Caller struct {
+	RequestID   string `json:"request_id,omitempty"`
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // OfEvent shows an event. An error says that what it carries cannot be read.
@@ -84,7 +91,11 @@ func OfEvent(e events.Event) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
 	}
-	return Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Principal, e.RequestID, data}, nil
+	v := Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Asker.Principal, e.RequestID, data, nil}
+	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
+		v.Caller = &caller
+	}
+	return v, nil
 }
 
 type object = map[string]any
@@ -94,8 +105,8 @@ func body(of events.Body) (any, error) {
 	switch b := of.(type) {
 	case *events.Created:
 		params, err := raw(b.Params)
-		return object{"behavior": b.Behavior, "priority": b.Priority, "not_before": b.NotBefore, "params": params,
-			"policy": policy(b.Policy)}, err
+		return withTies(object{"behavior": b.Behavior, "priority": b.Priority, "not_before": b.NotBefore, "params": params,
+			"policy": policy(b.Policy)}, b.Ties), err
 	case *events.Started:
 		return object{"node": b.Node, "attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
 	case *events.Progressed:
@@ -108,14 +119,24 @@ func body(of events.Body) (any, error) {
 	case *events.Snoozed:
 		return object{"until": b.Until}, nil
 	case *events.Lost:
-		return withUntil(b.Until), nil
+		return withUntil(b.Node, b.Until), nil
 	case *events.Released:
-		return withUntil(b.Until), nil
+		return withUntil(b.Node, b.Until), nil
 	case *events.Rescheduled:
-		return withNext(object{}, b.At), nil
+		return withTerms(withNext(object{}, b.At), b.Terms), nil
 	case *events.Merged:
 		params, err := raw(b.Params)
-		return object{"params": params}, err
+		return withTerms(object{"params": params}, b.Terms), err
+	case *events.Joined:
+		return withTerms(object{}, b.Terms), nil
+	case *events.AcceptedLoss:
+		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}, nil
+	case *events.Recovered:
+		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}, nil
+	case *events.Paused:
+		return object{"behavior": b.Behavior, "reason": b.Reason}, nil
+	case *events.Unpaused:
+		return object{"behavior": b.Behavior}, nil
 	case *events.CancelRequested:
 		return object{"reason": b.Reason}, nil
 	}
@@ -129,11 +150,22 @@ func withNext(o object, next events.Millis) object {
 	return o
 }
 
-func withUntil(until events.Millis) any {
-	if until == 0 {
-		return nil
+func withUntil(node string, until events.Millis) object { return object{"node": node, "until": until} }
+
+func withTerms(o object, t *events.Terms) object {
+	if t != nil {
+		o["policy"], o["priority"] = policy(t.Policy), t.Priority
 	}
-	return object{"until": until}
+	return o
+}
+
+func withTies(o object, t events.Ties) object {
+	for name, is := range map[string]string{"parent": string(t.Parent), "schedule": t.Schedule, "group": t.Group} {
+		if is != "" {
+			o[name] = is
+		}
+	}
+	return o
 }
 
 func policy(p events.Policy) object {

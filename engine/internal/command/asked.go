@@ -1,0 +1,97 @@
+package command
+
+import (
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// Asked names the caller behind the commands of a batch from one of them on; the zero Asker is the sender.
+type Asked struct {
+	From  int // index of the first of these commands
+	Asker events.Asker
+}
+
+// Add appends a command, and notes who asked for it; nil is the sender.
+func (b *Batch) Add(c Command, asker *events.Asker) {
+	var is, last events.Asker
+	if asker != nil {
+		is = *asker
+	}
+	if n := len(b.Asked); n > 0 {
+		last = b.Asked[n-1].Asker
+	}
+	if is != last {
+		b.Asked = append(b.Asked, Asked{len(b.Commands), is})
+	}
+	b.Commands = append(b.Commands, c)
+}
+
+// encodeAsked writes an array of indexes and callers.
+func (b *Batch) encodeAsked(w *wire.Writer) {
+	w.Array(2 * len(b.Asked))
+	for i := range b.Asked {
+		w.Uint(uint64(b.Asked[i].From))
+		b.Asked[i].Asker.Encode(w)
+	}
+}
+
+// decodeAsked reads what encodeAsked wrote, for a batch whose commands are known.
+func (b *Batch) decodeAsked(r *wire.Reader) {
+	n := r.Array()
+	if n == 0 || n%2 != 0 || n > 2*len(b.Commands) {
+		r.Fail("%d callers of %d commands", n/2, len(b.Commands))
+		return
+	}
+	b.Asked = make([]Asked, n/2)
+	next := 0
+	for i := range b.Asked {
+		from := r.Uint()
+		if from < uint64(next) || from >= uint64(len(b.Commands)) {
+			r.Fail("caller of command %d of %d", from, len(b.Commands))
+			return
+		}
+		b.Asked[i].From = int(from)
+		b.Asked[i].Asker.Decode(r)
+		next = int(from) + 1
+	}
+}
+
+// Origin returns the batch as an origin in an entry.
+func (b *Batch) Origin() events.Origin {
+	return events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Asker: events.Asker{Principal: b.Principal}}
+}
+
+// DecideBatch decides every command of a batch of LaneSubmit or LaneWork. A batch without events leaves no trace in the entry.
+func (d *Decider) DecideBatch(b *Batch) []Answer {
+	before := len(d.Entry.Entry.Events)
+	answers := make([]Answer, len(b.Commands))
+	batch := d.Entry.AddOrigin(b.Origin())
+	d.Sender, d.Origin = b.Sender, batch
+	asked := b.Asked
+	for i, c := range b.Commands {
+		if len(asked) > 0 && asked[0].From == i {
+			d.Origin, d.caller = batch, nil
+			if asked[0].Asker != (events.Asker{}) {
+				d.caller = &asked[0].Asker
+			}
+			asked = asked[1:]
+		}
+		answers[i] = d.Decide(c)
+	}
+	d.Origin, d.caller = 0, nil
+	if len(d.Entry.Entry.Events) == before {
+		d.Entry.DropOrigin()
+	} else {
+		d.Entry.SetAnswers(EncodeAnswers(answers))
+	}
+	return answers
+}
+
+// origin returns that of the next event. A caller is recorded with the first event that it causes.
+func (d *Decider) origin() int {
+	if d.caller != nil && d.Origin != 0 {
+		d.Origin = d.Entry.AddOrigin(events.Origin{Batch: d.Origin, Asker: *d.caller})
+		d.caller = nil
+	}
+	return d.Origin
+}

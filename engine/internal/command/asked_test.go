@@ -1,0 +1,118 @@
+package command_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+)
+
+var ada = &events.Asker{Principal: "ada", RequestID: "r-1"}
+
+// batchOf is a batch with a submit of a task for each asker.
+func batchOf(number uint64, askers ...*events.Asker) *command.Batch {
+	b := &command.Batch{Sender: "c", Lane: command.LaneSubmit, Number: number, Principal: "gateway"}
+	for i, asker := range askers {
+		b.Add(&command.Submit{Task: events.TaskID(fmt.Sprintf("t-%d-%d", number, i)), Behavior: "work", Policy: complete(events.Policy{})}, asker)
+	}
+	return b
+}
+
+func complete(p events.Policy) events.Policy {
+	full, err := p.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return full
+}
+
+// Who asked for each command is read as it was written, and a batch without callers takes no byte more than it did.
+func TestBatch_CallersAreReadAsWritten(t *testing.T) {
+	grace := &events.Asker{Principal: "grace", Traceparent: "00-1-2-01"}
+	for _, askers := range [][]*events.Asker{{nil}, {ada}, {ada, ada}, {nil, ada, ada, nil, grace}, {ada, grace, ada}} {
+		b := batchOf(1, askers...)
+		got, err := command.DecodeBatch(b.Encode())
+		if err != nil || !reflect.DeepEqual(got, b) {
+			t.Errorf("%d callers: %+v, %v, want %+v", len(askers), got, err, b)
+		}
+	}
+	if got, want := len(batchOf(1, ada, ada, ada).Asked), 1; got != want {
+		t.Errorf("one caller of three commands is named %d times", got)
+	}
+	plain := batchOf(1, nil, nil)
+	if data := plain.Encode(); data[0] != 0x96 {
+		t.Errorf("a batch without callers begins with %x, want an array of 6", data[0])
+	}
+}
+
+func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
+	for name, asked := range map[string][]command.Asked{
+		"beyond the commands": {{From: 2, Asker: *ada}},
+		"twice":               {{From: 1, Asker: *ada}, {From: 1, Asker: events.Asker{}}},
+		"out of order":        {{From: 1, Asker: *ada}, {From: 0, Asker: events.Asker{}}},
+		"too many":            {{From: 0, Asker: *ada}, {From: 1}, {From: 1, Asker: *ada}},
+		"too long":            {{From: 0, Asker: events.Asker{RequestID: string(make([]byte, events.MaxNameBytes+1))}}},
+	} {
+		b := batchOf(1, nil, nil)
+		b.Asked = asked
+		if _, err := command.DecodeBatch(b.Encode()); err == nil {
+			t.Errorf("%s: read", name)
+		}
+	}
+}
+
+// Every event tells who asked for it: the caller of its command, or the sender of the batch. A caller whose commands cause nothing is not
+// recorded, and neither is a batch without events.
+func TestDecideBatch_EventsTellWhoAsked(t *testing.T) {
+	l := newJournalDriver(t)
+	l.entry(func(d *command.Decider) {
+		nothing := &command.Batch{Sender: "c", Number: 1}
+		nothing.Add(&command.Operate{Task: "unknown", Do: command.DoDelete}, ada)
+		size := d.Entry.Size()
+		if d.DecideBatch(nothing); len(d.Entry.Entry.Origins) != 0 || d.Entry.Size() != size || d.Origin != 0 {
+			t.Errorf("a batch without events left %d origins and %d bytes", len(d.Entry.Entry.Origins), d.Entry.Size()-size)
+		}
+		b := batchOf(2, nil, ada, ada, nil)
+		b.Add(&command.Operate{Task: "unknown", Do: command.DoDelete}, &events.Asker{Principal: "nobody"})
+		if answers := d.DecideBatch(b); len(answers) != 5 || answers[4].Code != command.AnswerNotFound {
+			t.Errorf("answers %+v", answers)
+		}
+		l.legal(d)
+	})
+	e := l.entries[len(l.entries)-1]
+	var got []events.Asker
+	for i := range e.Events {
+		got = append(got, e.Events[i].Asker)
+	}
+	gateway := events.Asker{Principal: "gateway"}
+	if want := []events.Asker{gateway, *ada, *ada, gateway}; !slices.Equal(got, want) {
+		t.Errorf("asked by %+v, want %+v", got, want)
+	}
+	if n := len(e.Origins); n != 2 {
+		t.Errorf("%d origins, want the batch and one caller", n)
+	}
+	if answers, err := command.DecodeAnswers(e.Origins[0].Answers); err != nil || len(answers) != 5 {
+		t.Errorf("answers of the batch: %+v, %v", answers, err)
+	}
+}
+
+// A sender cuts its batches by what callers take, too: an entry holds the largest of them.
+func TestDecideBatch_OfAsManyCallersAsCommandsFitsAnEntry(t *testing.T) {
+	l := newJournalDriver(t)
+	text := strings.Repeat("x", events.MaxNameBytes)
+	l.entry(func(d *command.Decider) {
+		b := &command.Batch{Sender: text, Number: 1, Principal: text}
+		for n, size := 0, 0; size < command.MaxBatchBytes; n++ {
+			asker := &events.Asker{Principal: fmt.Sprintf("%0256d", n), RequestID: text, Traceparent: text}
+			c := &command.Submit{Task: events.TaskID(fmt.Sprintf("t-%d", n)), Behavior: "work", Policy: complete(events.Policy{})}
+			b.Add(c, asker)
+			size += c.Size() + 2*asker.Bytes()
+		}
+		d.DecideBatch(b)
+		l.legal(d)
+	})
+}

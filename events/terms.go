@@ -1,0 +1,73 @@
+package events
+
+import "taskledger/internal/wire"
+
+// Terms are the policy and the priority that a further submit brings for a task that exists. They hold from then on.
+type Terms struct {
+	Policy   Policy // complete
+	Priority int64
+}
+
+// check is what both Seal and Decode demand.
+func (t *Terms) check() error {
+	if t == nil {
+		return nil
+	}
+	_, err := t.Policy.Complete()
+	return err
+}
+
+// Ties say what a task belongs to. The zero value is nothing.
+type Ties struct {
+	Parent   TaskID // of the task that made it
+	Schedule string // whose tick made it
+	Group    string // which is retained together
+}
+
+func (t *Ties) encode(w *wire.Writer) {
+	w.Array(3)
+	w.Text(string(t.Parent))
+	w.Text(t.Schedule)
+	w.Text(t.Group)
+}
+
+func (t *Ties) decode(r *wire.Reader) {
+	r.ArrayOf(3)
+	t.Parent, t.Schedule, t.Group = TaskID(r.Text()), r.Text(), r.Text()
+	if (*t == Ties{}) || len(t.Schedule) > MaxNameBytes || len(t.Group) > MaxNameBytes || t.Parent != "" && t.Parent.Validate() != nil {
+		r.Fail("ties to parent %q, schedule %q and group %q", t.Parent, t.Schedule, t.Group)
+	}
+}
+
+// encodeTerms writes the last value of a body, if there is one.
+func encodeTerms(w *wire.Writer, t *Terms) {
+	if t == nil {
+		return
+	}
+	w.Array(2)
+	t.Policy.Encode(w)
+	w.Int(t.Priority)
+}
+
+// decodeTerms reads the last value of a body of n values, which may have one less.
+func decodeTerms(r *wire.Reader, n, full int) *Terms {
+	if n != full {
+		if n != full-1 {
+			r.Fail("array of %d, want %d or %d", n, full-1, full)
+		}
+		return nil
+	}
+	t := new(Terms)
+	r.ArrayOf(2)
+	t.Policy.Decode(r)
+	t.Priority = r.Int()
+	return t
+}
+
+// tail is 1 for a body with its optional last value.
+func tail(there bool) int {
+	if there {
+		return 1
+	}
+	return 0
+}
