@@ -119,7 +119,7 @@ var snapshots = []Bug{
 		{`			clientv3.Compare(clientv3.ModRevision(k.Key), "=", k.Revision),` + "\n", ""},
 	}, store, contract + "Remove/NothingThatWasWrittenSince"},
 	{"snapshot of a state that is not committed", "engine/owner.go", []Edit{
-		{"		if err := o.commit(ctx); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx); err != nil {\n"},
+		{"		if err := o.commit(ctx, d.Highest); err != nil {\n", "		o.takeSnapshot()\n		if err := o.commit(ctx, d.Highest); err != nil {\n"},
 		{"		if o.takeSnapshot() {\n", "		if o.snapshot != nil && o.takeSnapshot() {\n"},
 	}, engine, "TestSnapshot_IsOfACommittedState"},
 	{"fall-back disabled", "engine/recover.go", []Edit{
@@ -208,7 +208,7 @@ const (
 
 var effects = []Bug{
 	{"effects before the commit", "engine/owner.go", []Edit{
-		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)", "	o.perform()\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx)"},
+		{"	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx, d.Highest)", "	o.perform()\n	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {\n		if err := o.commit(ctx, d.Highest)"},
 		{"	o.perform()\n	o.spare = in\n", "	o.spare = in\n"},
 	}, engine, "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted"},
 	{"answer without events before the entry in the making", "engine/owner.go", []Edit{
