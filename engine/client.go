@@ -223,7 +223,9 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	if err != nil {
 		return t, err
 	}
-	return command.DecodeTask(a.Data)
+	t, err = command.DecodeTask(a.Data)
+	t.Sight(events.Millis(a.Number))
+	return t, err
 }
 
 // Filter selects tasks; zero fields match everything.

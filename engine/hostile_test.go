@@ -64,11 +64,13 @@ func decodePageMessage(b []byte) (m pageMessage, err error) {
 func encodePage(m pageMessage) []byte {
 	var page struct {
 		Tasks [][]byte
+		Seen  []int64
 		More  bool
 	}
 	page.More = m.more
 	for i := range m.tasks {
 		page.Tasks = append(page.Tasks, command.EncodeTask(&m.tasks[i]))
+		page.Seen = append(page.Seen, 0)
 	}
 	return message.Encode(page)
 }

@@ -59,6 +59,7 @@ type member struct {
 	began    time.Time
 	joinedAt int64 // by the wall clock, in milliseconds
 	view     atomic.Pointer[store.Membership]
+	sighted  atomic.Pointer[command.Sightings]
 	usage    atomic.Pointer[store.Usage] // of the store
 	brake    atomic.Pointer[string]      // why no task is accepted; "" = tasks are
 	braked   brakeCause                  // of care alone: the cause that was logged
@@ -83,6 +84,7 @@ func newMember(n *Node) *member {
 	m.sweeper, m.snapshots, m.trimmer, m.housekeeping = s, s, s, s
 	m.reader = ledger.NewReader(s, s, n.cfg.reader(), n.cfg.archives())
 	m.view.Store(&store.Membership{})
+	m.sighted.Store(&command.Sightings{})
 	m.usage.Store(&store.Usage{Quota: presumedQuota})
 	m.brake.Store(new(string))
 	m.place = newPlacement(m)
@@ -321,11 +323,18 @@ func (m *member) see(v *store.Membership) error {
 
 // look reads the membership now and takes it as the view.
 func (m *member) look(ctx context.Context) (*store.Membership, error) {
+	at := m.now()
 	members, err := m.members.ReadMembers(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read membership: %w", err)
 	}
-	return &members, m.see(&members)
+	missing := m.place.missing(&members)
+	for seen := m.sighted.Load(); ; seen = m.sighted.Load() {
+		next := seen.After(at, members.Nodes, func(node string) bool { return missing[node] != nil })
+		if m.sighted.CompareAndSwap(seen, &next) {
+			return &members, m.see(&members)
+		}
+	}
 }
 
 // readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.

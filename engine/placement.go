@@ -54,7 +54,7 @@ func newPlacement(m *member) *placement {
 func (p *placement) run(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	reread := time.NewTicker(p.m.ttl / 2)
+	reread := time.NewTicker(p.m.ttl / 4) // the recheck stamps that are served are a third of a lease after it
 	defer reread.Stop()
 	for {
 		select {

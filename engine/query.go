@@ -106,7 +106,7 @@ func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) comma
 		copied = &value
 	}
 	if !c.Linear && (t == nil || !t.ParamsElided && !t.ResultElided) {
-		return taskAnswer(copied), nil
+		return o.taskAnswer(copied), nil
 	}
 	return command.Answer{}, func(ctx context.Context) command.Answer {
 		if c.Linear {
@@ -115,7 +115,7 @@ func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) comma
 			}
 		}
 		if copied == nil || !copied.ParamsElided && !copied.ResultElided {
-			return taskAnswer(copied)
+			return o.taskAnswer(copied)
 		}
 		return o.find(ctx, recalled{*c, copied.Last}, func(ctx context.Context) command.Answer {
 			if err := o.m.recall(ctx, o.ownership.Shard, copied); errors.Is(err, events.ErrDamaged) {
@@ -123,7 +123,7 @@ func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) comma
 			} else if err != nil && (c.Linear || ctx.Err() != nil) {
 				return o.unread(ctx, err)
 			}
-			return taskAnswer(copied)
+			return o.taskAnswer(copied)
 		})
 	}
 }
@@ -134,11 +134,11 @@ type recalled struct {
 	last events.Ref
 }
 
-func taskAnswer(t *projection.Task) command.Answer {
+func (o *owner) taskAnswer(t *projection.Task) command.Answer {
 	if t == nil {
 		return command.Answer{Code: command.AnswerNotFound}
 	}
-	return command.Answer{Life: t.Created, Data: command.EncodeTask(t)}
+	return command.Answer{Life: t.Created, Number: int64(o.m.sighted.Load().Of(t)), Data: command.EncodeTask(t)}
 }
 
 // tryLater lets a question be asked again after a pause.
@@ -261,7 +261,7 @@ func (o *owner) list(c *command.List) command.Answer {
 		page = slices.Insert(page, at, t)
 		page = page[:min(len(page), limit)]
 	}
-	return command.Answer{Data: command.EncodePage(page, len(page) == limit)}
+	return command.Answer{Data: command.EncodePage(page, *o.m.sighted.Load(), len(page) == limit)}
 }
 
 func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }

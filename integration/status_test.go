@@ -6,6 +6,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 )
@@ -59,5 +60,27 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 		if got, want := stampsOf(task), (stamps{status: projection.Failure, failure: true, afterStarted: true}); got != want {
 			t.Errorf("cancelled: %+v, want %+v", got, want)
 		}
+	})
+}
+
+// An attempt that is longer than a lease is no lost one: while its node is there both stamps are still to come. What was recorded of it
+// does not change.
+func TestStatus_StampsOfALongAttemptMoveOnWithItsNode(t *testing.T) {
+	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		owner := c.StartNode("owner", noSlots)
+		c.StartNode("worker", noShards, w.on("worker"))
+		f := w.submit(t, owner, "x")
+		r := w.next(t)
+		task := awaitTask(t, owner, "x", "is served with stamps to come after its lease", func(task projection.Task) bool {
+			now := events.MillisOf(time.Now())
+			return now > task.StartedAt+task.Lease && task.RecheckNotBefore() > now && task.LostNotBefore() > now
+		})
+		then, err := owner.Ledger().StateAt(within(t, soon), "x", time.Now())
+		if err != nil || then.LostNotBefore() != task.StartedAt+task.Lease || then.Started != task.Started {
+			t.Errorf("recorded with the lost stamp %d, %v; want a lease after the start at %d", then.LostNotBefore(), err, task.StartedAt)
+		}
+		r.succeed("done")
+		want(t, f, "done")
 	})
 }

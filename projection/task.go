@@ -146,26 +146,33 @@ func (t *Task) ScheduleNotBefore() events.Millis {
 	return t.Due
 }
 
-// LostNotBefore is from when on a RUNNING task may run again, by its events alone; 0 for others.
+// LostNotBefore is from when on a RUNNING task may run again; 0 for others. Of a running attempt it is a lease after its start, and
+// as an owner serves it a lease after the owner last saw its node.
 func (t *Task) LostNotBefore() events.Millis {
 	switch {
 	case t.Status != Running:
 		return 0
 	case t.OnNode():
-		return t.StartedAt + t.Lease
+		return max(t.StartedAt+t.Lease, t.Due)
 	}
 	return t.Due
 }
 
-// RecheckNotBefore is from when on a look at a RUNNING task may show something new, by its events alone; 0 for others.
+// RecheckNotBefore is from when on a look at a RUNNING task may show something new; 0 for others. Of a running attempt it comes two
+// thirds of a lease before LostNotBefore.
 func (t *Task) RecheckNotBefore() events.Millis {
-	switch {
-	case t.Status != Running:
-		return 0
-	case t.OnNode():
-		return t.StartedAt + t.Lease/3
+	if t.OnNode() {
+		return t.LostNotBefore() - t.Lease + t.Lease/3
 	}
-	return t.Due
+	return t.LostNotBefore()
+}
+
+// Sight moves the two stamps of a running attempt, in a copy that is served, on to those of a node that was seen at a time. Due, which is
+// 0 in the fold, is then the lost stamp.
+func (t *Task) Sight(at events.Millis) {
+	if t.OnNode() && at > t.StartedAt {
+		t.Due = at + t.Lease
+	}
 }
 
 // keepUntil is when a finished task may be forgotten.

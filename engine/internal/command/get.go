@@ -6,7 +6,7 @@ import (
 	"taskledger/projection"
 )
 
-// Get reads a task.
+// Get reads a task. The number in its answer is Sightings.Of the task.
 type Get struct {
 	Task   events.TaskID
 	Linear bool // the answer waits for a proof of ownership

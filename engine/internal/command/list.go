@@ -33,19 +33,23 @@ const MaxPage = 1000
 // page answers a List: the tasks, each encoded by itself, and whether there may be more after them.
 type page struct {
 	Tasks [][]byte
+	Seen  []int64 // of each, Sightings.Of
 	More  bool
 }
 
 // Check refuses more tasks than a page has, before any of them is decoded.
 func (p *page) Check() error {
+	if len(p.Seen) != len(p.Tasks) {
+		return fmt.Errorf("page of %d tasks with %d sightings", len(p.Tasks), len(p.Seen))
+	}
 	if len(p.Tasks) > MaxPage {
 		return fmt.Errorf("page of %d tasks, at most %d", len(p.Tasks), MaxPage)
 	}
 	return nil
 }
 
-// EncodePage answers a List with the tasks that fit, the first of those given, and tells whether there may be more.
-func EncodePage(tasks []*projection.Task, more bool) []byte {
+// EncodePage answers a List with the tasks that fit, the first of those given, and when their nodes were seen, and tells whether there may be more.
+func EncodePage(tasks []*projection.Task, seen Sightings, more bool) []byte {
 	told := page{More: more}
 	size := 0
 	for _, t := range tasks {
@@ -54,7 +58,7 @@ func EncodePage(tasks []*projection.Task, more bool) []byte {
 			break
 		}
 		task := EncodeTask(t)
-		told.Tasks = append(told.Tasks, task)
+		told.Tasks, told.Seen = append(told.Tasks, task), append(told.Seen, int64(seen.Of(t)))
 		size += len(task)
 	}
 	return message.Encode(told)
@@ -71,6 +75,7 @@ func DecodePage(data []byte) (tasks []projection.Task, more bool, err error) {
 		if tasks[i], err = DecodeTask(data); err != nil {
 			return nil, false, err
 		}
+		tasks[i].Sight(events.Millis(told.Seen[i]))
 	}
 	return tasks, told.More && len(tasks) > 0, nil
 }
