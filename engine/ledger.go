@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
+	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -44,10 +45,9 @@ func (c *Client) revision(ctx context.Context) (int64, error) {
 // owners asks the owners of the shards for the ledger.
 type owners struct{ c *Client }
 
-// Last implements ledger.Owners.
-func (o owners) Last(ctx context.Context, id events.TaskID) (events.Ref, events.Millis, error) {
-	t, err := o.c.get(ctx, id, false)
-	return t.Last, t.CreatedAt, err
+// Task implements ledger.Owners.
+func (o owners) Task(ctx context.Context, id events.TaskID) (projection.Task, error) {
+	return o.c.get(ctx, id, false)
 }
 
 // Present implements ledger.Owners.

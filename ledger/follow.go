@@ -21,13 +21,14 @@ type EntryBatch struct {
 	Shard  int
 	Entry  uint64 // its number: 1, 2, 3 ... within the shard
 	Time   events.Millis
-	Events []events.Event // at least one
-	Cursor Cursor         // from which Follow continues after this batch; it belongs to the receiver
+	Events []Event // at least one
+	Cursor Cursor  // from which Follow continues after this batch; it belongs to the receiver
 }
 
 // Follow yields every event of the cluster after a cursor, without end, so that a service can build a projection of its own: the
 // service folds the events of each batch and stores the result together with the batch's Cursor, in one transaction. Each event
-// then counts exactly once, whatever is killed in between.
+// then counts exactly once, whatever is killed in between. Each event tells the behavior of its task and the node of its attempt: Follow
+// remembers some ten thousand unfinished tasks for this, and reads what came before of those that it does not remember.
 //
 // The batches of one shard come in order and without gaps. Those that were committed before the call come first, in the order of the
 // whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
@@ -69,6 +70,7 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	for shard, last := range at {
 		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e StoredEntry) bool { return e.Revision <= now })
 	}
+	before := newRecall(r, l.cfg.Owners)
 	for _, seq := range []iter.Seq2[StoredEntry, error]{merged(past), r.present(ctx, at)} {
 		for e, err := range seq {
 			if err != nil {
@@ -78,7 +80,11 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 			if len(e.Events) == 0 { // it only records what became of a batch
 				continue
 			}
-			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, e.Events, slices.Clone(at)}) {
+			all := make([]Event, len(e.Events))
+			for i := range e.Events {
+				all[i] = before.tell(ctx, int(e.Shard), &e.Events[i])
+			}
+			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, all, slices.Clone(at)}) {
 				return nil
 			}
 		}

@@ -16,16 +16,19 @@ import (
 // History yields the events of the present life of a task, in order, or of its last life if it was deleted or is no longer kept. If the
 // beginning of that life is no longer there, it yields the rest, and then store.ErrTrimmed. It yields task.ErrNotFound if there is
 // nothing of the task.
-func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[events.Event, error] {
-	return func(yield func(events.Event, error) bool) {
+func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
 		all, err := l.life(ctx, id, 0)
-		for _, ev := range all {
-			if !yield(ev, nil) {
-				return
+		if len(all) > 0 {
+			before := newRecall(NewReader(l.cfg.Journal, l.cfg.Snapshots, l.cfg.Archive, l.cfg.Archived), l.cfg.Owners)
+			for i := range all {
+				if !yield(before.tell(ctx, int(all[i].Position.Shard), &all[i]), nil) {
+					return
+				}
 			}
 		}
 		if err != nil {
-			yield(events.Event{}, fmt.Errorf("history of %s: %w", id, err))
+			yield(Event{}, fmt.Errorf("history of %s: %w", id, err))
 		}
 	}
 }
@@ -55,13 +58,13 @@ func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis
 // lastEvent asks the owner, and searches if the owner does not answer or does not know the life.
 func (l *Ledger) lastEvent(ctx context.Context, r *Reader, shard int, id events.TaskID, until events.Millis) (events.Ref, error) {
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
-	last, created, err := l.cfg.Owners.Last(ask, id)
+	t, err := l.cfg.Owners.Task(ask, id)
 	cancel()
 	switch {
 	case ctx.Err() != nil:
 		return 0, err
-	case err == nil && (until == 0 || created <= until):
-		return last, nil
+	case err == nil && (until == 0 || t.CreatedAt <= until):
+		return t.Last, nil
 	}
 	return r.last(ctx, shard, id, until)
 }
@@ -170,13 +173,22 @@ func appendLinked(all []events.Event, rec store.Record, id events.TaskID, ref ev
 	if err != nil {
 		return all, ref, err
 	}
+	all, err = linked(all, e, id, ref)
+	if len(all) > 0 {
+		ref = all[len(all)-1].Prev
+	}
+	return all, ref, err
+}
+
+// linked appends the events of a task that an entry holds, from the one at ref back along their links.
+func linked(all []events.Event, e *events.Entry, id events.TaskID, ref events.Ref) ([]events.Event, error) {
 	for ref.Entry() == e.Number && ref != 0 {
 		if ref.Index() >= len(e.Events) || e.Events[ref.Index()].Task != id || e.Events[ref.Index()].Prev >= ref {
-			return all, ref, fmt.Errorf("%w: position %s is not its event", events.ErrDamaged,
+			return all, fmt.Errorf("%w: position %s is not its event", events.ErrDamaged,
 				events.Position{Shard: e.Shard, Ref: ref})
 		}
 		all = append(all, e.Events[ref.Index()])
 		ref = e.Events[ref.Index()].Prev
 	}
-	return all, ref, nil
+	return all, nil
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/store"
 	"taskledger/task"
 )
 
-func kindsOf(seq iter.Seq2[events.Event, error]) (string, error) {
+func kindsOf(seq iter.Seq2[ledger.Event, error]) (string, error) {
 	var kinds []string
 	for ev, err := range seq {
 		if err != nil {

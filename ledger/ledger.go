@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -29,9 +30,9 @@ type Snapshots interface {
 // Owners asks the owners of the shards. An answer saves a search, or is compared with the journal; history itself is never taken from
 // it.
 type Owners interface {
-	// Last returns the position of the last event of a task, and when the task was created; an error if no owner answers, or none
-	// knows the task.
-	Last(ctx context.Context, id events.TaskID) (last events.Ref, created events.Millis, err error)
+	// Task returns a task as its owner has it. The error is task.ErrNotFound if the owner does not know the task, another one if no owner
+	// answers.
+	Task(ctx context.Context, id events.TaskID) (projection.Task, error)
 	// Present reports whether any node that owns shards is present; without one nobody answers.
 	Present(ctx context.Context) (bool, error)
 	// Heads returns what the owner of each shard has committed, ordered by shard, without digests.
@@ -103,8 +104,8 @@ type nobody struct{ shards int }
 
 const noOwners = "the ledger has no Config.Owners"
 
-func (nobody) Last(context.Context, events.TaskID) (events.Ref, events.Millis, error) {
-	return 0, 0, fmt.Errorf("%w: %s", store.ErrUnavailable, noOwners)
+func (nobody) Task(context.Context, events.TaskID) (t projection.Task, err error) {
+	return t, fmt.Errorf("%w: %s", store.ErrUnavailable, noOwners)
 }
 
 func (nobody) Present(context.Context) (bool, error) { return false, nil }

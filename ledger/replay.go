@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"time"
+	"unique"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -32,15 +33,15 @@ func (o *ReplayOptions) folds() bool { return o.Behavior != "" || o.Status != 0 
 // A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From says, and
 // holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the older snapshot; From must
 // then be later than that snapshot, otherwise it yields store.ErrTrimmed.
-func (l *Ledger) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[events.Event, error] {
-	return func(yield func(events.Event, error) bool) {
+func (l *Ledger) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
 		if err := l.replay(ctx, o, yield); err != nil {
-			yield(events.Event{}, fmt.Errorf("replay: %w", err))
+			yield(Event{}, fmt.Errorf("replay: %w", err))
 		}
 	}
 }
 
-func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(events.Event, error) bool) error {
+func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, error) bool) error {
 	r, err := l.reader()
 	if err != nil {
 		return err
@@ -65,17 +66,25 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(events.
 			return e.Revision <= now && (to == 0 || e.Time < to)
 		})
 	}
+	before := newRecall(r, l.cfg.Owners)
 	for e, err := range merged(shards) {
 		if err != nil {
 			return err
 		}
 		for i := range e.Events {
 			ev := &e.Events[i]
-			matches, err := o.matches(ev, states[int(e.Shard)])
+			was, matches, err := o.matches(ev, states[int(e.Shard)])
 			if err != nil {
 				return err
 			}
-			if matches && ev.At >= from && !yield(*ev, nil) {
+			if !matches || ev.At < from {
+				continue
+			}
+			told := was.tell(ev)
+			if states[int(e.Shard)] == nil {
+				told = before.tell(ctx, int(e.Shard), ev)
+			}
+			if !yield(told, nil) {
 				return nil
 			}
 		}
@@ -103,22 +112,27 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 	return nil, begin, err
 }
 
-// matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one.
-func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (bool, error) {
+// matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one, which tells what was
+// known before it.
+func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was known, is bool, err error) {
+	was = nothing
 	if state != nil {
 		t := state.Task(ev.Task)
+		if t != nil {
+			was = known{unique.Make(t.Kind.Behavior), unique.Make(t.Node)}
+		}
 		after, err := state.Apply(t, ev)
 		if err != nil {
-			return false, err
+			return was, false, err
 		}
 		if after != nil {
 			t = after
 		}
 		if o.Behavior != "" && t.Kind.Behavior != o.Behavior || o.Status != 0 && t.Status != o.Status {
-			return false, nil
+			return was, false, nil
 		}
 	}
-	return o.Task == "" || ev.Task == o.Task, nil
+	return was, o.Task == "" || ev.Task == o.Task, nil
 }
 
 // since returns the number of the first entry that was written at a time or later. Times never decrease within a shard.

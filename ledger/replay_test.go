@@ -14,7 +14,7 @@ import (
 	"taskledger/store"
 )
 
-func replayed(t *testing.T, c *engine.Client, o ledger.ReplayOptions) (all []events.Event) {
+func replayed(t *testing.T, c *engine.Client, o ledger.ReplayOptions) (all []ledger.Event) {
 	t.Helper()
 	for ev, err := range c.Ledger().Replay(testcluster.Within(t), o) {
 		if err != nil {
@@ -41,7 +41,7 @@ func TestReplay_IsInTheOrderOfCommitsFromArchiveAndJournal(t *testing.T) {
 	p.keep(0)
 	p.keep(1)
 	got := replayed(t, p.reader(p.archive), ledger.ReplayOptions{})
-	if !slices.EqualFunc(got, want, func(a, b events.Event) bool { return a.Position == b.Position && a.Kind() == b.Kind() }) {
+	if !slices.EqualFunc(got, want, func(a, b ledger.Event) bool { return a.Position == b.Position && a.Kind() == b.Kind() }) {
 		t.Errorf("from the archive: %d events, want the same %d", len(got), len(want))
 	}
 	for _, err := range p.reader(nil).Ledger().Replay(testcluster.Within(t), ledger.ReplayOptions{}) {
@@ -62,18 +62,18 @@ func TestReplay_SelectsByTimeTaskBehaviorAndStatus(t *testing.T) {
 	for _, row := range []struct {
 		what    string
 		options ledger.ReplayOptions
-		is      func(ev events.Event) bool
+		is      func(ev ledger.Event) bool
 	}{
-		{"from", ledger.ReplayOptions{From: middle.Time()}, func(ev events.Event) bool { return ev.At >= middle }},
-		{"to", ledger.ReplayOptions{To: middle.Time()}, func(ev events.Event) bool { return ev.At < middle }},
-		{"from the future", ledger.ReplayOptions{From: time.Now().Add(time.Hour)}, func(events.Event) bool { return false }},
-		{"from the beginning", ledger.ReplayOptions{From: all[0].At.Time()}, func(events.Event) bool { return true }},
-		{"task", ledger.ReplayOptions{Task: ids[1]}, func(ev events.Event) bool { return ev.Task == ids[1] }},
-		{"behavior", ledger.ReplayOptions{Behavior: "job"}, func(events.Event) bool { return true }},
-		{"another behavior", ledger.ReplayOptions{Behavior: "other"}, func(events.Event) bool { return false }},
-		{"status", ledger.ReplayOptions{Status: projection.Running}, func(ev events.Event) bool { return ev.Kind() == events.KindStarted }},
+		{"from", ledger.ReplayOptions{From: middle.Time()}, func(ev ledger.Event) bool { return ev.At >= middle }},
+		{"to", ledger.ReplayOptions{To: middle.Time()}, func(ev ledger.Event) bool { return ev.At < middle }},
+		{"from the future", ledger.ReplayOptions{From: time.Now().Add(time.Hour)}, func(ledger.Event) bool { return false }},
+		{"from the beginning", ledger.ReplayOptions{From: all[0].At.Time()}, func(ledger.Event) bool { return true }},
+		{"task", ledger.ReplayOptions{Task: ids[1]}, func(ev ledger.Event) bool { return ev.Task == ids[1] }},
+		{"behavior", ledger.ReplayOptions{Behavior: "job"}, func(ledger.Event) bool { return true }},
+		{"another behavior", ledger.ReplayOptions{Behavior: "other"}, func(ledger.Event) bool { return false }},
+		{"status", ledger.ReplayOptions{Status: projection.Running}, func(ev ledger.Event) bool { return ev.Kind() == events.KindStarted }},
 		{"all of them", ledger.ReplayOptions{From: middle.Time(), Task: ids[4], Behavior: "job", Status: projection.Success},
-			func(ev events.Event) bool { return ev.Task == ids[4] && ev.Kind() == events.KindSucceeded }},
+			func(ev ledger.Event) bool { return ev.Task == ids[4] && ev.Kind() == events.KindSucceeded }},
 	} {
 		var want []events.Position
 		for _, ev := range all {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"taskledger/engine"
-	"taskledger/events"
 	"taskledger/internal/testcluster"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/task"
 )
@@ -20,7 +20,7 @@ func TestState_AtATimeAndAfterAnEvent(t *testing.T) {
 	p := newPast(t)
 	id := testcluster.IDIn(0, pastShards)
 	p.do(id)
-	var first []events.Event
+	var first []ledger.Event
 	for ev, err := range p.node.Ledger().History(testcluster.Within(t), id) {
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,6 @@ type tally struct {
 // tally counts from the history, which knows who ran what: of large trees the journals have been trimmed.
 func (r *run) tally(ctx context.Context) (t tally, err error) {
 	names := map[string]string{} // by session
-	node := map[events.TaskID]string{}
 	t.share = map[string]int{}
 	for _, m := range r.team.members {
 		names[m.session] = m.name
@@ -29,13 +28,11 @@ func (r *run) tally(ctx context.Context) (t tally, err error) {
 		if err != nil {
 			return t, fmt.Errorf("count the events: %w", err)
 		}
-		switch b := ev.Body.(type) {
-		case *events.Started:
-			node[ev.Task] = b.Node
+		switch ev.Body.(type) {
 		case *events.Lost:
 			t.lost++
 		case *events.Succeeded:
-			t.share[names[node[ev.Task]]]++
+			t.share[names[ev.Node]]++
 		}
 	}
 	return t, nil

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+	"unique"
+
+	"taskledger/events"
+	"taskledger/task"
+)
+
+const (
+	// maxRecalled is how many tasks a recall remembers at least, and half of how many at most: 7 MB with ids of 26 characters.
+	maxRecalled = 32 << 10
+	// nearEntries is how many entries are read for an event whose task is not remembered, before the owner is asked for the task.
+	nearEntries = 16
+	// farEntries is how many are read in all where the owner does not tell. What begins farther back stays unknown.
+	farEntries = 1024
+	// askAgainAfter is how long no owner is asked after one did not answer.
+	askAgainAfter = time.Minute
+)
+
+// recall adds to events what earlier ones of their tasks say. It remembers the unfinished tasks that it met last, and reads of the
+// others what came before: the entries that hold their events, from the one given back, and then the task as its owner has it.
+type recall struct {
+	reader  *Reader
+	owners  Owners
+	late    map[events.TaskID]known // met since early was full
+	early   map[events.TaskID]known
+	entry   *events.Entry // the last that was read
+	silence time.Time     // no owner is asked before
+}
+
+func newRecall(r *Reader, o Owners) *recall {
+	return &recall{reader: r, owners: o, late: map[events.TaskID]known{}}
+}
+
+// tell returns an event of a shard with what came before it. Events of a task come in order.
+func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) Event {
+	if ev.Task == "" {
+		return Event{Event: *ev}
+	}
+	k, met := r.late[ev.Task]
+	if !met {
+		k, met = r.early[ev.Task]
+	}
+	if !met && ev.Prev == 0 {
+		k = nothing
+	} else if !met {
+		k = r.lookUp(ctx, shard, ev)
+	}
+	e := k.tell(ev)
+	if isLast(ev) {
+		delete(r.late, ev.Task)
+		delete(r.early, ev.Task)
+		return e
+	}
+	if len(r.late) >= maxRecalled {
+		r.late, r.early = map[events.TaskID]known{}, r.late
+	}
+	r.late[ev.Task] = k
+	return e
+}
+
+// lookUp finds what is known before an event.
+func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) known {
+	l := &lookup{recall: r, shard: shard, task: ev.Task, known: nothing, next: ev.Prev}
+	l.back(ctx, nearEntries)
+	if l.next != 0 {
+		l.ask(ctx, ev.Position.Ref)
+	}
+	if l.next != 0 {
+		l.back(ctx, farEntries-nearEntries)
+	}
+	return l.known
+}
+
+// lookup is the search for what is known of a task.
+type lookup struct {
+	*recall
+	shard int
+	task  events.TaskID
+	known
+	attempt bool       // whether one runs, and where, has been found out
+	next    events.Ref // the event to read; 0 = the search is over
+}
+
+// back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than what can be read.
+func (l *lookup) back(ctx context.Context, entries int) {
+	for ; l.next != 0 && entries > 0; entries-- {
+		if l.entry == nil || int(l.entry.Shard) != l.shard || l.entry.Number != l.next.Entry() {
+			rec, err := l.reader.Entry(ctx, l.shard, l.next.Entry())
+			if err == nil {
+				l.entry, err = events.Decode(rec.Data)
+			}
+			if err != nil {
+				l.entry = nil
+				return
+			}
+		}
+		events, err := linked(nil, l.entry, l.task, l.next)
+		if err != nil {
+			return
+		}
+		for i := range events {
+			l.take(&events[i])
+		}
+	}
+}
+
+// take takes in an event that came before all that were taken in.
+func (l *lookup) take(ev *events.Event) {
+	l.next = ev.Prev
+	switch b := ev.Body.(type) {
+	case *events.Created:
+		l.behavior, l.attempt = unique.Make(b.Behavior), true
+	case *events.Started:
+		if !l.attempt {
+			l.node, l.attempt = unique.Make(b.Node), true
+		}
+	}
+	l.attempt = l.attempt || endsAttempt(ev.Kind())
+}
+
+// ask asks the owner for the task, which knows it if the life of the event has not been forgotten.
+func (l *lookup) ask(ctx context.Context, at events.Ref) {
+	if time.Now().Before(l.silence) {
+		return
+	}
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	t, err := l.owners.Task(ask, l.task)
+	cancel()
+	if err != nil {
+		if !errors.Is(err, task.ErrNotFound) {
+			l.silence = time.Now().Add(askAgainAfter)
+		}
+		return
+	}
+	if at < t.Created || at > t.Last {
+		return
+	}
+	l.behavior = unique.Make(t.Kind.Behavior)
+	switch {
+	case l.attempt:
+		l.next = 0
+	case t.Started < at: // no attempt has begun since, and the event may end that one
+		l.next = t.Started
+		l.back(ctx, 1)
+		l.next = 0
+	}
+}
