@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // The values of Explanation.Why.
@@ -93,7 +94,7 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 	case owner == "":
 		e.Text += ": no node has ever served it"
 	case !alive:
-		e.Text += fmt.Sprintf(": the session of its owner, %s, has ended", owner)
+		e.Text += fmt.Sprintf(": the session of its owner, node %s (%s), has ended", store.NodeName(owner), owner)
 	default:
 		e.Text += fmt.Sprintf(": its owner, node %s (%s), is there and does not answer", n.Name, owner)
 	}
@@ -122,7 +123,7 @@ func (o *owner) why(t *projection.Task) (Explanation, func(context.Context) even
 	known := o.m.settings.known.Load()
 	switch {
 	case t.OnNode():
-		return Explanation{Why: WhyRunning, Since: t.StartedAt, Text: fmt.Sprintf("attempt %d runs on node %s", t.Attempt, t.Node)}, nil
+		return Explanation{Why: WhyRunning, Since: t.StartedAt, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}, nil
 	case t.Final():
 		return Explanation{Why: WhyFinished, Since: t.EndedAt, Text: "it has ended with " + t.Status.String()}, nil
 	case t.Suspended:

@@ -183,7 +183,7 @@ func (m *member) join(ctx context.Context) error {
 		m.node.joined = m.began
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
-	m.log = m.log.With("node", s.ID)
+	m.log = m.log.With("session", s.ID)
 	if m.cfg.SessionFile == "" {
 		return nil
 	}

@@ -64,7 +64,7 @@ type NodeConfig struct {
 	// instead of waiting for its TTL. It must not be shared with another process. "": none.
 	SessionFile string
 
-	Log *slog.Logger     // default: discard
+	Log *slog.Logger     // gets the attributes node, the Name, and session, the id; default: discard
 	Now func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
@@ -203,6 +203,7 @@ func (c *NodeConfig) complete() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Log = c.Log.With("node", c.Name)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -11,22 +11,22 @@ import (
 // ShardInfo is what the owner of a shard tells of it.
 type ShardInfo struct {
 	Shard    int           `json:"shard"`
-	Owner    string        `json:"owner"`               // session id
-	Epoch    int64         `json:"epoch"`               // etcd revision of the ownership
-	Entries  uint64        `json:"entries"`             // number of the last entry
-	Hash     events.Hash   `json:"hash"`                // chain hash of the last entry
-	Digest   events.Hash   `json:"digest,omitzero"`     // of the state after that entry; zero unless the ledger asks for it
-	Time     events.Millis `json:"time"`                // of the last entry
-	Tasks    int           `json:"tasks"`               // in memory
-	Live     int           `json:"live"`                // those that have not finished
-	Ready    int           `json:"ready"`               // those that wait for a slot
-	Refused  int64         `json:"refused"`             // outcomes that this owner refused because they were late or of another attempt
-	Snapshot uint64        `json:"snapshot"`            // entry of the newest snapshot; 0 = none
-	First    uint64        `json:"first"`               // first entry of the journal in the store; 0 = not known at the moment, or nothing was trimmed
-	Archived uint64        `json:"archived"`            // last entry that was read back from the archive; 0 = none, or not known yet
-	Degraded string        `json:"degraded,omitempty"`  // what no longer works, and the remedy; "" = all works
-	Problem  string        `json:"problem,omitempty"`   // why it is not served: no owner answers, or it is quarantined; "" = it is served
-	NodeName string        `json:"node_name,omitempty"` // of the owner, for people; the command line fills it in
+	Owner    string        `json:"session"`            // id of the owner's session
+	Epoch    int64         `json:"epoch"`              // etcd revision of the ownership
+	Entries  uint64        `json:"entries"`            // number of the last entry
+	Hash     events.Hash   `json:"hash"`               // chain hash of the last entry
+	Digest   events.Hash   `json:"digest,omitzero"`    // of the state after that entry; zero unless the ledger asks for it
+	Time     events.Millis `json:"time"`               // of the last entry
+	Tasks    int           `json:"tasks"`              // in memory
+	Live     int           `json:"live"`               // those that have not finished
+	Ready    int           `json:"ready"`              // those that wait for a slot
+	Refused  int64         `json:"refused"`            // outcomes that this owner refused because they were late or of another attempt
+	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
+	First    uint64        `json:"first"`              // first entry of the journal in the store; 0 = not known at the moment, or nothing was trimmed
+	Archived uint64        `json:"archived"`           // last entry that was read back from the archive; 0 = none, or not known yet
+	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
+	Problem  string        `json:"problem,omitempty"`  // why it is not served: no owner answers, or it is quarantined; "" = it is served
+	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
 }
 
 // infoOf is what the owner of a shard reports, with what the asker knows.

@@ -337,8 +337,8 @@ func shardsAreOwned(t *testing.T, dir string) {
 		t.Errorf("%d shards", len(shards))
 	}
 	for _, s := range shards {
-		if s["node_name"] != "a" {
-			t.Errorf("shard %v is owned by %v", s["shard"], s["node_name"])
+		if s["node"] != "a" {
+			t.Errorf("shard %v is owned by %v", s["shard"], s["node"])
 		}
 	}
 	if strays := objects(t, must(t, dir, "repair", "--yes", "-o", "json")); len(strays) > 0 {
@@ -383,7 +383,7 @@ func listFilters(t *testing.T, dir string) {
 		{[]string{"--affinity", "group", "--status", "SUCCESS"}, []any{"group/done"}},
 		{[]string{"--affinity", "group", "--behavior", "sleep"}, []any{"group/runs"}},
 		{[]string{"--affinity", "group", "--node", "a"}, []any{"group/runs"}},
-		{[]string{"--affinity", "group", "--node", "b"}, nil},
+		{[]string{"--affinity", "group", "--node", "b-aaaaaaaaaa"}, nil},
 		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/done"}},
 	} {
 		var ids []any
@@ -393,6 +393,9 @@ func listFilters(t *testing.T, dir string) {
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%q lists %v, want %v", c.args, ids, c.want)
 		}
+	}
+	if r := run(t, dir, "list", "--node", "b"); r.code != 2 || !strings.Contains(r.err, "no node of that name") {
+		t.Errorf("code %d: %q, want that there is no node b", r.code, r.err)
 	}
 	if r := run(t, dir, "cancel", "group/runs"); r.code != 0 {
 		t.Errorf("cancel: %s", r.err)

@@ -120,7 +120,7 @@ func TestSecure_NodeAndClientsGetInByFlagsVariablesAndFile(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		r = runWith(t, c.env, append([]string{"nodes", "-o", "json"}, c.args...)...)
-		if nodes := objects(t, r.out); r.code != 0 || len(nodes) != 1 || nodes[0]["name"] != "a" {
+		if nodes := objects(t, r.out); r.code != 0 || len(nodes) != 1 || nodes[0]["node"] != "a" {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

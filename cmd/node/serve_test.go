@@ -100,7 +100,7 @@ func TestServe_PrintedCommandsWorkAsPrinted(t *testing.T) {
 	}
 	second := start(t, typed(context.Background(), dir, n.commands[2]))
 	nodes := must(t, dir, "nodes", "--data", "my data", "-o", "json")
-	if got := objects(t, nodes); len(got) != 2 || got[0]["name"] != "a" || got[1]["name"] != "b" {
+	if got := objects(t, nodes); len(got) != 2 || got[0]["node"] != "a" || got[1]["node"] != "b" {
 		t.Errorf("nodes: %s", nodes)
 	}
 	if got := finish(t, typed(t.Context(), dir, second.commands[1])); got.code != 0 || !strings.Contains(got.out, id) {
@@ -261,15 +261,15 @@ func TestCommands_TellWhatTheyKnowWhileADeadNodesShardsAreTaken(t *testing.T) {
 	must(t, dir, "submit", "noop", "--id", "here", "--wait")
 	b := serve(t, dir, "--join", "taskledger-data", "--name", "b")
 	eventually(t, "half of the shards have moved", func() bool {
-		return strings.Count(must(t, dir, "shards", "-o", "json"), `"node_name":"b"`) == 8
+		return strings.Count(must(t, dir, "shards", "-o", "json"), `"node":"b"`) == 8
 	})
 	b.signal(syscall.SIGKILL)
 	b.wait(t)
 	silent := 0
 	for _, s := range objects(t, must(t, dir, "shards", "--timeout", "4s", "-o", "json")) {
 		switch problem, _ := s["problem"].(string); {
-		case s["node_name"] == "a" && problem == "":
-		case s["node_name"] == nil && problem == "nobody answers":
+		case s["node"] == "a" && problem == "":
+		case s["node"] == nil && problem == "nobody answers":
 			silent++
 		default:
 			t.Errorf("shard %v: %v", s["shard"], s)

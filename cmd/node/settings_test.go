@@ -57,7 +57,7 @@ func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 	cmd.Env = append(cmd.Env, "TASKLEDGER_NAME=from-env", "TASKLEDGER_SHARDS=4")
 	start(t, cmd)
 	nodes := objects(t, must(t, dir, "nodes", "-o", "json"))
-	if len(nodes) != 1 || nodes[0]["name"] != "from-env" || nodes[0]["slots"] != 7.0 {
+	if len(nodes) != 1 || nodes[0]["node"] != "from-env" || nodes[0]["slots"] != 7.0 {
 		t.Errorf("nodes: %v", nodes)
 	}
 	if got := len(objects(t, must(t, dir, "shards", "-o", "json"))); got != 4 {

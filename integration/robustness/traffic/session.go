@@ -32,7 +32,7 @@ func (s *Sessions) Enabled(ctx context.Context, l slog.Level) bool {
 func (s *Sessions) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := &Sessions{s.Handler.WithAttrs(attrs), s.Joined, s.id}
 	for _, a := range attrs {
-		if a.Key == "node" {
+		if a.Key == "session" {
 			with.id = a.Value.String()
 			s.Joined(with.id)
 		}

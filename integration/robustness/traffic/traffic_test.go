@@ -71,7 +71,7 @@ func perform(ctx context.Context, t *testing.T, p traffic.Params, number, failur
 	var joined string
 	log := slog.New(&traffic.Sessions{Handler: slog.NewTextHandler(io.Discard, nil), Joined: func(id string) { joined = id }})
 	out := b.Run(ctx, engine.Attempt{Task: "t", Number: number, Failures: failures, Policy: b.Policy(), Params: params,
-		Token: events.Position{Shard: 1, Ref: events.RefOf(2, 3)}, Log: log.With("node", "s1").With("task", "t")})
+		Token: events.Position{Shard: 1, Ref: events.RefOf(2, 3)}, Log: log.With("node", "a").With("session", "s1").With("task", "t")})
 	if joined != "s1" {
 		t.Errorf("session %q has begun, want s1", joined)
 	}

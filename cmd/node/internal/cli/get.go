@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 func (a *app) getCommand() *cobra.Command {
@@ -53,7 +56,7 @@ func printTask(p *output.Printer, t projection.Task) error {
 	lines := [][2]any{
 		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"priority", v.Priority}, {"attempt", v.Attempt},
 		{"failures", v.Failures}, {"lost", v.Lost}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
-		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(v.Node, "-")},
+		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(view.Owner(v.Node, v.Session), "-")},
 	}
 	if v.Progress != nil {
 		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
@@ -113,8 +116,10 @@ func (a *app) listCommand() *cobra.Command {
 				return &exitcode.UsageError{Problem: err.Error()}
 			}
 		}
-		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
-			return err
+		if f.Node != "" {
+			if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
+				return err
+			}
 		}
 		return a.list(ctx, client, f)
 	})
@@ -123,7 +128,7 @@ func (a *app) listCommand() *cobra.Command {
 // list prints what it can reach, and returns what it could not.
 func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filter) error {
 	var errs []error
-	p := a.print("ID", "BEHAVIOR", "STATUS", "ATTEMPT", "CREATED", "STARTS", "ENDED")
+	p := a.print("ID", "BEHAVIOR", "STATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
 	for t, err := range client.List(ctx, f) {
 		if err != nil {
 			errs = append(errs, err)
@@ -131,26 +136,39 @@ func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filte
 		}
 		v, err := view.OfTask(t)
 		if err == nil {
-			err = p.Row(v, v.ID, v.Behavior, status(t), v.Attempt, output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+			err = p.Row(v, v.ID, v.Behavior, status(t), v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, p.Flush())...)
 }
 
-// sessionOf returns the session id of the node with a name; what is no name of a node is taken for an id.
+// sessionOf returns the session id of the node with a name, which must be present and the only one of that name. A session id is taken as
+// it is: that of a node that has died may still be in tasks.
 func sessionOf(ctx context.Context, client operations.Observer, node string) (string, error) {
-	if node == "" {
-		return "", nil
-	}
 	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return "", err
 	}
+	var named, present []string
 	for _, n := range nodes {
-		if n.Name == node {
-			return n.ID, nil
+		if n.ID == node {
+			return node, nil
 		}
+		if n.Name == node || store.NodeName(n.ID) == node {
+			named = append(named, n.ID)
+		}
+		present = append(present, n.Name)
 	}
-	return node, nil
+	switch {
+	case len(named) == 1:
+		return named[0], nil
+	case len(named) > 1:
+		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: %d nodes have that name; choose one of the sessions %s", node, len(named), strings.Join(named, ", "))}
+	case store.IsSessionID(node):
+		return node, nil
+	case len(present) == 0:
+		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: no node is present", node)}
+	}
+	return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: no node of that name is present; there are %s", node, strings.Join(slices.Sorted(slices.Values(present)), ", "))}
 }

@@ -16,6 +16,8 @@ import (
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/store"
 )
 
 func (a *app) historyCommand() *cobra.Command {
@@ -30,7 +32,7 @@ after its end, still has one.`,
 		ValidArgsFunction: a.completeTasks,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-		p := a.print("AT", "SEQ", "EVENT", "BY", "POSITION", "DETAILS")
+		p := a.print("AT", "SEQ", "EVENT", "BY", "NODE", "POSITION", "DETAILS")
 		for e, err := range client.Ledger().History(ctx, events.TaskID(args[0])) {
 			if err == nil {
 				err = printEvent(p, e)
@@ -43,7 +45,7 @@ after its end, still has one.`,
 	})
 }
 
-func printEvent(p *output.Printer, e events.Event) error {
+func printEvent(p *output.Printer, e ledger.Event) error {
 	v, err := view.OfEvent(e)
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func printEvent(p *output.Printer, e events.Event) error {
 	if by == "" {
 		by = "(owner)"
 	}
-	return p.Row(v, output.Time(v.At), v.Seq, v.Kind, by, v.Position, details.String())
+	return p.Row(v, output.Time(v.At), v.Seq, v.Kind, by, cmp.Or(v.Node, "-"), v.Position, details.String())
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -90,10 +92,10 @@ nodes nobody knows which one is right.`}
 		if err != nil {
 			return err
 		}
-		p := a.print("NAME", "ID", "SLOTS", "OWNER", "DRAINING", "JOINED", "CLOCK", "BEHAVIORS")
+		p := a.print("NODE", "SESSION", "SLOTS", "OWNER", "DRAINING", "JOINED", "CLOCK", "BEHAVIORS")
 		for _, n := range nodes {
 			v := view.OfNode(n)
-			if err := p.Row(v, v.Name, v.ID, v.Slots, v.Owner, v.Draining, v.JoinedAt, view.Clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
+			if err := p.Row(v, v.Name, v.Session, v.Slots, v.Owner, v.Draining, v.JoinedAt, view.Clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
 				return err
 			}
 		}
@@ -137,13 +139,12 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	}
 	p := a.print("SHARD", "OWNER", "ENTRIES", "FIRST", "SNAPSHOT", "ARCHIVED", "TASKS", "LIVE", "READY", "PROBLEM")
 	for _, s := range shards {
-		s.NodeName = names[s.Owner]
-		owner := strings.TrimSpace(s.NodeName + " " + s.Owner)
+		s.NodeName = cmp.Or(names[s.Owner], store.NodeName(s.Owner))
 		entries, tasks, live, ready := fmt.Sprint(s.Entries), fmt.Sprint(s.Tasks), fmt.Sprint(s.Live), fmt.Sprint(s.Ready)
 		if s.Problem != "" { // no owner has told them
 			entries, tasks, live, ready = "-", "-", "-", "-"
 		}
-		if err := p.Row(s, s.Shard, owner, entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
+		if err := p.Row(s, s.Shard, view.Owner(s.NodeName, s.Owner), entries, known(s.First), known(s.Snapshot), known(s.Archived), tasks, live, ready,
 			cmp.Or(s.Problem, s.Degraded)); err != nil {
 			return err
 		}

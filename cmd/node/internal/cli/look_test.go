@@ -3,11 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/store"
@@ -85,5 +87,38 @@ func TestShards_ShowNoNumbersOfOneThatIsNotServed(t *testing.T) {
 		if got := strings.Join(strings.Fields(rows[i+1]), " "); got != want {
 			t.Errorf("row %q, want %q", got, want)
 		}
+	}
+}
+
+// members is a cluster of the given nodes.
+type members struct {
+	operations.Observer
+	nodes []store.NodeInfo
+}
+
+func (m members) Nodes(context.Context) ([]store.NodeInfo, error) { return m.nodes, nil }
+
+func TestSessionOf_TakesANameOrASessionAndSaysWhatIsWrong(t *testing.T) {
+	node := func(name, drawn string) store.NodeInfo {
+		return store.NodeInfo{Name: name, ID: store.SessionID(name, drawn)}
+	}
+	cluster := members{nodes: []store.NodeInfo{node("a", "aaaaaaaaaa"), node("twin", "aaaaaaaaaa"), node("twin", "bbbbbbbbbb"),
+		node("web-1.example.com", "aaaaaaaaaa")}}
+	for given, want := range map[string]string{
+		"a": "a-aaaaaaaaaa", "a-aaaaaaaaaa": "a-aaaaaaaaaa", "twin-bbbbbbbbbb": "twin-bbbbbbbbbb", "a-bbbbbbbbbb": "a-bbbbbbbbbb",
+		"web-1.example.com": "web-1_example_co-aaaaaaaaaa", "web-1_example_co": "web-1_example_co-aaaaaaaaaa",
+	} {
+		if got, err := sessionOf(t.Context(), cluster, given); got != want || err != nil {
+			t.Errorf("--node %s: session %q, %v; want %q", given, got, err, want)
+		}
+	}
+	for given, want := range map[string]string{"twin": "twin-aaaaaaaaaa, twin-bbbbbbbbbb", "b": "there are a, twin, twin, web-1.example.com"} {
+		got, err := sessionOf(t.Context(), cluster, given)
+		if _, usage := errors.AsType[*exitcode.UsageError](err); !usage || got != "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("--node %s: session %q, %v; want %q", given, got, err, want)
+		}
+	}
+	if _, err := sessionOf(t.Context(), members{}, "a"); err == nil || !strings.Contains(err.Error(), "no node is present") {
+		t.Errorf("without nodes: %v", err)
 	}
 }

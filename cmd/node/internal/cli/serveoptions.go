@@ -54,7 +54,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 		return o.set
 	}
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	f.StringVar(&o.name, "name", "", "name of the node, for people (default: the host's)")
+	f.StringVar(&o.name, "name", "", "name of the node, for people, who should know it by its first 16 characters (default: the host's)")
 	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
 	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
 	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")

@@ -58,7 +58,7 @@ func (t *team) add(ctx context.Context, name string, b engine.Behavior) error {
 		return err
 	}
 	node, err := engine.NewNode(engine.NodeConfig{Store: link.Store, Bus: link.Bus, Behaviors: []engine.Behavior{b},
-		Archive: link.Archive, Name: name, TTL: ttl, Log: t.log.With("node", name)})
+		Archive: link.Archive, Name: name, TTL: ttl, Log: t.log})
 	if err != nil {
 		return errors.Join(err, link.Close())
 	}

@@ -4,10 +4,12 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -25,7 +27,8 @@ type Task struct {
 	Failures          uint32            `json:"failures"`
 	Lost              uint32            `json:"lost"`
 	Runs              uint32            `json:"runs"`
-	Node              string            `json:"node,omitempty"`
+	Node              string            `json:"node,omitempty"`    // name of the node that runs it
+	Session           string            `json:"session,omitempty"` // of that node
 	CreatedAt         events.Millis     `json:"created_at"`
 	ScheduleNotBefore events.Millis     `json:"schedule_not_before,omitzero"`
 	StartedAt         events.Millis     `json:"started_at,omitzero"`
@@ -48,7 +51,7 @@ type Progress struct {
 // OfTask shows a task. An error says that its parameters or its result cannot be read.
 func OfTask(t projection.Task) (v Task, err error) {
 	v = Task{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
-		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: t.Node, CreatedAt: t.CreatedAt,
+		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
 	if t.Kind != nil {
@@ -73,6 +76,9 @@ type Event struct {
 	Task      events.TaskID   `json:"task"`
 	Seq       uint64          `json:"seq"`
 	Kind      events.Kind     `json:"kind"`
+	Behavior  string          `json:"behavior,omitempty"` // of the task
+	Node      string          `json:"node,omitempty"`     // name of the node whose attempt it is about
+	Session   string          `json:"session,omitempty"`  // of that node
 	Principal string          `json:"principal,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
 	Data      any             `json:"data,omitempty"`
@@ -86,12 +92,12 @@ type Caller struct {
 }
 
 // OfEvent shows an event. An error says that what it carries cannot be read.
-func OfEvent(e events.Event) (Event, error) {
+func OfEvent(e ledger.Event) (Event, error) {
 	data, err := body(e.Body)
 	if err != nil {
 		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
 	}
-	v := Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Asker.Principal, e.RequestID, data, nil}
+	v := Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
 	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
 		v.Caller = &caller
 	}
@@ -105,10 +111,10 @@ func body(of events.Body) (any, error) {
 	switch b := of.(type) {
 	case *events.Created:
 		params, err := raw(b.Params)
-		return withTies(object{"behavior": b.Behavior, "priority": b.Priority, "not_before": b.NotBefore, "params": params,
+		return withTies(object{"priority": b.Priority, "not_before": b.NotBefore, "params": params,
 			"policy": policy(b.Policy)}, b.Ties), err
 	case *events.Started:
-		return object{"node": b.Node, "attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
+		return object{"attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
 	case *events.Progressed:
 		return Progress{b.Done, b.Total, b.Note}, nil
 	case *events.Succeeded:
@@ -119,9 +125,9 @@ func body(of events.Body) (any, error) {
 	case *events.Snoozed:
 		return object{"until": b.Until}, nil
 	case *events.Lost:
-		return withUntil(b.Node, b.Until), nil
+		return object{"until": b.Until}, nil
 	case *events.Released:
-		return withUntil(b.Node, b.Until), nil
+		return object{"until": b.Until}, nil
 	case *events.Rescheduled:
 		return withTerms(withNext(object{}, b.At), b.Terms), nil
 	case *events.Merged:
@@ -149,8 +155,6 @@ func withNext(o object, next events.Millis) object {
 	}
 	return o
 }
-
-func withUntil(node string, until events.Millis) object { return object{"node": node, "until": until} }
 
 func withTerms(o object, t *events.Terms) object {
 	if t != nil {
@@ -180,8 +184,8 @@ func policy(p events.Policy) object {
 
 // Node is a member as JSON shows it.
 type Node struct {
-	ID        string   `json:"id"`
-	Name      string   `json:"name"`
+	Name      string   `json:"node"`
+	Session   string   `json:"session"`
 	Version   string   `json:"version"`
 	Behaviors []string `json:"behaviors"`
 	Types     string   `json:"types"`
@@ -197,8 +201,16 @@ type Node struct {
 
 // OfNode shows a member.
 func OfNode(n store.NodeInfo) Node {
-	return Node{n.ID, n.Name, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
+	return Node{n.Name, n.ID, n.Version, n.Behaviors, n.Types, n.Slots, n.Owner, n.Draining,
 		time.UnixMilli(n.Joined).UTC().Format(time.RFC3339), n.Reads, n.ClockAhead}
+}
+
+// Owner is the node that owns a shard, by its name and its session id.
+func Owner(name, session string) string {
+	if name == session {
+		return session
+	}
+	return strings.TrimSpace(name + " " + session)
 }
 
 // Clock says in words how far a node's clock is off the others'.

@@ -6,8 +6,46 @@ import (
 	"testing"
 
 	"taskledger/cmd/node/internal/view"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/projection"
 	"taskledger/store"
 )
+
+// What is shown of a session that has ended long ago comes from its id alone.
+func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
+	session := store.SessionID("web-1", "abcdefghij")
+	task, err := view.OfTask(projection.Task{Kind: &projection.Kind{Behavior: "work"}, Node: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event, err := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Lost{}}, Behavior: "work", Node: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := view.OfEvent(ledger.Event{Event: events.Event{Body: &events.Started{Node: session}}, Behavior: "work", Node: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, v := range map[string]any{"task": task, "event": event, "start": started, "node": view.OfNode(store.NodeInfo{ID: session, Name: "web-1"}),
+		"shard": engine.ShardInfo{Owner: session, NodeName: "web-1"}} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown struct{ Node, Session, Behavior string }
+		if err := json.Unmarshal(text, &shown); err != nil || shown.Node != "web-1" || shown.Session != session {
+			t.Errorf("%s: %s, %v", what, text, err)
+		}
+		if is := what == "task" || what == "event" || what == "start"; is != (shown.Behavior == "work") || strings.Count(string(text), session) != 1 {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+	if idle, err := json.Marshal(view.Task{}); err != nil || strings.Contains(string(idle), "session") {
+		t.Errorf("a task that does not run: %s, %v", idle, err)
+	}
+}
 
 func TestNodes_TellHowFarAClockIsOff(t *testing.T) {
 	for ahead, want := range map[int64]string{0: "-", 3_600_000: "1h0m0s ahead", -1_500: "1.5s behind"} {
