@@ -5,6 +5,7 @@ const (
 	store      = "./etcdstore"
 	engine     = "./engine"
 	commandPkg = "./engine/internal/command"
+	readSide   = "./ledger"
 	whole      = "./integration"
 )
 
@@ -155,6 +156,12 @@ var snapshots = []Bug{
 	{"task blamed for an archive that is away", "engine/attempt.go", []Edit{
 		{`			return nil, fmt.Errorf("%w: %w", errUnread, err)`, `			return nil, err`},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/no_answer"},
+	{"event told with the behavior of another life", "ledger/recall.go", []Edit{
+		{"	if at < t.Created || at > t.Last {\n", "	if at > t.Last {\n"},
+	}, readSide, "TestFollow_ReadsSoManyEntriesOfATaskAtMost"},
+	{"attempt that goes on after its end", "ledger/event.go", []Edit{
+		{"		e.Node, k.node = k.node.Value(), noText\n", "		e.Node = k.node.Value()\n"},
+	}, readSide, "TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins"},
 	{"task blamed for an archive that is not to be seen", "ledger/reader.go", []Edit{
 		{"	if r.archived && number < first {\n", "	if false {\n"},
 	}, engine, "TestTask_WaitsForAnArchiveThatIsAway/none_to_be_seen"},
@@ -178,6 +185,9 @@ var decisions = []Bug{
 	{"merges that pass the brake", "engine/internal/command/merge.go", []Edit{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
+	{"task in an affinity that is reserved", "engine/internal/command/submit.go", []Edit{
+		{"	case strings.HasPrefix(affinity, reservedAffinities):\n", "	case affinity == reservedAffinities:\n"},
+	}, commandPkg, "TestSubmit_ReservesTheAffinitiesOfStores"},
 	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
 		{"		if refusal, refused := d.noRoom(true, len(t.Params)); refused {", "		if refusal, refused := d.noRoom(true, len(t.Params)); refused && false {"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
@@ -272,6 +282,15 @@ var losses = []Bug{
 	{"loss declared from a view by a new owner", "engine/placement.go", []Edit{
 		{"	v, err := p.m.look(ctx)\n	if err != nil {\n		return false, err", "	v, err := p.m.view.Load(), error(nil)\n	if err != nil {\n		return false, err"},
 	}, engine, "TestLost_ANewOwnerAsksWhoIsThere"},
+	{"stamps served as the events have them", "engine/query.go", []Edit{
+		{"Number: int64(o.m.sighted.Load().Of(t)), ", ""},
+	}, engine, "TestStamps_MoveOnWithTheNodeAndStandStillWithoutIt"},
+	{"stamps that go back when the node has gone", "engine/internal/command/sightings.go", []Edit{
+		{"!is && served(node) {", "!is && served == nil {"},
+	}, commandPkg, "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed"},
+	{"sight of a node undone by a read that was overtaken", "engine/internal/command/sightings.go", []Edit{
+		{"next[node] = max(at, s[node])", "next[node] = at"},
+	}, commandPkg, "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed"},
 	{"losses not reset by a success", "projection/fold.go", []Edit{
 		{"t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false"},
 	}, engine, "TestLoss_SuccessGivesAFreshBudget"},
