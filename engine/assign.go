@@ -1,13 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -23,7 +21,7 @@ func (o *owner) assign(d *command.Decider) {
 		}
 		if local {
 			t = d.Start(t, o.ownership.Session.ID, 0, o.m.ttl)
-			o.turnOf.starts = append(o.turnOf.starts, assignmentOf(t))
+			o.turnOf.starts = append(o.turnOf.starts, command.AssignmentOf(t))
 			continue
 		}
 		t = d.Start(t, offer.Node, offer.Number, offer.lease())
@@ -126,8 +124,12 @@ func (o *owner) answerGiven(d *command.Decider) {
 // nothing else; one that was answered already is answered again.
 func (o *owner) park(b delivery) {
 	c, ok := b.Commands[0].(*command.Offer)
+	refusal, refused := command.Misfit(b.Commands[0])
 	if !ok || len(b.Commands) != 1 {
-		b.reply(b.Batch, []command.Answer{command.Refused(command.AnswerInvalid, "an offer travels alone")}, false)
+		refusal, refused = command.Refused(command.AnswerInvalid, "an offer travels alone"), true
+	}
+	if refused {
+		b.reply(b.Batch, []command.Answer{refusal}, false)
 		return
 	}
 	if answers, done := o.decided(b.Batch); done {
@@ -202,27 +204,7 @@ func (o *owner) givenBefore(c *command.Offer, number uint64) []command.Answer {
 			current = append(current, t)
 		}
 	}
-	return encodeAssignments(current)
-}
-
-func encodeAssignments(tasks []*projection.Task) []command.Answer {
-	w := wire.Scratch()
-	defer w.Done()
-	w.Array(len(tasks))
-	for _, t := range tasks {
-		a := assignmentOf(t)
-		a.Encode(w)
-	}
-	return []command.Answer{{Data: bytes.Clone(w.B)}}
-}
-
-func assignmentOf(t *projection.Task) command.Assignment {
-	a := command.Assignment{AttemptName: command.AttemptName{Task: t.ID, Started: t.Started}, Behavior: t.Kind.Behavior, Number: t.Attempt,
-		Failures: t.Failures, Lost: t.Lost, Policy: t.Kind.Policy, Params: t.Params}
-	if t.ParamsElided {
-		a.ParamsAt = t.ParamsAt
-	}
-	return a
+	return command.EncodeAssignments(current)
 }
 
 func (p *parkedOffer) lease() time.Duration { return time.Duration(p.Lease) * time.Millisecond }

@@ -106,6 +106,9 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	if n := len(cfg.Behaviors); n > command.MaxOffered {
+		return nil, &LimitError{Field: "behaviors", Limit: command.MaxOffered, Got: int64(n)}
+	}
 	behaviors := map[string]Behavior{}
 	types := sha256.New()
 	for _, b := range cfg.Behaviors {

@@ -295,7 +295,7 @@ func (o *owner) perform() {
 	}
 	o.replyOnceProven(unproven)
 	for _, offer := range t.given {
-		offer.reply(offer.Batch, encodeAssignments(offer.given), true)
+		offer.reply(offer.Batch, command.EncodeAssignments(offer.given), true)
 	}
 	for i := range t.starts {
 		o.m.exec.launch(o.m, o.ownership.Shard, t.starts[i])

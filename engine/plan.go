@@ -26,6 +26,9 @@ const (
 // planHere plans a raw submit with this node's code. A plan that has not returned within planLimit is abandoned, and still counts
 // towards maxPlans.
 func (m *member) planHere(ctx context.Context, c *command.Plan) command.Answer {
+	if refusal, refused := command.Misfit(c); refused {
+		return refusal
+	}
 	b := m.exec.behaviors[c.Behavior]
 	if b == nil {
 		return command.Answer{Code: command.AnswerNotFound}
@@ -114,6 +117,9 @@ func (p *planned) policy() (policy Policy, err error) {
 // planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
 // is never ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
+	if err := command.Check(cmd); err != nil {
+		return planned{}, err
+	}
 	if c.local != nil { // this process is a node
 		if m := c.local.Load(); m != nil && m.exec.behaviors[cmd.Behavior] != nil {
 			a := m.planHere(ctx, cmd)

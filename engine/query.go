@@ -81,6 +81,9 @@ func readAll(ctx context.Context, answers []command.Answer, later []laterRead, s
 
 // read answers one query, or returns what has to be done outside the owner's goroutine to answer it.
 func (o *owner) read(c command.Command) (command.Answer, func(context.Context) command.Answer) {
+	if refusal, refused := command.Misfit(c); refused {
+		return refusal, nil
+	}
 	switch c := c.(type) {
 	case *command.Get:
 		return o.get(c)

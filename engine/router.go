@@ -67,8 +67,12 @@ func (r *router) send(shard int, laneID uint8, c command.Command, by caller) err
 	return r.sendCall(shard, laneID, call{command: c, caller: by})
 }
 
-// sendCall queues a command. An error, of the submit lane alone, means that nothing was sent, and its caller is never told.
+// sendCall queues a command. An error means that nothing was sent, and its caller is never told: the command is larger than any may be, or
+// the submit lane takes no more.
 func (r *router) sendCall(shard int, laneID uint8, c call) error {
+	if err := command.Check(c.command); err != nil {
+		return err
+	}
 	l := &r.lanes[shard][laneID]
 	now := time.Since(clockBase)
 	l.mu.Lock()
@@ -87,6 +91,10 @@ func (r *router) sendCall(shard int, laneID uint8, c call) error {
 
 // later is send of what an attempt reports, which leaves with the next one that is sent or by flush.
 func (r *router) later(shard int, c command.Command, by caller) {
+	if err := command.Check(c); err != nil {
+		by.answered(command.Answer{}, err)
+		return
+	}
 	l := &r.lanes[shard][command.LaneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,9 +50,6 @@ func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, 
 		err = &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 		return failedFuture(o.ID, err), err
 	}
-	if err := checkParams(params); err != nil {
-		return failedFuture(o.ID, err), err
-	}
 	planned, err := c.planAway(ctx, &command.Plan{Behavior: behavior, Params: params})
 	if err != nil {
 		return failedFuture(o.ID, err), err

@@ -206,6 +206,9 @@ var decisions = []Bug{
 	{"completion by attempt number and node", "engine/internal/command/complete.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
+	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
+		{"	if refusal, refused := Misfit(c); refused {\n", "	if refusal, refused := Misfit(c); refused && false {\n"},
+	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"completion without the node", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
 	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},

@@ -30,6 +30,7 @@ ledger/repair        | ledger store events                               | alone
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
+engine/internal/command/commandtest | engine/internal/command events | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine               | engine/internal/asker engine/internal/command engine/internal/sessionfile task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none

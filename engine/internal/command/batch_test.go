@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/command/commandtest"
 	"taskledger/events"
 )
 
@@ -47,13 +48,38 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		"pauses": func(_ *journalDriver, i int) command.Command {
 			return &command.Pause{fmt.Sprintf("%048d", i), true}
 		},
+		"merges": func(l *journalDriver, i int) command.Command {
+			c := l.ask(events.Policy{})
+			c.Task, c.NotBefore = longID(i), l.now.Add(time.Hour)
+			l.decide(c)
+			m := &command.Merge{Submit: *c, Life: l.state.Task(c.Task).Created, Seq: 1}
+			m.Submit.Params, m.Submit.RequestID, m.Submit.NotBefore = events.JSON([]byte("2")), request, 0
+			return m
+		},
+		"reports": func(l *journalDriver, i int) command.Command {
+			started := startedAs(l, longID(i))
+			return &command.Progress{Task: longID(i), Started: started, Node: "n-1", Progress: events.Progressed{Note: request}}
+		},
+		"cancels": func(l *journalDriver, i int) command.Command {
+			startedAs(l, longID(i))
+			return &command.Operate{Task: longID(i), Do: command.DoCancel, Reason: request}
+		},
+		"roll calls": func(_ *journalDriver, i int) command.Command {
+			c := &command.Reconcile{Node: "n-1"}
+			for n := range command.MaxReconciled / 8 {
+				c.Attempts = append(c.Attempts, command.AttemptName{Task: longID(n), Started: events.Ref(i)})
+			}
+			return c
+		},
 	}
+	covered := map[uint64]bool{}
 	for name, commandOf := range kinds {
 		l := newJournalDriver(t)
 		l.now += 1 << 40
 		var b []command.Command
 		for n, size := 0, 0; n < command.MaxBatchCommands && size < command.MaxBatchBytes; n++ {
 			c := commandOf(l, n)
+			covered[c.Op()] = true
 			b = append(b, c)
 			size += c.Size()
 		}
@@ -61,6 +87,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		last.Task, last.Params, last.RequestID = "last", bytes.Repeat([]byte{1}, events.MaxPayloadBytes+1), request
 		b[len(b)-1] = last
 		l.entry(func(d *command.Decider) {
+			d.OffersAnswered = func(string, uint64) {}
 			fill := l.ask(events.Policy{})
 			fill.Params = bytes.Repeat([]byte{1}, events.SealEntryBytes-2000)
 			d.Decide(fill)
@@ -80,6 +107,20 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			t.Errorf("%s: the entry has %d origins", name, len(data.Origins))
 		}
 	}
+	for op := uint64(1); op < commandtest.Count(); op++ {
+		if c := command.New(op); command.IsDecided(c) && !covered[op] {
+			t.Errorf("%T is decided and no batch has it", c)
+		}
+	}
+}
+
+// startedAs makes a task and starts it.
+func startedAs(l *journalDriver, id events.TaskID) events.Ref {
+	c := l.ask(events.Policy{})
+	c.Task = id
+	l.decide(c)
+	l.start(id, "n-1")
+	return l.state.Task(id).Started
 }
 
 func TestBatch_EveryCommandIsReadAsWritten(t *testing.T) {

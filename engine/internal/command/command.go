@@ -12,7 +12,8 @@ import (
 // readers ask, are messages, encoded by package message.
 type Command interface {
 	Op() uint64
-	Size() int // at least what it takes encoded, and what its events and its answer take in an entry
+	Size() int     // at least what it takes encoded, and what its events and its answer take in an entry
+	limits() error // why it is larger than Check lets pass
 }
 
 // selfEncoded is a command with a form of its own.

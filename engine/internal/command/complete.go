@@ -1,12 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
-	"taskledger/task"
 )
 
 // Complete reports how an attempt ended.
@@ -49,6 +49,19 @@ func (c *Complete) Size() int {
 		}
 	}
 	return n
+}
+
+func (c *Complete) limits() error {
+	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result))
+	if err != nil || c.Error == nil {
+		return err
+	}
+	properties := 0
+	for name, value := range c.Error.Properties {
+		properties += len(name) + len(value)
+	}
+	return cmp.Or(atMost("error code", len(c.Error.Code), events.MaxNameBytes), atMost("error message", len(c.Error.Message), events.MaxPayloadBytes/2),
+		atMost("number of error properties", len(c.Error.Properties), events.MaxProperties), atMost("error properties", properties, events.MaxPayloadBytes/2))
 }
 
 func (c *Complete) encode(w *wire.Writer) {
@@ -111,11 +124,6 @@ func (c *Complete) decide(d *Decider) Answer {
 }
 
 func (d *Decider) succeed(t *projection.Task, c *Complete) {
-	if len(c.Result) > events.MaxPayloadBytes+1 {
-		d.fail(t, events.Error{Code: events.CodeRejected, Message: (&task.LimitError{Field: "result", Limit: events.MaxPayloadBytes,
-			Got: int64(len(c.Result)) - 1}).Error()}, 0)
-		return
-	}
 	next := d.chosen(t, c)
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled {

@@ -69,6 +69,9 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 
 // Decide answers one command of LaneSubmit or LaneWork.
 func (d *Decider) Decide(c Command) Answer {
+	if refusal, refused := Misfit(c); refused {
+		return refusal
+	}
 	if c, ok := c.(decided); ok {
 		return d.decideReadable(c)
 	}

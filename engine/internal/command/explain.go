@@ -11,4 +11,6 @@ var _ = register(opExplain, func() Command { return new(Explain) })
 
 func (*Explain) Op() uint64 { return opExplain }
 
-func (*Explain) Size() int { return 64 }
+func (c *Explain) Size() int { return 64 + len(c.Task) }
+
+func (c *Explain) limits() error { return limitID(c.Task) }

@@ -17,3 +17,9 @@ func (c *Emit) decide(d *Decider) Answer {
 	}
 	return Answer{}
 }
+
+// IsDecided reports whether a command is decided within an entry.
+func IsDecided(c Command) bool {
+	_, is := c.(decided)
+	return is
+}

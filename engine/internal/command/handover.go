@@ -7,4 +7,6 @@ var _ = register(opHandOver, func() Command { return new(HandOver) })
 
 func (*HandOver) Op() uint64 { return opHandOver }
 
-func (*HandOver) Size() int { return 64 }
+func (c *HandOver) Size() int { return 64 + len(c.Node) }
+
+func (c *HandOver) limits() error { return limitNode(c.Node) }

@@ -17,6 +17,8 @@ func (*Info) Op() uint64 { return opInfo }
 
 func (*Info) Size() int { return 16 }
 
+func (*Info) limits() error { return nil }
+
 // ShardReport answers an Info.
 type ShardReport struct {
 	Owner        string

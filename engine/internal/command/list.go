@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 
 	"taskledger/events"
@@ -20,7 +21,11 @@ var _ = register(opList, func() Command { return new(List) })
 
 func (*List) Op() uint64 { return opList }
 
-func (*List) Size() int { return 512 }
+func (c *List) Size() int { return 64 + len(c.Behavior) + len(c.Affinity) + len(c.Node) + len(c.After) }
+
+func (c *List) limits() error {
+	return cmp.Or(limitBehavior(c.Behavior), atMost("affinity", len(c.Affinity), events.MaxIDBytes), limitNode(c.Node), limitID(c.After))
+}
 
 func (c *List) Matches(t *projection.Task) bool {
 	return (c.Status == 0 || c.Status == uint64(t.Status)) && (c.Behavior == "" || c.Behavior == t.Kind.Behavior) &&

@@ -22,6 +22,8 @@ func (*Merge) Op() uint64 { return opMerge }
 
 func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }
 
+func (c *Merge) limits() error { return c.Submit.limits() }
+
 func (c *Merge) encode(w *wire.Writer) {
 	w.Array(4)
 	c.Submit.encode(w)
@@ -39,9 +41,6 @@ func (c *Merge) decode(r *wire.Reader) {
 func (c *Merge) decide(d *Decider) Answer {
 	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
-	}
-	if err := c.Submit.Check(); err != nil {
-		return Refused(AnswerInvalid, "%v", err)
 	}
 	t := d.State.Task(c.Submit.Task)
 	if t == nil || t.Created != c.Life || t.Seq != c.Seq {

@@ -1,9 +1,17 @@
 package command
 
 import (
+	"cmp"
+
+	"bytes"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection"
 )
+
+// MaxOffered is how many behaviors a node may have: each offer names those that have free slots.
+const MaxOffered = 2048
 
 // Offer is a standing offer: slots of a node that the owner may fill. It is answered with assignments, or with
 // none when a later offer of the sender closes it.
@@ -24,7 +32,16 @@ var _ = register(opOffer, func() Command { return new(Offer) })
 
 func (*Offer) Op() uint64 { return opOffer }
 
-func (c *Offer) Size() int { return 64 + 64*len(c.Behaviors) }
+func (c *Offer) Size() int { return 64 + len(c.Node) + 64*len(c.Behaviors) }
+
+func (c *Offer) limits() error {
+	for i := range c.Behaviors {
+		if err := limitBehavior(c.Behaviors[i].Behavior); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(limitNode(c.Node), atMost("behaviors", len(c.Behaviors), MaxOffered))
+}
 
 func (c *Offer) encode(w *wire.Writer) {
 	w.Array(4)
@@ -69,6 +86,28 @@ type Assignment struct {
 	Policy   events.Policy
 	Params   events.Payload
 	ParamsAt events.Ref // where they stand in the journal, when they are not in memory; else 0
+}
+
+// AssignmentOf is the attempt that a task has just started.
+func AssignmentOf(t *projection.Task) Assignment {
+	a := Assignment{AttemptName: AttemptName{t.ID, t.Started}, Behavior: t.Kind.Behavior, Number: t.Attempt, Failures: t.Failures, Lost: t.Lost,
+		Policy: t.Kind.Policy, Params: t.Params}
+	if t.ParamsElided {
+		a.ParamsAt = t.ParamsAt
+	}
+	return a
+}
+
+// EncodeAssignments answers an Offer with tasks that have just started.
+func EncodeAssignments(tasks []*projection.Task) []Answer {
+	w := wire.Scratch()
+	defer w.Done()
+	w.Array(len(tasks))
+	for _, t := range tasks {
+		a := AssignmentOf(t)
+		a.Encode(w)
+	}
+	return []Answer{{Data: bytes.Clone(w.B)}}
 }
 
 func (a *Assignment) Encode(w *wire.Writer) {

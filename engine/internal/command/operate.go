@@ -38,6 +38,10 @@ func (*Operate) Op() uint64 { return opOperate }
 
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
+func (c *Operate) limits() error {
+	return cmp.Or(limitID(c.Task), atMost("reason", len(c.Reason), events.MaxNameBytes))
+}
+
 // Check refuses an operation that there is not.
 func (c *Operate) Check() error {
 	if c.Do >= OperationCount {
@@ -81,7 +85,7 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 		case t.OnNode() && t.Cancelled:
 			return nil, true
 		case t.OnNode():
-			return &events.CancelRequested{Reason: c.Reason[:min(len(c.Reason), events.MaxNameBytes)]}, true
+			return &events.CancelRequested{Reason: c.Reason}, true
 		}
 		return &events.Rescheduled{}, !t.Final()
 	case DoRunNow:

@@ -21,6 +21,8 @@ func (*Pause) Op() uint64 { return opPause }
 
 func (*Pause) Size() int { return commandBytes + maxSettingsBytes }
 
+func (c *Pause) limits() error { return limitBehavior(c.Behavior) }
+
 // Settings is what the parameters of the task cluster/settings hold.
 type Settings struct {
 	Paused []string `json:"paused"` // behaviors, sorted

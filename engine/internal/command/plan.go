@@ -1,6 +1,11 @@
 package command
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+
+	"taskledger/events"
+)
 
 // Plan asks a node that has the behavior's code where and when a task belongs, and with Merge what the parameters
 // of a second submit come to.
@@ -16,6 +21,10 @@ var _ = register(opPlan, func() Command { return new(Plan) })
 func (*Plan) Op() uint64 { return opPlan }
 
 func (c *Plan) Size() int { return 96 + len(c.Params) + len(c.Stored) }
+
+func (c *Plan) limits() error {
+	return cmp.Or(limitBehavior(c.Behavior), atMost("parameters", len(c.Params), events.MaxPayloadBytes), atMost("stored parameters", len(c.Stored), events.MaxPayloadBytes))
+}
 
 // MaxPlanners is how many nodes a letter asks: where so many do not answer, more would not. Each of them reads all their names.
 const MaxPlanners = 1000

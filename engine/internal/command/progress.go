@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
 )
@@ -19,6 +21,10 @@ func (*Progress) Op() uint64 { return opProgress }
 
 func (c *Progress) Size() int {
 	return commandBytes + len(c.Task) + len(c.Node) + len(c.Progress.Note)
+}
+
+func (c *Progress) limits() error {
+	return cmp.Or(limitID(c.Task), limitNode(c.Node), atMost("note", len(c.Progress.Note), events.MaxNameBytes))
 }
 
 func (c *Progress) encode(w *wire.Writer) {
@@ -44,7 +50,6 @@ func (c *Progress) decide(d *Decider) Answer {
 		return Answer{Code: AnswerStale}
 	}
 	report := c.Progress // the command belongs to its sender, which may send it again
-	report.Note = report.Note[:min(len(report.Note), events.MaxNameBytes)]
 	d.emit(t.ID, t, "", &report)
 	return Answer{}
 }

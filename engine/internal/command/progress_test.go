@@ -8,10 +8,13 @@ import (
 	"taskledger/events"
 )
 
-func TestProgress_NoteIsCut(t *testing.T) {
-	l := ledgerAt(t, atRunning)
-	a, _ := l.decide(&command.Progress{ledgerTask, l.task().Started, "n-1", events.Progressed{Done: 1, Total: 2, Note: strings.Repeat("n", 1000)}})
-	if got := l.task().Progress; a.Code != command.AnswerOK || got.Done != 1 || len(got.Note) != events.MaxNameBytes {
-		t.Errorf("answer %+v, progress %+v, want the note cut at %d bytes", a, got, events.MaxNameBytes)
+func TestProgress_NoteAboveTheLimitIsRefused(t *testing.T) {
+	for n, want := range map[int]command.AnswerCode{events.MaxNameBytes: command.AnswerOK, events.MaxNameBytes + 1: command.AnswerInvalid} {
+		l := ledgerAt(t, atRunning)
+		a, kinds := l.decide(&command.Progress{ledgerTask, l.task().Started, "n-1", events.Progressed{Done: 1, Total: 2, Note: strings.Repeat("n", n)}})
+		recorded := a.Code == command.AnswerOK && l.task().Progress.Done == 1 && len(l.task().Progress.Note) == n
+		if a.Code != want || recorded != (kinds != nil) {
+			t.Errorf("note of %d bytes: answer %+v with events %v", n, a, kinds)
+		}
 	}
 }

@@ -46,6 +46,15 @@ func (c *Reconcile) Size() int {
 	return n
 }
 
+func (c *Reconcile) limits() error {
+	for i := range c.Attempts {
+		if err := limitID(c.Attempts[i].Task); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(limitNode(c.Node), atMost("attempts", len(c.Attempts), MaxReconciled))
+}
+
 func (c *Reconcile) encode(w *wire.Writer) {
 	w.Array(6)
 	w.Text(c.Node)

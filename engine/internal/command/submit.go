@@ -32,7 +32,19 @@ var _ = register(opSubmit, func() Command { return new(Submit) })
 func (*Submit) Op() uint64 { return opSubmit }
 
 func (c *Submit) Size() int {
-	return commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
+	n := commandBytes + len(c.Task) + len(c.Behavior) + len(c.RequestID) + len(c.Params)
+	if c.Policy.Existing != events.ReturnRecorded { // the task may have ended and be run again: two events
+		n += commandBytes/2 + len(c.Task)
+	}
+	return n
+}
+
+// Of a submit that was checked in this process only the parameters can be others since: a Merge takes it over.
+func (c *Submit) limits() error {
+	if c.Checked {
+		return limitPayload("parameters", c.Params)
+	}
+	return c.Check()
 }
 
 func (c *Submit) encode(w *wire.Writer) {
@@ -60,11 +72,6 @@ func (c *Submit) decode(r *wire.Reader) {
 const maxLiveTasks = 1_000_000
 
 func (c *Submit) decide(d *Decider) Answer {
-	if !c.Checked {
-		if err := c.Check(); err != nil {
-			return Refused(AnswerInvalid, "%v", err)
-		}
-	}
 	t := d.State.Task(c.Task)
 	switch {
 	case t == nil:

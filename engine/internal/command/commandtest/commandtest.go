@@ -1,0 +1,169 @@
+// Package commandtest has every command in its largest form, and with each of its fields too large by one: for tests of what holds for
+// every command, which so find a new one.
+package commandtest
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+)
+
+// Count is one more than the highest number of a command.
+func Count() (n uint64) {
+	for n = 1; command.New(n) != nil; n++ {
+	}
+	return n
+}
+
+// Texts of the largest size.
+var (
+	id       = events.TaskID(strings.Repeat("i", events.MaxIDBytes))
+	name     = strings.Repeat("n", events.MaxNameBytes)
+	behavior = strings.Repeat("b", events.MaxBehaviorBytes)
+	payload  = events.JSON([]byte(`"` + strings.Repeat("p", events.MaxPayloadBytes-2) + `"`))
+)
+
+// Policy is the one that takes the most bytes.
+func Policy() events.Policy {
+	const long, often = 300 * 24 * time.Hour, 1_000_000
+	p, err := events.Policy{Timeout: long, MaxAttempts: often, MaxLost: often, LostDelay: long, Backoff: events.Backoff{Base: long, Max: long},
+		Existing: events.RunAgain, Priority: events.MaxPriority, Retain: long, RetainCount: often}.Complete()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Error is the largest one that a Complete may carry.
+func Error() *events.Error {
+	e := &events.Error{Code: name, Message: strings.Repeat("m", events.MaxPayloadBytes/2), Properties: map[string]string{}}
+	for i := range events.MaxProperties {
+		e.Properties[fmt.Sprintf("%08d", i)] = strings.Repeat("v", events.MaxPayloadBytes/2/events.MaxProperties-8)
+	}
+	return e
+}
+
+// Largest returns a command of a number in each of its largest forms that command.Check lets pass, made anew.
+func Largest(op uint64) []command.Command {
+	if op == (*command.Complete).Op(nil) {
+		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: math.MaxInt64, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
+		succeeded, failed := done, done
+		succeeded.Result = payload
+		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
+		return []command.Command{&succeeded, &failed}
+	}
+	return []command.Command{largest(op)}
+}
+
+func largest(op uint64) command.Command {
+	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: math.MaxInt64, Params: payload,
+		RequestID: name, Merges: true, RunNow: true}
+	switch c := command.New(op).(type) {
+	case *command.Submit:
+		*c = submit
+		return c
+	case *command.Merge:
+		return &command.Merge{Submit: submit, Life: math.MaxUint64, Seq: math.MaxUint64, Operator: true}
+	case *command.Progress:
+		return &command.Progress{Task: id, Started: math.MaxUint64, Node: name,
+			Progress: events.Progressed{Done: math.MinInt64, Total: math.MinInt64, Note: name}}
+	case *command.Operate:
+		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name}
+	case *command.Pause:
+		return &command.Pause{Behavior: behavior, Paused: true}
+	case *command.Offer:
+		*c = command.Offer{Node: name, Lease: math.MaxInt64, Slots: math.MaxInt}
+		for range command.MaxOffered {
+			c.Behaviors = append(c.Behaviors, command.OfferedBehavior{Behavior: behavior, Slots: math.MaxInt})
+		}
+		return c
+	case *command.Reconcile:
+		*c = command.Reconcile{Node: name, Epoch: math.MinInt64, Answered: math.MaxUint64, From: math.MaxUint64, To: math.MaxUint64}
+		for range command.MaxReconciled {
+			c.Attempts = append(c.Attempts, command.AttemptName{Task: id, Started: math.MaxUint64})
+		}
+		return c
+	case *command.HandOver:
+		return &command.HandOver{Node: name}
+	case *command.Get:
+		return &command.Get{Task: id, Linear: true}
+	case *command.Await:
+		return &command.Await{Task: id, Life: math.MaxUint64, Run: math.MaxUint32}
+	case *command.List:
+		return &command.List{Status: math.MaxUint64, Behavior: behavior, Affinity: string(id), Node: name, Limit: math.MinInt64, After: id}
+	case *command.Info:
+		return &command.Info{Digest: true}
+	case *command.Explain:
+		return &command.Explain{Task: id}
+	case *command.Plan:
+		return &command.Plan{Behavior: behavior, Params: payload[1:], Merge: true, Stored: payload[1:]}
+	case *command.Barrier:
+		return &command.Barrier{Number: math.MaxUint64}
+	}
+	panic(fmt.Sprintf("command %d has no largest form", op))
+}
+
+// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text or a list, longer by one.
+func Oversized(op uint64) map[string]command.Command {
+	all := map[string]command.Command{}
+	for form := range Largest(op) {
+		for at := 0; ; at++ {
+			c := Largest(op)[form]
+			left := at
+			field := grow(reflect.ValueOf(c).Elem(), reflect.TypeOf(c).Elem().Name(), &left)
+			if field == "" {
+				break
+			}
+			all[field] = c
+		}
+	}
+	return all
+}
+
+// grow makes one field of v longer, the one that *left others come before, and returns its name; "" when there are not so many. Fields
+// that are empty have no part in a form.
+func grow(v reflect.Value, name string, left *int) (grown string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return grow(v.Elem(), name, left)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if grown = grow(v.Field(i), name+"."+v.Type().Field(i).Name, left); grown != "" {
+				return grown
+			}
+		}
+	case reflect.String, reflect.Map, reflect.Slice:
+		if v.Len() == 0 { // in this form
+			return ""
+		}
+		if *left--; *left < 0 {
+			lengthen(v)
+			return name
+		}
+		if v.Kind() == reflect.Slice {
+			return grow(v.Index(0), name+"[0]", left)
+		}
+	}
+	return ""
+}
+
+// lengthen adds a byte or an element.
+func lengthen(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Map:
+		v.SetMapIndex(reflect.ValueOf("x"), reflect.ValueOf(""))
+	default: // in memory of its own: largest forms share payloads
+		longer := reflect.MakeSlice(v.Type(), v.Len(), v.Len()+1)
+		reflect.Copy(longer, v)
+		v.Set(reflect.Append(longer, v.Index(0)))
+	}
+}

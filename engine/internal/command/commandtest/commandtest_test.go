@@ -1,0 +1,39 @@
+package commandtest_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/command/commandtest"
+)
+
+// texts names every text and list in values of a type.
+func texts(t reflect.Type, name string) (names []string) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return texts(t.Elem(), name)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			names = append(names, texts(t.Field(i).Type, name+"."+t.Field(i).Name)...)
+		}
+	case reflect.Slice:
+		return append(texts(t.Elem(), name+"[0]"), name)
+	case reflect.String, reflect.Map:
+		return []string{name}
+	}
+	return names
+}
+
+func TestOversized_GrowsEveryTextAndList(t *testing.T) {
+	for op := uint64(1); op < commandtest.Count(); op++ {
+		command := reflect.TypeOf(command.New(op)).Elem()
+		want := texts(command, command.Name())
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(commandtest.Oversized(op))); !slices.Equal(got, want) {
+			t.Errorf("of command %d grow %q, want %q", op, got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// maxCommandBytes bounds the Size of a command that is decided within an entry. The largest one lists MaxReconciled attempts, the
+// others carry one payload.
+const maxCommandBytes = 296 << 10
+
+// Check returns a *task.LimitError or a *store.InvalidError for a command that is larger than a shard decides or answers. Senders ask
+// before they queue a command, owners before they decide or answer it.
+func Check(c Command) error {
+	if err := c.limits(); err != nil {
+		return err
+	}
+	if _, ok := c.(decided); ok {
+		return atMost("command", c.Size(), maxCommandBytes)
+	}
+	return nil
+}
+
+// Misfit is the refusal of a command that Check refuses.
+func Misfit(c Command) (refusal Answer, refused bool) {
+	if err := Check(c); err != nil {
+		return Refused(AnswerInvalid, "%v", err), true
+	}
+	return Answer{}, false
+}
+
+// atMost refuses a field of more than limit bytes or elements.
+func atMost(field string, got, limit int) error {
+	if got <= limit {
+		return nil
+	}
+	return &task.LimitError{Field: field, Limit: int64(limit), Got: int64(got)}
+}
+
+func limitID(id events.TaskID) error { return atMost("id", len(id), events.MaxIDBytes) }
+func limitNode(node string) error    { return atMost("node", len(node), events.MaxNameBytes) }
+func limitBehavior(behavior string) error {
+	return atMost("behavior", len(behavior), events.MaxBehaviorBytes)
+}
+
+func limitPayload(field string, p events.Payload) error {
+	if len(p) <= events.MaxPayloadBytes+1 {
+		return nil
+	}
+	return &task.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(p)) - 1}
+}

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/command/commandtest"
+)
+
+// laneOf is where a command travels.
+func laneOf(c command.Command) uint8 {
+	switch c.(type) {
+	case *command.Submit, *command.Merge, *command.Operate, *command.Pause:
+		return command.LaneSubmit
+	case *command.Complete, *command.Progress, *command.Reconcile:
+		return command.LaneWork
+	case *command.Offer:
+		return command.LaneOffer
+	}
+	return command.LaneQuery
+}
+
+// oversized yields every command with each of its fields too large by one.
+func oversized(yield func(field string, c command.Command) bool) {
+	for op := uint64(1); op < commandtest.Count(); op++ {
+		for field, c := range commandtest.Oversized(op) {
+			if !yield(field, c) {
+				return
+			}
+		}
+	}
+}
+
+func TestRouter_RefusesWhatIsTooLargeBeforeItIsQueued(t *testing.T) {
+	r := newRouter("c-1", "ada", 1, nil, nil, slog.New(slog.DiscardHandler))
+	for field, c := range oversized {
+		if err := r.send(0, laneOf(c), c, nil); err == nil {
+			t.Errorf("%s is sent", field)
+		}
+		told := 0
+		r.later(0, c, callback(func(_ command.Answer, err error) {
+			if told++; err == nil {
+				t.Errorf("%s is sent later", field)
+			}
+		}))
+		if told != 1 {
+			t.Errorf("%s: told %d times", field, told)
+		}
+	}
+	for lane := range r.lanes[0] {
+		if n := len(r.lanes[0][lane].waiting); n > 0 {
+			t.Errorf("%d commands wait in lane %d", n, lane)
+		}
+	}
+}
+
+// The sender of another build, or of somebody else, checks nothing.
+func TestOwner_RefusesWhatIsTooLargeAndServesOn(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	n := 0
+	for field, c := range oversized {
+		if _, err := command.DecodeBatch(b.next("nobody", laneOf(c), c).batch.Encode()); err != nil {
+			if field != "Complete.Error.Properties" { // the decoder bounds their number itself
+				t.Errorf("%s: it does not reach the owner: %v", field, err)
+			}
+			continue
+		}
+		n++
+		if a := b.ask(laneOf(c), c); a.Code != command.AnswerInvalid || !strings.Contains(a.Text, "exceed") && !strings.Contains(a.Text, "want") {
+			t.Errorf("%s: answer %+v, want it refused by field and limit", field, a)
+		}
+		b.accept(command.LaneSubmit, operate(command.DoSuspend))
+		b.accept(command.LaneSubmit, operate(command.DoResume))
+	}
+	if want := 1 + 2*n; b.sealed() != want {
+		t.Errorf("%d entries, want %d: of what is refused nothing is recorded", b.sealed(), want)
+	}
+}
