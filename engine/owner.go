@@ -59,9 +59,9 @@ type owner struct {
 
 // ownerStats counts what operators look at.
 type ownerStats struct {
-	entries, events, bytes, refused atomic.Int64
-	head                            atomic.Uint64
-	live, tasks                     atomic.Int64
+	entries, events, bytes, refused, bugs atomic.Int64
+	head                                  atomic.Uint64
+	live, tasks                           atomic.Int64
 }
 
 // answered is the last batch of a lane that this owner has decided, recorded in the journal or not.
@@ -201,6 +201,10 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.decideLane(d, command.LaneWork, in.lanes[command.LaneWork])
 	o.decideLane(d, command.LaneSubmit, in.lanes[command.LaneSubmit])
 	o.stats.refused.Add(int64(d.Stale))
+	o.stats.bugs.Add(int64(len(d.Bugs)))
+	for _, bug := range d.Bugs {
+		o.log.ErrorContext(ctx, "a command was refused because of a bug: it was decided as its task's state does not allow", "err", bug)
+	}
 	for _, offer := range in.lanes[command.LaneOffer] {
 		o.park(offer)
 	}

@@ -10,6 +10,8 @@ import (
 
 // ShardInfo is what the owner of a shard tells of it.
 type ShardInfo struct {
+	Bugs int64 `json:"bugs"` // commands that this owner refused because its decision was a bug; its log tells of each
+
 	Shard    int           `json:"shard"`
 	Owner    string        `json:"session"`            // id of the owner's session
 	Epoch    int64         `json:"epoch"`              // etcd revision of the ownership
@@ -31,7 +33,7 @@ type ShardInfo struct {
 
 // infoOf is what the owner of a shard reports, with what the asker knows.
 func infoOf(shard int, s *command.ShardReport) ShardInfo {
-	info := ShardInfo{Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
+	info := ShardInfo{Bugs: s.Bugs, Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
 		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
 		Degraded: s.Degraded, Problem: s.Problem}
 	copy(info.Hash[:], s.Hash)
@@ -42,7 +44,7 @@ func infoOf(shard int, s *command.ShardReport) ShardInfo {
 // info tells of the committed state, also while an entry is under way.
 func (o *owner) info(c *command.Info) command.Answer {
 	s := command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
-		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(),
+		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(), Bugs: o.stats.bugs.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
 	for _, n := range *o.backlog.Load() {
 		s.Ready += int64(n)

@@ -209,6 +209,12 @@ var decisions = []Bug{
 	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
 		{"	if refusal, refused := Misfit(c); refused {\n", "	if refusal, refused := Misfit(c); refused && false {\n"},
 	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
+	{"bug in a decision that ends more than its command", "engine/internal/command/decider.go", []Edit{
+		{"	d.Err = nil\n	return a\n", "	return a\n"},
+	}, engine, "TestOwner_RefusesTheCommandOfABugAndServesOn"},
+	{"event that is refused and stays in the entry", "engine/internal/command/decider.go", []Edit{
+		{"		d.Entry.DropAfter(mark)\n", "		_ = mark\n"},
+	}, commandPkg, "TestDecide_BugBeforeTheFirstEventRefusesItsCommandOnly"},
 	{"completion without the node", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
 	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},

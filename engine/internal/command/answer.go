@@ -40,6 +40,7 @@ const (
 	AnswerUnserved      // the shard is quarantined, or waits for room in the store: text
 	AnswerStoreFull     // instead of answers: the batch waits for room in the store; text and number as of AnswerOverload. To a question for an outcome: ask again
 	AnswerClock         // made too long ago, or too far ahead: text
+	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
 	answerCodeCount int = iota
 )
 
@@ -79,6 +80,8 @@ func (a Answer) Err(id events.TaskID) error {
 		return fmt.Errorf("task %s: %w: %s", id, store.ErrUnavailable, a.Text)
 	case AnswerStale:
 		return errStale
+	case AnswerBug:
+		return fmt.Errorf("task %s: nothing was changed, because of a bug in the shard's owner: %s", id, a.Text)
 	}
 	return fmt.Errorf("task %s: answer %d: %s", id, a.Code, a.Text)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -36,14 +37,16 @@ type Decider struct {
 
 	Highest events.Kind // of the events so far
 
-	Stale int   // late and foreign reports of attempts, so far
-	Err   error // of the first event that the fold refused: a bug; nothing of the entry may be used
+	Stale int     // late and foreign reports of attempts, so far
+	Bugs  []error // of commands that were refused because their first event was: nothing of them is in the state or the entry
+	Err   error   // of an event that was refused after others of its command, or without one: a bug; nothing of the entry may be used
 
 	caller  *events.Asker // behind the commands being decided, until it is recorded
 	problem *string       // why the command that is being decided must not be recorded, "" so far; nil = none is
 }
 
-// emit records an event of a task, nil for Created, and returns the task as it is after it.
+// emit records an event of a task, nil for Created, and returns the task as it is after it. One that the fold refuses, or the entry
+// cannot hold, leaves no trace but Err.
 func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, body events.Body) *projection.Task {
 	ev := events.Event{Task: id, Seq: 1, RequestID: requestID, Body: body}
 	if t != nil {
@@ -53,9 +56,14 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 		return t
 	}
 	ev.Origin = d.origin()
+	mark := d.Entry.Mark()
 	added := d.Entry.Add(ev)
-	after, err := d.State.Apply(t, added)
+	after, err := t, d.Entry.Holds()
+	if err == nil {
+		after, err = d.State.Apply(t, added)
+	}
 	if err != nil {
+		d.Entry.DropAfter(mark)
 		d.Err = err
 		return t
 	}
@@ -72,10 +80,19 @@ func (d *Decider) Decide(c Command) Answer {
 	if refusal, refused := Misfit(c); refused {
 		return refusal
 	}
-	if c, ok := c.(decided); ok {
-		return d.decideReadable(c)
+	asked, ok := c.(decided)
+	if !ok {
+		return Refused(AnswerInvalid, "command %d is not for this lane", c.Op())
 	}
-	return Refused(AnswerInvalid, "command %d is not for this lane", c.Op())
+	before, spoilt := len(d.Entry.Entry.Events), d.Err != nil
+	a := d.decideReadable(asked)
+	if d.Err == nil || spoilt || len(d.Entry.Entry.Events) > before {
+		return a
+	}
+	a = Refused(AnswerBug, "%v", d.Err)
+	d.Bugs = append(d.Bugs, fmt.Errorf("command %d of %s: %w", c.Op(), d.Sender, d.Err))
+	d.Err = nil
+	return a
 }
 
 // giveBack lets a task wait that ran without coming to an end; one that was cancelled ends instead.

@@ -35,6 +35,7 @@ type ShardReport struct {
 	Archived     uint64
 	Degraded     string
 	Problem      string // why the shard is not served; "" = it is
+	Bugs         int64
 }
 
 // Check refuses hashes that are none, the want of one that others are compared with, and counts below zero.
@@ -47,7 +48,7 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused); least < 0 {
+	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
 	return nil

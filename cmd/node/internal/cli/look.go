@@ -109,7 +109,8 @@ func (a *app) shardsCommand() *cobra.Command {
 		Short: "Show who owns the shards, what they hold, and what does not work",
 		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in etcd, of the entry that the newest
 snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. PROBLEM tells why
-a shard is not served, or what works no more in one that is: that new tasks are refused, or that its journal is not trimmed.
+a shard is not served, or what works no more in one that is: that new tasks are refused, that its journal is not trimmed, or
+that commands were refused because of a bug.
 A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
 the session's time to live (serve --ttl) and a second.`,
 		Args: cobra.NoArgs,
@@ -141,6 +142,7 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 	for _, s := range shards {
 		s.NodeName = cmp.Or(names[s.Owner], store.NodeName(s.Owner))
 		entries, tasks, live, ready := fmt.Sprint(s.Entries), fmt.Sprint(s.Tasks), fmt.Sprint(s.Live), fmt.Sprint(s.Ready)
+		s.Degraded = cmp.Or(s.Degraded, bugs(s.Bugs))
 		if s.Problem != "" { // no owner has told them
 			entries, tasks, live, ready = "-", "-", "-", "-"
 		}
@@ -150,6 +152,14 @@ func (a *app) showShards(ctx context.Context, client operations.Observer) error 
 		}
 	}
 	return p.Flush()
+}
+
+// bugs says that commands were refused because of bugs, which the log of their owner tells; "" for none.
+func bugs(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d commands were refused because of a bug: the log of the owner's node tells which", n)
 }
 
 // silentAfter is how long the command shards waits for an answer: 3 s, or half of what --timeout leaves.
