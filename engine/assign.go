@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/events"
 	"taskledger/projection"
 )
 
@@ -14,7 +13,7 @@ import (
 func (o *owner) assign(d *command.Decider) {
 	o.blocked = false
 	since := o.m.exec.slotsFreed()
-	for d.Err == nil && o.entry.Size() < events.SealEntryBytes {
+	for d.Err == nil && !d.EntryFull() {
 		t, local, offer := o.nextStart()
 		if t == nil {
 			break
@@ -30,7 +29,7 @@ func (o *owner) assign(d *command.Decider) {
 			o.turnOf.given = append(o.turnOf.given, offer)
 		}
 	}
-	if o.entry.Size() >= events.SealEntryBytes {
+	if d.EntryFull() {
 		o.inbox.wake.notify() // what did not fit starts with the next entry
 	}
 	o.answerGiven(d)

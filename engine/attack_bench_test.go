@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type memoryStore struct {
 	store.Store
 	entries [][]byte
 	refuse  error  // of the next append, which is then not written
+	most    int    // bytes of an entry that it takes; 0 = any
 	commit  func() // called before an entry is written
 	members store.Membership
 }
@@ -63,6 +65,9 @@ func (s *memoryStore) Cluster() store.Cluster {
 func (s *memoryStore) Append(_ context.Context, _ store.Ownership, after store.Head, entry []byte) (int64, error) {
 	if s.refuse != nil {
 		return 0, s.refuse
+	}
+	if s.most > 0 && len(entry) > s.most {
+		return 0, fmt.Errorf("%w: %w", store.ErrRefused, store.ErrTooLarge)
 	}
 	if s.commit != nil {
 		s.commit()

@@ -143,7 +143,7 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 			letters = append(letters, d)
 			continue
 		}
-		d.reply(d.Batch, answersWithoutRoom(d.Commands, why, func(c *command.Info) command.Answer {
+		d.reply(d.Batch, command.AnswersWithoutRoom(d.Commands, why, func(c *command.Info) command.Answer {
 			if !c.Digest {
 				return o.info(c)
 			}
@@ -151,24 +151,6 @@ func (o *owner) tellWaiting(asked []delivery) (letters []delivery) {
 		}), false)
 	}
 	return letters
-}
-
-// answersWithoutRoom answers questions by why they have no answer.
-func answersWithoutRoom(questions []command.Command, why string, info func(*command.Info) command.Answer) []command.Answer {
-	answers := make([]command.Answer, len(questions))
-	for i, c := range questions {
-		switch c := c.(type) {
-		case *command.Info:
-			answers[i] = info(c)
-		case *command.Await:
-			answers[i].Code = command.AnswerStoreFull
-		case *command.HandOver:
-			answers[i] = command.Refused(command.AnswerState, "%s", why)
-		default:
-			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: why}
-		}
-	}
-	return answers
 }
 
 // holdsUp reports whether answers only say that the batch of submits waits for room in the store.

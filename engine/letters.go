@@ -80,7 +80,7 @@ func (r *router) noRoom(f *flight, unsent bool) {
 		info := func(*command.Info) command.Answer {
 			return command.Answer{Data: message.Encode(command.ShardReport{Problem: why})}
 		}
-		r.answered(f.shard, command.LaneQuery, f.batch.Number, answersWithoutRoom(f.batch.Commands, why, info), false)
+		r.answered(f.shard, command.LaneQuery, f.batch.Number, command.AnswersWithoutRoom(f.batch.Commands, why, info), false)
 	case command.LaneSubmit:
 		full := command.Overload("%s", command.StoreFull)
 		if !unsent || !r.refuse(f, full) {

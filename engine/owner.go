@@ -38,9 +38,10 @@ type owner struct {
 	seen       map[projection.SenderLane]answered
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
-	blocked    bool // a ready task waits for a slot of this node
-	held       bool // nothing could start in the last turn: the session may be over
-	full       bool // the store was, when the entry under way was last sent
+	blocked    bool             // a ready task waits for a slot of this node
+	misfits    *command.Misfits // what owners of the shard on this node could not store
+	held       bool             // nothing could start in the last turn: the session may be over
+	full       bool             // the store was, when the entry under way was last sent
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -107,7 +108,7 @@ type nodeAttempt struct {
 
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
-		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log = m.log.With("shard", o.Shard)
 	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
 	own.publishView()
@@ -190,7 +191,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
-	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), ParamsMayGo: o.m.cfg.Trimming == TrimAll,
+	d := &command.Decider{State: o.state, Entry: &o.entry, Now: now, Wall: o.m.now(), Note: o.note, Misfits: o.misfits, Refusal: *o.m.brake.Load(), StoreFull: o.m.usage.Load().Full, LiveLimit: o.m.liveLimit(), ParamsMayGo: o.m.cfg.Trimming == TrimAll,
 		Members: o.m.view.Load(), Self: o.ownership.Session.ID, Epoch: o.ownership.Revision, Began: o.began, OffersAnswered: o.closeOffers}
 
 	for _, node := range in.lost {
@@ -215,15 +216,11 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		o.assign(d)
 	}
 	if d.Err != nil {
-		o.abandon()
-		o.putBack()
-		return fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.Err)
+		return o.abandon(fmt.Errorf("decide entry %d of shard %d: %w", o.head.Number+1, o.ownership.Shard, d.Err))
 	}
 	if len(o.entry.Entry.Events)+len(o.entry.Entry.Origins) > 0 {
 		if err := o.commit(ctx, d.Highest); err != nil {
-			o.abandon()
-			o.putBack()
-			return err
+			return o.abandon(err)
 		}
 		o.clock.hold(now, began)
 	}
@@ -243,7 +240,7 @@ func (o *owner) turns() { o.deciding.Store(int64(time.Since(clockBase)) | 1) }
 func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 	data, err := o.entry.Seal()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
 	o.deciding.Store(0)
 	if err := o.m.readable(ctx, highest); err != nil {
@@ -263,19 +260,17 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 	return nil
 }
 
-// abandon gives back the slots that were taken for starts which will not happen.
-func (o *owner) abandon() {
+// abandon gives back the slots that were taken for starts which will not happen, and what the turn was to answer, for whoever answers
+// instead. It returns why the owner ends.
+func (o *owner) abandon(why error) error {
 	for i := range o.turnOf.starts {
 		o.m.exec.untake(o.turnOf.starts[i].Behavior)
 	}
-}
-
-// putBack returns what the turn was to answer, for whoever answers instead.
-func (o *owner) putBack() {
 	for i := range o.turnOf.replies {
 		o.inbox.put(o.turnOf.replies[i].delivery)
 	}
 	o.inbox.putBack(command.LaneQuery, o.turnOf.asked)
+	return o.misfits.Learn(&o.entry, why)
 }
 
 // perform carries out the effects of a committed entry: answers, then starts, then outcomes. None of them blocks.
@@ -340,7 +335,7 @@ func (t *turn) reset() {
 // decideLane decides batches until the entry is full; the rest waits for the next one.
 func (o *owner) decideLane(d *command.Decider, lane uint8, batches []delivery) {
 	for i, b := range batches {
-		if o.entry.Size() >= events.SealEntryBytes {
+		if d.Full(b.Batch) {
 			o.inbox.putBack(lane, batches[i:])
 			return
 		}
@@ -382,17 +377,12 @@ func (o *owner) decided(b *command.Batch) (answers []command.Answer, done bool) 
 	return answers, true
 }
 
-// decideBatch decides every command of a batch. A batch without events leaves no trace in the entry, unless it settles another.
+// decideBatch decides every command of a batch.
 func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answer {
 	if c := b.Barrier(); c != nil {
 		return o.settle(b, c)
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
-	if why, refuse := b.Untimely(d.Wall); refuse {
-		answers := slices.Repeat([]command.Answer{why}, len(b.Commands))
-		o.remember(lane, b.Number, answers)
-		return answers
-	}
 	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
 		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
 	}

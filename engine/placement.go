@@ -35,10 +35,11 @@ type placement struct {
 	unserved map[int]time.Time // since when
 	broken   map[int]*quarantine
 	healed   map[int]healing
-	spared   map[int]sparing // not asked for now
-	over     map[int]int64   // the last ownership of a shard that has ended here: never served again
-	order    [][]string      // by shard: session ids, best first
-	members  int64           // revision of the view that order was computed from
+	spared   map[int]sparing   // not asked for now
+	misfits  []command.Misfits // by shard, of its owner
+	over     map[int]int64     // the last ownership of a shard that has ended here: never served again
+	order    [][]string        // by shard: session ids, best first
+	members  int64             // revision of the view that order was computed from
 	leaving  bool
 
 	asked int                // the shard that is being asked for
@@ -46,7 +47,7 @@ type placement struct {
 }
 
 func newPlacement(m *member) *placement {
-	return &placement{m: m, wake: newSignal(), owners: map[int]*owner{}, busy: map[int]bool{},
+	return &placement{m: m, wake: newSignal(), misfits: make([]command.Misfits, m.shards), owners: map[int]*owner{}, busy: map[int]bool{},
 		unserved: map[int]time.Time{}, broken: map[int]*quarantine{}, healed: map[int]healing{}, spared: map[int]sparing{}, over: map[int]int64{}}
 }
 
@@ -235,11 +236,44 @@ func (p *placement) fail(ctx context.Context, shard int, err error) {
 func (p *placement) serve(ctx context.Context, ownership store.Ownership, have *loaded) error {
 	for {
 		left, err := p.serveSound(ctx, ownership, have)
-		if left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)) {
+		switch {
+		case left == nil && ctx.Err() == nil && errors.Is(err, command.ErrMisfit):
+			p.m.log.ErrorContext(ctx, "an entry cannot be stored: what it decided is decided anew", "shard", ownership.Shard, "err", err)
+			have = nil
+			ownership, err = p.anew(ctx, ownership)
+		case left == nil && (ctx.Err() != nil || !isDamage(err) && !errors.Is(err, errOnlyArchive)):
+			return err
+		default:
+			ownership, have, err = p.quarantine(ctx, ownership, err, left)
+		}
+		if err != nil {
 			return err
 		}
-		if ownership, have, err = p.quarantine(ctx, ownership, err, left); err != nil {
-			return err
+	}
+}
+
+// anew begins an ownership of a shard after another one of this node: no copy of a write of the one before has an effect any more, so
+// that what was not written never will be.
+func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownership, error) {
+	p.mu.Lock()
+	p.over[o.Shard] = o.Revision
+	p.mu.Unlock()
+	if err := p.m.owners.HandOver(ctx, o, p.m.session.ID); err != nil {
+		return o, err
+	}
+	for {
+		v, err := p.m.look(ctx)
+		if err == nil && v.Owners[o.Shard].Node != p.m.session.ID {
+			return o, fmt.Errorf("shard %d has been taken: %w", o.Shard, store.ErrFenced)
+		}
+		if err == nil {
+			o.Revision = v.Owners[o.Shard].Revision
+			return o, nil
+		}
+		select {
+		case <-ctx.Done():
+			return o, context.Cause(ctx)
+		case <-time.After(lookForRepair):
 		}
 	}
 }

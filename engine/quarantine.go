@@ -205,33 +205,15 @@ func (q *quarantine) run(ctx context.Context, o store.Ownership, wait time.Durat
 	}
 }
 
-// begin begins an ownership of its own: no copy of a write of the one before has an effect any more, so that what was not
-// written never will be.
+// begin begins an ownership of its own.
 func (q *quarantine) begin(ctx context.Context, o store.Ownership) error {
-	m := q.p.m
-	q.p.mu.Lock()
-	q.p.over[q.shard] = o.Revision
-	q.p.mu.Unlock()
-	if err := m.owners.HandOver(ctx, o, m.session.ID); err != nil {
-		return err
+	o, err := q.p.anew(ctx, o)
+	if err != nil {
+		return fmt.Errorf("quarantine: %w", err)
 	}
-	for {
-		v, err := m.look(ctx)
-		if err == nil && v.Owners[q.shard].Node != m.session.ID {
-			return fmt.Errorf("quarantine: %w", store.ErrFenced)
-		}
-		if err == nil {
-			o.Revision = v.Owners[q.shard].Revision
-			q.owned.Store(&o)
-			q.inbox.fence.Store(&o)
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(lookForRepair):
-		}
-	}
+	q.owned.Store(&o)
+	q.inbox.fence.Store(&o)
+	return nil
 }
 
 // look reports whether the shard is sound: at once when what is damaged has changed, else now and then.

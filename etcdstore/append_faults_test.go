@@ -141,6 +141,23 @@ func TestAppend_RefusalIsDefiniteOnlyForTheFirstCopy(t *testing.T) {
 	f.wantEntries(0, "one")
 }
 
+// By etcd, which takes 1.5 MiB, and by its client, which takes 2.
+func TestAppend_TooLargeForEtcdIsRefusedAsSuch(t *testing.T) {
+	f := newFixture(t)
+	o := f.own()
+	for _, size := range []int{1700 << 10, 3 << 20} {
+		if _, err := f.sound.Append(f.ctx, o, store.Head{}, make([]byte, size)); !errors.Is(err, store.ErrRefused) || !errors.Is(err, store.ErrTooLarge) {
+			t.Errorf("%d bytes: %v, want %v, %v", size, err, store.ErrRefused, store.ErrTooLarge)
+		}
+	}
+	f.faults.Next(faultstore.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied})
+	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); errors.Is(err, store.ErrTooLarge) {
+		t.Errorf("another refusal: %v", err)
+	}
+	f.append(o, store.Head{}, "one")
+	f.wantEntries(0, "one")
+}
+
 func TestAppend_OtherErrorsAreUnknown(t *testing.T) {
 	f := newFixture(t)
 	o, head := f.own(), store.Head{}

@@ -55,6 +55,8 @@ func (s *Store) resend(ctx context.Context, send func(context.Context) error) er
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			// Leases never come back, and take their keys with them: whatever earlier copies did is undone.
 			return fmt.Errorf("%w: %w", store.ErrSessionEnded, err)
+		case tooLarge(err) && !unknown:
+			return fmt.Errorf("%w: %w: %w", store.ErrRefused, store.ErrTooLarge, err)
 		case refused(err) && !unknown:
 			return fmt.Errorf("%w: %w", store.ErrRefused, err)
 		}
@@ -119,13 +121,13 @@ func (s *Store) wait(ctx context.Context, d time.Duration) error {
 // refused reports whether the error says of the request itself that etcd did not and would not apply it. A full store
 // is no such error: etcd may answer so although it has applied the request.
 func refused(err error) bool {
-	for _, definite := range []error{rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied} {
-		if errors.Is(err, definite) {
-			return true
-		}
-	}
-	// The request is larger than the connection takes, at either end.
-	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
+	return errors.Is(err, rpctypes.ErrTooManyOps) || errors.Is(err, rpctypes.ErrPermissionDenied) || tooLarge(err)
+}
+
+// tooLarge reports that etcd refused a request for its size.
+func tooLarge(err error) bool {
+	// The request is larger than the connection takes, at either end, or than etcd is told to take.
+	return errors.Is(err, rpctypes.ErrRequestTooLarge) || status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
 }
 
 // put is clientv3.OpPut without copies of the value, which must not be changed any more: an etcd in the same process

@@ -16,6 +16,8 @@ var (
 	// ErrRefused reports that the store refuses the write although the caller is the owner (too large, no
 	// permission). Nothing was written, and sending it again would not help.
 	ErrRefused = errors.New("write refused")
+	// ErrTooLarge is wrapped beside ErrRefused by a write that is larger than the store takes.
+	ErrTooLarge = errors.New("write is larger than the store takes")
 	// ErrSessionEnded reports that the lease or the node key of a session is gone. It never comes back.
 	ErrSessionEnded = errors.New("session has ended")
 	// ErrTrimmed reports that an entry, or a part of a snapshot, is no longer there.

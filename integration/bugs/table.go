@@ -209,6 +209,12 @@ var decisions = []Bug{
 	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
 		{"	if refusal, refused := Misfit(c); refused {\n", "	if refusal, refused := Misfit(c); refused && false {\n"},
 	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
+	{"batch that is decided whatever room the entry has", "engine/internal/command/room.go", []Edit{
+		{"	return d.EntryFull() || ", "	return d.EntryFull() || false && "},
+	}, engine, "TestOwner_DecidesBatchesApartThatDoNotFitTogether"},
+	{"command that cannot be stored and is tried for ever", "engine/internal/command/asked.go", []Edit{
+		{"		case n > 0:\n", "		case n > 0 && false:\n"},
+	}, engine, "TestOwner_RefusesABatchThatCannotBeStoredAndServesOn"},
 	{"bug in a decision that ends more than its command", "engine/internal/command/decider.go", []Edit{
 		{"	d.Err = nil\n	return a\n", "	return a\n"},
 	}, engine, "TestOwner_RefusesTheCommandOfABugAndServesOn"},

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"slices"
+
 	"taskledger/events"
 	"taskledger/internal/wire"
 )
@@ -61,13 +63,18 @@ func (b *Batch) Origin() events.Origin {
 	return events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Asker: events.Asker{Principal: b.Principal}}
 }
 
-// DecideBatch decides every command of a batch of LaneSubmit or LaneWork. A batch without events leaves no trace in the entry.
+// DecideBatch decides every command of a batch of LaneSubmit or LaneWork, unless it has to refuse all of them; what does not fit into the
+// entry shall be sent again. A batch without events leaves no trace in the entry.
 func (d *Decider) DecideBatch(b *Batch) []Answer {
+	if why, refuse := d.refusesBatch(b); refuse {
+		return slices.Repeat([]Answer{why}, len(b.Commands))
+	}
 	before := len(d.Entry.Entry.Events)
 	answers := make([]Answer, len(b.Commands))
 	batch := d.Entry.AddOrigin(b.Origin())
 	d.Sender, d.Origin = b.Sender, batch
 	asked := b.Asked
+	refused, decided, last := d.Misfits.of(b), 0, 0
 	for i, c := range b.Commands {
 		if len(asked) > 0 && asked[0].From == i {
 			d.Origin, d.caller = batch, nil
@@ -76,13 +83,22 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 			}
 			asked = asked[1:]
 		}
-		answers[i] = d.Decide(c)
+		switch n := refused[i]; {
+		case n > 0:
+			answers[i] = Refused(AnswerInvalid, "%v", atMost("entry of the command", n, n-1))
+		case decided > 0 && d.Entry.Size()+c.Size() > d.Misfits.limit():
+			answers[i] = Answer{Code: AnswerTryAgain}
+		default:
+			answers[i] = d.Decide(c)
+			decided, last = decided+1, i
+		}
 	}
 	d.Origin, d.caller = 0, nil
 	if len(d.Entry.Entry.Events) == before {
 		d.Entry.DropOrigin()
 	} else {
 		d.Entry.SetAnswers(EncodeAnswers(answers))
+		d.Misfits.recorded(decided, last)
 	}
 	return answers
 }

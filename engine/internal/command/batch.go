@@ -33,6 +33,10 @@ const (
 	answerBytes = 48
 	// maxMessageBytes bounds what is decoded: an etcd request holds 1.5 MiB, a NATS message 1 MiB.
 	maxMessageBytes = 1536 << 10
+	// originBytes is at least what a batch takes in an entry besides its names and its commands.
+	originBytes = 64
+	// maxBatchSize bounds the size of a batch: it fits into an entry of its own. One that a sender makes is much smaller.
+	maxBatchSize = events.MaxEntryBytes - 1024
 	// commandBytes is what a command takes besides its texts and payloads: encoded, or as an event and its answer.
 	commandBytes = 192
 )
@@ -78,6 +82,18 @@ const (
 	MaxBatchAge   = 45 * time.Minute
 	MaxBatchAhead = 10 * time.Minute
 )
+
+// size is at least what a batch and its answers take in an entry.
+func (b *Batch) size() int {
+	n := originBytes + len(b.Sender) + len(b.Principal)
+	for i := range b.Asked {
+		n += originBytes + b.Asked[i].Asker.Bytes()
+	}
+	for _, c := range b.Commands {
+		n += c.Size()
+	}
+	return n
+}
 
 // Untimely refuses a batch that is too old, or comes from too far ahead, by the owner's clock. Batches of the other lanes change
 // nothing twice, whatever is known of their numbers: work names its attempt, a Reconcile its owner, and an offer is closed by its

@@ -26,6 +26,7 @@ type Decider struct {
 	ParamsMayGo bool
 
 	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
+	Misfits   *Misfits                                   // nil = none
 	LiveLimit int64                                      // bytes of live tasks; 0 = any
 	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it
 
@@ -61,6 +62,8 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 	after, err := t, d.Entry.Holds()
 	if err == nil {
 		after, err = d.State.Apply(t, added)
+	} else {
+		err = fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
 	if err != nil {
 		d.Entry.DropAfter(mark)
@@ -108,7 +111,7 @@ func (d *Decider) giveBack(t *projection.Task, body events.Body) *projection.Tas
 // Lose gives up the attempts of a node whose session has ended; false when the entry is full before all are given up.
 func (d *Decider) Lose(node string) bool {
 	for _, t := range d.runningOn(node) {
-		if d.entryFull() {
+		if d.EntryFull() {
 			return false
 		}
 		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay), Node: t.Node})
@@ -119,8 +122,13 @@ func (d *Decider) Lose(node string) bool {
 	return true
 }
 
-// entryFull reports that the entry takes no further command.
-func (d *Decider) entryFull() bool { return d.Entry.Size() >= events.SealEntryBytes }
+// EntryFull reports that the entry takes no further command.
+func (d *Decider) EntryFull() bool {
+	return !d.empty() && d.Entry.Size() >= min(events.SealEntryBytes, d.Misfits.limit())
+}
+
+// empty reports that nothing is in the entry yet.
+func (d *Decider) empty() bool { return len(d.Entry.Entry.Events)+len(d.Entry.Entry.Origins) == 0 }
 
 // runningOn returns the tasks on a node in the order they started.
 func (d *Decider) runningOn(node string) []*projection.Task {

@@ -112,7 +112,7 @@ func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []At
 	}
 	slices.SortFunc(missing, byStart)
 	for _, t := range missing {
-		if d.entryFull() {
+		if d.EntryFull() {
 			return ended, false
 		}
 		d.giveBack(t, &events.Released{Until: d.Now, Node: t.Node})

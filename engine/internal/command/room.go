@@ -1,0 +1,17 @@
+package command
+
+// Full reports that a batch has to wait for the next entry: this one takes no more, or what it holds leaves no room for the batch.
+func (d *Decider) Full(b *Batch) bool {
+	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Misfits.limit()
+}
+
+// refusesBatch refuses a batch that is not asked in time, or that cannot be stored.
+func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
+	if why, refuse = b.Untimely(d.Wall); refuse {
+		return why, true
+	}
+	if err := atMost("batch", b.size(), maxBatchSize); err != nil {
+		return Refused(AnswerInvalid, "%v", err), true
+	}
+	return Answer{}, false
+}

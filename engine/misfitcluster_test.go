@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/internal/testcluster"
+	"taskledger/store"
+)
+
+// narrow is a store that takes entries of so many bytes.
+type narrow struct {
+	store.Store
+	most int
+}
+
+func (s *narrow) under(c *cfg) {
+	s.Store = c.Store
+	c.Store = s
+}
+
+func (s *narrow) Append(ctx context.Context, o store.Ownership, after store.Head, entry []byte) (int64, error) {
+	if len(entry) > s.most {
+		return 0, fmt.Errorf("%w: %w", store.ErrRefused, store.ErrTooLarge)
+	}
+	return s.Store.Append(ctx, o, after, entry)
+}
+
+func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	s := &narrow{most: 64 << 10}
+	j := newJob(engine.Policy{})
+	n := c.StartNode("a", s.under, j)
+	nodes, err := n.Nodes(within(t))
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("nodes %+v, %v", nodes, err)
+	}
+	submit := func(id string, size int) error {
+		params := append(append([]byte{'"'}, bytes.Repeat([]byte("x"), size)...), '"')
+		_, err := n.Submit(within(t), j, params, engine.SubmitOptions{ID: events.TaskID(id)})
+		return err
+	}
+	var all sync.WaitGroup
+	for i := range 8 { // together they are too large
+		all.Go(func() {
+			if err := submit(fmt.Sprintf("small-%d", i), 20<<10); err != nil {
+				t.Errorf("small-%d: %v", i, err)
+			}
+		})
+	}
+	all.Go(func() {
+		err := submit("large", 100<<10)
+		if _, is := errors.AsType[*engine.InvalidError](err); !is || !strings.Contains(err.Error(), "limit") {
+			t.Errorf("large: %v, want it refused by name", err)
+		}
+	})
+	all.Wait()
+	if err := submit("later", 10); err != nil {
+		t.Error(err)
+	}
+	if after, err := n.Nodes(within(t)); err != nil || len(after) != 1 || after[0].ID != nodes[0].ID {
+		t.Errorf("nodes %+v, %v; want the session of %+v", after, err, nodes)
+	}
+}
