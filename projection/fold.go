@@ -10,8 +10,8 @@ func (t *Task) fold(ev *events.Event) {
 			t.Failures, t.Lost, t.RunEnded = 0, 0, false
 		}
 		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
-		t.Attempt, t.Started, t.StartedAt = b.Attempt, ev.Position.Ref, ev.At
-		t.Due, t.ResultElided = 0, false
+		t.Attempt, t.Started, t.StartedAt, t.LastNode = b.Attempt, ev.Position.Ref, ev.At, NameOf(b.Node)
+		t.Due, t.Wait, t.ResultElided = 0, nil, false
 		t.Result, t.Error, t.Progress = nil, nil, nil
 	case *events.Progressed:
 		t.Progress = b
@@ -27,21 +27,21 @@ func (t *Task) fold(ev *events.Event) {
 			t.endRun()
 		}
 	case *events.Snoozed:
-		t.wait(b.Until)
+		t.giveBack(ev, b.Until)
 	case *events.Lost:
-		t.wait(b.Until)
+		t.giveBack(ev, b.Until)
 		t.Lost++
 	case *events.Released:
-		t.wait(b.Until)
+		t.giveBack(ev, b.Until)
 	case *events.Rescheduled:
-		t.Due = b.At
+		t.reschedule(ev, b.At)
 	case *events.Merged:
 		t.Params, t.ParamsAt, t.ParamsElided = b.Params, ev.Position.Ref, false
 		t.Rerun = t.Rerun || t.OnNode()
 	case *events.Suspended:
-		t.Suspended = true
+		t.suspend(ev)
 	case *events.Resumed:
-		t.Suspended = false
+		t.resume(ev)
 	case *events.CancelRequested:
 		t.Cancelled = true
 	}
@@ -50,6 +50,7 @@ func (t *Task) fold(ev *events.Event) {
 func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
 	t.Status, t.Node, t.Due = status, "", next
 	t.Outcome, t.EndedAt = ev.Position.Ref, ev.At
+	t.setWait(Wait{SuspendedAt: t.waited().SuspendedAt})
 	t.Result, t.Error, t.Cancelled, t.ResultElided = nil, nil, false, false
 }
 
@@ -58,8 +59,6 @@ func (t *Task) endRun() {
 	t.Runs++
 	t.RunEnded, t.Rerun = true, false
 }
-
-func (t *Task) wait(until events.Millis) { t.Node, t.Due = "", until }
 
 // close leaves to the journal what a finished task need not hold in memory.
 func (t *Task) close() {

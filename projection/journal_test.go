@@ -110,7 +110,7 @@ func view(t *projection.Task) map[string]any {
 	if t == nil {
 		return nil
 	}
-	fields := map[string]any{"behavior": t.Kind.Behavior, "policy": t.Kind.Policy}
+	fields := map[string]any{"behavior": t.Kind.Behavior, "policy": t.Kind.Policy, "creator": t.Kind.Creator}
 	v := reflect.ValueOf(*t)
 	for i := range v.NumField() {
 		if f := v.Type().Field(i); f.IsExported() && f.Name != "Kind" {

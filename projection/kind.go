@@ -2,10 +2,11 @@ package projection
 
 import "taskledger/events"
 
-// Kind is what tasks of one behavior and policy share.
+// Kind is what tasks of one behavior, policy and creator share.
 type Kind struct {
 	Behavior string
 	Policy   events.Policy
+	Creator  string // the principal that created them; "" = none is known
 	group    *group
 	tasks    int // of this kind
 }
@@ -13,6 +14,7 @@ type Kind struct {
 type kindKey struct {
 	behavior string
 	policy   events.Policy
+	creator  string
 }
 
 // group is what the tasks of one behavior share: where those of them queue up that are ready, and that have finished.
@@ -28,14 +30,14 @@ type group struct {
 	outcome events.Ref    // of that task
 }
 
-// kind returns the kind of a behavior and policy.
+// kind returns the kind of a behavior, policy and creator.
 func (s *Shard) kind(key kindKey) *Kind {
-	if k := s.latest; k != nil && k.Behavior == key.behavior && k.Policy == key.policy {
+	if k := s.latest; k != nil && k.Behavior == key.behavior && k.Creator == key.creator && k.Policy == key.policy {
 		return k
 	}
 	k := s.kinds[key]
 	if k == nil {
-		k = &Kind{Behavior: key.behavior, Policy: key.policy, group: s.group(key.behavior)}
+		k = &Kind{Behavior: key.behavior, Policy: key.policy, Creator: key.creator, group: s.group(key.behavior)}
 		k.group.kinds++
 		s.kinds[key] = k
 		s.idle++
@@ -81,7 +83,7 @@ func (s *Shard) retype(t *Task, terms *events.Terms) {
 		return
 	}
 	t.Priority = terms.Priority
-	k := s.kind(kindKey{t.Kind.Behavior, terms.Policy})
+	k := s.kind(kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator})
 	s.join(k)
 	s.leave(t.Kind)
 	t.Kind = k

@@ -22,6 +22,7 @@ type Restorer struct {
 	head  snapshotHead
 	parts uint64
 	kinds []*Kind
+	nodes []Name
 	read  []uint64 // rows so far, by section
 	err   error
 }
@@ -82,7 +83,7 @@ func (r *Restorer) addHead(in *wire.Reader) error {
 	hash := in.View()
 	head.time = events.Millis(in.Int())
 	count := func(section int) {
-		if head.counts[section] = in.Uint(); head.counts[section] == 0 || section == ofKinds {
+		if head.counts[section] = in.Uint(); head.counts[section] == 0 || section < ofTasks {
 			in.Fail("%d rows of section %q counted", head.counts[section], sectionName(section))
 		}
 	}
@@ -137,11 +138,13 @@ func (r *Restorer) addRows(in *wire.Reader, section int) {
 		in.Fail("section %q without a row", sectionName(section))
 	}
 	r.read[section] += uint64(n)
-	if section != ofKinds && r.read[section] > r.head.counts[section] {
+	if section >= ofTasks && r.read[section] > r.head.counts[section] {
 		in.Fail("row %d of %d in section %q", r.read[section], r.head.counts[section], sectionName(section))
 	}
 	for i := 0; i < n && in.Err() == nil; i++ {
 		switch section {
+		case ofNodes:
+			r.addNode(in)
 		case ofKinds:
 			r.addKind(in)
 		case ofTasks:
@@ -152,24 +155,33 @@ func (r *Restorer) addRows(in *wire.Reader, section int) {
 	}
 }
 
+func (r *Restorer) addNode(in *wire.Reader) {
+	text := in.Text()
+	if text == "" {
+		in.Fail("a node without a name")
+		return
+	}
+	r.nodes = append(r.nodes, NameOf(text))
+}
+
 func (r *Restorer) addKind(in *wire.Reader) {
-	behavior, policy := decodeKind(in)
+	k := decodeKind(in)
 	if in.Err() != nil {
 		return
 	}
-	if err := events.ValidateBehavior(behavior); err != nil {
+	if err := events.ValidateBehavior(k.behavior); err != nil {
 		in.Fail("%v", err)
 		return
 	}
-	if _, err := policy.Complete(); err != nil {
+	if _, err := k.policy.Complete(); err != nil {
 		in.Fail("%v", err)
 		return
 	}
-	r.kinds = append(r.kinds, r.shard.kind(kindKey{behavior, policy}))
+	r.kinds = append(r.kinds, r.shard.kind(k))
 }
 
 func (r *Restorer) addTask(in *wire.Reader) {
-	t := decodeTask(in, r.kinds)
+	t := decodeTask(in, r.kinds, r.nodes)
 	if in.Err() != nil {
 		return
 	}
@@ -199,7 +211,7 @@ func (r *Restorer) complete() error {
 		return errors.New("missing")
 	}
 	for section, want := range r.head.counts {
-		if section != ofKinds && r.read[section] != want {
+		if section >= ofTasks && r.read[section] != want {
 			return fmt.Errorf("missing, after %d rows of %d in section %q", r.read[section], want, sectionName(section))
 		}
 	}
@@ -227,6 +239,9 @@ func (t *Task) problem(entry uint64) string {
 	if err := t.ID.Validate(); err != nil {
 		return err.Error()
 	}
+	if problem := t.waited().problem(t); problem != "" {
+		return problem
+	}
 	switch running := t.Status == Running; {
 	case t.Status == 0:
 		return "no status"
@@ -234,10 +249,12 @@ func (t *Task) problem(entry uint64) string {
 		return "it begins or ends outside of the journal"
 	case max(t.ParamsAt, t.Started, t.Outcome) > t.Last || t.ParamsAt < t.Created:
 		return "it names an event after its last or before its first one"
-	case !running && (t.OnNode() || t.Cancelled):
-		return "runs or is cancelled without being RUNNING"
+	case !running && t.Cancelled:
+		return "cancelled without being RUNNING"
 	case t.Rerun && t.RunEnded:
 		return "the further run of a run that is over"
+	case (t.LastNode == Name{}) != (t.Attempt == 0):
+		return "an attempt on no node, or a node without an attempt"
 	case running && (t.Attempt == 0 || t.Started == 0 || t.OnNode() != (t.Due == 0)):
 		return "RUNNING without an attempt or a time"
 	case t.Status == Created && t.Due == 0:

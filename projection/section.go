@@ -29,12 +29,13 @@ type listed struct {
 
 // The sections of which each has its own way. Those of sections follow from firstListed on.
 const (
-	ofKinds = iota // a table: the tasks refer to its rows
+	ofNodes = iota // a table: the tasks refer to its rows
+	ofKinds        // and so is this
 	ofTasks
 	firstListed
 )
 
-var taskSections = [firstListed]string{"kinds", "tasks"}
+var taskSections = [firstListed]string{"nodes", "kinds", "tasks"}
 
 var sectionCount = firstListed + len(sections)
 

@@ -78,7 +78,7 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		return nil, err
 	}
 	if c, ok := ev.Body.(*events.Created); ok {
-		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy}), Status: Created, Priority: c.Priority, Params: c.Params,
+		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, ev.Asker.Principal}), Status: Created, Priority: c.Priority, Params: c.Params,
 			ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
 		s.tasks[t.ID] = t
 		s.enlist(t)

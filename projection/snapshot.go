@@ -27,20 +27,27 @@ const snapshotVersion = 2
 // values are alike in every part of a snapshot from the first to the counts. The last part is the one with which all rows are
 // there. A part holds the sections of which it has rows. They come, in both places, in this order:
 //
-// kinds is a table. Its rows are numbered from 0 through all parts:
+// nodes and kinds are tables. Their rows are numbered from 0 through all parts. A node is the session id of one that has run a
+// task, as text. A kind is
 //
-//	[behavior, policy]
+//	[behavior, policy, creator]
 //
-// with the policy as in Created. tasks are in no order:
+// with the policy as in Created and without a creator that is not known. tasks are in no order:
 //
-//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request id ...], run]
+//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request id ...], run, wait]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
-// elided, 32 result elided. run is empty for a task that is CREATED, else the array
+// elided, 32 result elided. Of the last three values those at the end that are empty are left out. run is empty for a task that is
+// CREATED, else the array
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //
-// with an empty array for no error and for no progress, which is [done, total, note]. Events are named by their Refs, times are
+// with the number of the node of the last attempt, nil for none, and with an empty array for no error and for no progress,
+// which is [done, total, note]. wait is the array of what a Wait tells
+//
+//	[cause, since, suspended at]
+//
+// with the stored number of the kind that is the cause. Events are named by their Refs, times are
 // in milliseconds. The rows of the sections after the tasks are described where they are written: see section.
 type Snapshot struct {
 	Entry uint64 // the state is the one after it
@@ -51,6 +58,7 @@ type Snapshot struct {
 	unsaved  int      // rows of the shard that are to be written: the first ones
 	unsent   []listed // sections after the tasks that are to be written
 	numbers  map[*Kind]uint64
+	nodes    map[Name]uint64 // their numbers
 	complete bool
 
 	// The part in the making.
@@ -84,7 +92,7 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()
 	}
-	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), numbers: map[*Kind]uint64{}, made: make([]rows, sectionCount),
+	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), numbers: map[*Kind]uint64{}, nodes: map[Name]uint64{}, made: make([]rows, sectionCount),
 		head: snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)}}
 	sn.head.counts[ofTasks] = uint64(len(s.rows))
 	for i, of := range sections {
@@ -168,9 +176,19 @@ func (sn *Snapshot) save(t *Task) {
 		sn.numbers[t.Kind] = number
 		t.Kind.encode(&kind)
 	}
+	var name wire.Writer
+	node, met := sn.nodes[t.LastNode]
+	if !met && t.LastNode != (Name{}) {
+		node = uint64(len(sn.nodes))
+		sn.nodes[t.LastNode] = node
+		name.Text(t.LastNode.String())
+	}
 	sn.scratch.B = sn.scratch.B[:0]
-	t.encode(&sn.scratch, number)
-	sn.makeRoom(len(kind.B) + len(sn.scratch.B))
+	t.encode(&sn.scratch, number, node)
+	sn.makeRoom(len(kind.B) + len(name.B) + len(sn.scratch.B))
+	if len(name.B) > 0 {
+		sn.add(ofNodes, name.B)
+	}
 	if !known {
 		sn.add(ofKinds, kind.B)
 	}

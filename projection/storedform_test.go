@@ -33,7 +33,7 @@ func sampleShard(t tb) *projection.Shard {
 	j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Lane: 2, Number: 5, Asker: events.Asker{Principal: "ada"}, Answers: []byte{1, 2, 3}})
 	for _, id := range []events.TaskID{"waits", "runs", "is/lost", "will/retry", "succeeded", "failed"} {
 		created := j.next(id, &events.Created{Behavior: "purge-table", Policy: full, Priority: 100, NotBefore: j.now, Params: events.JSON([]byte(`{"a":1}`))})
-		created.RequestID = "req-" + string(id)
+		created.RequestID, created.Origin = "req-"+string(id), 1
 		j.addEvent(created)
 		if id != "waits" {
 			started := j.started(id)
@@ -47,6 +47,7 @@ func sampleShard(t tb) *projection.Shard {
 	j.add("runs", &events.CancelRequested{Reason: "by request"})
 	j.add("runs", &events.Merged{Params: events.JSON([]byte(`{"a":2}`))})
 	j.add("waits", &events.Suspended{})
+	j.add("will/retry", &events.Suspended{})
 	j.add("is/lost", &events.Lost{Until: j.now.Add(time.Minute)})
 	failure := events.Error{Code: "forbidden", Message: "no access", Retryable: true, Properties: map[string]string{"user": "ada", "bucket": "b-1"}}
 	j.add("will/retry", &events.Failed{Error: failure, Next: j.now.Add(time.Hour)})
@@ -187,6 +188,13 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		t.Fatalf("no task %s", id)
 		return nil
 	}
+	rerow := func(top []any, id string, wait ...any) { // with another wait, or none
+		for i, row := range rows(top, "tasks") {
+			if row.([]any)[0] == id {
+				rows(top, "tasks")[i] = append(row.([]any)[:14], wait...)
+			}
+		}
+	}
 	count := func(top []any, of string, n uint64) { named(t, top, inCounts, of)[1] = n }
 	for name, change := range map[string]func(top []any){
 		"another version":              func(top []any) { top[inVersion] = 3 },
@@ -212,6 +220,34 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		"a kind that no task has": func(top []any) {
 			kinds := named(t, top, inSections, "kinds")
 			kinds[1] = append(rows(top, "kinds"), []any{"idle", rows(top, "kinds")[0].([]any)[1]})
+		},
+		"a kind of a creator without a name": func(top []any) {
+			kinds := rows(top, "kinds")
+			kinds[0] = append(kinds[0].([]any)[:2], "")
+		},
+		"a kind of two creators": func(top []any) {
+			kinds := rows(top, "kinds")
+			kinds[0] = append(kinds[0].([]any)[:2], "ada", "grace")
+		},
+		"a node without a name":                        func(top []any) { rows(top, "nodes")[0] = "" },
+		"a run on an unknown node":                     func(top []any) { task(top, "runs")[13].([]any)[4] = 1 },
+		"a run on no node":                             func(top []any) { task(top, "runs")[13].([]any)[4] = nil },
+		"a wait of a task that runs":                   func(top []any) { rerow(top, "runs", []any{events.KindLost, start, 0}) },
+		"a wait since another time":                    func(top []any) { task(top, "is/lost")[14].([]any)[1] = start - 1 },
+		"a wait since never":                           func(top []any) { task(top, "is/lost")[14].([]any)[1] = 0 },
+		"a wait without a cause":                       func(top []any) { task(top, "is/lost")[14].([]any)[0] = 0 },
+		"a wait because of a start":                    func(top []any) { task(top, "is/lost")[14].([]any)[0] = events.KindStarted },
+		"lost without a wait":                          func(top []any) { rerow(top, "is/lost") },
+		"a wait that tells nothing":                    func(top []any) { rerow(top, "failed", []any{0, 0, 0}) },
+		"a suspension without a time":                  func(top []any) { rerow(top, "waits") },
+		"a suspension of a task that is not suspended": func(top []any) { task(top, "waits")[3] = 0 },
+		"a suspension before the task":                 func(top []any) { task(top, "waits")[14].([]any)[2] = start - 1 },
+		"requests of which there are none": func(top []any) {
+			for i, row := range rows(top, "tasks") {
+				if row.([]any)[0] == "later" {
+					rows(top, "tasks")[i] = append(row.([]any), []any{})
+				}
+			}
 		},
 		"a task of an unknown kind":      func(top []any) { task(top, "waits")[1] = 2 },
 		"a task without an id":           func(top []any) { task(top, "waits")[0] = "" },

@@ -12,38 +12,73 @@ func (t *Task) flags() [6]*bool {
 	return [...]*bool{&t.Suspended, &t.Cancelled, &t.Rerun, &t.RunEnded, &t.ParamsElided, &t.ResultElided}
 }
 
-// Encode writes the task by itself: the array [kind, task] of what Snapshot describes, with 0 for the number of the kind.
+// Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers of kind and
+// node.
 func (t *Task) Encode(w *wire.Writer) {
-	w.Array(2)
+	w.Array(3)
 	t.Kind.encode(w)
-	t.encode(w, 0)
+	w.Text(t.LastNode.String())
+	t.encode(w, 0, 0)
 }
 
 // DecodeTask reads what Encode wrote. What it returns shares no memory with the message, and is not checked for being the
 // fold of any events.
 func DecodeTask(r *wire.Reader) *Task {
-	r.ArrayOf(2)
-	kind := new(Kind)
-	kind.Behavior, kind.Policy = decodeKind(r)
-	return decodeTask(r, []*Kind{kind})
+	r.ArrayOf(3)
+	k := decodeKind(r)
+	node := NameOf(r.Text())
+	return decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []Name{node})
 }
 
 func (k *Kind) encode(w *wire.Writer) {
-	w.Array(2)
+	if k.Creator == "" {
+		w.Array(2)
+	} else {
+		w.Array(3)
+	}
 	w.Text(k.Behavior)
 	k.Policy.Encode(w)
+	if k.Creator != "" {
+		w.Text(k.Creator)
+	}
 }
 
-func decodeKind(r *wire.Reader) (behavior string, policy events.Policy) {
-	r.ArrayOf(2)
-	behavior = r.Text()
-	policy.Decode(r)
-	return behavior, policy
+func decodeKind(r *wire.Reader) (k kindKey) {
+	values := r.Array()
+	k.behavior = r.Text()
+	k.policy.Decode(r)
+	if values == 3 {
+		k.creator = r.Text()
+	}
+	if values < 2 || values > 3 || values == 3 && k.creator == "" {
+		r.Fail("kind of %d values", values)
+	}
+	return k
 }
 
-// encode writes the task as Snapshot describes it.
-func (t *Task) encode(w *wire.Writer, kind uint64) {
-	w.Array(14)
+// The values of a task: those that each has, and with those that may be left out at its end.
+const (
+	leastValues = 12
+	mostValues  = 15
+)
+
+// values is how many values a task has: what is left out at the end is empty.
+func (t *Task) values() int {
+	switch {
+	case t.Wait != nil:
+		return leastValues + 3
+	case t.Status != Created:
+		return leastValues + 2
+	case len(t.Requests) > 0:
+		return leastValues + 1
+	}
+	return leastValues
+}
+
+// encode writes the task as Snapshot describes it, with the numbers of its kind and of its last node.
+func (t *Task) encode(w *wire.Writer, kind, node uint64) {
+	values := t.values()
+	w.Array(values)
 	w.Text(string(t.ID))
 	w.Uint(kind)
 	w.Uint(uint64(t.Status))
@@ -62,23 +97,36 @@ func (t *Task) encode(w *wire.Writer, kind uint64) {
 	w.Int(int64(t.Due))
 	w.Bytes(t.Params)
 	w.Uint(uint64(t.ParamsAt))
-	w.Array(len(t.Requests))
-	for _, id := range t.Requests {
-		w.Text(id)
+	if values > leastValues {
+		w.Array(len(t.Requests))
+		for _, id := range t.Requests {
+			w.Text(id)
+		}
 	}
-	if t.Status == Created {
+	switch {
+	case t.Status != Created:
+		t.encodeRun(w, node)
+	case values > leastValues+1:
 		w.Array(0)
-	} else {
-		t.encodeRun(w)
+	}
+	if values == mostValues {
+		w.Array(3)
+		w.Uint(uint64(t.Wait.Cause))
+		w.Int(int64(t.Wait.Since))
+		w.Int(int64(t.Wait.SuspendedAt))
 	}
 }
 
-func (t *Task) encodeRun(w *wire.Writer) {
+func (t *Task) encodeRun(w *wire.Writer, node uint64) {
 	w.Array(14)
 	for _, n := range [...]uint32{t.Attempt, t.Failures, t.Lost, t.Runs} {
 		w.Uint(uint64(n))
 	}
-	w.Text(t.Node)
+	if t.LastNode == (Name{}) {
+		w.Bytes(nil)
+	} else {
+		w.Uint(node)
+	}
 	w.Uint(t.Offer)
 	w.Int(int64(t.Lease))
 	w.Uint(uint64(t.Started))
@@ -103,8 +151,11 @@ func (t *Task) encodeRun(w *wire.Writer) {
 }
 
 // decodeTask reads what encode wrote. What it returns shares no memory with the message.
-func decodeTask(r *wire.Reader, kinds []*Kind) *Task {
-	r.ArrayOf(14)
+func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
+	values := r.Array()
+	if values < leastValues || values > mostValues {
+		r.Fail("task of %d values", values)
+	}
 	t := &Task{ID: events.TaskID(r.Text())}
 	if kind := r.Uint(); kind < uint64(len(kinds)) {
 		t.Kind = kinds[kind]
@@ -119,7 +170,29 @@ func decodeTask(r *wire.Reader, kinds []*Kind) *Task {
 	t.Priority, t.Seq = r.Int(), r.Uint()
 	t.Created, t.CreatedAt, t.Last, t.Due = events.Ref(r.Uint()), events.Millis(r.Int()), events.Ref(r.Uint()), events.Millis(r.Int())
 	t.Params, t.ParamsAt = r.Bytes(), events.Ref(r.Uint())
-	if n := r.Array(); n > MaxRequests {
+	if values > leastValues {
+		t.decodeRequests(r)
+	}
+	if values > leastValues+1 {
+		if n := r.Array(); n == 14 && t.Status != Created {
+			t.decodeRun(r, nodes)
+		} else if n != 0 || t.Status != Created {
+			r.Fail("%s task with a run of %d values", t.Status, n)
+		}
+	}
+	if values == mostValues {
+		r.ArrayOf(3)
+		t.setWait(Wait{events.Kind(upTo(r, math.MaxUint8)), events.Millis(r.Int()), events.Millis(r.Int())})
+	}
+	if values != t.values() {
+		r.Fail("task of %d values, the last ones are empty or missing", values)
+	}
+	return t
+}
+
+func (t *Task) decodeRequests(r *wire.Reader) {
+	n := r.Array()
+	if n > MaxRequests {
 		r.Fail("%d request ids", n)
 	} else if n > 0 {
 		t.Requests = make([]string, n)
@@ -127,19 +200,23 @@ func decodeTask(r *wire.Reader, kinds []*Kind) *Task {
 			t.Requests[i] = r.Text()
 		}
 	}
-	if n := r.Array(); n == 14 && t.Status != Created {
-		t.decodeRun(r)
-	} else if n != 0 || t.Status != Created {
-		r.Fail("%s task with a run of %d values", t.Status, n)
-	}
-	return t
 }
 
-func (t *Task) decodeRun(r *wire.Reader) {
+func (t *Task) decodeRun(r *wire.Reader, nodes []Name) {
 	for _, n := range [...]*uint32{&t.Attempt, &t.Failures, &t.Lost, &t.Runs} {
 		*n = uint32(upTo(r, math.MaxUint32))
 	}
-	t.Node, t.Offer, t.Lease = r.Name(), r.Uint(), events.Millis(r.Int())
+	if r.NextNil() {
+		r.Bytes()
+	} else if node := r.Uint(); node < uint64(len(nodes)) {
+		t.LastNode = nodes[node]
+	} else {
+		r.Fail("node %d of %d", node, len(nodes))
+	}
+	if t.Status == Running && t.Due == 0 {
+		t.Node = t.LastNode.String()
+	}
+	t.Offer, t.Lease = r.Uint(), events.Millis(r.Int())
 	t.Started, t.StartedAt = events.Ref(r.Uint()), events.Millis(r.Int())
 	t.Outcome, t.EndedAt = events.Ref(r.Uint()), events.Millis(r.Int())
 	t.Result = r.Bytes()

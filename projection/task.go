@@ -84,16 +84,19 @@ type Task struct {
 	Lost     uint32 // attempts of this run that were lost
 	Runs     uint32 // runs of this life that ended: with SUCCESS, or with a FAILURE that is not retried
 
-	Node  string // session id of the node that runs it; "" = none
-	Offer uint64 // that the last Started answered; 0 = started by the owner on its own node
-	Lease events.Millis
+	Node string // session id of the node that runs it; "" = none
+	// LastNode is the session id of the node that ran the last attempt.
+	LastNode Name
+	Offer    uint64 // that the last Started answered; 0 = started by the owner on its own node
+	Lease    events.Millis
 
 	CreatedAt events.Millis
 	StartedAt events.Millis // of the last attempt
 	EndedAt   events.Millis // of Outcome
 	// Due is when the task may start: the schedule of one that does not run, the lost stamp of one that waits to run
 	// again. 0 = never, as things stand.
-	Due events.Millis
+	Due  events.Millis
+	Wait *Wait // nil = the other fields tell why it does not run, and since when
 
 	Result   events.Payload // SUCCESS only
 	Error    *events.Error  // FAILURE only

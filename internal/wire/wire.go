@@ -282,6 +282,9 @@ func (r *Reader) Skip(n int) {
 	}
 }
 
+// NextNil reports whether the next value is nil, without reading it.
+func (r *Reader) NextNil() bool { return len(r.b) > 0 && r.b[0] == 0xc0 }
+
 // NextBool reports whether the next value is a boolean, without reading it.
 func (r *Reader) NextBool() bool { return len(r.b) > 0 && (r.b[0] == 0xc2 || r.b[0] == 0xc3) }
 

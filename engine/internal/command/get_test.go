@@ -7,20 +7,21 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 	"taskledger/projection"
 )
 
 func TestTask_IsReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u32, flag := rapid.Uint32(), rapid.Bool()
-		want := projection.Task{ID: genID.Draw(t, "id"), Kind: &projection.Kind{Behavior: genText.Draw(t, "behavior"), Policy: genPolicy.Draw(t, "policy")},
+		want := projection.Task{ID: genID.Draw(t, "id"), Kind: &projection.Kind{Behavior: genText.Draw(t, "behavior"), Policy: genPolicy.Draw(t, "policy"), Creator: genText.Draw(t, "creator")},
 			Priority: rapid.Int64().Draw(t, "priority"), Params: genPayload.Draw(t, "params"), ParamsAt: genRef.Draw(t, "params at"),
 			Status:    projection.Status(rapid.IntRange(1, 4).Draw(t, "status")),
 			Suspended: flag.Draw(t, "suspended"), Cancelled: flag.Draw(t, "cancelled"), Rerun: flag.Draw(t, "rerun"), RunEnded: flag.Draw(t, "ended"),
 			ParamsElided: flag.Draw(t, "params elided"), ResultElided: flag.Draw(t, "result elided"),
 			Seq: rapid.Uint64().Draw(t, "seq"), Created: genRef.Draw(t, "created"), Last: genRef.Draw(t, "last"), Started: genRef.Draw(t, "started"),
 			Outcome: genRef.Draw(t, "outcome"), Attempt: u32.Draw(t, "attempt"), Failures: u32.Draw(t, "failures"), Lost: u32.Draw(t, "lost"),
-			Runs: u32.Draw(t, "runs"), Node: genText.Draw(t, "node"), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
+			Runs: u32.Draw(t, "runs"), LastNode: projection.NameOf(genText.Draw(t, "node")), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
 			CreatedAt: genTime.Draw(t, "created at"), StartedAt: genTime.Draw(t, "started at"), EndedAt: genTime.Draw(t, "ended at"),
 			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genText, 1, 3).Draw(t, "requests")}
 		if flag.Draw(t, "error") {
@@ -30,8 +31,15 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			p := genProgress.Draw(t, "progress")
 			want.Progress = &p
 		}
+		w := projection.Wait{Cause: events.Kind(rapid.Uint8().Draw(t, "cause")), Since: genTime.Draw(t, "since"), SuspendedAt: genTime.Draw(t, "suspended at")}
+		if w != (projection.Wait{}) {
+			want.Wait = &w
+		}
+		if want.Status == projection.Running && want.Due == 0 {
+			want.Node = want.LastNode.String()
+		}
 		if want.Status == projection.Created { // no attempt has begun
-			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.Node, want.Offer = 0, 0, 0, 0, 0, 0, "", 0
+			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.LastNode, want.Offer = 0, 0, 0, 0, 0, 0, projection.Name{}, 0
 			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
 		}
 		got, err := command.DecodeTask(command.EncodeTask(&want))

@@ -136,10 +136,10 @@ func (t *tracked) fold(ev *events.Event) {
 	t.Seq, t.last = ev.Seq, ev.Position.Ref
 	switch body := ev.Body.(type) {
 	case *events.Created:
-		t.Status, t.due = "CREATED", body.NotBefore
+		t.Status, t.due, t.Creator = "CREATED", body.NotBefore, ev.Asker.Principal
 	case *events.Started:
 		t.Status, t.Outcome, t.Attempt = "RUNNING", "", body.Attempt
-		t.started, t.node = ev.Position.Ref, body.Node
+		t.started, t.node, t.LastNode = ev.Position.Ref, body.Node, body.Node
 	case *events.Succeeded:
 		text, _ := body.Result.JSON()
 		t.Status, t.Outcome, t.due = "SUCCESS", "="+string(text), body.Next

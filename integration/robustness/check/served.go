@@ -42,6 +42,11 @@ func (c *checker) compareServed(t *task, s *history.Served) {
 	if s.Whole && (s.Suspended != want.suspended || s.Due != want.due || s.Failures != want.failures || s.Lost != want.lost) {
 		c.accuse(served, t, 0, "its owner showed it suspended %t, due %d, with %d failures and %d losses; the journal leads to %t, %d, %d and %d",
 			s.Suspended, s.Due, s.Failures, s.Lost, want.suspended, want.due, want.failures, want.lost)
+		return
+	}
+	if s.Whole && (s.Creator != want.creator || s.LastNode != want.lastNode || s.WaitCause != want.cause || s.WaitSince != want.waits || s.SuspendedAt != want.suspendedAt) {
+		c.accuse(served, t, 0, "its owner showed it created by %q, last on %q, waiting for %q since %d, suspended at %d; the journal leads to %q, %q, %q, %d and %d",
+			s.Creator, s.LastNode, s.WaitCause, s.WaitSince, s.SuspendedAt, want.creator, want.lastNode, want.cause, want.waits, want.suspendedAt)
 	}
 }
 

@@ -55,17 +55,23 @@ type state struct {
 	rerun     bool // a further run is promised
 	runEnded  bool // failures and lost are of a run that is over
 
+	creator  string // principal
 	behavior string
 	policy   *events.Policy
 	seq      uint64
 	prev     events.Ref // of the last event
 	started  events.Ref // of the last attempt
 	node     string
+	lastNode string // that a Started named
 	attempt  uint32
 	failures uint32 // of the run
 	lost     uint32 // of the run
 	spent    bool   // the run was lost as often as it may be
 	runs     uint32 // that have ended
+
+	cause       string        // the kind that took it off its node, while it waits for another one
+	waits       events.Millis // since then, or since it was rescheduled, or resumed after its time
+	suspendedAt events.Millis
 
 	due     events.Millis // 0 = nothing is due
 	since   events.Millis // of the last start
@@ -206,13 +212,14 @@ func (s *state) after(ev *events.Event) state {
 	n.seq, n.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		n = state{phase: created, behavior: b.Behavior, policy: &b.Policy, due: b.NotBefore, seq: ev.Seq, prev: ev.Position.Ref}
+		n = state{phase: created, creator: ev.Asker.Principal, behavior: b.Behavior, policy: &b.Policy, due: b.NotBefore, seq: ev.Seq, prev: ev.Position.Ref}
 	case *events.Started:
 		if n.runEnded {
 			n.failures, n.lost, n.runEnded, n.spent = 0, 0, false, false
 		}
 		n.phase, n.node, n.attempt, n.started, n.since = running, b.Node, b.Attempt, ev.Position.Ref, ev.At
-		n.due, n.outcome = 0, ""
+		n.due, n.outcome, n.lastNode = 0, "", b.Node
+		n.cause, n.waits = "", 0
 	case *events.Succeeded:
 		n.end(ev, success, b.Next, resultOf(b))
 		n.endRun()
@@ -223,15 +230,15 @@ func (s *state) after(ev *events.Event) state {
 			n.endRun()
 		}
 	case *events.Snoozed:
-		n.wait(b.Until)
+		n.wait(ev, b.Until)
 	case *events.Lost:
-		n.wait(b.Until)
+		n.wait(ev, b.Until)
 		n.lost++
 		n.spent = int(n.lost) >= n.policy.MaxLost
 	case *events.Released:
-		n.wait(b.Until)
+		n.wait(ev, b.Until)
 	case *events.Rescheduled:
-		n.due = b.At
+		n.due, n.waits = b.At, ev.At
 		n.agree(b.Terms)
 		if n.phase == failure && n.due == 0 && !n.runEnded {
 			n.endRun() // the retry that it waited for is taken away
@@ -242,9 +249,14 @@ func (s *state) after(ev *events.Event) state {
 	case *events.Joined:
 		n.agree(b.Terms)
 	case *events.Suspended:
-		n.suspended = true
+		if !n.suspended {
+			n.suspended, n.suspendedAt = true, ev.At
+		}
 	case *events.Resumed:
-		n.suspended = false
+		if n.suspended && n.due != 0 && n.due <= ev.At {
+			n.waits = ev.At
+		}
+		n.suspended, n.suspendedAt = false, 0
 	case *events.CancelRequested:
 		n.cancelled = true
 	case *events.Deleted:
@@ -262,6 +274,7 @@ func (s *state) agree(t *events.Terms) {
 
 func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome string) {
 	s.phase, s.node, s.due, s.cancelled = p, "", next, false
+	s.cause, s.waits = "", 0
 	s.ending, s.endedAt, s.outcome = ev.Position.Ref, ev.At, outcome
 }
 
@@ -270,7 +283,10 @@ func (s *state) endRun() {
 	s.runEnded, s.rerun = true, false
 }
 
-func (s *state) wait(until events.Millis) { s.phase, s.node, s.due = waiting, "", until }
+func (s *state) wait(ev *events.Event, until events.Millis) {
+	s.phase, s.node, s.due = waiting, "", until
+	s.cause, s.waits = ev.Kind().String(), ev.At
+}
 
 // resultOf is the result of a success, as history.Operation has it.
 func resultOf(b *events.Succeeded) string {

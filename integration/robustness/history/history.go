@@ -168,6 +168,12 @@ type Served struct {
 	Due       events.Millis
 	Failures  uint32 // of the run
 	Lost      uint32 // of the run
+
+	Creator     string // principal
+	LastNode    string
+	WaitCause   string // name of the kind of event that took it off its node; "" = it does not wait for that
+	WaitSince   events.Millis
+	SuspendedAt events.Millis
 }
 
 // Remains is what was left after every node and client had stopped.

@@ -28,8 +28,9 @@ func sample() *history.Run {
 			{Member: "http://127.0.0.1/../x", Entries: [][]history.Record{nil, {{Number: 1, Revision: 5, Created: 5, At: 4, Data: []byte{0, 255, '\n'}}, {Number: 2, Revision: 6}}, nil}},
 			{Member: "", Entries: [][]history.Record{}},
 		},
-		Keys:    []history.KeyChange{{Revision: 1, Node: "n-1"}, {Revision: 2, Shard: 1, Owner: "n-1"}, {Revision: 3, Node: "n-1", Deleted: true}},
-		Served:  []history.Served{{Task: "a", Status: "SUCCESS", Seq: 3, Attempt: 1, Runs: 1, Outcome: "=1", Whole: true, Suspended: true, Due: 3, Failures: 4, Lost: 5}},
+		Keys: []history.KeyChange{{Revision: 1, Node: "n-1"}, {Revision: 2, Shard: 1, Owner: "n-1"}, {Revision: 3, Node: "n-1", Deleted: true}},
+		Served: []history.Served{{Task: "a", Status: "SUCCESS", Seq: 3, Attempt: 1, Runs: 1, Outcome: "=1", Whole: true, Suspended: true, Due: 3, Failures: 4, Lost: 5,
+			Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 6, SuspendedAt: 7}},
 		Remains: history.Remains{Checked: true, Leases: 1, Keys: []string{"mailbox/1"}, Others: []string{"a goroutine"}},
 		Damage:  []history.Finding{{Invariant: "8 ended", Text: "a node does not come back"}},
 	}

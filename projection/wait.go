@@ -1,0 +1,76 @@
+package projection
+
+import "taskledger/events"
+
+// Wait is what the other fields of a task do not tell of why it does not run. It is never changed; a task of which there is
+// nothing to tell has none.
+type Wait struct {
+	// Cause is the kind of the event that took a RUNNING task off its node: Snoozed, Lost or Released; 0 for any other task.
+	Cause events.Kind
+	// Since is when that happened, or when the task was last rescheduled, or resumed after its time had come; 0 = not since
+	// its status began.
+	Since       events.Millis
+	SuspendedAt events.Millis // 0 = it is not suspended
+}
+
+// waited returns what is told of the task's wait.
+func (t *Task) waited() Wait {
+	if t.Wait == nil {
+		return Wait{}
+	}
+	return *t.Wait
+}
+
+func (t *Task) setWait(w Wait) {
+	t.Wait = nil
+	if w != (Wait{}) {
+		t.Wait = &w
+	}
+}
+
+// giveBack takes the task off its node, to run again from a time on.
+func (t *Task) giveBack(ev *events.Event, until events.Millis) {
+	t.Node, t.Due = "", until
+	t.setWait(Wait{ev.Kind(), ev.At, t.waited().SuspendedAt})
+}
+
+func (t *Task) reschedule(ev *events.Event, due events.Millis) {
+	w := t.waited()
+	w.Since = ev.At
+	t.setWait(w)
+	t.Due = due
+}
+
+func (t *Task) suspend(ev *events.Event) {
+	if !t.Suspended {
+		w := t.waited()
+		w.SuspendedAt = ev.At
+		t.setWait(w)
+	}
+	t.Suspended = true
+}
+
+func (t *Task) resume(ev *events.Event) {
+	w := t.waited()
+	if t.Suspended && t.Due != 0 && t.Due <= ev.At {
+		w.Since = ev.At
+	}
+	w.SuspendedAt = 0
+	t.setWait(w)
+	t.Suspended = false
+}
+
+// problem says what keeps it from being told of the task, "" if nothing does.
+func (w Wait) problem(t *Task) string {
+	switch {
+	case (w.Cause != 0) != (t.Phase() == Waiting):
+		return "waits without a cause, or has one and does not wait"
+	case w.Cause != 0 && w.Cause != events.KindSnoozed && w.Cause != events.KindLost && w.Cause != events.KindReleased:
+		return "waits because of " + w.Cause.String()
+	case w.Cause != 0 && w.Since == 0, t.OnNode() && w.Since != 0, w.Since != 0 && w.Since < t.CreatedAt:
+		return "waits since another time"
+	case t.Suspended != (w.SuspendedAt != 0), w.SuspendedAt != 0 && w.SuspendedAt < t.CreatedAt:
+		return "suspended without a time, or before it was created"
+	}
+	return ""
+}
