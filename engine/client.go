@@ -230,11 +230,12 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 
 // Filter selects tasks; zero fields match everything.
 type Filter struct {
-	Status   projection.Status
-	Behavior string
-	Affinity string
-	Node     string // that an attempt runs on: its session id, as in NodeInfo.ID
-	Limit    int    // default 100, at most 1,000
+	Status    projection.Status
+	Substatus projection.Substatus // as the owner of the shard finds it when it is asked
+	Behavior  string
+	Affinity  string
+	Node      string // that an attempt runs on: its session id, as in NodeInfo.ID
+	Limit     int    // default 100, at most 1,000
 }
 
 // List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. A shard that cannot be asked is
@@ -260,7 +261,7 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, 
 func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
 	var after events.TaskID
 	for more := true; more && *left > 0; {
-		a, err := c.read(ctx, shard, &command.List{Status: uint64(f.Status), Behavior: f.Behavior, Affinity: f.Affinity, Node: f.Node, Limit: int64(*left), After: after})
+		a, err := c.read(ctx, shard, &command.List{Status: uint64(f.Status), Substatus: uint64(f.Substatus), Behavior: f.Behavior, Affinity: f.Affinity, Node: f.Node, Limit: int64(*left), After: after})
 		if err == nil {
 			err = a.Err("")
 		}

@@ -34,6 +34,9 @@ type Explanation struct {
 	Why   string        `json:"why"`            // one of the Why constants
 	Since events.Millis `json:"since,omitzero"` // 0 = not known
 	Text  string        `json:"text"`
+
+	// Substatus is the task's own; 0 = nobody who knows the task answers.
+	Substatus projection.Substatus `json:"substatus,omitzero"`
 }
 
 // askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.
@@ -59,7 +62,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 		return e, err
 	}
 	told, err := command.ReadMessage[explained](a.Data)
-	return Explanation{id, told.Why, events.Millis(told.Since), told.Text}, err
+	return Explanation{id, told.Why, events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
 }
 
 // explained is an Explanation that travels; its task is known.
@@ -67,11 +70,13 @@ type explained struct {
 	Why   string
 	Since int64 // ms
 	Text  string
+
+	Substatus uint64
 }
 
 // answer is the answer that carries the explanation.
 func (e Explanation) answer() command.Answer {
-	return command.Answer{Data: message.Encode(explained{e.Why, int64(e.Since), e.Text})}
+	return command.Answer{Data: message.Encode(explained{e.Why, int64(e.Since), e.Text, uint64(e.Substatus)})}
 }
 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
@@ -101,41 +106,45 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 	return e
 }
 
-// explain says why a task does not run. Since when it may have to find in a journal.
+// explain says why a task does not run. Since when its behavior is paused it may have to find in a journal.
 func (o *owner) explain(c *command.Explain) (command.Answer, func(context.Context) command.Answer) {
 	t := o.state.Task(c.Task)
 	if t == nil {
 		return command.Answer{Code: command.AnswerNotFound}, nil
 	}
-	e, since := o.why(t)
-	if since == nil {
+	e, later := o.why(t)
+	if later == nil {
 		return e.answer(), nil
 	}
 	return command.Answer{}, func(ctx context.Context) command.Answer {
-		e.Since = since(ctx)
+		e.Since = later(ctx)
 		return e.answer()
 	}
 }
 
 // why explains, with what finds out since when if the state does not tell.
-func (o *owner) why(t *projection.Task) (Explanation, func(context.Context) events.Millis) {
+func (o *owner) why(t *projection.Task) (e Explanation, later func(context.Context) events.Millis) {
 	behavior := t.Kind.Behavior
+	substatus, since := t.Substatus(o.now())
+	defer func() { e.Substatus = substatus }()
 	known := o.m.settings.known.Load()
 	switch {
 	case t.OnNode():
-		return Explanation{Why: WhyRunning, Since: t.StartedAt, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}, nil
+		return Explanation{Why: WhyRunning, Since: since, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}, nil
 	case t.Final():
-		return Explanation{Why: WhyFinished, Since: t.EndedAt, Text: "it has ended with " + t.Status.String()}, nil
+		return Explanation{Why: WhyFinished, Since: since, Text: "it has ended with " + t.Status.String()}, nil
 	case t.Suspended:
-		return Explanation{Why: WhySuspended, Text: "an operator suspended the task"}, o.since(t.Last, suspends)
+		return Explanation{Why: WhySuspended, Since: since, Text: "an operator suspended the task"}, nil
 	case known != nil && known.Pauses(behavior):
 		return Explanation{Why: WhyPaused, Text: "an operator paused behavior " + behavior}, o.m.pausedSince(known, behavior)
-	case t.Due > o.now():
-		return Explanation{Why: WhyScheduled, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, o.since(t.Last, schedules)
+	case substatus != projection.SubReady:
+		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, nil
 	case !o.m.heard.Load():
 		return o.m.whySettings(), nil
 	}
-	return o.whyReady(t), nil
+	e = o.whyReady(t)
+	e.Since = since
+	return e, nil
 }
 
 // whyReady explains why a task that could run does not.
@@ -154,13 +163,13 @@ func (o *owner) whyReady(t *projection.Task) Explanation {
 	}
 	switch {
 	case len(may)+len(mayNot) == 0:
-		return Explanation{Why: WhyNoNode, Since: t.Due, Text: "no live node with slots runs " + behavior}
+		return Explanation{Why: WhyNoNode, Text: "no live node with slots runs " + behavior}
 	case len(may) == 0:
-		return Explanation{Why: WhyNoNode, Since: t.Due, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
+		return Explanation{Why: WhyNoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
 	case o.m.exec.free(behavior) || o.offerFor(behavior) != nil:
-		return Explanation{Why: WhyWaiting, Since: t.Due, Text: "it has just become due, and a slot is free: it starts next"}
+		return Explanation{Why: WhyWaiting, Text: "it has just become due, and a slot is free: it starts next"}
 	}
-	return Explanation{Why: WhyWaiting, Since: t.Due, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
+	return Explanation{Why: WhyWaiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
 }
 
 // named lists names, not more than a line takes.
@@ -171,31 +180,6 @@ func named(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// suspends reports whether an event suspends its task.
-func suspends(ev *events.Event) bool { return ev.Kind() == events.KindSuspended }
-
-// schedules reports whether an event of a task that waits says when it is due.
-func schedules(ev *events.Event) bool {
-	switch ev.Kind() {
-	case events.KindProgressed, events.KindMerged, events.KindSuspended, events.KindResumed, events.KindCancelRequested:
-		return false
-	}
-	return true
-}
-
-// since finds the time of the last event of a task that is as wanted, from its last event back; 0 when it cannot be read.
-func (o *owner) since(last events.Ref, is func(*events.Event) bool) func(context.Context) events.Millis {
-	return func(ctx context.Context) (at events.Millis) {
-		o.m.goBack(ctx, o.ownership.Shard, last, func(ev *events.Event) bool {
-			if is(ev) {
-				at = ev.At
-			}
-			return at == 0
-		})
-		return at
-	}
 }
 
 // goBack shows the events of a task, from the given one back to its first, until one cannot be read or more is false.

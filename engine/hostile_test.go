@@ -100,7 +100,7 @@ func entryPoints() []entryPoint {
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
 		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadMessage[command.ShardReport]),
-		pointAt("explanation", encoded(explained{"w", 1, "t"}), command.ReadMessage[explained]),
+		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadMessage[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); command.New(op) != nil; op++ {

@@ -251,10 +251,10 @@ func outcomeAnswer(o command.Outcome) command.Answer {
 
 // list answers with the first tasks, in id order, that match.
 func (o *owner) list(c *command.List) command.Answer {
-	limit := int(min(max(c.Limit, 1), command.MaxPage))
+	limit, now := int(min(max(c.Limit, 1), command.MaxPage)), o.now()
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
-		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t) {
+		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t, now) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(page, t, byID)

@@ -46,7 +46,8 @@
 // completed.<behavior>.<status> (status is SUCCESS or FAILURE) carries one CloudEvents JSON document per outcome that a
 // future would see, without frame and without authentication. Subscribe with any NATS client, for example to
 // taskledger.completed.*.FAILURE. Delivery is at most once to whoever listens at that moment; an outcome may be published
-// again, with the same CloudEvents id. Results up to 64 KiB stand in the message, larger ones are read by position.
+// again, with the same CloudEvents id. The data names the task, its behavior, status, run and attempt, and the session id of the node
+// that made it. Results up to 64 KiB stand in the message, larger ones are read by position.
 //
 // # The archive
 //

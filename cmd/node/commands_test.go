@@ -116,6 +116,7 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"get", "x", "--no-such-flag"},
 		{"get", "x", "-o", "xml"},
 		{"list", "--status", "DONE"},
+		{"list", "--substatus", "SUCCESS"},
 		{"list", "--limit", "0"},
 		{"list", "--limit", "1001"},
 		{"list", "--nats", "nats://127.0.0.1:1"},
@@ -224,7 +225,7 @@ func jsonIsOneObjectALine(t *testing.T, dir string) {
 		t.Fatalf("%d objects", len(got))
 	}
 	for field, want := range map[string]any{"id": "shape", "behavior": "sleep", "status": "SUCCESS", "priority": 7.0, "attempt": 1.0,
-		"failures": 0.0, "lost": 0.0, "runs": 1.0} {
+		"failures": 0.0, "lost": 0.0, "runs": 1.0, "substatus": "final", "since": got[0]["ended_at"]} {
 		if got[0][field] != want {
 			t.Errorf("%s is %v, want %v", field, got[0][field], want)
 		}

@@ -96,7 +96,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 		return &command.Await{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
 	case *command.List:
 		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
-			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after")}
+			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after"), rapid.Uint64().Draw(t, "substatus")}
 	case *command.Info:
 		return c
 	case *command.Explain:

@@ -15,6 +15,7 @@ type List struct {
 	Behavior, Affinity, Node string
 	Limit                    int64
 	After                    events.TaskID
+	Substatus                uint64 // a projection.Substatus
 }
 
 var _ = register(opList, func() Command { return new(List) })
@@ -27,7 +28,11 @@ func (c *List) limits() error {
 	return cmp.Or(limitBehavior(c.Behavior), atMost("affinity", len(c.Affinity), events.MaxIDBytes), limitNode(c.Node), limitID(c.After))
 }
 
-func (c *List) Matches(t *projection.Task) bool {
+// Matches reports whether a task is one of those that are listed at a time.
+func (c *List) Matches(t *projection.Task, now events.Millis) bool {
+	if s, _ := t.Substatus(now); c.Substatus != 0 && c.Substatus != uint64(s) {
+		return false
+	}
 	return (c.Status == 0 || c.Status == uint64(t.Status)) && (c.Behavior == "" || c.Behavior == t.Kind.Behavior) &&
 		(c.Affinity == "" || c.Affinity == t.ID.Affinity()) && (c.Node == "" || c.Node == t.Node)
 }

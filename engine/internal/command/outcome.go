@@ -24,6 +24,7 @@ type Outcome struct {
 	At       events.Millis
 	Behavior string
 	Attempt  uint32
+	Node     string            // session id of the one that made the attempt; known to the owner alone
 	Status   projection.Status // Success or Failure; 0: the life was ended by Deleted
 	Result   events.Payload
 	Elided   bool // the result was left out; of Deleted: no run was due or under way, and it has ended none
@@ -33,7 +34,7 @@ type Outcome struct {
 // OutcomeOf returns what an event means to futures; false: nothing.
 func OutcomeOf(t *projection.Task, ev *events.Event) (Outcome, bool) {
 	o := Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: ev.Position.Ref, At: ev.At, Behavior: t.Kind.Behavior,
-		Attempt: t.Attempt, Status: t.Status}
+		Attempt: t.Attempt, Node: t.LastNode.String(), Status: t.Status}
 	switch b := ev.Body.(type) {
 	case *events.Succeeded:
 		o.Result = b.Result
@@ -179,6 +180,10 @@ func (o *Outcome) CloudEvent(dst []byte, source string, shard int) []byte {
 	dst = strconv.AppendUint(dst, uint64(o.Run), 10)
 	dst = append(dst, `,"attempt":`...)
 	dst = strconv.AppendUint(dst, uint64(o.Attempt), 10)
+	if o.Node != "" {
+		dst = append(dst, `,"node":`...)
+		dst = appendJSON(dst, o.Node)
+	}
 	if o.Err != nil {
 		dst = append(dst, `,"error":`...)
 		dst = appendJSON(dst, o.Err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ history reads it, and is shown as it was last.`,
 		for _, id := range args {
 			t, err := client.Get(ctx, events.TaskID(id))
 			if err == nil {
-				err = printTask(p, t)
+				err = printTask(p, t, now())
 			}
 			errs = append(errs, err)
 		}
@@ -44,9 +45,9 @@ history reads it, and is shown as it was last.`,
 	})
 }
 
-// printTask writes one task, as a table one field a line.
-func printTask(p *output.Printer, t projection.Task) error {
-	v, err := view.OfTask(t)
+// printTask writes one task as it is at a time, as a table one field a line.
+func printTask(p *output.Printer, t projection.Task, now events.Millis) error {
+	v, err := view.OfTask(t, now)
 	if err != nil {
 		return err
 	}
@@ -54,9 +55,10 @@ func printTask(p *output.Printer, t projection.Task) error {
 		return p.Row(v)
 	}
 	lines := [][2]any{
-		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"priority", v.Priority}, {"attempt", v.Attempt},
-		{"failures", v.Failures}, {"lost", v.Lost}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
+		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"substatus", v.Substatus}, {"since", output.Time(v.Since)}, {"priority", v.Priority}, {"attempt", v.Attempt},
+		{"failures", v.Failures}, {"lost", v.Lost}, {"creator", cmp.Or(v.Creator, "-")}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
 		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(view.Owner(v.Node, v.Session), "-")},
+		{"last node", cmp.Or(v.LastNode.String(), "-")},
 	}
 	if v.Progress != nil {
 		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
@@ -76,6 +78,9 @@ func printTask(p *output.Printer, t projection.Task) error {
 	return nil
 }
 
+// now is the time by this machine's clock.
+func now() events.Millis { return events.MillisOf(time.Now()) }
+
 // status is the status with what an operator, or retention, did to it.
 func status(t projection.Task) string {
 	text := t.Status.String()
@@ -93,7 +98,7 @@ func status(t projection.Task) string {
 
 func (a *app) listCommand() *cobra.Command {
 	var f engine.Filter
-	var statusName string
+	var statusName, substatusName string
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks",
@@ -103,6 +108,7 @@ func (a *app) listCommand() *cobra.Command {
 			[]string{"list", "--status", "FAILURE", "--behavior", "http"}}),
 	}
 	c.Flags().StringVar(&statusName, "status", "", "CREATED, RUNNING, SUCCESS or FAILURE")
+	c.Flags().StringVar(&substatusName, "substatus", "", strings.Join(projection.Substatuses(), ", "))
 	c.Flags().StringVar(&f.Behavior, "behavior", "", "its behavior")
 	c.Flags().StringVar(&f.Affinity, "affinity", "", "the part of its id before the slash")
 	c.Flags().StringVar(&f.Node, "node", "", "name or session id of the node that runs it")
@@ -113,6 +119,11 @@ func (a *app) listCommand() *cobra.Command {
 		}
 		if statusName != "" {
 			if f.Status, err = projection.ParseStatus(statusName); err != nil {
+				return &exitcode.UsageError{Problem: err.Error()}
+			}
+		}
+		if substatusName != "" {
+			if f.Substatus, err = projection.ParseSubstatus(substatusName); err != nil {
 				return &exitcode.UsageError{Problem: err.Error()}
 			}
 		}
@@ -128,15 +139,15 @@ func (a *app) listCommand() *cobra.Command {
 // list prints what it can reach, and returns what it could not.
 func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filter) error {
 	var errs []error
-	p := a.print("ID", "BEHAVIOR", "STATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
+	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
 	for t, err := range client.List(ctx, f) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		v, err := view.OfTask(t)
+		v, err := view.OfTask(t, now())
 		if err == nil {
-			err = p.Row(v, v.ID, v.Behavior, status(t), v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+			err = p.Row(v, v.ID, v.Behavior, status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 		}
 		errs = append(errs, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 	"taskledger/ledger"
+	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -77,9 +78,17 @@ func (a *app) explainCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := a.print("TASK", "WHY", "SINCE", "EXPLANATION")
-		return errors.Join(p.Row(e, e.Task, e.Why, output.Time(e.Since), e.Text), p.Flush())
+		p := a.print("TASK", "WHY", "SUBSTATUS", "SINCE", "EXPLANATION")
+		return errors.Join(p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text), p.Flush())
 	})
+}
+
+// substatus is the word, "-" where it is not known.
+func substatus(s projection.Substatus) string {
+	if s == 0 {
+		return "-"
+	}
+	return s.String()
 }
 
 func (a *app) nodesCommand() *cobra.Command {

@@ -30,22 +30,24 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 	c.MarkFlagsMutuallyExclusive("at", "seq")
 	c.MarkFlagsOneRequired("at", "seq")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-		t, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
+		t, when, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
 		if err != nil {
 			return err
 		}
 		p := a.print()
-		return errors.Join(printTask(p, t), p.Flush())
+		return errors.Join(printTask(p, t, when), p.Flush())
 	})
 }
 
-func stateOf(ctx context.Context, client operations.Historian, id events.TaskID, at string, seq uint64) (projection.Task, error) {
+func stateOf(ctx context.Context, client operations.Historian, id events.TaskID, at string, seq uint64) (t projection.Task, when events.Millis, err error) {
 	if at == "" {
-		return client.Ledger().StateAfter(ctx, id, seq)
+		t, err = client.Ledger().StateAfter(ctx, id, seq)
+		return t, t.Changed(), err
 	}
-	when, err := timeFlag("at", at)
+	then, err := timeFlag("at", at)
 	if err != nil {
-		return projection.Task{}, err
+		return t, 0, err
 	}
-	return client.Ledger().StateAt(ctx, id, when)
+	t, err = client.Ledger().StateAt(ctx, id, then)
+	return t, events.MillisOf(then), err
 }

@@ -16,29 +16,34 @@ import (
 
 // Task is a task as JSON shows it.
 type Task struct {
-	ID                events.TaskID     `json:"id"`
-	Behavior          string            `json:"behavior"`
-	Status            projection.Status `json:"status"`
-	Priority          int64             `json:"priority"`
-	Suspended         bool              `json:"suspended,omitempty"`
-	Cancelled         bool              `json:"cancelled,omitempty"`
-	Forgotten         bool              `json:"forgotten,omitempty"`
-	Attempt           uint32            `json:"attempt"`
-	Failures          uint32            `json:"failures"`
-	Lost              uint32            `json:"lost"`
-	Runs              uint32            `json:"runs"`
-	Node              string            `json:"node,omitempty"`    // name of the node that runs it
-	Session           string            `json:"session,omitempty"` // of that node
-	CreatedAt         events.Millis     `json:"created_at"`
-	ScheduleNotBefore events.Millis     `json:"schedule_not_before,omitzero"`
-	StartedAt         events.Millis     `json:"started_at,omitzero"`
-	RecheckNotBefore  events.Millis     `json:"recheck_not_before,omitzero"`
-	LostNotBefore     events.Millis     `json:"lost_not_before,omitzero"`
-	EndedAt           events.Millis     `json:"ended_at,omitzero"`
-	Progress          *Progress         `json:"progress,omitempty"`
-	Params            json.RawMessage   `json:"params,omitempty"`
-	Result            json.RawMessage   `json:"result,omitempty"`
-	Error             *events.Error     `json:"error,omitempty"`
+	ID                events.TaskID        `json:"id"`
+	Behavior          string               `json:"behavior"`
+	Status            projection.Status    `json:"status"`
+	Substatus         projection.Substatus `json:"substatus"`
+	Since             events.Millis        `json:"since"` // since when it has the substatus
+	Priority          int64                `json:"priority"`
+	Suspended         bool                 `json:"suspended,omitempty"`
+	Cancelled         bool                 `json:"cancelled,omitempty"`
+	Forgotten         bool                 `json:"forgotten,omitempty"`
+	Attempt           uint32               `json:"attempt"`
+	Failures          uint32               `json:"failures"`
+	Lost              uint32               `json:"lost"`
+	Runs              uint32               `json:"runs"`
+	Node              string               `json:"node,omitempty"`     // name of the node that runs it
+	Session           string               `json:"session,omitempty"`  // of that node
+	LastNode          projection.Name      `json:"last_node,omitzero"` // its session
+	Creator           string               `json:"creator,omitempty"`
+	SuspendedAt       events.Millis        `json:"suspended_at,omitzero"`
+	CreatedAt         events.Millis        `json:"created_at"`
+	ScheduleNotBefore events.Millis        `json:"schedule_not_before,omitzero"`
+	StartedAt         events.Millis        `json:"started_at,omitzero"`
+	RecheckNotBefore  events.Millis        `json:"recheck_not_before,omitzero"`
+	LostNotBefore     events.Millis        `json:"lost_not_before,omitzero"`
+	EndedAt           events.Millis        `json:"ended_at,omitzero"`
+	Progress          *Progress            `json:"progress,omitempty"`
+	Params            json.RawMessage      `json:"params,omitempty"`
+	Result            json.RawMessage      `json:"result,omitempty"`
+	Error             *events.Error        `json:"error,omitempty"`
 }
 
 // Progress is how far a function has told that it is.
@@ -48,14 +53,18 @@ type Progress struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// OfTask shows a task. An error says that its parameters or its result cannot be read.
-func OfTask(t projection.Task) (v Task, err error) {
+// OfTask shows a task as it is at a time. An error says that its parameters or its result cannot be read.
+func OfTask(t projection.Task, now events.Millis) (v Task, err error) {
 	v = Task{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
-		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, CreatedAt: t.CreatedAt,
+		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, LastNode: t.LastNode, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
+	v.Substatus, v.Since = t.Substatus(now)
+	if t.Wait != nil {
+		v.SuspendedAt = t.Wait.SuspendedAt
+	}
 	if t.Kind != nil {
-		v.Behavior = t.Kind.Behavior
+		v.Behavior, v.Creator = t.Kind.Behavior, t.Kind.Creator
 	}
 	if t.Progress != nil {
 		v.Progress = &Progress{t.Progress.Done, t.Progress.Total, t.Progress.Note}
