@@ -118,15 +118,7 @@ func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (al
 		}
 		var s history.Served
 		if err == nil {
-			s = history.Served{Task: id, Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
-				Whole: true, Suspended: t.Suspended, Due: t.Due, Failures: t.Failures, Lost: t.Lost, Creator: t.Kind.Creator, LastNode: t.LastNode.String()}
-			if w := t.Wait; w != nil {
-				s.WaitSince, s.SuspendedAt = w.Since, w.SuspendedAt
-				if w.Cause != 0 {
-					s.WaitCause = w.Cause.String()
-				}
-			}
-			s.Outcome, err = traffic.OutcomeOf(t)
+			s, err = traffic.Served(t)
 		}
 		if err != nil {
 			r.Broken(check.Served, "task %s is not shown at the end: %v", id, err)

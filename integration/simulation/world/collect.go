@@ -68,12 +68,11 @@ func (w *world) collect() error {
 	run := &w.record.run
 	for i := range tasks {
 		t := &tasks[i]
-		outcome, err := traffic.OutcomeOf(t)
+		served, err := traffic.Served(t)
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
-		run.Served = append(run.Served, history.Served{Task: string(t.ID), Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt,
-			Runs: t.Runs, Outcome: outcome})
+		run.Served = append(run.Served, served)
 	}
 	changes := w.etcd.History(1)
 	written, stored := history.Journals{Member: "written", Entries: make([][]history.Record, w.shards)},

@@ -1,0 +1,20 @@
+package traffic_test
+
+import (
+	"testing"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/projection"
+)
+
+func TestServed_TellsAllThatIsCompared(t *testing.T) {
+	task := projection.Task{ID: "a", Kind: &projection.Kind{Creator: "ada"}, Status: projection.Running, Seq: 5, Attempt: 2, Runs: 1, Due: 9, Failures: 3,
+		Lost: 4, Suspended: true, LastNode: projection.NameOf("n-1"), Wait: &projection.Wait{Cause: events.KindLost, Since: 7, SuspendedAt: 8}}
+	want := history.Served{Task: "a", Status: "RUNNING", Seq: 5, Attempt: 2, Runs: 1, Whole: true, Suspended: true, Due: 9, Failures: 3, Lost: 4,
+		Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 7, SuspendedAt: 8}
+	if got, err := traffic.Served(&task); got != want || err != nil {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
