@@ -375,7 +375,7 @@ func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {
 	}
 	var all []store.NodeInfo
 	for _, n := range members.Nodes {
-		if l, err := command.ReadMessage[loadMessage](n.Load); err == nil {
+		if l, err := command.ReadTold[loadMessage](n.Load); err == nil {
 			n.ClockAhead = l.Ahead
 		}
 		all = append(all, n)
@@ -401,7 +401,7 @@ func (c *Client) shard(ctx context.Context, shard int, ask *command.Info) (s Sha
 	a, err := c.read(ctx, shard, ask)
 	var report command.ShardReport
 	if err == nil {
-		report, err = command.ReadMessage[command.ShardReport](a.Data)
+		report, err = command.ReadTold[command.ShardReport](a.Data)
 	}
 	switch s = infoOf(shard, &report); {
 	case err != nil && ctx.Err() != nil:

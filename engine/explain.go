@@ -61,7 +61,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	if err != nil {
 		return e, err
 	}
-	told, err := command.ReadMessage[explained](a.Data)
+	told, err := command.ReadTold[explained](a.Data)
 	return Explanation{id, told.Why, events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
 }
 

@@ -81,7 +81,7 @@ func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.Commands[i], a, want)
 			}
 		}
-		if s, err := command.ReadMessage[command.ShardReport](l.got[0][7].Data); err != nil || !strings.Contains(s.Problem, command.StoreFull) {
+		if s, err := command.ReadTold[command.ShardReport](l.got[0][7].Data); err != nil || !strings.Contains(s.Problem, command.StoreFull) {
 			t.Errorf("taken %v: who wants to compare the state is told %+v, %v", taken, s, err)
 		}
 	}

@@ -34,7 +34,7 @@ func pointAt[T any](name string, sample []byte, decode func([]byte) (T, error)) 
 func encoded[T any](m T) []byte { return message.Encode(m) }
 
 func decodePlanned(b []byte) (planned, error) {
-	p, err := command.ReadMessage[planned](b)
+	p, err := command.ReadTold[planned](b)
 	if err == nil {
 		_, err = p.policy()
 	}
@@ -47,7 +47,7 @@ func decodeAnswerMessage(b []byte) (answers []command.Answer, err error) {
 }
 
 func decodeLoad(b []byte) (map[int]map[string]int, error) {
-	m, err := command.ReadMessage[loadMessage](b)
+	m, err := command.ReadTold[loadMessage](b)
 	return m.ready(), err
 }
 
@@ -99,8 +99,8 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
-		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadMessage[command.ShardReport]),
-		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadMessage[explained]),
+		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadTold[command.ShardReport]),
+		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadTold[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); command.New(op) != nil; op++ {
@@ -159,9 +159,9 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, command.ReadMessage[cancelMessage], encoded)
 		roundTrip(t, b, decodePlanned, encoded)
 		roundTrip(t, b, command.ReadMessage[command.PlanLetter], encoded)
-		roundTrip(t, b, command.ReadMessage[command.ShardReport], encoded)
-		roundTrip(t, b, command.ReadMessage[explained], encoded)
-		roundTrip(t, b, command.ReadMessage[loadMessage], encoded)
+		roundTrip(t, b, command.ReadTold[command.ShardReport], encoded)
+		roundTrip(t, b, command.ReadTold[explained], encoded)
+		roundTrip(t, b, command.ReadTold[loadMessage], encoded)
 		roundTrip(t, b, decodePageMessage, encodePage)
 		roundTrip(t, b, command.DecodeTask, func(task projection.Task) []byte { return command.EncodeTask(&task) })
 		if ready, err := decodeLoad(b); err == nil && len(ready) > store.MaxShards {

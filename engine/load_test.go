@@ -172,7 +172,7 @@ func TestLoad_TellsTheLongestBacklogsWhenThereAreTooMany(t *testing.T) {
 	if len(data) > maxLoadBytes+100 {
 		t.Errorf("message has %d bytes", len(data))
 	}
-	m, err := command.ReadMessage[loadMessage](data)
+	m, err := command.ReadTold[loadMessage](data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +193,12 @@ func TestLoad_ThatNoNodeTellsIsRefused(t *testing.T) {
 		"behavior longer than any": {{3, strings.Repeat("x", events.MaxBehaviorBytes+1), 1}},
 		"more rows than are told":  slices.Repeat([]backlogRow{sound}, maxBacklogRows+1),
 	} {
-		if _, err := command.ReadMessage[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows})); !errors.Is(err, wire.ErrMalformed) {
+		if _, err := command.ReadTold[loadMessage](message.Encode(loadMessage{"n", 1, 1, 0, rows})); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	most := loadMessage{"n", 1, 1, 0, slices.Repeat([]backlogRow{{store.MaxShards - 1, strings.Repeat("x", events.MaxBehaviorBytes), math.MaxInt32}}, maxBacklogRows)}
-	if _, err := command.ReadMessage[loadMessage](message.Encode(most)); err != nil {
+	if _, err := command.ReadTold[loadMessage](message.Encode(most)); err != nil {
 		t.Errorf("the most there is: %v", err)
 	}
 }

@@ -167,7 +167,7 @@ func readPlanned(a command.Answer, err error, behavior string) (planned, error) 
 	case a.Code != command.AnswerOK:
 		return planned{}, a.Err("")
 	}
-	return command.ReadMessage[planned](a.Data)
+	return command.ReadTold[planned](a.Data)
 }
 
 func planSubject(behavior string) string { return "plan." + behavior }

@@ -98,7 +98,7 @@ func (o *owner) read(c command.Command) (command.Answer, func(context.Context) c
 	case *command.HandOver:
 		return command.Answer{}, func(ctx context.Context) command.Answer { return o.giveTo(ctx, c.Node) }
 	}
-	return command.Refused(command.AnswerInvalid, "command %d is not for this lane", c.Op()), nil
+	return command.Misplaced(c, o.ownership.Session.ID), nil
 }
 
 func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) command.Answer) {

@@ -14,8 +14,10 @@
 // Check, by a named limit; so does every message whose elements cost more once they are read than their bytes suggest. Check
 // is called before anything is made of the elements.
 //
-// A type changes by adding fields at its end. Who has another number of fields refuses the message as malformed: a release
-// that must understand an earlier one sends a message of another type.
+// A type changes by adding fields at its end, its tail, while programs with and without them work side by side. What asks for
+// something is read by Decode, which refuses a tail that it does not know: what is half understood must not be done. What tells
+// something is read by Read, which passes over it: what it does know is true without. Fields that were not in the first release of
+// a type are its Optional ones; who does not send them means their zero values. The types of fields and elements do not change.
 package message
 
 import (
@@ -37,6 +39,15 @@ type Checker interface {
 	Check() error
 }
 
+// Optional is a message whose last fields earlier releases do not send.
+type Optional interface {
+	// Optional returns how many they are.
+	Optional() int
+}
+
+// ErrTail is wrapped by an error of Decode for a message of more fields than its type has, which a later release may have sent.
+var ErrTail = errors.New("more fields than are known")
+
 // Encode returns the encoded form of a struct, or of the one that v points to. It panics for what is no message.
 func Encode(v any) []byte {
 	value := reflect.Indirect(reflect.ValueOf(v))
@@ -53,13 +64,22 @@ func Encode(v any) []byte {
 	return b.Bytes()
 }
 
+// Read is Decode of a message that may have a tail, which is passed over.
+func Read(data []byte, limit int, v any) error { return read(data, limit, v, true) }
+
 // Decode reads data, of at most limit bytes, into the struct that v points to, and calls its Check if it is a Checker. What
 // was in it is gone, and it shares no memory with data. Errors wrap wire.ErrMalformed; the struct is zero then. Decode
 // allocates at most 64 bytes for a byte of data. It panics if v does not point to a message.
-func Decode(data []byte, limit int, v any) error {
+func Decode(data []byte, limit int, v any) error { return read(data, limit, v, false) }
+
+func read(data []byte, limit int, v any, tail bool) error {
 	value := reflect.ValueOf(v).Elem()
 	value.SetZero()
-	err := decode(data, limit, value)
+	optional := 0
+	if o, some := v.(Optional); some {
+		optional = o.Optional()
+	}
+	err := decode(data, limit, value, optional, tail)
 	if c, checks := v.(Checker); checks && err == nil {
 		err = c.Check()
 	}
@@ -73,7 +93,7 @@ func Decode(data []byte, limit int, v any) error {
 	return fmt.Errorf("%s: %w", value.Type().Name(), err)
 }
 
-func decode(data []byte, limit int, value reflect.Value) error {
+func decode(data []byte, limit int, value reflect.Value, optional int, tail bool) error {
 	s := shapeOf(value.Type())
 	if len(data) > limit {
 		return fmt.Errorf("%d bytes exceed the limit of %d", len(data), limit)
@@ -86,12 +106,21 @@ func decode(data []byte, limit int, value reflect.Value) error {
 	in := bytes.NewReader(data)
 	d.Reset(in)
 	c := checker{d, in, data}
-	if err := c.check(s); err != nil {
+	known, err := c.checkMessage(s, optional, tail)
+	if err != nil {
 		return fmt.Errorf("before byte %d: %w", len(data)-in.Len(), err)
 	}
 	in.Reset(data)
 	d.Reset(in)
-	return d.DecodeValue(value)
+	if _, err := d.DecodeArrayLen(); err != nil {
+		return err
+	}
+	for i := range known {
+		if err := d.DecodeValue(value.Field(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checker reads a message that wire.Scan has found to be whole.
@@ -99,6 +128,30 @@ type checker struct {
 	d    *msgpack.Decoder
 	in   *bytes.Reader // what d reads
 	data []byte        // all that was in it
+}
+
+// checkMessage is check for the message itself, whose last fields may be missing as far as they are optional, and which may have a
+// tail. It returns how many of the fields are there.
+func (c *checker) checkMessage(s *shape, optional int, tail bool) (known int, err error) {
+	if !shortest(c.data) {
+		return 0, fmt.Errorf("the head 0x%02x is longer than it need be", c.data[0])
+	}
+	n, err := c.d.DecodeArrayLen() // negative for nil
+	switch {
+	case err != nil:
+		return 0, err
+	case n < len(s.parts)-optional:
+		return 0, fmt.Errorf("array of %d values expected for %s, found %d", len(s.parts), s.t, n)
+	case n > len(s.parts) && !tail:
+		return 0, fmt.Errorf("%w: array of %d values expected for %s, found %d", ErrTail, len(s.parts), s.t, n)
+	}
+	known = min(n, len(s.parts))
+	for _, field := range s.parts[:known] {
+		if err := c.check(field); err != nil {
+			return 0, err
+		}
+	}
+	return known, nil
 }
 
 // check reads the next value and returns an error unless it is what Encode makes of this shape. Every element of it is there

@@ -264,6 +264,26 @@ func (r *Reader) Bytes() []byte {
 	return append(make([]byte, 0, len(v)), v...)
 }
 
+// ArrayFrom reads the head of an array that must have at least n values, and returns how many more it has.
+func (r *Reader) ArrayFrom(n int) (more int) {
+	got := r.Array()
+	if r.err == nil && got < n {
+		r.fail("array of at least %d values expected, found %d", n, got)
+	}
+	return max(got-n, 0)
+}
+
+// Raw reads a value of any kind and returns its bytes, which are the message's.
+func (r *Reader) Raw() []byte {
+	before := r.b
+	r.Skip(1)
+	if r.err != nil {
+		return nil
+	}
+	n := len(before) - len(r.b)
+	return before[:n:n]
+}
+
 // Skip reads n values of any kind and leaves them unread.
 func (r *Reader) Skip(n int) {
 	for open := uint64(max(n, 0)); open > 0 && r.err == nil; open-- {
@@ -287,6 +307,9 @@ func (r *Reader) NextNil() bool { return len(r.b) > 0 && r.b[0] == 0xc0 }
 
 // NextBool reports whether the next value is a boolean, without reading it.
 func (r *Reader) NextBool() bool { return len(r.b) > 0 && (r.b[0] == 0xc2 || r.b[0] == 0xc3) }
+
+// NextBytes reports whether the next value is a binary string, without reading it.
+func (r *Reader) NextBytes() bool { return len(r.b) > 0 && r.b[0] >= 0xc4 && r.b[0] <= 0xc6 }
 
 // More reports whether anything is left to read.
 func (r *Reader) More() bool { return r.err == nil && len(r.b) > 0 }

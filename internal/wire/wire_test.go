@@ -301,3 +301,42 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+func TestSkip_LeavesWhatFollows(t *testing.T) {
+	var w wire.Writer
+	for _, value := range [][]byte{{0xc0}, {0x93, 0x01, 0x92, 0xa1, 'x', 0xc3, 0xcd, 0x01, 0x00}, {0x81, 0xa1, 'k', 0x91, 0x01}, {0xc4, 0x02, 1, 2}, {0xcb, 0, 0, 0, 0, 0, 0, 0, 0}} {
+		w.B = append(w.B, value...)
+		r := wire.NewReader(append(value, 0x07))
+		if got := r.Raw(); !bytes.Equal(got, value) {
+			t.Errorf("%x is read raw as %x", value, got)
+		}
+		if got := r.Uint(); got != 7 || r.Close() != nil {
+			t.Errorf("after %x: %d, %v", value, got, r.Err())
+		}
+	}
+	r := wire.NewReader(append(w.B, 0x07))
+	r.Skip(0)
+	r.Skip(5)
+	if got := r.Uint(); got != 7 || r.Close() != nil {
+		t.Errorf("after five values: %d, %v", got, r.Err())
+	}
+	for _, cut := range [][]byte{nil, {0x92, 0x01}, {0xa2, 'x'}, {0xc1}, {0xdd, 0xff, 0xff, 0xff, 0xff}} {
+		r := wire.NewReader(cut)
+		if r.Skip(1); !errors.Is(r.Err(), wire.ErrMalformed) {
+			t.Errorf("%x is passed over: %v", cut, r.Err())
+		}
+	}
+}
+
+func TestArrayFrom_TellsHowManyMoreThereAre(t *testing.T) {
+	for _, row := range []struct {
+		data []byte
+		more int
+		ok   bool
+	}{{[]byte{0x92, 1, 2}, 0, true}, {[]byte{0x94, 1, 2, 3, 4}, 2, true}, {[]byte{0x91, 1}, 0, false}, {[]byte{0xc0}, 0, false}} {
+		r := wire.NewReader(row.data)
+		if more := r.ArrayFrom(2); more != row.more || (r.Err() == nil) != row.ok {
+			t.Errorf("%x: %d more, %v", row.data, more, r.Err())
+		}
+	}
+}

@@ -131,13 +131,14 @@ func DecodeAnswers(data []byte) ([]Answer, error) {
 	for i := range answers {
 		a := &answers[i]
 		fields := r.Array()
-		if fields != 3 && fields != 7 {
+		if fields != 3 && fields < 7 {
 			r.Fail("answer of %d fields", fields)
 			break
 		}
 		a.Code, a.Life, a.Run = AnswerCode(r.Uint()), events.Ref(r.Uint()), uint32(r.Uint())
-		if fields == 7 {
+		if fields >= 7 {
 			a.Joined, a.Text, a.Number, a.Data = r.Bool(), r.Text(), r.Int(), r.Bytes()
+			r.Skip(fields - 7)
 		}
 		if int(a.Code) >= answerCodeCount {
 			r.Fail("answer code %d", a.Code)

@@ -118,14 +118,30 @@ func Scanned(data []byte) (*wire.Reader, error) {
 	return wire.NewReader(data), nil
 }
 
-// ReadMessage reads what message.Encode made, if it comes from outside.
+// ReadMessage reads what message.Encode made, if it comes from outside and asks for something: a tail that is not known is refused.
 func ReadMessage[T any](data []byte) (v T, err error) {
 	err = message.Decode(data, maxMessageBytes, &v)
 	return v, err
 }
 
-// DecodeBatch reads what Batch.Encode writes.
+// ReadTold is ReadMessage of what tells something, gossip or an answer: a tail that is not known is passed over.
+func ReadTold[T any](data []byte) (v T, err error) {
+	err = message.Read(data, maxMessageBytes, &v)
+	return v, err
+}
+
+// DecodeBatch reads what Batch.Encode writes. What a later release asks is read as Unknown.
 func DecodeBatch(data []byte) (*Batch, error) {
+	b, err := decodeBatch(data, false)
+	if err != nil && b != nil && readsLater(b.Lane) {
+		if later, failed := decodeBatch(data, true); failed == nil {
+			return later, nil
+		}
+	}
+	return b, err
+}
+
+func decodeBatch(data []byte, later bool) (*Batch, error) {
 	r, err := Scanned(data)
 	if err != nil {
 		return nil, err
@@ -148,6 +164,10 @@ func DecodeBatch(data []byte) (*Batch, error) {
 	var outcomes []Complete // they come in hundreds: one piece of memory for all
 	for left := n / 2; left > 0; left-- {
 		op := r.Uint()
+		if later {
+			b.Commands = append(b.Commands, decodeLater(r, op))
+			continue
+		}
 		var c Command
 		if op == (*Complete).Op(nil) {
 			if len(outcomes) == 0 {
@@ -155,7 +175,7 @@ func DecodeBatch(data []byte) (*Batch, error) {
 			}
 			c, outcomes = &outcomes[0], outcomes[1:]
 		} else if c = New(op); c == nil {
-			return nil, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
+			return b, fmt.Errorf("%w: command %d is unknown", wire.ErrMalformed, op)
 		}
 		Decode(r, c)
 		b.Commands = append(b.Commands, c)
@@ -189,11 +209,12 @@ func DecodeAnswerMessage(data []byte) (shard int, laneID uint8, number uint64, a
 	if err != nil {
 		return 0, 0, 0, nil, false, err
 	}
-	r.ArrayOf(5)
+	tail := r.ArrayFrom(5)
 	shard64, lane64 := r.Uint(), r.Uint()
 	number = r.Uint()
 	body := r.View()
 	recorded = r.Bool()
+	r.Skip(tail)
 	if shard64 >= store.MaxShards || lane64 >= uint64(LaneCount) {
 		r.Fail("answer from shard %d, lane %d", shard64, lane64)
 	}

@@ -85,7 +85,7 @@ func (d *Decider) Decide(c Command) Answer {
 	}
 	asked, ok := c.(decided)
 	if !ok {
-		return Refused(AnswerInvalid, "command %d is not for this lane", c.Op())
+		return Misplaced(c, d.Self)
 	}
 	before, spoilt := len(d.Entry.Entry.Events), d.Err != nil
 	a := d.decideReadable(asked)

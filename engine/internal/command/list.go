@@ -76,7 +76,7 @@ func EncodePage(tasks []*projection.Task, seen Sightings, more bool) []byte {
 
 // DecodePage reads what EncodePage writes.
 func DecodePage(data []byte) (tasks []projection.Task, more bool, err error) {
-	told, err := ReadMessage[page](data)
+	told, err := ReadTold[page](data)
 	if err != nil {
 		return nil, false, err
 	}

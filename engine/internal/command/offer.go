@@ -124,11 +124,12 @@ func (a *Assignment) Encode(w *wire.Writer) {
 }
 
 func (a *Assignment) decode(r *wire.Reader) {
-	r.ArrayOf(9)
+	tail := r.ArrayFrom(9)
 	a.Task, a.Started, a.Behavior = events.TaskID(r.Text()), events.Ref(r.Uint()), r.Name()
 	a.Number, a.Failures, a.Lost = uint32(r.Uint()), uint32(r.Uint()), uint32(r.Uint())
 	a.Policy.Decode(r)
 	a.Params, a.ParamsAt = r.Bytes(), events.Ref(r.Uint())
+	r.Skip(tail)
 }
 
 // DecodeAssignments reads the answer to an Offer; nothing stands for none.

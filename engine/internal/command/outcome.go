@@ -104,7 +104,7 @@ func (o *Outcome) Encode(w *wire.Writer, inline int) {
 }
 
 func (o *Outcome) decode(r *wire.Reader) {
-	r.ArrayOf(8)
+	tail := r.ArrayFrom(8)
 	o.Task, o.Life, o.Run, o.Ref = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint()), events.Ref(r.Uint())
 	o.Attempt, o.Status = uint32(r.Uint()), projection.Status(r.Uint())
 	if r.NextBool() {
@@ -116,6 +116,7 @@ func (o *Outcome) decode(r *wire.Reader) {
 		o.Err = new(events.Error)
 		o.Err.Decode(r)
 	}
+	r.Skip(tail)
 	if o.Status == projection.Failure && o.Err == nil || o.Status > projection.Failure {
 		r.Fail("outcome of status %d", o.Status)
 	}
