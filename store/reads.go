@@ -8,7 +8,7 @@ import (
 )
 
 // Reads is what a program reads of what is stored, and what a program must read to know all that is: the highest number of each.
-// The zero value is what every program reads.
+// The zero value is what every program reads. A section of snapshots comes with the kinds of events that fill it.
 type Reads struct {
 	Kind     events.Kind `json:"kind"`     // of events
 	Entry    uint64      `json:"entry"`    // version of entries

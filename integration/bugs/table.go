@@ -67,6 +67,17 @@ var otherWrites = []Bug{
 	{"take by an ended session", "etcdstore/owners.go", []Edit{
 		{`		clientv3.Compare(clientv3.LeaseValue(me), "=", session.Lease),` + "\n", ""},
 	}, store, contract + "Take/ByAnEndedSessionIsFenced"},
+	{"join of a program that cannot read what is written", "etcdstore/session.go", []Edit{
+		{`if lacks := info.Reads.Lacks(written); lacks != "" {`, `if lacks := info.Reads.Lacks(store.Reads{}); lacks != "" {`},
+		{"	written, revision, err := s.readWritten(ctx)\n", "	_, revision, err := s.readWritten(ctx)\n"},
+	}, store, contract + "Join/OfWhoReadsLessThanIsWrittenIsRefused"},
+	{"join without the revision of what is written", "etcdstore/session.go", []Edit{
+		{`			clientv3.Compare(clientv3.ModRevision(s.keys.written()), "=", revision),` + "\n", ""},
+		{"	written, revision, err := s.readWritten(ctx)\n", "	written, _, err := s.readWritten(ctx)\n"},
+	}, store, "TestJoin_OfAnOldProgramDuringARaiseIsRefused"},
+	{"what is written falls", "etcdstore/written.go", []Edit{
+		{"encodeWritten(written.With(need))", "encodeWritten(need)"},
+	}, store, contract + "Raise/NoNumberEverFalls"},
 	{"take from a living owner", "etcdstore/owners.go", []Edit{
 		{`			clientv3.Compare(clientv3.LeaseValue(s.keys.node(seen.Node)), "=", 0), // so is that of an absent key` + "\n", ""},
 	}, store, contract + "Take/OfALivingOwnerIsFenced"},
@@ -179,6 +190,12 @@ var decisions = []Bug{
 	{"overtaken number decided late", "engine/owner.go", []Edit{
 		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
+	{"event of a kind that a present node cannot read", "engine/internal/command/unread.go", []Edit{
+		{"	if kind <= d.Highest {\n", "	if kind >= d.Highest {\n"},
+	}, commandPkg, "TestDecide_RefusesWhatANodeCannotReadByItsName"},
+	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
+		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
+	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
 	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
 	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},

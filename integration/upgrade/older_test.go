@@ -1,0 +1,85 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/integration/bugs"
+)
+
+const (
+	eventKinds = "events/event.go"
+	whatIsRead = "store/reads.go"
+)
+
+var (
+	kindList  = regexp.MustCompile(`(?s)(const \(\n\tKindCreated Kind = 1 \+ iota\n)(.*?)(\tkindEnd\n\)\n)`)
+	kindNames = regexp.MustCompile(`(?s)(var kindNames = \[kindEnd\]string\{)(.*?)(\}\n)`)
+	lowest    = regexp.MustCompile(`(var lowest = Reads\{Kind: events\.)(Kind\w+)`)
+)
+
+// release builds the node of a release that lacks a kind of event and those behind it; "" = it has all. That every release reads
+// most kinds is edited away. The working directory is the root of the module.
+func release(t *testing.T, name, without string) (path string) {
+	t.Helper()
+	texts := map[string]string{whatIsRead: edit(t, whatIsRead, lowest, "${1}KindCreated")}
+	if without != "" {
+		texts[eventKinds] = withoutKinds(t, without)
+	}
+	overlay, err := bugs.Lay(t.TempDir(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), name)
+	if err := bugs.Build(t.Context(), overlay, "build", "-o", path, "./integration/upgrade"); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withoutKinds is the list of kinds as it was before one of them, and those behind it, were added. Their names are left, since the
+// rest of the sources uses them, behind the end.
+func withoutKinds(t *testing.T, first string) string {
+	t.Helper()
+	text, err := os.ReadFile(eventKinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := kindList.FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("%s has no list of kinds", eventKinds)
+	}
+	names := strings.Fields(string(found[2]))
+	at := slices.Index(names, first)
+	if at < 0 {
+		t.Fatalf("%s has no %s among %v", eventKinds, first, names)
+	}
+	var later strings.Builder
+	for i, name := range names[at:] {
+		fmt.Fprintf(&later, "\t%s Kind = kindEnd + %d\n", name, i)
+	}
+	shown := `""`
+	for _, name := range append([]string{"KindCreated"}, names[:at]...) {
+		shown += fmt.Sprintf(", %q", strings.TrimPrefix(name, "Kind"))
+	}
+	list := fmt.Sprintf("${1}\t%s\n${3}\nconst (\n%s)\n", strings.Join(names[:at], "\n\t"), &later)
+	return kindNames.ReplaceAllString(kindList.ReplaceAllString(string(text), list), "${1}"+shown+"${3}")
+}
+
+// edit is a file with what matches replaced.
+func edit(t *testing.T, path string, what *regexp.Regexp, by string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !what.Match(text) {
+		t.Fatalf("%s has nothing like %s", path, what)
+	}
+	return what.ReplaceAllString(string(text), by)
+}
