@@ -24,7 +24,8 @@ func (t *Task) waited() Wait {
 func (t *Task) setWait(w Wait) {
 	t.Wait = nil
 	if w != (Wait{}) {
-		t.Wait = &w
+		kept := w // most tasks have none, and must not pay for one
+		t.Wait = &kept
 	}
 }
 
