@@ -53,14 +53,14 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 		RunNow:   true,
 	})
 	to := &recorder{}
-	f, err := purge.SubmitWith(t.Context(), to, table{Name: "a", Age: 3}, engine.SubmitOptions{RequestID: "r"})
+	f, err := purge.SubmitWith(t.Context(), to, table{Name: "a", Age: 3}, engine.SubmitOptions{RequestKey: "r"})
 	if f == nil || err != nil {
 		t.Fatalf("future %v, error %v", f, err)
 	}
 	if got, want := string(to.params), `{"Name":"a","Age":3}`; got != want {
 		t.Errorf("parameters %s, want %s", got, want)
 	}
-	if to.options.RequestID != "r" {
+	if to.options.RequestKey != "r" {
 		t.Errorf("options %+v", to.options)
 	}
 	plan, err := to.behavior.Plan(to.params, epoch)

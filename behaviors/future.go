@@ -19,6 +19,7 @@ type Future[R any] struct {
 type identity interface {
 	ID() events.TaskID
 	Joined() bool
+	Repeated() bool
 }
 
 // source is the untyped outcome of a task; *engine.Future implements it.
@@ -42,6 +43,9 @@ func (f *Future[R]) ID() events.TaskID { return f.task.ID() }
 
 // Joined reports whether the task existed before this submit; false for a composed future.
 func (f *Future[R]) Joined() bool { return f.task.Joined() }
+
+// Repeated reports whether the same request, by its key, had made or changed the task before this submit; false for a composed future.
+func (f *Future[R]) Repeated() bool { return f.task.Repeated() }
 
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }

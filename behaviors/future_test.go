@@ -32,6 +32,7 @@ func newTask(id events.TaskID) *pendingTask { return &pendingTask{id: id, done: 
 
 func (f *pendingTask) ID() events.TaskID     { return f.id }
 func (f *pendingTask) Joined() bool          { return true }
+func (f *pendingTask) Repeated() bool        { return true }
 func (f *pendingTask) Done() <-chan struct{} { return f.done }
 
 func (f *pendingTask) Wait(ctx context.Context) ([]byte, error) {

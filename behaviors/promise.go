@@ -35,6 +35,7 @@ type named events.TaskID
 
 func (n named) ID() events.TaskID { return events.TaskID(n) }
 func (n named) Joined() bool      { return false }
+func (n named) Repeated() bool    { return false }
 
 func (p *promise[R]) future() *Future[R] { return &Future[R]{named(""), p} }
 

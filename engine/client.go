@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -39,7 +40,7 @@ type Client struct {
 	cfg     ClientConfig
 	router  *router
 	futures *futures
-	ids     *idSource
+	ids     *taskids.Source
 	running chan struct{}
 	ran     atomic.Bool
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
@@ -72,7 +73,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Client{cfg: cfg, ids: newIDSource(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
+	c := &Client{cfg: cfg, ids: taskids.New(cfg.Shards), running: make(chan struct{}), forgotten: make(chan struct{}, maxForgotten), killed: context.Background()}
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
 	c.router.now = cfg.Now
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)

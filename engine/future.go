@@ -12,14 +12,15 @@ import (
 // with its final FAILURE; a failed attempt that is retried does not resolve it. It costs nothing until Done, Wait or Then is
 // called, so a caller that needs no outcome can drop it. Methods may be called concurrently. The engine never returns a nil Future.
 type Future struct {
-	futures *futures // nil when the submit was refused
-	shard   int
-	id      events.TaskID
-	joined  bool
-	life    events.Ref  // 0 = whichever there is
-	run     uint32      // 0 = the one that is due or under way, or the last
-	since   events.Ref  // no earlier event ends the run: a repetition that was cancelled had the same number
-	watched atomic.Bool // it is registered, is about to be, or was
+	futures  *futures // nil when the submit was refused
+	shard    int
+	id       events.TaskID
+	joined   bool
+	repeated bool
+	life     events.Ref  // 0 = whichever there is
+	run      uint32      // 0 = the one that is due or under way, or the last
+	since    events.Ref  // no earlier event ends the run: a repetition that was cancelled had the same number
+	watched  atomic.Bool // it is registered, is about to be, or was
 
 	mu       sync.Mutex
 	resolved bool
@@ -48,6 +49,9 @@ func (f *Future) ID() events.TaskID { return f.id }
 
 // Joined reports whether the task existed before this submit.
 func (f *Future) Joined() bool { return f.joined }
+
+// Repeated reports whether the same request, by its key, had made or changed the task before this submit, and so this one changed nothing.
+func (f *Future) Repeated() bool { return f.repeated }
 
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future) Done() <-chan struct{} {

@@ -1,108 +1,16 @@
 package engine
 
 import (
-	"encoding/base32"
 	"encoding/binary"
 	"math/rand/v2"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"taskledger/events"
 )
-
-const (
-	// stickiness is how long random ids are drawn for the same shards: tasks submitted together share an entry, and events
-	// per entry decide what a task costs.
-	stickiness = 30 * time.Millisecond
-	// perShard is how many submits at once are enough for one shard. Beyond it the entries of two are as large as they need
-	// to be, and one is decided while the other is written.
-	perShard = 512
-)
-
-// maxSpare bounds the ids kept for each shard that were drawn while another was wanted.
-const maxSpare = 4096
-
-var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // randomID returns 80 random bits as 16 letters and digits: the id of a sender, or of a question.
 func randomID() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], rand.Uint64())
 	binary.BigEndian.PutUint64(b[8:], rand.Uint64())
-	return idEncoding.EncodeToString(b[:10])
-}
-
-// idSource draws random task ids that fall into few of the preferred shards, others every 30 ms: into one while few submits
-// wait for their answers.
-type idSource struct {
-	submitting atomic.Int64 // submits that wait for their answers
-
-	mu      sync.Mutex
-	shards  int
-	prefer  []int // all shards when empty
-	at      int   // the first of those that ids are drawn for
-	abreast int   // how many they are
-	turn    int   // counts ids
-	most    int64 // that submitting was since until was set
-	until   time.Time
-	spare   [][]events.TaskID
-}
-
-func newIDSource(shards int) *idSource {
-	return &idSource{shards: shards, abreast: 1, spare: make([][]events.TaskID, shards)}
-}
-
-// setPreferred names the shards that ids are drawn for: those that this process owns.
-func (s *idSource) setPreferred(shards []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.prefer, s.until = shards, time.Time{}
-}
-
-// draw returns a task id of 128 random bits.
-func (s *idSource) draw(now time.Time) events.TaskID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	want := s.current(now)
-	if n := len(s.spare[want]); n > 0 {
-		id := s.spare[want][n-1]
-		s.spare[want] = s.spare[want][:n-1]
-		return id
-	}
-	for {
-		var b [16]byte
-		var text [26]byte
-		binary.BigEndian.PutUint64(b[:], rand.Uint64())
-		binary.BigEndian.PutUint64(b[8:], rand.Uint64())
-		idEncoding.Encode(text[:], b[:])
-		shard := events.ShardOf(text[:], s.shards)
-		if shard == want {
-			return events.TaskID(text[:])
-		}
-		if len(s.spare[shard]) < maxSpare && s.preferred(shard) {
-			s.spare[shard] = append(s.spare[shard], events.TaskID(text[:]))
-		}
-	}
-}
-
-func (s *idSource) preferred(shard int) bool {
-	return len(s.prefer) == 0 || slices.Contains(s.prefer, shard)
-}
-
-// current is the shard that the next id is drawn for.
-func (s *idSource) current(now time.Time) int {
-	if now.After(s.until) {
-		s.at += s.abreast
-		s.abreast = 1 + int(s.most/perShard)
-		s.most, s.until = 0, now.Add(stickiness)
-	}
-	s.most = max(s.most, s.submitting.Load())
-	s.turn++
-	at := s.at + s.turn%s.abreast
-	if len(s.prefer) == 0 {
-		return at % s.shards
-	}
-	return s.prefer[at%len(s.prefer)]
+	return events.IDEncoding.EncodeToString(b[:10])
 }

@@ -369,7 +369,7 @@ func (p *placement) preferOwn() {
 			shards = append(shards, shard)
 		}
 	}
-	p.m.node.ids.setPreferred(shards)
+	p.m.node.ids.Prefer(shards)
 }
 
 var errStays = errors.New("the owner keeps the shard")

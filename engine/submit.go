@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/task"
@@ -16,12 +18,20 @@ import (
 type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
+	Delay     time.Duration // instead of NotBefore: so long after the submit; 0 or less = none
 	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of its shard; 0: the plan's
-	// RequestID makes a repeated submit the same request: what a request has made or changed of a task, it neither makes nor changes
-	// again within the task's life. It has at most 256 bytes, and counts only together with an id. A task remembers the last 16
-	// requests. A request that only joined what there was, such as a run under way, is not recorded: repeated after that run has
-	// ended, it is a new request, and with RunAgain asks for a further run.
-	RequestID string
+	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
+	// neither makes nor changes again, and its Future says Repeated. A key that was used with other parameters, which are compared byte by
+	// byte, or another NotBefore, Delay or Priority is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
+	//
+	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
+	// WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
+	// task. Otherwise the key counts within the task.
+	//
+	// The task is kept for 10 minutes at least after its last outcome. When it has been forgotten, or was deleted, so are its keys: a
+	// submit makes a new task. A task remembers its last 16 requests. A request that only joined what there was, such as a run under
+	// way, is not recorded: repeated after that run has ended, it is a new request, and with RunAgain asks for a further run.
+	RequestKey string
 }
 
 // mergeTries is how often a submit combines parameters again because the task changed meanwhile.
@@ -31,8 +41,8 @@ const mergeTries = 5
 const maxDelay = 10 * 365 * 24 * time.Hour
 
 // Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an error
-// its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id. After any other error
-// nothing was accepted: *InvalidError, *LimitError, *StateError, *OverloadError, ErrUnavailable, ErrClosed, or the error of b's Plan.
+// its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id, or the same key. After any other error nothing was accepted:
+// *InvalidError, *LimitError, *StateError, *OverloadError, ErrUnavailable, ErrClosed, or the error of b's Plan.
 func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
 	now := c.now()
 	plan, err := b.Plan(params, now)
@@ -78,7 +88,7 @@ func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 }
 
 func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge task.Merger) (*Future, error) {
-	cmd, err := c.request(now, behavior, policy, plan, params, o)
+	cmd, err := c.request(ctx, now, behavior, policy, plan, params, o)
 	if err != nil {
 		return failedFuture(o.ID, err), err
 	}
@@ -87,9 +97,9 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 		return failedFuture(cmd.Task, err), err
 	}
 	shard := cmd.Task.Shard(c.cfg.Shards)
-	c.ids.submitting.Add(1)
+	c.ids.Submitting.Add(1)
 	a, err := c.router.ask(ctx, shard, command.LaneSubmit, cmd)
-	c.ids.submitting.Add(-1)
+	c.ids.Submitting.Add(-1)
 	for try := 0; err == nil && (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged); try++ {
 		if try == mergeTries {
 			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
@@ -103,7 +113,7 @@ func (c *Client) submit(ctx context.Context, now time.Time, behavior string, pol
 	if err != nil {
 		return failedFuture(cmd.Task, err), err
 	}
-	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.Joined, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
+	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.Joined, repeated: a.Repeated, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
 }
 
 func checkParams(params []byte) error {
@@ -114,7 +124,7 @@ func checkParams(params []byte) error {
 }
 
 // request checks a submit and makes its command.
-func (c *Client) request(now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*command.Submit, error) {
+func (c *Client) request(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*command.Submit, error) {
 	complete, err := policy.Complete()
 	if err != nil {
 		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
@@ -123,29 +133,39 @@ func (c *Client) request(now time.Time, behavior string, policy Policy, plan Pla
 		return nil, err
 	}
 	notBefore := plan.NotBefore
-	if !o.NotBefore.IsZero() {
+	switch {
+	case !o.NotBefore.IsZero():
 		notBefore = o.NotBefore
+	case o.Delay > 0:
+		notBefore = now.Add(o.Delay)
 	}
 	if d := notBefore.Sub(now); d > maxDelay {
 		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
 	cmd := &command.Submit{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
-		RequestID: o.RequestID, Task: plan.ID, RunNow: plan.RunNow, Priority: complete.Priority}
-	if plan.Priority != 0 {
-		cmd.Priority = plan.Priority
+		Task: cmp.Or(o.ID, plan.ID), RunNow: plan.RunNow, Priority: cmp.Or(o.Priority, plan.Priority, complete.Priority)}
+	if o.RequestKey != "" {
+		asked := events.Request{Behavior: behavior, Params: cmd.Params, NotBefore: events.MillisOf(o.NotBefore), Delay: o.Delay, Priority: o.Priority}
+		cmd.RequestID = asked.ID(o.RequestKey)
 	}
-	if o.Priority != 0 {
-		cmd.Priority = o.Priority
-	}
-	if o.ID != "" {
-		cmd.Task = o.ID
-	}
-	if cmd.Task == "" {
-		cmd.Task = c.ids.draw(now)
+	switch {
+	case cmd.Task != "":
+	case o.RequestKey != "":
+		cmd.Task = events.TaskOfRequest(c.principal(ctx), behavior, o.RequestKey)
+	default:
+		cmd.Task = c.ids.Draw(now)
 	}
 	err = cmd.Check()
 	cmd.Checked = err == nil
 	return cmd, err
+}
+
+// principal is who asks for what a call under ctx sends.
+func (c *Client) principal(ctx context.Context) string {
+	if a, err := asker.Of(ctx); err == nil && a != nil {
+		return cmp.Or(a.Principal, c.cfg.Name)
+	}
+	return c.cfg.Name
 }
 
 // combine is the second step of a submit that met an existing task.

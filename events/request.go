@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskledger/internal/wire"
 )
 
 const (
 	// MaxKeyBytes bounds the key of a request: its id, which is the key and a digest, has at most MaxNameBytes.
-	MaxKeyBytes = MaxNameBytes - len(digestMark) - digestChars
+	MaxKeyBytes = MaxNameBytes - 1 - digestChars
 	// MaxRequestTasks bounds the tasks that one request makes together.
 	MaxRequestTasks = 1000
 
@@ -53,9 +54,9 @@ func TaskInRequest(id TaskID, index int) (TaskID, error) {
 type Request struct {
 	Behavior  string
 	Params    Payload
-	NotBefore Millis // 0 = not given
-	Delay     int64  // milliseconds; 0 = not given
-	Priority  int64  // 0 = not given
+	NotBefore Millis        // 0 = not given
+	Delay     time.Duration // 0 = not given
+	Priority  int64         // 0 = not given
 }
 
 // ID is what events and tasks remember of the request: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
@@ -65,7 +66,7 @@ func (q *Request) ID(key string) string {
 	w.Text(q.Behavior)
 	w.Bytes(q.Params)
 	w.Int(int64(q.NotBefore))
-	w.Int(q.Delay)
+	w.Int(int64(q.Delay))
 	w.Int(q.Priority)
 	sum := sha256.Sum256(w.B)
 	return key + digestMark + IDEncoding.EncodeToString(sum[:digestBytes])

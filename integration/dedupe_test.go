@@ -91,7 +91,7 @@ func TestMerge_ConcurrentMergesLoseNone(t *testing.T) {
 // submitMerging submits, for later, until the merge is no longer overtaken by others.
 func submitMerging(t *testing.T, b *behaviors.Behavior[sum, int], to behaviors.Client, request string) error {
 	for {
-		_, err := b.SubmitWith(within(t, soon), to, sum{1}, engine.SubmitOptions{RequestID: request, NotBefore: time.Now().Add(time.Hour)})
+		_, err := b.SubmitWith(within(t, soon), to, sum{1}, engine.SubmitOptions{RequestKey: request, Delay: time.Hour})
 		if err == nil || !isUnavailable(err) {
 			return err
 		}

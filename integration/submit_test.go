@@ -94,13 +94,13 @@ func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain}})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("caller", nil)
-		once := engine.SubmitOptions{RequestID: "request-1"}
+		once := engine.SubmitOptions{RequestKey: "request-1"}
 		first := w.submitWith(t, client, "x", once)
 		w.next(t).succeed("1")
 		want(t, first, "1")
 		want(t, w.submitWith(t, client, "x", once), "1")
 		w.nothing(t)
-		second := w.submitWith(t, n, "x", engine.SubmitOptions{RequestID: "request-2"})
+		second := w.submitWith(t, n, "x", engine.SubmitOptions{RequestKey: "request-2"})
 		w.next(t).succeed("2")
 		want(t, second, "2")
 	})

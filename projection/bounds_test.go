@@ -121,6 +121,95 @@ func TestRetention_ByBytesOfTheShardTheFirstToExpireGoes(t *testing.T) {
 	}
 }
 
+// finishRequested ends a task that a request has made, with the policy given.
+func (j *journal) finishRequested(id events.TaskID, request string, p events.Policy, failure string) {
+	c := j.created()
+	c.Policy = policy(j.t, p)
+	ev := j.next(id, c)
+	ev.RequestID = request
+	j.addEvent(ev)
+	j.add(id, &events.Failed{Error: events.Error{Code: "x", Message: failure}, Run: 1})
+}
+
+// What the policy, the shard's count and its bytes would have forgotten long ago is held; a task like it without a request is not.
+func TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds(t *testing.T) {
+	const size = 1 << 18
+	j := newJournal(t)
+	brief := events.Policy{Retain: time.Second, RetainCount: 1}
+	j.finishRequested("held", "key#0", brief, "")
+	j.finishRequested("large", "key#1", brief, strings.Repeat("y", size))
+	j.finishRequested("other", "", brief, "")
+	pause := projection.HoldRequests / 10_000
+	for i := range 10_000 {
+		id := events.TaskID(fmt.Sprint("t", i))
+		message := ""
+		if i < projection.MaxFinishedBytes/size+10 {
+			message = strings.Repeat("y", size)
+		}
+		j.finishRequested(id, "", events.Policy{Retain: time.Hour, RetainCount: 2000}, message)
+		j.seal(pause)
+	}
+	j.now = start.Add(projection.HoldRequests)
+	j.begin()
+	j.add("last", j.created())
+	j.seal(time.Millisecond)
+	if got := j.kept("held", "large", "other"); !slices.Equal(got, []events.TaskID{"held", "large"}) || j.state.Held() != 2 || j.state.Finished() != 2002 {
+		t.Errorf("at its time %v are kept, %d are held and %d finished", got, j.state.Held(), j.state.Finished())
+	}
+	checkPlaces(t, replay(t, j.entries), j.now)
+	j.add("past", j.created())
+	j.seal(0)
+	if got := j.kept("held", "large", "other"); got != nil || j.state.Held() != 0 || j.state.Finished() != 2000 {
+		t.Errorf("past its time %v are kept, %d are held and %d finished", got, j.state.Held(), j.state.Finished())
+	}
+	checkPlaces(t, replay(t, j.entries), j.now)
+}
+
+// Ten minutes, by the last outcome: a further run begins them anew, and then the policy says how long.
+func TestRetention_HoldsFromTheLastOutcomeAndThenKeepsAsThePolicySays(t *testing.T) {
+	j := newJournal(t)
+	j.finishRequested("a", "key#0", events.Policy{Retain: 15 * time.Minute, RetainCount: 1}, "")
+	j.seal(9 * time.Minute)
+	j.add("a", &events.Rescheduled{At: j.now})
+	if j.state.Held() != 0 || j.state.Live() != 1 {
+		t.Errorf("%d are held and %d live while it waits for its next run", j.state.Held(), j.state.Live())
+	}
+	j.add("a", j.started("a"))
+	j.add("a", &events.Succeeded{Run: 2})
+	for i, row := range []struct {
+		pause  time.Duration
+		held   int
+		exists bool
+	}{{9 * time.Minute, 1, true}, {2 * time.Minute, 1, true}, {3 * time.Minute, 0, true}, {2 * time.Minute, 0, true}, {0, 0, false}} {
+		j.add(events.TaskID(fmt.Sprint("other", i)), j.created())
+		j.seal(row.pause)
+		if exists := j.state.Task("a") != nil; j.state.Held() != row.held || exists != row.exists {
+			t.Errorf("entry %d: %d are held, and the task exists: %t; want %d, %t", i, j.state.Held(), exists, row.held, row.exists)
+		}
+	}
+}
+
+// They are what a shard has to have room for, as its live tasks are, and no longer when retention may forget them.
+func TestLiveBytes_CountWhatIsHeld(t *testing.T) {
+	j := newJournal(t)
+	j.finishRequested("a", "key#0", events.Policy{}, "y")
+	j.seal(projection.HoldRequests + time.Millisecond)
+	if got, want := j.state.LiveBytes(), bytesOf(j.state.Task("a")); got != want {
+		t.Errorf("a held task counts as %d bytes, want %d", got, want)
+	}
+	j.finishRequested("b", "", events.Policy{}, "y")
+	j.seal(0)
+	if got := j.state.LiveBytes(); got != 0 || j.state.Finished() != 2 {
+		t.Errorf("%d finished tasks count as %d bytes, want 2 and none", j.state.Finished(), got)
+	}
+	j.add("a", &events.Deleted{})
+	j.finishRequested("a", "key#0", events.Policy{}, "y")
+	j.add("a", &events.Deleted{})
+	if got := j.state.LiveBytes(); got != 0 || j.state.Held() != 0 {
+		t.Errorf("%d are held and count as %d bytes after they were deleted", j.state.Held(), got)
+	}
+}
+
 // The last task of a behavior goes, and its queue with it; one that comes next must not be put into that queue.
 func TestKind_ThatWentIsMadeAnewForTheNextTask(t *testing.T) {
 	j := newJournal(t)

@@ -115,7 +115,7 @@ func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
 	until := func(t *projection.Task) events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if t.Final() {
+		if held := len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= at; t.Final() && !held {
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}
@@ -385,5 +385,21 @@ func TestRequests_TheLatestAreRemembered(t *testing.T) {
 	a := j.state.Task("a")
 	if len(a.Requests) != projection.MaxRequests || a.Requested("r2") || !a.Requested("r3") || !a.Requested("r18") || a.Requested("") {
 		t.Errorf("requests %v, want r3 to r18", a.Requests)
+	}
+}
+
+func TestTask_TellsTheSameRequestFromAnotherOfItsKey(t *testing.T) {
+	q := events.Request{Behavior: "work"}
+	other := events.Request{Behavior: "work", Priority: 1}
+	task := projection.Task{Requests: []string{q.ID("a"), "plain"}}
+	for _, row := range []struct {
+		id              string
+		same, otherwise bool
+	}{
+		{q.ID("a"), true, false}, {other.ID("a"), false, true}, {q.ID("b"), false, false}, {"", false, false}, {"plain", true, false}, {"a", false, true},
+	} {
+		if task.Requested(row.id) != row.same || task.RequestedOtherwise(row.id) != row.otherwise {
+			t.Errorf("%q: requested %t, otherwise %t; want %t, %t", row.id, task.Requested(row.id), task.RequestedOtherwise(row.id), row.same, row.otherwise)
+		}
 	}
 }

@@ -130,7 +130,8 @@ func byDue(a, b *Task) bool {
 	return byCreation(a, b)
 }
 
-// Finished tasks are forgotten in the order in which their time is over.
+// Finished tasks are held, and then forgotten, in the order in which their time is over.
+func rankEnded(t *Task) int64     { return int64(t.EndedAt) }
 func rankKeepUntil(t *Task) int64 { return int64(t.keepUntil()) }
 func byOutcome(a, b *Task) bool   { return a.Outcome < b.Outcome }
 

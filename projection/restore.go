@@ -228,8 +228,8 @@ func (r *Restorer) complete() error {
 		if len(s.tasks) != i+1 {
 			return fmt.Errorf("task %q is there twice", t.ID)
 		}
-		s.weigh(t, 1)
 		s.place(t, s.Time)
+		s.weigh(t, 1)
 	}
 	return nil
 }

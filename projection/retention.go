@@ -1,6 +1,14 @@
 package projection
 
-import "container/heap"
+import (
+	"container/heap"
+	"time"
+)
+
+// HoldRequests is how long after its last outcome, by entry time, a finished task is held that requests with a key have made or
+// changed: who repeats one of them meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
+// as live ones against what a shard may have, so that new tasks are refused before held ones would be too many.
+const HoldRequests = 10 * time.Minute
 
 // MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
 const MaxFinished = 100_000
@@ -101,4 +109,14 @@ func (s *Shard) forget(t *Task) {
 	s.weigh(t, -1)
 	s.lift(t)
 	s.delist(t)
+}
+
+// release hands the tasks whose requests need them no longer to retention.
+func (s *Shard) release() {
+	for t := s.held.first(); t != nil && !t.heldAt(s.Time); t = s.held.first() {
+		s.weigh(t, -1)
+		s.lift(t)
+		s.place(t, s.Time)
+		s.weigh(t, 1)
+	}
 }

@@ -13,7 +13,7 @@ import (
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
 //
 // Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
-// running (by node), finished, or, when suspended, none.
+// running (by node), held for its requests after its end, finished, or, when suspended, none.
 type Shard struct {
 	Number uint64        // of the last entry applied
 	Hash   events.Hash   // of that entry
@@ -22,8 +22,9 @@ type Shard struct {
 	id        uint16
 	tasks     map[events.TaskID]*Task
 	rows      []*Task // every task, those first that a snapshot under way has not written
-	bytes     int64   // of the tasks that are not finished
+	bytes     int64   // of the tasks that retention may not forget
 	due       queue
+	held      queue // finished tasks that are kept for their requests
 	running   map[string]*queue
 	kinds     map[kindKey]*Kind
 	latest    *Kind             // asked for; nil = none
@@ -40,6 +41,7 @@ func NewShard(id int) *Shard {
 		id:      uint16(id),
 		tasks:   map[events.TaskID]*Task{},
 		due:     queue{rank: rankDue, before: byCreation},
+		held:    queue{rank: rankEnded, before: byOutcome},
 		running: map[string]*queue{},
 		kinds:   map[kindKey]*Kind{},
 		groups:  map[string]*group{},
@@ -100,8 +102,8 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	if t.Final() {
 		t.close()
 	}
-	s.weigh(t, 1)
 	s.place(t, ev.At)
+	s.weigh(t, 1)
 	return t, nil
 }
 
@@ -110,14 +112,16 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 func (s *Shard) Seal(e *events.Entry) {
 	s.Number, s.Hash, s.Time = e.Number, e.Hash, e.Time
 	s.senders.seal(e)
-	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.Finished() > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
+	s.release()
+	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.retention.count > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
 		s.forget(t)
 	}
 }
 
-// weigh adds what a task takes, or with sign -1 takes it away, to the bytes of the live or of the finished ones.
+// weigh adds what a task takes, or with sign -1 takes it away, to the bytes of those that retention may forget, or of the others. The
+// task is where it belongs.
 func (s *Shard) weigh(t *Task, sign int64) {
-	if t.Final() {
+	if t.in == &t.Kind.group.finished {
 		s.retention.bytes += sign * t.bytes()
 	} else {
 		s.bytes += sign * t.bytes()
@@ -140,6 +144,8 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	switch {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
+	case t.Final() && t.heldAt(s.Time):
+		s.held.add(t)
 	case t.Final():
 		t.Kind.group.finished.add(t)
 		s.retention.add(t.Kind.group, 1)
@@ -191,13 +197,15 @@ func (s *Shard) swap(i, j int) {
 // Task returns a task, nil if there is none. It is the shard's own: read only, until the next Apply.
 func (s *Shard) Task(id events.TaskID) *Task { return s.tasks[id] }
 
-// Len is the number of tasks, Finished of those that are final, Live of the others.
+// Len is the number of tasks, Finished of those that are final, Held of those of them that are kept for their requests, Live of
+// the others.
 func (s *Shard) Len() int      { return len(s.tasks) }
-func (s *Shard) Finished() int { return s.retention.count }
-func (s *Shard) Live() int     { return len(s.tasks) - s.retention.count }
+func (s *Shard) Finished() int { return s.retention.count + s.held.len() }
+func (s *Shard) Held() int     { return s.held.len() }
+func (s *Shard) Live() int     { return len(s.tasks) - s.Finished() }
 
-// LiveBytes is about how much the tasks that are not finished take in a snapshot: their parameters, results, ids and texts,
-// and a fixed amount each.
+// LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids
+// and texts, and a fixed amount each.
 func (s *Shard) LiveBytes() int64 { return s.bytes }
 
 // Tasks yields every task, in no order.

@@ -93,8 +93,11 @@ func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 		}
 	}
 	for s.Finished() > 0 || s.Senders() > 0 {
-		before, senders := viewAll(s), s.Senders()
-		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + 100})
+		before, senders, pause := viewAll(s), s.Senders(), events.Millis(100)
+		if s.Held() > 0 && s.Held() == s.Finished() {
+			pause = 10_000
+		}
+		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + pause})
 		for _, id := range slices.Sorted(maps.Keys(before)) {
 			if s.Task(id) == nil {
 				left = append(left, fmt.Sprint(s.Time, " forgets ", id))

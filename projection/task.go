@@ -10,6 +10,7 @@ package projection
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"taskledger/events"
@@ -178,15 +179,20 @@ func (t *Task) Sight(at events.Millis) {
 	}
 }
 
-// keepUntil is when a finished task may be forgotten.
+// heldAt reports whether a finished task is held for its requests.
+func (t *Task) heldAt(now events.Millis) bool {
+	return len(t.Requests) > 0 && t.EndedAt.Add(HoldRequests) >= now
+}
+
+// keepUntil is when a finished task may be forgotten that is not held.
 func (t *Task) keepUntil() events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
 
 // Requested reports whether a request of this id made or changed the task.
 func (t *Task) Requested(id string) bool {
-	for _, r := range t.Requests {
-		if id != "" && r == id {
-			return true
-		}
-	}
-	return false
+	return id != "" && slices.Contains(t.Requests, id)
+}
+
+// RequestedOtherwise reports whether another request of the key of this id made or changed the task.
+func (t *Task) RequestedOtherwise(id string) bool {
+	return id != "" && slices.ContainsFunc(t.Requests, func(r string) bool { return r != id && events.RequestKey(r) == events.RequestKey(id) })
 }

@@ -56,6 +56,9 @@ func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 	if s.Finished() != m.finished || s.Live() != s.Len()-m.finished {
 		t.Errorf("%d finished, %d live of %d; want %d finished", s.Finished(), s.Live(), s.Len(), m.finished)
 	}
+	if s.Held() != m.held {
+		t.Errorf("%d are held, want %d", s.Held(), m.held)
+	}
 	if s.LiveBytes() != m.bytes {
 		t.Errorf("%d live bytes, want %d", s.LiveBytes(), m.bytes)
 	}
@@ -97,6 +100,7 @@ func checkPlaces(t tb, s *projection.Shard, now events.Millis) {
 // model is where the tasks of a shard belong by their own fields, found by looking at each of them.
 type model struct {
 	finished int
+	held     int // of these
 	bytes    int64
 	nextDue  events.Millis
 	ready    map[string][]*projection.Task // best first
@@ -106,7 +110,11 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		if !t.Final() {
+		held := t.Final() && len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= s.Time
+		if held {
+			m.held++
+		}
+		if held || !t.Final() {
 			m.bytes += bytesOf(t)
 		}
 		switch {

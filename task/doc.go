@@ -39,7 +39,7 @@
 // # Errors
 //
 // A caller that submits learns by the error whether anything was accepted. After *LimitError, *OverloadError, ErrUnknownBehavior,
-// *store.InvalidError and store.ErrUnavailable nothing was; after ErrUnknown nobody knows, and a submit of the same id finds out. A
+// *store.InvalidError and store.ErrUnavailable nothing was; after ErrUnknown nobody knows, and a submit of the same id, or key, finds out. A
 // command that the state of a task does not allow ends with a *StateError. A task that failed is an *Error, the same for
 // every caller in every process.
 package task

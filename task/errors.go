@@ -18,8 +18,11 @@ var (
 	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice. A call that
 	// is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.
 	ErrClosed = errors.New("client is closed")
-	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id.
+	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again with the same id, or key.
 	ErrUnknown = errors.New("outcome unknown")
+	// ErrOtherRequest reports that the key of a submit stands for another request, of other parameters or options. It comes
+	// with a *StateError: nothing was changed.
+	ErrOtherRequest = errors.New("the request key stands for another request")
 	// ErrCancelled is what the Error of a cancelled task matches, by errors.Is.
 	ErrCancelled = errors.New("task cancelled")
 )

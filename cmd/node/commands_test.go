@@ -19,6 +19,7 @@ func TestCommands(t *testing.T) {
 		"Submit_PrintsTheIDAlone":                     submitPrintsTheIDAlone,
 		"Submit_ReadsParametersFromFileAndInput":      submitReadsParameters,
 		"Submit_WaitPrintsTheResult":                  submitWaitPrintsTheResult,
+		"Submit_RepeatedUnderAKeyIsOneRequest":        submitRepeatedUnderAKey,
 		"ExitCode_OfAFailedTaskIs1":                   failedTaskIs1,
 		"ExitCode_OfWrongUsageIs2":                    wrongUsageIs2,
 		"ExitCode_OfNoSuchTaskIs3":                    noSuchTaskIs3,
@@ -51,6 +52,26 @@ func submitPrintsTheIDAlone(t *testing.T, dir string) {
 	r := run(t, dir, "submit", "noop", "--wait")
 	if id := strings.TrimSuffix(r.out, "\n"); r.code != 0 || id == "" || strings.ContainsAny(id, " \n") || r.err != "" {
 		t.Errorf("printed %q, %q, code %d", r.out, r.err, r.code)
+	}
+}
+
+func submitRepeatedUnderAKey(t *testing.T, dir string) {
+	args := []string{"submit", "sleep", `{"duration":"1ms"}`, "--key", "order 4711", "--delay", "10ms", "-o", "json"}
+	var first, again struct {
+		ID               string
+		Joined, Repeated bool
+	}
+	for i, v := range []any{&first, &again} {
+		if err := json.Unmarshal([]byte(must(t, dir, args...)), v); err != nil {
+			t.Fatalf("submit %d: %v", i, err)
+		}
+	}
+	if first.ID == "" || first.Joined || first.Repeated || again.ID != first.ID || !again.Joined || !again.Repeated {
+		t.Errorf("first %+v, again %+v", first, again)
+	}
+	args[2] = `{"duration":"2ms"}`
+	if r := run(t, dir, args...); r.code != 5 || r.out != "" || !strings.Contains(r.err, "order 4711") || !strings.Contains(r.err, first.ID) {
+		t.Errorf("another request: code %d, printed %q, %q", r.code, r.out, r.err)
 	}
 }
 
@@ -126,7 +147,7 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"serve", "--join", "taskledger-data", "--etcd", "127.0.0.1:1"},
 		{"bench", "--in-flight", "0"},
 		{"submit", "noop", "--id", ""},
-		{"submit", "noop", "--request-id", "r"},
+		{"submit", "noop", "--key", ""},
 		{"submit", "noop", "--priority", "9223372"},
 		{"submit", "noop", "--delay", "-1s"},
 		{"serve", "--data", ""},

@@ -199,6 +199,15 @@ var decisions = []Bug{
 	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
 	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
+	{"key that joins another request", "engine/internal/command/submit.go", []Edit{
+		{"	case t.RequestedOtherwise(c.RequestID):\n", "	case false:\n"},
+	}, commandPkg, "TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey"},
+	{"request forgotten while it may be repeated", "projection/shard.go", []Edit{
+		{"	case t.Final() && t.heldAt(s.Time):\n", "	case false:\n"},
+	}, "./projection", "TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds"},
+	{"task of a request of anybody", "engine/submit.go", []Edit{
+		{"events.TaskOfRequest(c.principal(ctx), behavior", "events.TaskOfRequest(\"\", behavior"},
+	}, engine, "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask"},
 	{"merges that pass the brake", "engine/internal/command/merge.go", []Edit{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},

@@ -126,6 +126,8 @@ var list = []planted{
 			"		if _, suspended := e.Events[i].Body.(*events.Suspended); suspended {\n			e.Events[i].Body = &events.Resumed{}\n		}\n		if _, err := s.Apply(s.tasks[e.Events[i].Task], &e.Events[i]); err != nil {\n")),
 	own("Rescheduled is not folded", "2, 8, 9",
 		edit("projection/fold.go", "		t.reschedule(ev, b.At)\n", "		_ = b\n")),
+	like("key that joins another request", "11"),
+	like("request forgotten while it may be repeated", "11"),
 	own("Lost is not counted", "11", edit("projection/fold.go", "		t.Lost++\n", "")),
 	own("retry counted twice", "10, 11", edit("projection/fold.go", "		t.Failures++\n", "		t.Failures += 2\n")),
 	own("deleted task stays in the queue of ready ones", "2",

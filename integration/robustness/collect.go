@@ -404,7 +404,7 @@ func nameTasks(ctx context.Context, r *cluster.Cluster) error {
 	return nil
 }
 
-// createdBy returns the ids of the tasks that requests with an id of their own created, by that id.
+// createdBy returns the ids of the tasks that requests with a key created, by the key.
 func createdBy(j history.Journals) map[string]string {
 	tasks := map[string]string{}
 	for _, shard := range j.Entries {
@@ -415,7 +415,7 @@ func createdBy(j history.Journals) map[string]string {
 			}
 			for j := range e.Events {
 				if ev := &e.Events[j]; ev.Kind() == events.KindCreated && ev.RequestID != "" {
-					tasks[ev.RequestID] = string(ev.Task)
+					tasks[events.RequestKey(ev.RequestID)] = string(ev.Task)
 				}
 			}
 		}

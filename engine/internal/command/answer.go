@@ -14,13 +14,14 @@ import (
 
 // Answer is what became of a command.
 type Answer struct {
-	Code   AnswerCode
-	Joined bool       // of a submit: the task existed
-	Life   events.Ref // position of Created: names the life of the task
-	Run    uint32     // of a submit: the run whose end is its outcome
-	Text   string     // of a refusal: its cause, or the field
-	Number int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
-	Data   []byte     // of a query; of Reconcile: the names of attempts; of Offer: assignments
+	Code     AnswerCode
+	Joined   bool       // of a submit: the task existed
+	Repeated bool       // of a submit that joined: the same request has made or changed the task before
+	Life     events.Ref // position of Created: names the life of the task
+	Run      uint32     // of a submit: the run whose end is its outcome
+	Text     string     // of a refusal: its cause, or the field
+	Number   int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
+	Data     []byte     // of a query; of Reconcile: the names of attempts; of Offer: assignments
 }
 
 // AnswerCode says what kind of answer it is.
@@ -41,6 +42,7 @@ const (
 	AnswerStoreFull     // instead of answers: the batch waits for room in the store; text and number as of AnswerOverload. To a question for an outcome: ask again
 	AnswerClock         // made too long ago, or too far ahead: text
 	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
+	AnswerKeyUsed       // the key stands for another request: text
 	answerCodeCount int = iota
 )
 
@@ -64,6 +66,8 @@ func (a Answer) Err(id events.TaskID) error {
 		return fmt.Errorf("task %s: %w", id, task.ErrNotKept)
 	case AnswerState:
 		return &task.StateError{Task: id, Problem: a.Text}
+	case AnswerKeyUsed:
+		return fmt.Errorf("%w: %w", &task.StateError{Task: id, Problem: "key " + a.Text}, task.ErrOtherRequest)
 	case AnswerInvalid:
 		if field, problem, ok := strings.Cut(a.Text, ": "); ok { // it is the text of another
 			return &store.InvalidError{Field: field, Problem: problem}
@@ -104,18 +108,19 @@ func EncodeAnswers(answers []Answer) []byte {
 
 // encode writes a plain code for the many answers that say nothing else.
 func (a *Answer) encode(w *wire.Writer) {
-	if a.Text == "" && a.Number == 0 && a.Data == nil && !a.Joined {
+	if a.Text == "" && a.Number == 0 && a.Data == nil && !a.Joined && !a.Repeated {
 		w.Array(3)
 		w.Uint(uint64(a.Code))
 		w.Uint(uint64(a.Life))
 		w.Uint(uint64(a.Run))
 		return
 	}
-	w.Array(7)
+	w.Array(8)
 	w.Uint(uint64(a.Code))
 	w.Uint(uint64(a.Life))
 	w.Uint(uint64(a.Run))
 	w.Bool(a.Joined)
+	w.Bool(a.Repeated)
 	w.Text(a.Text)
 	w.Int(a.Number)
 	w.Bytes(a.Data)
@@ -131,14 +136,14 @@ func DecodeAnswers(data []byte) ([]Answer, error) {
 	for i := range answers {
 		a := &answers[i]
 		fields := r.Array()
-		if fields != 3 && fields < 7 {
+		if fields != 3 && fields < 8 {
 			r.Fail("answer of %d fields", fields)
 			break
 		}
 		a.Code, a.Life, a.Run = AnswerCode(r.Uint()), events.Ref(r.Uint()), uint32(r.Uint())
-		if fields >= 7 {
-			a.Joined, a.Text, a.Number, a.Data = r.Bool(), r.Text(), r.Int(), r.Bytes()
-			r.Skip(fields - 7)
+		if fields >= 8 {
+			a.Joined, a.Repeated, a.Text, a.Number, a.Data = r.Bool(), r.Bool(), r.Text(), r.Int(), r.Bytes()
+			r.Skip(fields - 8)
 		}
 		if int(a.Code) >= answerCodeCount {
 			r.Fail("answer code %d", a.Code)

@@ -10,8 +10,9 @@ import (
 )
 
 var genAnswer = rapid.Custom(func(t *rapid.T) command.Answer {
-	a := command.Answer{Code: command.AnswerCode(rapid.IntRange(0, int(command.AnswerClock)).Draw(t, "code")), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run")}
+	a := command.Answer{Code: command.AnswerCode(rapid.IntRange(0, int(command.AnswerKeyUsed)).Draw(t, "code")), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run")}
 	if rapid.Bool().Draw(t, "long") {
+		a.Repeated = rapid.Bool().Draw(t, "repeated")
 		a.Joined, a.Text, a.Number, a.Data = rapid.Bool().Draw(t, "joined"), genText.Draw(t, "text"), rapid.Int64().Draw(t, "number"), genPayload.Draw(t, "data")
 	}
 	return a

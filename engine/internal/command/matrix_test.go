@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/engine/internal/command"
@@ -189,6 +190,9 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 	case p.behavior != c.Behavior:
 		return command.Answer{Code: command.AnswerState}
 	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
+		return p.repeated()
+	case p.requestedOtherwise(c.RequestID):
+		return command.Answer{Code: command.AnswerKeyUsed}
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
 	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.paramBytes()):
 		return command.Answer{Code: command.AnswerOverload}
@@ -229,6 +233,23 @@ func (p *taskModel) joined() command.Answer {
 	return a
 }
 
+func (p *taskModel) repeated() command.Answer {
+	a := p.joined()
+	a.Repeated = true
+	return a
+}
+
+// requestedOtherwise reports whether a request of the same key and another id is remembered.
+func (p *taskModel) requestedOtherwise(id string) bool {
+	key, _, _ := strings.Cut(id, "#")
+	return slices.ContainsFunc(p.requests, func(r string) bool { return r == key || strings.HasPrefix(r, key+"#") })
+}
+
+// held reports whether it is kept because one of its requests may be repeated.
+func (p *taskModel) held(now events.Millis) bool {
+	return len(p.requests) > 0 && p.endedAt.Add(10*time.Minute) >= now
+}
+
 func (m *matrix) merge(c *command.Merge) command.Answer {
 	p := m.tasks[c.Submit.Task]
 	changes, before := p != nil && (p.params != string(c.Submit.Params) || !p.kept && p.params != ""), 0
@@ -241,7 +262,9 @@ func (m *matrix) merge(c *command.Merge) command.Answer {
 	case p == nil || p.life != c.Life || p.seq != c.Seq:
 		return command.Answer{Code: command.AnswerChanged}
 	case c.Submit.RequestID != "" && slices.Contains(p.requests, c.Submit.RequestID):
-		return p.joined()
+		return p.repeated()
+	case p.requestedOtherwise(c.Submit.RequestID):
+		return command.Answer{Code: command.AnswerKeyUsed}
 	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
 		return p.joined()
 	case !m.room(len(c.Submit.Params)-before) && !c.Operator && (p.final() || changes && (m.refusal != "" || len(c.Submit.Params) > before)):
@@ -444,7 +467,7 @@ func (m *matrix) start(id events.TaskID, node string, offer uint64) {
 func (m *matrix) seal() {
 	finished := map[string][]events.TaskID{}
 	for id, p := range m.tasks {
-		if p.final() {
+		if p.final() && !p.held(m.now) {
 			finished[p.behavior] = append(finished[p.behavior], id)
 		}
 	}

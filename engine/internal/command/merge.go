@@ -48,7 +48,9 @@ func (c *Merge) decide(d *Decider) Answer {
 	}
 	switch {
 	case t.Requested(c.Submit.RequestID): // by a copy of the submit
-		return joined(t)
+		return repeated(t)
+	case t.RequestedOtherwise(c.Submit.RequestID):
+		return otherRequest(c.Submit.RequestID)
 	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
 		return joined(t)
 	case d.paramsGone(t):

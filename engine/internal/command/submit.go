@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -20,9 +21,9 @@ type Submit struct {
 	Priority  int64
 	NotBefore events.Millis // 0 = now
 	Params    events.Payload
-	RequestID string
-	Merges    bool // the submitter can combine parameters, and must be asked when the task exists
-	RunNow    bool // as Plan has it
+	RequestID string // as events.Request has it; "" = none
+	Merges    bool   // the submitter can combine parameters, and must be asked when the task exists
+	RunNow    bool   // as Plan has it
 
 	Checked bool // in this process, which is as good as by the owner; never sent
 }
@@ -87,7 +88,9 @@ func (c *Submit) decide(d *Decider) Answer {
 	case t.Kind.Behavior != c.Behavior:
 		return Refused(AnswerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
 	case t.Requested(c.RequestID):
-		return joined(t)
+		return repeated(t)
+	case t.RequestedOtherwise(c.RequestID):
+		return otherRequest(c.RequestID)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
 		return joined(t)
 	case d.paramsGone(t):
@@ -110,8 +113,8 @@ func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
 	switch {
 	case d.Refusal != "":
 		return Overload("%s", d.Refusal), true
-	case task && d.State.Live() >= maxLiveTasks:
-		return Overload("shard holds %d unfinished tasks", maxLiveTasks), true
+	case task && d.State.Live()+d.State.Held() >= maxLiveTasks:
+		return Overload("shard holds %d tasks that are not finished or whose requests may be repeated", maxLiveTasks), true
 	case d.LiveLimit > 0 && with >= d.LiveLimit:
 		return Overload("tasks of the shard would take %d bytes, the store has room for %d", with, d.LiveLimit), true
 	}
@@ -187,6 +190,18 @@ func joined(t *projection.Task) Answer {
 // reservedAffinities is how the affinities begin that no submit may give.
 const reservedAffinities = "store:"
 
+// repeated answers a request that has made or changed the task before.
+func repeated(t *projection.Task) Answer {
+	a := joined(t)
+	a.Repeated = true
+	return a
+}
+
+// otherRequest refuses a request whose key another one has used.
+func otherRequest(id string) Answer {
+	return Refused(AnswerKeyUsed, "%.100q", events.RequestKey(id))
+}
+
 // Check returns an *store.InvalidError or a *task.LimitError.
 func (c *Submit) Check() error {
 	switch affinity := c.Task.Affinity(); {
@@ -208,7 +223,9 @@ func (c *Submit) Check() error {
 	case len(c.Params) > events.MaxPayloadBytes+1:
 		return &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(c.Params)) - 1}
 	case len(c.RequestID) > events.MaxNameBytes:
-		return &task.LimitError{Field: "request id", Limit: events.MaxNameBytes, Got: int64(len(c.RequestID))}
+		return &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(c.RequestID) - events.MaxNameBytes + events.MaxKeyBytes)}
+	case !utf8.ValidString(c.RequestID):
+		return &store.InvalidError{Field: "request key", Problem: "no UTF-8"}
 	case c.Priority < 0 || c.Priority > events.MaxPriority:
 		return &task.LimitError{Field: "priority", Limit: events.MaxPriority, Got: c.Priority}
 	}

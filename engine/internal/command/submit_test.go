@@ -11,6 +11,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 func TestSubmit_OnAnExistingTask(t *testing.T) {
@@ -309,6 +310,79 @@ func TestSubmit_SameRequestJoinsItself(t *testing.T) {
 		l.decide(l.done(command.Succeeded))
 		if again, kinds := l.decide(c); kinds != nil || again.Run != 2 || again.Life != first.Life {
 			t.Errorf("%s: the same request answered %+v with events %v, want run 2 again", at, again, kinds)
+		}
+	}
+}
+
+// Whatever became of the task, and whether or not the shard takes anything: who repeats a request is told of it, and another one under its
+// key is refused.
+func TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey(t *testing.T) {
+	for _, at := range situations[1:] {
+		for _, merges := range []bool{false, true} {
+			l := ledgerAt(t, at)
+			q := events.Request{Behavior: "work", Priority: 1}
+			c := l.ask(events.Policy{Existing: events.RunAgain})
+			c.RequestID = q.ID("a key")
+			first := &command.Merge{Submit: *c, Life: l.task().Created, Seq: l.task().Seq}
+			first.Submit.Params = events.JSON([]byte("9"))
+			made, kinds := l.decide(first)
+			if made.Code != command.AnswerOK || made.Repeated || kinds == nil {
+				t.Fatalf("%s: answer %+v with events %v, want it recorded", at, made, kinds)
+			}
+			another := *c
+			q.Priority = 2
+			another.RequestID = q.ID("a key")
+			for _, row := range []struct {
+				submit *command.Submit
+				want   command.AnswerCode
+			}{{c, command.AnswerOK}, {&another, command.AnswerKeyUsed}} {
+				var cmd command.Command = row.submit
+				if merges {
+					cmd = &command.Merge{Submit: *row.submit, Life: l.task().Created, Seq: l.task().Seq}
+				}
+				var a command.Answer
+				kinds := l.entry(func(d *command.Decider) {
+					d.Refusal, d.LiveLimit = "etcd is full", 1
+					a = d.Decide(cmd)
+					l.legal(d)
+				})
+				if repeats := row.want == command.AnswerOK; a.Code != row.want || a.Repeated != repeats || a.Joined != repeats || kinds != nil ||
+					repeats && (a.Run != made.Run || a.Life != made.Life) {
+					t.Errorf("%s, merges %t: answer %+v with events %v, want code %d, and run %d", at, merges, a, kinds, row.want, made.Run)
+				}
+				if err := a.Err("x"); (row.want == command.AnswerKeyUsed) != errors.Is(err, task.ErrOtherRequest) || err != nil && !strings.Contains(err.Error(), `"a key"`) {
+					t.Errorf("%s: error %v", at, err)
+				}
+			}
+		}
+	}
+}
+
+// Held tasks are as many and as large as the live ones they were: a shard that is full of both takes no task more.
+func TestSubmit_CountsHeldTasksAgainstTheLimit(t *testing.T) {
+	l := newJournalDriver(t)
+	c := l.ask(events.Policy{})
+	c.RequestID = "k"
+	l.decide(c)
+	l.start(ledgerTask, "n-1")
+	l.decide(l.done(command.Succeeded))
+	other := l.ask(events.Policy{})
+	other.Task = "other"
+	for _, row := range []struct {
+		pause time.Duration
+		want  command.AnswerCode
+	}{{10 * time.Minute, command.AnswerOverload}, {time.Minute, command.AnswerOK}} {
+		l.now = l.now.Add(row.pause)
+		l.decide(&command.Submit{Task: "past", Behavior: "work", Policy: other.Policy})
+		l.decide(&command.Operate{Task: "past", Do: command.DoDelete})
+		var a command.Answer
+		l.entry(func(d *command.Decider) {
+			d.LiveLimit = 100
+			a = d.Decide(other)
+			l.legal(d)
+		})
+		if a.Code != row.want {
+			t.Errorf("after %s: answer %+v, want code %d; %d are held", row.pause, a, row.want, l.state.Held())
 		}
 	}
 }

@@ -230,6 +230,32 @@ func (b *builder) succeedNext(id string, next events.Millis) {
 	b.add(id, &events.Succeeded{Result: events.JSON([]byte("1")), Next: next, Run: b.track(id).Runs + 1})
 }
 
+// asked runs the task of a request without an id to success.
+func (b *builder) asked(id, request, body string) {
+	b.event = func(ev *events.Event) { ev.RequestID = request + "#aaaaaaaaaaaaaaaa" }
+	o := b.submit(id)
+	o.By, o.Request, o.Body = "ada work", request, body
+	b.start(id, "n-1")
+	b.succeed(id)
+}
+
+// repeats acknowledges that such a request is repeated.
+func (b *builder) repeats(id, request, body string) *history.Operation {
+	return b.op(history.Operation{Client: 1, Verb: history.Submit, Task: id, Joined: true, Repeated: true, By: "ada work", Request: request, Body: body}, nil)
+}
+
+// requested runs a task of a behavior that keeps one from a submit, with that request id, to success.
+func (b *builder) requested(id, request string) {
+	c := b.created()
+	c.Policy.RetainCount = 1
+	b.op(history.Operation{Verb: history.Submit, Task: id, Request: events.RequestKey(request)}, func() {
+		b.event = func(ev *events.Event) { ev.RequestID = request }
+		b.add(id, c)
+	})
+	b.start(id, "n-1")
+	b.succeed(id)
+}
+
 // fail ends the attempt with code "no"; next 0 ends the run.
 func (b *builder) fail(id string, next events.Millis) {
 	b.returns(id, "!no").Final = next == 0

@@ -66,6 +66,7 @@ func (c *checker) checkAll() {
 	c.checkServed()
 	c.checkFences()
 	c.checkAcknowledged()
+	c.checkRequests()
 	c.checkDelays()
 	c.checkEnded()
 	c.checkReruns()

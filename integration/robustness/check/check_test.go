@@ -202,6 +202,29 @@ func TestAll_ForgetsFinishedTasks(t *testing.T) {
 	}
 }
 
+// A task that a request has made is held for ten minutes, whatever the policy says, and makes way for none that ends meanwhile.
+func TestAll_HoldsWhatARequestMade(t *testing.T) {
+	b := newBuilder(t)
+	b.requested("x/a", "key#1")
+	b.requested("x/b", "")
+	b.tell(history.Get, "x/a", "")
+	b.now += events.Millis(8 * time.Minute / time.Millisecond)
+	b.requested("x/c", "")
+	delete(b.tasks, "x/b")
+	b.tell(history.Get, "x/a", "")
+	b.now += events.Millis(3 * time.Minute / time.Millisecond)
+	b.requested("x/d", "")
+	delete(b.tasks, "x/a")
+	delete(b.tasks, "x/c")
+	b.requested("x/a", "key#2")
+	b.asked("keyed", "k", "1")
+	b.repeats("keyed", "k", "1")
+	b.op(history.Operation{Verb: history.Submit, Task: "keyed", By: "ada work", Request: "k", Body: "2", Answer: history.Refused}, nil)
+	for _, v := range check.All(b.finish()) {
+		t.Error(v)
+	}
+}
+
 func TestViolation_IsOneLine(t *testing.T) {
 	got := check.Violation{Invariant: "2 legal", Task: "a", Shard: 1, Entry: 7, Text: "no"}.String()
 	if want := "2 legal: shard 1, entry 7, task a: no"; got != want {

@@ -186,7 +186,7 @@ func (t *task) askedBy(request string) (at int) {
 	if request == "" || made != 1 {
 		return -1
 	}
-	return slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && s.ev.RequestID == request })
+	return slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && events.RequestKey(s.ev.RequestID) == request })
 }
 
 // clock is what the record tells of when the events of a task were committed.

@@ -3,13 +3,26 @@ package check
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"taskledger/events"
 )
 
 // finished are the tasks of a shard that have ended and are kept, by behavior. At the end of each entry those are forgotten
-// that are too old at its time, and of each behavior those that are too many, the ones first that would expire first.
-type finished struct{ shelves map[string]*shelf }
+// that are too old at its time, and of each behavior those that are too many, the ones first that would expire first. Before that a
+// task is held that a request with a key has made or changed: it does not count, and is not forgotten.
+type finished struct {
+	shelves map[string]*shelf
+	held    []*task
+}
+
+// heldFor is how long a task is held after its last outcome.
+const heldFor = 10 * time.Minute
+
+func (t *task) heldAt(now events.Millis) bool {
+	s := t.last()
+	return len(s.requests) > 0 && s.endedAt.Add(heldFor) >= now
+}
 
 type shelf struct {
 	tasks   []*task
@@ -23,6 +36,14 @@ func keepUntil(t *task) events.Millis {
 }
 
 func (f *finished) add(t *task) {
+	if len(t.last().requests) > 0 {
+		f.held = append(f.held, t)
+	} else {
+		f.shelve(t)
+	}
+}
+
+func (f *finished) shelve(t *task) {
 	s := t.last()
 	sh := f.shelves[s.behavior]
 	if sh == nil {
@@ -38,13 +59,21 @@ func (f *finished) remove(t *task) {
 	if !s.final() {
 		return
 	}
-	sh := f.shelves[s.behavior]
-	if at := slices.Index(sh.tasks, t); at >= 0 {
-		sh.tasks = slices.Delete(sh.tasks, at, at+1)
+	is := func(other *task) bool { return other == t }
+	f.held = slices.DeleteFunc(f.held, is)
+	if sh := f.shelves[s.behavior]; sh != nil {
+		sh.tasks = slices.DeleteFunc(sh.tasks, is)
 	}
 }
 
 func (f *finished) forget(e *entry) {
+	f.held = slices.DeleteFunc(f.held, func(t *task) bool {
+		if t.heldAt(e.Time) {
+			return false
+		}
+		f.shelve(t)
+		return true
+	})
 	for behavior, sh := range f.shelves {
 		if len(sh.tasks) <= sh.least && sh.soonest >= e.Time {
 			continue

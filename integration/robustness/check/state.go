@@ -78,7 +78,12 @@ type state struct {
 	endedAt events.Millis
 	ending  events.Ref // of the last outcome
 	outcome string     // of SUCCESS and FAILURE, as history.Operation has it
+
+	requests []string // ids of those that made or changed it, the latest maxRequests
 }
+
+// maxRequests is how many requests a task remembers.
+const maxRequests = 16
 
 // final reports that nothing will run again unless somebody asks.
 func (s *state) final() bool { return (s.phase == success || s.phase == failure) && s.due == 0 }
@@ -104,6 +109,9 @@ func judge(s *state, ev *events.Event) *problem {
 	if ev.Prev != s.prev {
 		return &problem{legal, fmt.Sprintf("names %d as the event before it, which is %d", ev.Prev, s.prev)}
 	}
+	if p := judgeRequest(s, ev); p != nil {
+		return p
+	}
 	switch b := ev.Body.(type) {
 	case *events.Created:
 		if b.NotBefore <= 0 || !b.Policy.IsComplete() {
@@ -126,6 +134,19 @@ func judge(s *state, ev *events.Event) *problem {
 	case *events.Rescheduled:
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
+		}
+	}
+	return nil
+}
+
+// judgeRequest holds that what a request makes and changes is in one entry, and that no other request has its key.
+func judgeRequest(s *state, ev *events.Event) *problem {
+	for _, id := range s.requests {
+		switch {
+		case id == ev.RequestID && s.prev.Entry() != ev.Position.Ref.Entry():
+			return &problem{once, fmt.Sprintf("of request %q, which has made or changed it before", id)}
+		case id != ev.RequestID && events.RequestKey(id) == events.RequestKey(ev.RequestID):
+			return &problem{once, fmt.Sprintf("of request %q, after request %q of the same key", ev.RequestID, id)}
 		}
 	}
 	return nil
@@ -260,7 +281,10 @@ func (s *state) after(ev *events.Event) state {
 	case *events.CancelRequested:
 		n.cancelled = true
 	case *events.Deleted:
-		n = state{}
+		return state{}
+	}
+	if id := ev.RequestID; id != "" && !slices.Contains(n.requests, id) {
+		n.requests = append(slices.Clone(n.requests[max(0, len(n.requests)-maxRequests+1):]), id)
 	}
 	return n
 }

@@ -210,6 +210,47 @@ var transitions = []planted{
 		b.fail("a", b.now+50)
 		b.start("a", "n-1")
 	}, nil},
+	{"a request makes its task twice", "11 once", func(b *builder) {
+		b.requested("x/a", "key#1")
+		b.requested("x/b", "")
+		delete(b.tasks, "x/a") // forgotten, as its policy says, and too early for its request
+		b.op(history.Operation{Verb: history.Submit, Task: "x/a"}, func() { b.add("x/a", b.created()) })
+	}, nil},
+	{"a request changes its task twice", "11 once", func(b *builder) {
+		b.requested("x/a", "")
+		for range 2 {
+			b.event = func(ev *events.Event) { ev.RequestID = "key#1" }
+			b.join2("x/a", true, &events.Rescheduled{At: b.now + 1})
+		}
+	}, nil},
+	{"two requests of one key", "11 once", func(b *builder) {
+		b.requested("x/a", "key#aaaaaaaaaaaaaaaa")
+		b.event = func(ev *events.Event) { ev.RequestID = "key#bbbbbbbbbbbbbbbb" }
+		b.join2("x/a", true, &events.Rescheduled{At: b.now + 1})
+	}, nil},
+	{"a request is for two tasks", "11 once", func(b *builder) {
+		b.asked("a", "k", "1")
+		b.asked("b", "k", "1")
+	}, nil},
+	{"a task is for two requests", "11 once", func(b *builder) {
+		b.asked("a", "k", "1")
+		*b.repeats("a", "k", "1") = history.Operation{Verb: history.Submit, Task: "a", Answer: history.Refused, By: "ada work", Request: "l", Call: b.tick(), Return: b.tick()}
+	}, nil},
+	{"a request that is repeated joins another one", "11 once", func(b *builder) {
+		b.asked("a", "k", "1")
+		b.repeats("a", "k", "1").Repeated = false
+	}, nil},
+	{"a request repeats one of another body", "11 once", func(b *builder) {
+		b.asked("a", "k", "1")
+		b.repeats("a", "k", "2")
+	}, nil},
+	{"a request repeats one that was not recorded", "7 acknowledged", func(b *builder) {
+		o := b.submit("a")
+		o.By, o.Request = "ada work", "k"
+		b.repeats("a", "k", "")
+		b.start("a", "n-1")
+		b.succeed("a")
+	}, nil},
 	{"a batch is decided twice", "11 once", func(b *builder) {
 		b.submit("a")
 		b.batch--

@@ -215,7 +215,7 @@ func (c *typed) args() []string {
 			args = append(args, "--delay", q.Delay.String())
 		}
 		if c.open != nil && c.open.Request != "" {
-			args = append(args, "--request-id", c.open.Request)
+			args = append(args, "--key", c.open.Request)
 		}
 		if c.waits() {
 			args = append(args, "--wait")

@@ -87,9 +87,12 @@ type Operation struct {
 	Answer Answer
 
 	Joined    bool   // of Submit: the task existed
+	Repeated  bool   // of Submit: the same request has made or changed the task before
+	By        string // of Submit without an id, whose request names the task: principal and behavior; the same request by the same is for one task
+	Body      string // of the same: all else that it asked for
 	RunsAgain bool   // of Submit: a task that has ended gets a further run
 	Delay     int64  // of Submit, nanoseconds
-	Request   string // of Submit: its request id; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
+	Request   string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
 	Status    string // of Get: as projection.Status prints it
 	Attempt   uint32 // of Get: attempts started in this life
 	// Outcome is what Wait and Get learned of a run that has ended: "=" and the result as JSON text, or "!" and the code

@@ -166,16 +166,20 @@ func (c *client) submitOff() {
 	c.submitting.Wait()
 }
 
-// call makes one request. Waits take long: callers of their own make them, until wait ends. Submits have a request id where
-// the engine draws the id of the task: a client that is killed does not tell that.
+// call makes one request. Waits take long: callers of their own make them, until wait ends. Submits have a key where
+// the engine derives the id of the task: a client that is killed does not tell that.
 func (c *client) call(wait context.Context, caller int, r traffic.Request) {
 	if r.Verb == history.Wait {
 		c.watch(wait, r.Task, "", c.engine.Attach(events.TaskID(r.Task)))
 		return
 	}
 	call := &Call{int(c.made.Add(1)), r.Operation(caller, c.Begin)}
-	if r.Named || r.Verb == history.Submit && r.Task == "" {
-		call.Request = fmt.Sprint(c.Source, "-", call.Number)
+	key := fmt.Sprint(c.Source, "-", call.Number)
+	switch {
+	case r.Named:
+		call.Request = key
+	case r.Verb == history.Submit && r.Task == "":
+		r.Ask(&call.Operation, c.Name, key)
 	}
 	c.say(Word{Call: call})
 	ask, cancel := context.WithTimeout(context.Background(), askWithin)

@@ -1,8 +1,10 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"taskledger/engine"
@@ -17,7 +19,8 @@ type Request struct {
 	Verb   history.Verb
 	Task   string // "" = drawn by the client
 	Again  bool   // of Submit: a final record gets a further run
-	Named  bool   // of Submit: with a request id, that of its history.Operation
+	Named  bool   // of Submit: with a request key, that of its history.Operation
+	Key    string // of Submit without Task: the request key; "" = that of its history.Operation
 	Params Params
 	Delay  time.Duration
 }
@@ -49,21 +52,26 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 	return f
 }
 
+func (r Request) behavior() string {
+	if r.Again {
+		return again
+	}
+	return once
+}
+
+// Ask gives the record of a submit that leaves the id to the engine the key that names its task, and says who asks for what.
+func (r Request) Ask(op *history.Operation, principal, key string) {
+	op.Request = cmp.Or(r.Key, key)
+	op.By, op.Body = principal+" "+r.behavior(), fmt.Sprintf("%d ms, %d failures, %d repetitions, after %s", r.Params.Millis, r.Params.Fails, r.Params.Repeats, r.Delay)
+}
+
 func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Operation) (*engine.Future, error) {
 	params, err := json.Marshal(r.Params)
 	if err != nil {
 		return nil, err
 	}
-	b := &Work{ID_: once}
-	if r.Again {
-		b.ID_ = again
-	}
-	o := engine.SubmitOptions{ID: events.TaskID(r.Task), RequestID: op.Request}
-	if r.Delay > 0 {
-		o.NotBefore = time.Now().Add(r.Delay)
-	}
-	f, err := c.Submit(ctx, b, params, o)
-	op.Task, op.Joined = string(f.ID()), f.Joined()
+	f, err := c.Submit(ctx, &Work{ID_: r.behavior()}, params, engine.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay})
+	op.Task, op.Joined, op.Repeated = string(f.ID()), f.Joined(), f.Repeated()
 	return f, err
 }
 

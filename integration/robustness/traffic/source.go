@@ -12,6 +12,8 @@ import (
 const (
 	// remembered is how many of its latest tasks a source goes on asking about.
 	remembered = 24
+	// rememberedKeys is how many of its latest requests with a key a source repeats.
+	rememberedKeys = 4
 	// sharedTasks is how many deterministic ids are in use at a time, sharedFor how many of a source's requests long.
 	sharedTasks = 6
 	sharedFor   = 40
@@ -27,6 +29,7 @@ type Source struct {
 	made      int
 	tasks     []string // the latest that it submitted
 	suspended []string
+	keyed     []Request // the latest with a key
 }
 
 // NewSource returns the source of a name; name and seed determine what it draws.
@@ -72,14 +75,22 @@ func (s *Source) Think(mean time.Duration) time.Duration {
 	return min(time.Duration(s.random.ExpFloat64()*float64(mean)), 4*mean)
 }
 
-// unique leaves the id to the engine now and then.
+// unique leaves the id to the engine now and then, under a key that may have been used before: for the same request, mostly.
 func (s *Source) unique() Request {
 	r := s.Submit()
-	if s.random.IntN(3) == 0 {
-		r.Task = ""
-	} else {
+	if s.random.IntN(3) != 0 {
 		s.remember(r.Task)
+		return r
 	}
+	if len(s.keyed) > 0 && s.random.IntN(3) == 0 {
+		r = s.keyed[s.random.IntN(len(s.keyed))]
+		if s.random.IntN(8) == 0 {
+			r.Params.Millis++
+		}
+		return r
+	}
+	r.Task, r.Key = "", r.Task
+	s.keyed = append(s.keyed[max(0, len(s.keyed)-rememberedKeys+1):], r)
 	return r
 }
 

@@ -33,8 +33,17 @@ func TestSource_DrawsTheSameForTheSameSeed(t *testing.T) {
 func TestSource_DrawsEveryProfile(t *testing.T) {
 	requests := draw("a", 1, 2000)
 	submitted := func(r traffic.Request) bool { return r.Verb == history.Submit }
+	drawn := map[traffic.Request]int{}
+	for _, r := range requests {
+		drawn[r]++
+	}
 	for name, is := range map[string]func(traffic.Request) bool{
-		"drawn id":  func(r traffic.Request) bool { return submitted(r) && r.Task == "" },
+		"drawn id":   func(r traffic.Request) bool { return submitted(r) && r.Task == "" },
+		"keyed":      func(r traffic.Request) bool { return submitted(r) && r.Key != "" && r.Task == "" },
+		"same again": func(r traffic.Request) bool { return r.Key != "" && drawn[r] > 1 },
+		"other body": func(r traffic.Request) bool {
+			return r.Key != "" && slices.ContainsFunc(requests, func(o traffic.Request) bool { return o.Key == r.Key && o.Params != r.Params })
+		},
 		"delayed":   func(r traffic.Request) bool { return submitted(r) && r.Delay > 0 },
 		"named":     func(r traffic.Request) bool { return submitted(r) && r.Named },
 		"run again": func(r traffic.Request) bool { return submitted(r) && r.Again },

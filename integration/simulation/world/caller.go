@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"taskledger/engine"
@@ -54,12 +55,12 @@ func (c *caller) patience() time.Duration {
 
 // order is a submit.
 type order struct {
-	id       events.TaskID // "" = drawn
+	id       events.TaskID // "" = drawn, or derived of the request
 	behavior string
 	job      job
 	delay    time.Duration
-	request  string
-	raw      bool // by the behavior's name
+	request  string // its key
+	raw      bool   // by the behavior's name
 }
 
 // submit returns the future, of which the id is "" when nothing was accepted.
@@ -71,10 +72,10 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}
-	options := engine.SubmitOptions{ID: o.id, RequestID: o.request}
-	if o.delay > 0 {
-		options.NotBefore = p.now().Add(o.delay)
+	if o.id == "" && o.request != "" {
+		op.By, op.Body = p.principal+" "+o.behavior, fmt.Sprintf("%s after %s", params, o.delay)
 	}
+	options := engine.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay}
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {
@@ -82,7 +83,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 		} else {
 			future, err = p.client.Submit(ctx, b, params, options)
 		}
-		op.Task, op.Joined = string(future.ID()), future.Joined()
+		op.Task, op.Joined, op.Repeated = string(future.ID()), future.Joined(), future.Repeated()
 		if op.Task == "" && errors.Is(err, engine.ErrUnknown) {
 			c.world.record.damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", err)
 		}

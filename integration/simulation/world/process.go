@@ -25,12 +25,13 @@ const (
 
 // process is what would be a process of its own: a node or a client, its connections, its clock.
 type process struct {
-	world *world
-	name  string
-	way   *way
-	port  *port
-	ahead atomic.Int64 // of its wall clock, nanoseconds
-	hits  *tally       // of its clock
+	world     *world
+	name      string
+	principal string // of what it asks for: clients share one
+	way       *way
+	port      *port
+	ahead     atomic.Int64 // of its wall clock, nanoseconds
+	hits      *tally       // of its clock
 
 	killed    context.Context // ends when it is killed
 	kill      context.CancelFunc
@@ -45,7 +46,10 @@ type process struct {
 
 // begin starts a node or a client, which goes on until it is stopped or killed. It tries until it can.
 func (w *world) begin(name string, isNode bool) (*process, error) {
-	p := &process{world: w, name: name, hits: newTally(), ended: make(chan struct{})}
+	p := &process{world: w, name: name, principal: name, hits: newTally(), ended: make(chan struct{})}
+	if !isNode {
+		p.principal = "caller"
+	}
 	p.killed, p.kill = context.WithCancel(context.Background())
 	p.way = newWay(w.dice, &w.late, p.killed)
 	p.port = w.bus.port(p.killed)
@@ -88,7 +92,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 		}
 		p.client, run = p.node.Client, p.node.Run
 	} else {
-		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.name, Now: p.now, Log: log}
+		cfg := engine.ClientConfig{Store: store, Bus: p.port, Name: p.principal, Now: p.now, Log: log}
 		if p.world.archive != nil {
 			cfg.Archive = p.reach()
 		}

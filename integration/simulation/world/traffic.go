@@ -31,7 +31,7 @@ type errand struct {
 var stories = []func(*errand){
 	(*errand).simple, (*errand).simple, (*errand).twins, (*errand).twins, (*errand).delayed, (*errand).delayed, (*errand).unlucky,
 	(*errand).repeated, (*errand).long, (*errand).doomed, (*errand).suspended, (*errand).runAgain, (*errand).merged, (*errand).timed,
-	(*errand).reborn,
+	(*errand).reborn, (*errand).keyed, (*errand).keyed,
 }
 
 // traffic runs the errands to their ends, waits left out.
@@ -166,9 +166,10 @@ func (e *errand) suspended() {
 }
 
 func (e *errand) runAgain() {
+	work := job{Work: e.work(200)}
 	for i := range 2 + e.w.dice.n(2) {
 		own := fmt.Sprint("own ", i) // tells which run its future is for
-		e.submit(order{id: e.id, behavior: again, job: job{Work: e.work(200)}, request: pick(e.w.dice, "", "shared", own, own)})
+		e.submit(order{id: e.id, behavior: again, job: work, request: pick(e.w.dice, "", "shared", own, own)})
 		e.pause(time.Second)
 	}
 	e.get(string(e.id))
@@ -195,6 +196,32 @@ func (e *errand) timed() {
 		e.pause(2 * time.Second)
 		e.attach(task)
 	}
+}
+
+// keyed is a request without an id: at once from several places, after its end, and with another one under its key.
+func (e *errand) keyed() {
+	o := order{behavior: pick(e.w.dice, once, again, brief, merge), request: "key of " + string(e.id), job: job{Work: e.work(300)},
+		delay: pick(e.w.dice, 0, 0, 200*time.Millisecond)}
+	for range 2 {
+		var all sync.WaitGroup
+		for range 1 + e.w.dice.n(3) {
+			all.Go(func() {
+				e.pause(300 * time.Millisecond)
+				e.submit(o)
+			})
+		}
+		all.Wait()
+		e.pause(2 * time.Second)
+		if e.w.dice.chance(0.3) {
+			other := o
+			other.job.Work++
+			e.submit(other)
+		}
+	}
+	task := e.submit(o)
+	e.get(task)
+	e.operate(pick(e.w.dice, history.Delete, history.Retry, history.Cancel), task)
+	e.submit(o)
 }
 
 // reborn is a task of several lives.

@@ -20,10 +20,10 @@ import (
 
 // submitOptions are the flags of submit.
 type submitOptions struct {
-	id, requestID, at string
-	delay             time.Duration
-	priority          int64
-	wait              bool
+	id, key, at string
+	delay       time.Duration
+	priority    int64
+	wait        bool
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -37,12 +37,13 @@ result follows, and the exit code tells whether the task succeeded.`,
 		Args: arguments,
 		Example: a.examples(
 			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},
-			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}}),
+			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}},
+			example{"the same, without a name of its own", []string{"submit", "http", "@request.json", "--key", "order 4711"}}),
 		ValidArgsFunction: a.completeBehaviors,
 	}
 	f := c.Flags()
 	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
-	f.StringVar(&o.requestID, "request-id", "", "makes a repeated submit with the same --id, which it needs, the same request")
+	f.StringVar(&o.key, "key", "", "makes a repeated submit the same request, and names the task where neither --id nor the behavior's rule does: `text` of up to 239 bytes")
 	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
 	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z")
 	f.Int64Var(&o.priority, "priority", 0, "higher starts first within a shard, 0 to 9223371 (default: the behavior's)")
@@ -74,15 +75,20 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {
 		if errors.Is(err, engine.ErrUnknown) && handle.ID() != "" {
-			err = fmt.Errorf("%w; to be sure, submit again with --id %s", err, handle.ID())
+			again := "--id " + string(handle.ID())
+			if o.key != "" {
+				again = "the same --key"
+			}
+			err = fmt.Errorf("%w; to be sure, submit again with %s", err, again)
 		}
 		return err
 	}
 	p := a.print()
 	view := struct {
-		ID     events.TaskID `json:"id"`
-		Joined bool          `json:"joined"`
-	}{handle.ID(), handle.Joined()}
+		ID       events.TaskID `json:"id"`
+		Joined   bool          `json:"joined"`
+		Repeated bool          `json:"repeated"`
+	}{handle.ID(), handle.Joined(), handle.Repeated()}
 	if err := errors.Join(p.Row(view, handle.ID()), p.Flush()); err != nil || !o.wait {
 		return err
 	}
@@ -90,14 +96,11 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 }
 
 func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
-	options := engine.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestID: o.requestID}
+	options := engine.SubmitOptions{ID: events.TaskID(o.id), Priority: o.priority, RequestKey: o.key, Delay: o.delay}
 	if err := o.check(); err != nil {
 		return options, err
 	}
-	switch {
-	case o.delay > 0:
-		options.NotBefore = now.Add(o.delay)
-	case o.at != "":
+	if o.at != "" {
 		at, err := time.Parse(time.RFC3339, o.at)
 		if err != nil {
 			return options, &exitcode.UsageError{Problem: fmt.Sprintf("--at %s: want a time such as %s", o.at, now.UTC().Format(time.RFC3339))}
@@ -167,8 +170,6 @@ func (o *submitOptions) check() error {
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--delay %s: want 0 or more", o.delay)}
 	case o.priority < 0 || o.priority > events.MaxPriority:
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--priority %d: want 0 to %d", o.priority, int64(events.MaxPriority))}
-	case o.requestID != "" && o.id == "":
-		return &exitcode.UsageError{Problem: "--request-id needs --id: it counts together with the id only"}
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ type Submitter interface {
 type Handle interface {
 	ID() events.TaskID
 	Joined() bool
+	Repeated() bool // it repeats a request, by its key, and changed nothing
 	Wait(ctx context.Context) (result []byte, err error)
 }
 

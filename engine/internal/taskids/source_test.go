@@ -1,4 +1,4 @@
-package engine
+package taskids
 
 import (
 	"slices"
@@ -9,18 +9,18 @@ import (
 	"taskledger/events"
 )
 
-func TestIDSource_IdsFallIntoOnePreferredShardAtATime(t *testing.T) {
+func TestSource_IdsFallIntoOnePreferredShardAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 16
 		prefer := []int{3, 7, 12}
-		s := newIDSource(shards)
-		s.setPreferred(prefer)
+		s := New(shards)
+		s.Prefer(prefer)
 		drawn := map[int]int{}
 		seen := map[events.TaskID]bool{}
 		for range 300 {
-			first := s.draw(time.Now()).Shard(shards)
+			first := s.Draw(time.Now()).Shard(shards)
 			for range 20 {
-				id := s.draw(time.Now())
+				id := s.Draw(time.Now())
 				if err := id.Validate(); err != nil || len(id) != 26 || seen[id] {
 					t.Fatalf("id %q: %v, seen %t", id, err, seen[id])
 				}
@@ -40,12 +40,12 @@ func TestIDSource_IdsFallIntoOnePreferredShardAtATime(t *testing.T) {
 	})
 }
 
-func TestIDSource_WithoutShardsOfItsOwnTakesTurnsOverAll(t *testing.T) {
+func TestSource_WithoutShardsOfItsOwnTakesTurnsOverAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newIDSource(8)
+		s := New(8)
 		drawn := map[int]int{}
 		for range 80 {
-			drawn[s.draw(time.Now()).Shard(8)]++
+			drawn[s.Draw(time.Now()).Shard(8)]++
 			time.Sleep(stickiness + time.Millisecond)
 		}
 		for shard := range 8 {
@@ -56,12 +56,12 @@ func TestIDSource_WithoutShardsOfItsOwnTakesTurnsOverAll(t *testing.T) {
 	})
 }
 
-func TestIDSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
-	s := newIDSource(16)
+func TestSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
+	s := New(16)
 	for shard := range 16 {
-		s.setPreferred([]int{shard})
+		s.Prefer([]int{shard})
 		for range 10 {
-			if got := s.draw(time.Now()).Shard(16); got != shard {
+			if got := s.Draw(time.Now()).Shard(16); got != shard {
 				t.Fatalf("an id of shard %d, only shard %d is served here", got, shard)
 			}
 		}
@@ -69,14 +69,14 @@ func TestIDSource_ChangeOfOwnershipIsFollowedAtOnce(t *testing.T) {
 }
 
 // Beyond what one owner is enough for, ids fall into two shards by turns, and back into one when the crowd is gone.
-func TestIDSource_ManySubmitsAtOnceShareTwoShards(t *testing.T) {
+func TestSource_ManySubmitsAtOnceShareTwoShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newIDSource(8)
+		s := New(8)
 		shards := func() int {
 			time.Sleep(stickiness + time.Millisecond)
 			drawn := map[int]int{}
 			for range 100 {
-				drawn[s.draw(time.Now()).Shard(8)]++
+				drawn[s.Draw(time.Now()).Shard(8)]++
 			}
 			return len(drawn)
 		}
@@ -84,7 +84,7 @@ func TestIDSource_ManySubmitsAtOnceShareTwoShards(t *testing.T) {
 			submitting int64
 			want       int
 		}{{0, 1}, {perShard - 1, 1}, {perShard, 2}, {2*perShard - 1, 2}, {0, 1}} {
-			s.submitting.Store(row.submitting)
+			s.Submitting.Store(row.submitting)
 			shards() // that is seen
 			if got := shards(); got != row.want {
 				t.Errorf("with %d submits at once ids fall into %d shards, want %d", row.submitting, got, row.want)
