@@ -70,9 +70,9 @@ var lossOfTheLiving = []bugs.Bug{
 
 // definiteFull takes an etcd that has no space at its word, which it breaks when the request is the one that filled it.
 var definiteFull = []bugs.Bug{
-	edit("etcdstore/transact.go", "rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied}", "rpctypes.ErrTooManyOps, rpctypes.ErrPermissionDenied, rpctypes.ErrNoSpace}"),
-	edit("engine/owner.go", "		if err := o.commit(ctx); err != nil {\n",
-		`		if err := o.commit(ctx); err != nil {
+	edit("etcdstore/transact.go", "errors.Is(err, rpctypes.ErrPermissionDenied) || tooLarge(err)", "errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrNoSpace) || tooLarge(err)"),
+	edit("engine/owner.go", "		if err := o.commit(ctx, d.Highest); err != nil {\n",
+		`		if err := o.commit(ctx, d.Highest); err != nil {
 			for _, r := range o.turnOf.replies {
 				for i := range r.answers {
 					r.answers[i] = command.Overload("%s", "the store is full")
