@@ -289,7 +289,7 @@ func TestRollCall_AttemptOfAnotherLifeIsOver(t *testing.T) {
 // An answer comes while the roll is called. Were the offer counted as answered and its attempts not yet known, the owner
 // would release attempts that are about to begin.
 func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
-	const slots, rounds = 256, 20
+	const slots, rounds = 256, 100
 	b := newBench(t, slots, &plain{id: benchBehavior, run: func(ctx context.Context, _ Attempt) Outcome {
 		<-ctx.Done()
 		return Outcome{Err: &events.Error{Code: events.CodeFailed}}

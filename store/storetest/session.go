@@ -55,10 +55,11 @@ var sessions = map[string]func(*world){
 		}
 	},
 	"Raise/NoNumberEverFalls": func(w *world) {
-		want := store.Reads{Kind: 50, Entry: 3, Snapshot: 7}
-		for _, need := range []store.Reads{{Kind: 50, Entry: 2, Snapshot: 1}, {Kind: 40, Entry: 3, Snapshot: 1}, {Kind: 1, Entry: 1, Snapshot: 7}, {}, want} {
+		want, highest := store.Reads{Kind: 50, Entry: 30, Snapshot: 70}, store.Reads{}
+		for _, need := range []store.Reads{{Kind: 50, Entry: 20, Snapshot: 10}, {Kind: 40, Entry: 30, Snapshot: 10}, {Kind: 1, Entry: 1, Snapshot: 70}, {}, want} {
 			w.raise(w.A, need)
-			if got := w.members().Written; got.Lacks(need) != "" {
+			highest = highest.With(need)
+			if got := w.members().Written; got.Lacks(highest) != "" {
 				w.Errorf("written is %+v after %+v", got, need)
 			}
 		}
