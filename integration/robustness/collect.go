@@ -279,7 +279,7 @@ func readLogs(r *cluster.Cluster) error {
 			}
 			if a.text == quarantined {
 				for shard := range r.Aliens {
-					excused, err := cluster.CountInLogs(r.Dir, pattern, fmt.Sprintf(`%q node=\S+ shard=%d `, quarantined, shard))
+					excused, err := cluster.CountInLogs(r.Dir, pattern, fmt.Sprintf(`%q node=\S+ session=\S+ shard=%d `, quarantined, shard))
 					if err != nil {
 						return err
 					}

@@ -101,6 +101,25 @@ func (c *caller) wait(p *process, f *engine.Future, request string) history.Oper
 	})
 }
 
+// waitAttached waits for a task that somebody else has submitted. While its shard is not served such a wait is told so, and asks again.
+func (c *caller) waitAttached(p *process, task events.TaskID) history.Operation {
+	return c.do(p, history.Operation{Verb: history.Wait, Task: string(task)}, waitMost, func(ctx context.Context, op *history.Operation) error {
+		for {
+			f := p.client.Attach(task)
+			outcome, err := traffic.Outcome(f.Wait(ctx))
+			f.Close()
+			if !errors.Is(err, engine.ErrUnavailable) || ctx.Err() != nil {
+				op.Outcome = outcome
+				return err
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	})
+}
+
 // get reads a task linearly.
 func (c *caller) get(p *process, task string) history.Operation {
 	return c.do(p, history.Operation{Verb: history.Get, Task: task}, c.patience(), func(ctx context.Context, op *history.Operation) error {

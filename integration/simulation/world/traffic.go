@@ -75,7 +75,7 @@ func (e *errand) await(p *process, f *engine.Future, request string) {
 // attach lets somebody else wait for the task.
 func (e *errand) attach(task string) {
 	p := e.client()
-	e.await(p, p.client.Attach(events.TaskID(task)), "")
+	e.w.waits.Go(func() { e.w.caller().waitAttached(p, events.TaskID(task)) })
 }
 
 func (e *errand) operate(verb history.Verb, task string) {
