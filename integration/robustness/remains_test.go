@@ -123,7 +123,7 @@ func TestRemain_OneUnknownProcessExcusesOneSender(t *testing.T) {
 func TestReadLogs_ExcusesTheQuarantineOfADamagedShardAlone(t *testing.T) {
 	for shard, want := range map[int]int{3: 0, 33: 1, 4: 1} {
 		r := &cluster.Cluster{Servers: &cluster.Servers{Dir: t.TempDir()}, Aliens: map[int]bool{3: true}}
-		line := fmt.Sprintf("level=ERROR msg=%q node=a shard=%d err=x\n", quarantined, shard)
+		line := fmt.Sprintf("level=ERROR msg=%q node=a session=a-1 shard=%d err=x\n", quarantined, shard)
 		if err := os.WriteFile(filepath.Join(r.Dir, "node1.log"), []byte(line), 0o600); err != nil {
 			t.Fatal(err)
 		}
