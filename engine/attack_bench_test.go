@@ -10,7 +10,9 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -46,7 +48,7 @@ type memoryStore struct {
 func present(revision int64, sessions ...string) store.Membership {
 	m := store.Membership{Revision: revision, Nodes: map[string]store.NodeInfo{}, Owners: map[int]store.Owner{0: {Node: selfID, Revision: 1}}}
 	for _, id := range sessions {
-		m.Nodes[id] = store.NodeInfo{ID: id, Name: id, Owner: id == selfID}
+		m.Nodes[id] = store.NodeInfo{ID: id, Name: id, Owner: id == selfID, Reads: ledger.Reads()}
 	}
 	return m
 }
@@ -100,7 +102,7 @@ func newBench(t *testing.T, slots int, behaviors ...Behavior) *bench {
 	}
 	b.m.renewed.Store(int64(time.Since(clockBase)))
 	n.member.Store(b.m)
-	n.settings.known.Store(&knownSettings{})
+	n.settings.known.Store(new(settings.State))
 	b.m.heard.Store(true)
 	b.m.view.Store(&b.store.members)
 	b.takeOver()

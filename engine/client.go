@@ -17,6 +17,7 @@ import (
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -343,27 +344,40 @@ func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Opera
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running
-// attempts go on. It is recorded as a change of the task cluster/settings. While the shard of that task is served, every process that
-// owns shards learns of it within a second. A session that has just begun starts nothing before it knows what is paused.
-func (c *Client) Pause(ctx context.Context, behavior string) error {
-	return c.pause(ctx, behavior, true)
+// attempts go on. The reason, 256 bytes at most, is for people, and may be empty; that of a behavior that is paused already stays. While
+// the shard of the settings is served, every process that owns shards learns of a pause within a second. A session that has just begun
+// starts nothing before it knows what is paused.
+func (c *Client) Pause(ctx context.Context, behavior, reason string) error {
+	return c.pause(ctx, &command.Pause{Behavior: behavior, Paused: true, Reason: reason})
 }
 
 // Unpause ends Pause.
 func (c *Client) Unpause(ctx context.Context, behavior string) error {
-	return c.pause(ctx, behavior, false)
+	return c.pause(ctx, &command.Pause{Behavior: behavior})
 }
 
-func (c *Client) pause(ctx context.Context, behavior string, paused bool) error {
-	_, err := c.ask(ctx, events.Settings, command.LaneSubmit, &command.Pause{Behavior: behavior, Paused: paused})
+func (c *Client) pause(ctx context.Context, change *command.Pause) error {
+	_, err := c.ask(ctx, events.Settings, command.LaneSubmit, change)
 	if err == nil {
 		c.router.hint(settingsSubject, "", nil)
 	}
 	return err
 }
 
-// settingsSubject hints that cluster/settings has changed.
+// settingsSubject hints that the settings have changed.
 const settingsSubject = "settings"
+
+// Settings returns what operators set for the whole cluster, as it is now. It returns ErrUnavailable while its shard is not served.
+func (c *Client) Settings(ctx context.Context) (settings.State, error) {
+	a, err := c.read(ctx, events.Settings.Shard(c.cfg.Shards), &command.Settings{Linear: true})
+	if err == nil {
+		err = a.Err("")
+	}
+	if err != nil {
+		return settings.State{}, fmt.Errorf("settings: %w", err)
+	}
+	return command.DecodeSettings(a.Data)
+}
 
 // Nodes returns the nodes that are present, ordered by name. It needs a Store.
 func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {

@@ -15,6 +15,7 @@ import (
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -167,7 +168,7 @@ func FuzzDecodeReplies(f *testing.F) {
 		if ready, err := decodeLoad(b); err == nil && len(ready) > store.MaxShards {
 			t.Errorf("load of %d shards", len(ready))
 		}
-		command.ReadSettings(&projection.Task{Params: b})
+		roundTrip(t, b, command.DecodeSettings, func(s settings.State) []byte { return command.EncodeSettings(&s) })
 	})
 }
 

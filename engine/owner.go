@@ -92,7 +92,7 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []command.Outcome
 	cancels  []nodeAttempt
-	settings bool       // cluster/settings has changed
+	settings bool       // they have changed
 	asked    []delivery // questions that came with what it decides
 }
 
@@ -277,7 +277,7 @@ func (o *owner) abandon(why error) error {
 func (o *owner) perform() {
 	t := &o.turnOf
 	if t.settings {
-		o.learnSettings()
+		o.m.learnSettings(*o.state.Settings())
 	}
 	var unproven []pendingReply
 	for i := range t.replies {
@@ -316,10 +316,8 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 		}
 	case *events.CancelRequested:
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
-	case *events.Created, *events.Merged:
-		if t.ID == events.Settings {
-			o.turnOf.settings = true
-		}
+	case *events.Paused, *events.Unpaused:
+		o.turnOf.settings = true
 	}
 }
 

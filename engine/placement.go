@@ -290,7 +290,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	defer stop()
 	own := newOwner(p.m, ownership, have, stop)
 	if shard == p.m.settingsShard() {
-		own.learnSettings()
+		p.m.learnSettings(*have.state.Settings())
 	}
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {

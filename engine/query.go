@@ -93,8 +93,10 @@ func (o *owner) read(c command.Command) (command.Answer, func(context.Context) c
 		return o.list(c), nil
 	case *command.Info:
 		return o.info(c), nil
+	case *command.Settings:
+		return o.settings(c)
 	case *command.Explain:
-		return o.explain(c)
+		return o.explain(c), nil
 	case *command.HandOver:
 		return command.Answer{}, func(ctx context.Context) command.Answer { return o.giveTo(ctx, c.Node) }
 	}
@@ -254,7 +256,7 @@ func (o *owner) list(c *command.List) command.Answer {
 	limit, now := int(min(max(c.Limit, 1), command.MaxPage)), o.now()
 	var page []*projection.Task
 	for t := range o.state.Tasks() {
-		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t, now) {
+		if t.ID <= c.After || !c.Matches(t, now) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(page, t, byID)

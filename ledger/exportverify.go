@@ -148,7 +148,7 @@ func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
 		} else if err != nil {
 			v.damaged(DamageTransition, e.Number, "%v", err)
 		}
-		v.Tasks = v.state.Len()
+		v.Tasks, v.Losses = v.state.Len(), v.state.Journal().Losses()
 	}
 	return e.Hash, nil
 }

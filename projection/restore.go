@@ -220,6 +220,9 @@ func (r *Restorer) complete() error {
 			return fmt.Errorf("nothing is of kind %s", k.Behavior)
 		}
 	}
+	if of := s.recordAfter(r.head.entry); of != events.OfTask {
+		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
+	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time
 	s.senders.time = s.Time
 	s.tasks = make(map[events.TaskID]*Task, len(s.rows))

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/projection/journal"
+	"taskledger/projection/settings"
 )
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
@@ -32,6 +34,8 @@ type Shard struct {
 	groups    map[string]*group // by behavior
 	retention retention
 	senders   senders
+	journal   journal.State
+	settings  settings.State
 	snapshot  *Snapshot // under way; nil = none
 }
 
@@ -74,8 +78,11 @@ func (s *Shard) Replay(e *events.Entry) error {
 }
 
 // Apply folds one event of t, what Task returns of the event's task, and returns the task as it is then; nil after
-// Deleted. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
+// Deleted, and for an event of a record that is no task. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
 func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
+	if ev.Kind().Record() != events.OfTask {
+		return nil, s.applyRecord(ev)
+	}
 	if err := check(t, ev); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -309,12 +310,33 @@ func retryRunsAgain(t *testing.T, dir string) {
 }
 
 func pauseKeepsFromStarting(t *testing.T, dir string) {
-	must(t, dir, "pause", "http")
+	must(t, dir, "pause", "http", "--reason", "a migration")
 	must(t, dir, "submit", "http", `{"url":"http://127.0.0.1:1/"}`, "--id", "paused")
 	eventually(t, "the task waits because its behavior is paused", func() bool {
 		return strings.Contains(must(t, dir, "explain", "paused"), "paused")
 	})
-	must(t, dir, "unpause", "http")
+	paused := objects(t, must(t, dir, "settings", "-o", "json"))
+	if len(paused) != 1 || paused[0]["behavior"] != "http" || paused[0]["reason"] != "a migration" || paused[0]["by"] == "" || paused[0]["since"] == "" {
+		t.Errorf("settings: %v", paused)
+	}
+	for _, again := range []struct{ verb, tells string }{{"pause", "was paused already"}, {"unpause", ""}, {"unpause", "was not paused"}} {
+		if r := run(t, dir, again.verb, "http"); r.code != 0 || !strings.Contains(r.err, again.tells) || again.tells == "" && r.err != "" {
+			t.Errorf("%s: code %d, %q, want %q", again.verb, r.code, r.err, again.tells)
+		}
+	}
+	if got := objects(t, must(t, dir, "settings", "-o", "json")); len(got) != 0 {
+		t.Errorf("settings after the pause: %v", got)
+	}
+	var replayed []string
+	for _, e := range objects(t, must(t, dir, "replay", "--record", "settings")) {
+		replayed = append(replayed, fmt.Sprint(e["record"], " ", e["kind"]))
+	}
+	if len(replayed) < 2 || !slices.Equal(replayed[len(replayed)-2:], []string{"settings Paused", "settings Unpaused"}) {
+		t.Errorf("replayed %q", replayed)
+	}
+	if r := run(t, dir, "replay", "--record", "tasks"); r.code != 2 || !strings.Contains(r.err, "want task, journal, settings") {
+		t.Errorf("another record: code %d, %q", r.code, r.err)
+	}
 	eventually(t, "the task has run and its address was refused", func() bool {
 		return field(t, dir, "paused", "status") == "FAILURE"
 	})

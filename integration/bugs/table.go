@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions,
+	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -406,10 +406,10 @@ var times = []Bug{
 // What a session keeps in memory, and what it believes of others.
 var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().Pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
 	{"what was paused between two sessions of a process starts in the second", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
@@ -452,4 +452,26 @@ var sessions = []Bug{
 			"	stop()\n	shards, err := client.Shards(ctx)\n	if err != nil {\n		return err\n	}\n	nodes, err := client.Nodes(ctx)\n	if err != nil {\n		return err\n	}\n"},
 		{"	ask, stop = context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n	defer stop()\n	shards, err := client.Shards(ask)\n	if err != nil {\n		return err\n	}\n", "	_ = ask\n"},
 	}, "./cmd/node/internal/cli", "TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot"},
+}
+
+// Records that are no tasks.
+var records = []Bug{
+	{"behavior that stays paused", "projection/settings/settings.go", []Edit{
+		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return s.pauses, nil"},
+	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"pause that changes the settings others hold", "projection/settings/settings.go", []Edit{
+		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Delete(s.pauses, at, at+1), nil"},
+	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"settings without a limit", "projection/settings/settings.go", []Edit{
+		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
+	}, "./projection/settings", "TestState_StaysSmall"},
+	{"event of a record with a gap before it", "projection/record/record.go", []Edit{
+		{"	case ev.Seq != c.Seq+1:\n", "	case ev.Seq <= c.Seq:\n"},
+	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"losses that are kept for ever", "projection/journal/journal.go", []Edit{
+		{"s.losses[max(0, len(s.losses)-MaxLosses+1):]", "s.losses"},
+	}, "./projection/journal", "TestState_KeepsTheLatestLosses"},
+	{"older settings that replace newer ones", "engine/settings.go", []Edit{
+		{"now.Last <= old.Last", "now.Last == old.Last"},
+	}, engine, "TestSettings_OlderOnesNeverReplaceNewer"},
 }

@@ -61,6 +61,7 @@ const (
 	opExplain
 	opPlan
 	opBarrier
+	opSettings
 	opCount
 )
 

@@ -58,9 +58,6 @@ func (c *Operate) decide(d *Decider) Answer {
 	if t == nil {
 		return Answer{Code: AnswerNotFound}
 	}
-	if c.Task == events.Settings {
-		return Refused(AnswerState, "the settings of the cluster are no task to %s", c.Do)
-	}
 	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}
 	}

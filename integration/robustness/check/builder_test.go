@@ -24,6 +24,7 @@ type builder struct {
 	epochs [shards]int64
 	heads  [shards]events.Entry
 	tasks  map[string]*tracked
+	chains [shards]map[events.Record]*tracked // of the records that are no tasks
 	batch  uint64
 	change func(e *events.Entry) // of the next entry, before it is sealed
 	event  func(e *events.Event) // of the next event
@@ -77,8 +78,28 @@ func (b *builder) own(node string) {
 // add commits an entry with events of a task.
 func (b *builder) add(id string, bodies ...events.Body) {
 	b.t.Helper()
+	b.commit(events.TaskID(id).Shard(shards), bodies, func(events.Body) (*tracked, events.TaskID) { return b.track(id), events.TaskID(id) })
+}
+
+// set commits an entry with events of records that are no tasks.
+func (b *builder) set(shard int, bodies ...events.Body) {
+	b.t.Helper()
+	b.commit(shard, bodies, func(body events.Body) (*tracked, events.TaskID) {
+		if b.chains[shard] == nil {
+			b.chains[shard] = map[events.Record]*tracked{}
+		}
+		of := body.Kind().Record()
+		if b.chains[shard][of] == nil {
+			b.chains[shard][of] = &tracked{}
+		}
+		return b.chains[shard][of], ""
+	})
+}
+
+// commit commits an entry with events, each of what of returns for it.
+func (b *builder) commit(shard int, bodies []events.Body, of func(events.Body) (*tracked, events.TaskID)) {
+	b.t.Helper()
 	b.tick()
-	shard := events.TaskID(id).Shard(shards)
 	head := b.heads[shard]
 	e := events.Entry{Shard: uint16(shard), Number: head.Number + 1, Epoch: b.epochs[shard], Owner: b.owner, Time: b.now, Prev: head.Hash}
 	if b.change != nil {
@@ -89,8 +110,8 @@ func (b *builder) add(id string, bodies ...events.Body) {
 	b.batch++
 	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Asker: events.Asker{Principal: "ada"}})
 	for _, body := range bodies {
-		t := b.track(id)
-		ev := events.Event{Task: events.TaskID(id), Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
+		t, id := of(body)
+		ev := events.Event{Task: id, Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
 		if b.event != nil {
 			b.event(&ev)
 		}

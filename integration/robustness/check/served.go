@@ -1,18 +1,15 @@
 package check
 
-import (
-	"taskledger/events"
-	"taskledger/integration/robustness/history"
-)
+import "taskledger/integration/robustness/history"
 
 // checkServed compares what the owners showed with the fold. A task that goes on may have gone on since.
 func (c *checker) checkServed() {
-	shown := map[string]bool{string(events.Settings): true}
+	shown := map[string]bool{}
 	for i := range c.run.Served {
 		s := &c.run.Served[i]
 		t := c.task(s.Task)
 		switch {
-		case s.Task == string(events.Settings) || !t.known():
+		case !t.known():
 		case shown[s.Task]:
 			c.accuse(served, t, 0, "shown twice")
 		default:

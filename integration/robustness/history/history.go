@@ -16,7 +16,7 @@ type Run struct {
 	Faults     []Fault
 	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one
 	Keys       []KeyChange
-	Served     []Served // what the owners told of every task at the end, cluster/settings left out
+	Served     []Served // what the owners told of every task at the end
 	Remains    Remains
 	Damage     []Finding
 }

@@ -223,7 +223,10 @@ func (w *world) unseenStep() {
 // pauseAndRestart pauses a behavior and then gives every node a reason to begin anew. What is paused must not start.
 func (w *world) pauseAndRestart() {
 	behavior := pick(w.dice, once, again)
-	if !w.operatePause(behavior, (*engine.Client).Pause) {
+	pause := func(c *engine.Client, ctx context.Context, behavior string) error {
+		return c.Pause(ctx, behavior, "the nodes begin anew")
+	}
+	if !w.operatePause(behavior, pause) {
 		return
 	}
 	w.trickle(calm)

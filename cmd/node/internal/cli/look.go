@@ -112,6 +112,25 @@ nodes nobody knows which one is right.`}
 	})
 }
 
+func (a *app) settingsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "settings", Short: "Show what is set for the whole cluster: the behaviors that are paused, why, by whom and since when", Args: cobra.NoArgs,
+		Long: `Settings lists the behaviors whose tasks do not start, because somebody paused them. replay --record settings shows what was set
+before.`}
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
+		s, err := client.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		p := a.print("PAUSED", "SINCE", "BY", "REASON")
+		for _, pause := range s.Pauses() {
+			if err := p.Row(pause, pause.Behavior, output.Time(pause.Since), pause.By, pause.Reason); err != nil {
+				return err
+			}
+		}
+		return p.Flush()
+	})
+}
+
 func (a *app) shardsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shards",

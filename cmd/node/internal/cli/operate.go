@@ -54,6 +54,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 	}
 	for _, help := range behaviorVerbs {
 		var force bool
+		var reason string
 		c := &cobra.Command{
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
@@ -62,10 +63,11 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {
+			c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the settings")
 			c.Flags().BoolVar(&force, "force", false, "also a behavior that no node runs yet")
 		}
 		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-			return a.operateBehaviors(ctx, client, help.verb, args, force)
+			return a.operateBehaviors(ctx, client, help.verb, args, reason, force)
 		}))
 	}
 	return all
@@ -96,8 +98,12 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 }
 
 // operateBehaviors lets nobody pause a name with a typing error. To take a pause back is never refused.
-func (a *app) operateBehaviors(ctx context.Context, client operations.Client, verb operations.Verb, behaviors []string, force bool) error {
+func (a *app) operateBehaviors(ctx context.Context, client operations.Client, verb operations.Verb, behaviors []string, reason string, force bool) error {
 	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := client.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,10 +114,16 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
 			continue
 		}
-		if err := client.Operate(ctx, verb, behavior, ""); err != nil {
+		if err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
 		} else if unknown {
 			fmt.Fprintf(a.Err, "%s: no node runs %s\n", a.Name, behavior)
+		} else if paused := set.Paused(behavior); paused == (verb == operations.Pause) {
+			was := "not paused"
+			if paused {
+				was = "paused already; the reason stays"
+			}
+			fmt.Fprintf(a.Err, "%s: behavior %s was %s\n", a.Name, behavior, was)
 		}
 	}
 	return errors.Join(errs...)

@@ -11,6 +11,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -72,6 +73,7 @@ type Historian interface{ Ledger() *ledger.Ledger }
 type Observer interface {
 	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
+	Settings(ctx context.Context) (settings.State, error)
 	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
 }
 
@@ -105,7 +107,7 @@ func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error
 	case Delete:
 		return d.Client.Delete(ctx, id)
 	case Pause:
-		return d.Client.Pause(ctx, on)
+		return d.Client.Pause(ctx, on, reason)
 	case Unpause:
 		return d.Client.Unpause(ctx, on)
 	}

@@ -82,7 +82,8 @@ func OfTask(t projection.Task, now events.Millis) (v Task, err error) {
 type Event struct {
 	Position  events.Position `json:"position"`
 	At        events.Millis   `json:"at"`
-	Task      events.TaskID   `json:"task"`
+	Task      events.TaskID   `json:"task,omitempty"`
+	Record    string          `json:"record,omitempty"` // that the event is of; "" = a task
 	Seq       uint64          `json:"seq"`
 	Kind      events.Kind     `json:"kind"`
 	Behavior  string          `json:"behavior,omitempty"` // of the task
@@ -106,11 +107,19 @@ func OfEvent(e ledger.Event) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
 	}
-	v := Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
+	v := Event{e.Position, e.At, e.Task, recordOf(&e), e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
 	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
 		v.Caller = &caller
 	}
 	return v, nil
+}
+
+// recordOf names the record of an event, if that is no task.
+func recordOf(e *ledger.Event) string {
+	if of := e.Kind().Record(); of != events.OfTask {
+		return of.String()
+	}
+	return ""
 }
 
 type object = map[string]any

@@ -75,7 +75,7 @@ func largest(op uint64) command.Command {
 	case *command.Operate:
 		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name}
 	case *command.Pause:
-		return &command.Pause{Behavior: behavior, Paused: true}
+		return &command.Pause{Behavior: behavior, Paused: true, Reason: name}
 	case *command.Offer:
 		*c = command.Offer{Node: name, Lease: math.MaxInt64, Slots: math.MaxInt}
 		for range command.MaxOffered {
@@ -102,6 +102,8 @@ func largest(op uint64) command.Command {
 		return &command.Explain{Task: id}
 	case *command.Plan:
 		return &command.Plan{Behavior: behavior, Params: payload[1:], Merge: true, Stored: payload[1:]}
+	case *command.Settings:
+		return &command.Settings{Linear: true}
 	case *command.Barrier:
 		return &command.Barrier{Number: math.MaxUint64}
 	}
