@@ -54,6 +54,7 @@ func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 		if !writtenSince(held[0], begin) {
 			err := unite(ctx, r, r.Observer.Archive, h, held, revision)
 			h.Info.Snapshots = verify(ctx, r)
+			lookForBugs(ctx, r)
 			return err
 		}
 	}
@@ -171,6 +172,19 @@ func journalAt(ctx context.Context, m *cluster.Member, shard int, revision int64
 		}
 		if !resp.More {
 			return records, nil
+		}
+	}
+}
+
+// lookForBugs asks the owners whether they have refused commands that they had decided wrongly.
+func lookForBugs(ctx context.Context, r *cluster.Cluster) {
+	all, err := r.Observer.Shards(ctx)
+	if err != nil {
+		r.Broken(check.Served, "what the shards hold is not told: %v", err)
+	}
+	for _, s := range all {
+		if s.Bugs > 0 {
+			r.Broken(check.Served, "the owner of shard %d has refused %d commands because of bugs", s.Shard, s.Bugs)
 		}
 	}
 }
