@@ -50,8 +50,8 @@ var ErrDamaged = errors.New("damaged entry")
 // does not know, or written by rules of the fold that it does not have.
 var ErrVersion = errors.New("unknown version")
 
-// entryVersion is the first value of a stored entry.
-const entryVersion = 3
+// EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it reads.
+const EntryVersion = 3
 
 // FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to another state. What
 // was written by later rules is refused, since a decision may rest on them.
@@ -203,7 +203,7 @@ func (b *Builder) Seal() ([]byte, error) {
 
 	out := wire.Writer{B: make([]byte, 0, b.Size())}
 	out.Array(5)
-	out.Uint(entryVersion)
+	out.Uint(EntryVersion)
 	out.Bytes(w.B)
 	head := sha256.Sum256(w.B)
 	out.Array(2 * len(e.Origins))
@@ -273,8 +273,8 @@ func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) er
 	}
 	r := wire.NewReader(data)
 	n := r.Array()
-	if v := r.Uint(); r.Err() == nil && v != entryVersion {
-		return nil, fmt.Errorf("%w: entry version %d, this program reads %d", ErrVersion, v, entryVersion)
+	if v := r.Uint(); r.Err() == nil && v != EntryVersion {
+		return nil, fmt.Errorf("%w: entry version %d, this program reads %d", ErrVersion, v, EntryVersion)
 	}
 	if n != 5 {
 		return nil, fmt.Errorf("array of %d, want 5", n)

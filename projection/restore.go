@@ -73,8 +73,8 @@ func (r *Restorer) addHead(in *wire.Reader) error {
 	switch {
 	case in.Err() != nil:
 		return in.Err()
-	case version != snapshotVersion:
-		return fmt.Errorf("%w: snapshot version %d, this program reads %d", events.ErrVersion, version, snapshotVersion)
+	case version != SnapshotVersion:
+		return fmt.Errorf("%w: snapshot version %d, this program reads %d", events.ErrVersion, version, SnapshotVersion)
 	case values != 9:
 		return fmt.Errorf("array of %d values", values)
 	}

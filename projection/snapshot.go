@@ -11,8 +11,8 @@ import (
 // other shards.
 const PartBytes = 64 << 10
 
-// snapshotVersion is the first value of a stored part.
-const snapshotVersion = 2
+// SnapshotVersion is the first value of a stored part: the version that this program writes, and the only one that it reads.
+const SnapshotVersion = 2
 
 // Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further entry
 // changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
@@ -222,7 +222,7 @@ func (sn *Snapshot) add(section int, row []byte) {
 func (sn *Snapshot) cut() {
 	w := wire.Writer{B: make([]byte, 0, headBytes+sn.bytes)}
 	w.Array(9)
-	w.Uint(snapshotVersion)
+	w.Uint(SnapshotVersion)
 	w.Uint(uint64(sn.shard.id))
 	w.Uint(sn.head.entry)
 	w.Bytes(sn.head.hash[:])

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLacks_NamesWhatCannotBeRead(t *testing.T) {
-	program := store.Reads{Kind: 60, Entry: 4, Snapshot: 5}
+	program := store.Reads{Kind: 60, Entry: 4, Snapshot: 5, Rules: 6}
 	for _, c := range []struct {
 		need store.Reads
 		want string
@@ -18,6 +18,7 @@ func TestLacks_NamesWhatCannotBeRead(t *testing.T) {
 		{store.Reads{Kind: 61}, "events of kind Kind(61)"},
 		{store.Reads{Entry: 5}, "entries of version 5"},
 		{store.Reads{Snapshot: 6}, "snapshots of version 6"},
+		{store.Reads{Rules: 7}, "what is folded by rules 7"},
 	} {
 		if got := program.Lacks(c.need); got != c.want {
 			t.Errorf("of %+v it lacks %q, want %q", c.need, got, c.want)
