@@ -40,6 +40,7 @@ type memoryStore struct {
 	entries [][]byte
 	refuse  error  // of the next append, which is then not written
 	most    int    // bytes of an entry that it takes; 0 = any
+	noRoom  int    // calls of Raise to come that find the store full
 	commit  func() // called before an entry is written
 	members store.Membership
 }
@@ -56,6 +57,10 @@ func present(revision int64, sessions ...string) store.Membership {
 func (s *memoryStore) ReadMembers(context.Context) (store.Membership, error) { return s.members, nil }
 
 func (s *memoryStore) Raise(_ context.Context, need store.Reads) error {
+	if s.noRoom > 0 {
+		s.noRoom--
+		return store.ErrFull
+	}
 	s.members.Written = s.members.Written.With(need)
 	return nil
 }

@@ -243,10 +243,7 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
 	o.deciding.Store(0)
-	if err := o.m.readable(ctx, highest); err != nil {
-		return err
-	}
-	revision, err := o.append(ctx, data)
+	revision, err := o.append(ctx, data, highest)
 	if err != nil {
 		return damagedAt(o.head.Number+1, err)
 	}

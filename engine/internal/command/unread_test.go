@@ -78,6 +78,24 @@ func TestDecide_RecordsWhatAllNodesRead(t *testing.T) {
 	}
 }
 
+// A submit has to work while nodes are upgraded: what it would record of itself is left out.
+func TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined(t *testing.T) {
+	for highest, want := range map[events.Kind]int{events.KindJoined: 1, events.KindJoined - 1: 0} {
+		l := ledgerAt(t, atRunning)
+		var answer command.Answer
+		kinds := l.entry(func(d *command.Decider) {
+			d.Members = membersWhoRead(highest)
+			asked := l.ask(events.Policy{Existing: events.RunAgain})
+			asked.RequestID = "key"
+			answer = d.Decide(asked)
+			l.legal(d)
+		})
+		if answer.Code != command.AnswerOK || !answer.Joined || len(kinds) != want {
+			t.Errorf("with a node that reads up to %s: answered %+v, %d events, want %d", highest, answer, len(kinds), want)
+		}
+	}
+}
+
 func TestDecide_HalfOfACommandIsNoDecision(t *testing.T) {
 	l := newJournalDriver(t)
 	l.entry(func(d *command.Decider) {
