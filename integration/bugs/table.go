@@ -191,8 +191,14 @@ var decisions = []Bug{
 		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
 	{"event of a kind that a present node cannot read", "engine/internal/command/unread.go", []Edit{
-		{"	if kind <= d.Highest {\n", "	if kind >= d.Highest {\n"},
+		{"	if kind <= d.Highest || d.Members == nil {\n", "	if kind >= d.Highest || d.Members == nil {\n"},
 	}, commandPkg, "TestDecide_RefusesWhatANodeCannotReadByItsName"},
+	{"join refused because a node cannot read its record", "engine/internal/command/submit.go", []Edit{
+		{` && d.forbids(events.KindJoined) == ""`, ""},
+	}, commandPkg, "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined"},
+	{"shard given up because there is no room to say what joins must read", "engine/full.go", []Edit{
+		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
+	}, engine, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
@@ -457,7 +463,7 @@ var sessions = []Bug{
 // Records that are no tasks.
 var records = []Bug{
 	{"behavior that stays paused", "projection/settings/settings.go", []Edit{
-		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return s.pauses, nil"},
+		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Concat(s.pauses[:at], s.pauses[at:]), nil"},
 	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
 	{"pause that changes the settings others hold", "projection/settings/settings.go", []Edit{
 		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Delete(s.pauses, at, at+1), nil"},
