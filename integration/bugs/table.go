@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records,
+	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -458,26 +458,4 @@ var sessions = []Bug{
 			"	stop()\n	shards, err := client.Shards(ctx)\n	if err != nil {\n		return err\n	}\n	nodes, err := client.Nodes(ctx)\n	if err != nil {\n		return err\n	}\n"},
 		{"	ask, stop = context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n	defer stop()\n	shards, err := client.Shards(ask)\n	if err != nil {\n		return err\n	}\n", "	_ = ask\n"},
 	}, "./cmd/node/internal/cli", "TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot"},
-}
-
-// Records that are no tasks.
-var records = []Bug{
-	{"behavior that stays paused", "projection/settings/settings.go", []Edit{
-		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Concat(s.pauses[:at], s.pauses[at:]), nil"},
-	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
-	{"pause that changes the settings others hold", "projection/settings/settings.go", []Edit{
-		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Delete(s.pauses, at, at+1), nil"},
-	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
-	{"settings without a limit", "projection/settings/settings.go", []Edit{
-		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
-	}, "./projection/settings", "TestState_StaysSmall"},
-	{"event of a record with a gap before it", "projection/record/record.go", []Edit{
-		{"	case ev.Seq != c.Seq+1:\n", "	case ev.Seq <= c.Seq:\n"},
-	}, "./projection/settings", "TestState_IsTheModelWhateverIsAskedAndRecorded"},
-	{"losses that are kept for ever", "projection/journal/journal.go", []Edit{
-		{"s.losses[max(0, len(s.losses)-MaxLosses+1):]", "s.losses"},
-	}, "./projection/journal", "TestState_KeepsTheLatestLosses"},
-	{"older settings that replace newer ones", "engine/settings.go", []Edit{
-		{"now.Last <= old.Last", "now.Last == old.Last"},
-	}, engine, "TestSettings_OlderOnesNeverReplaceNewer"},
 }

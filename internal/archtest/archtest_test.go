@@ -62,7 +62,7 @@ integration/robustness/check   | events integration/robustness/history github.co
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | engine events projection task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
@@ -74,7 +74,8 @@ integration/simulation   | integration/simulation/build integration/simulation/m
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/work    | engine events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases
 integration/bugs     |                                                  | a leaf: broken sources

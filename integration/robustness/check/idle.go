@@ -121,7 +121,6 @@ func roomFor(rooms []*roomOf, behavior string, s span, limit time.Duration) stri
 
 // disturbed is when faults were in force, or could still be felt.
 func (c *checker) disturbed() (all []span) {
-	felt := 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault)
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
 		edges := []span{{f.From, f.Until}}
@@ -132,11 +131,14 @@ func (c *checker) disturbed() (all []span) {
 			edges = nil
 		}
 		for _, e := range edges {
-			all = append(all, span{e.from - int64(time.Second), e.until + felt})
+			all = append(all, span{e.from - int64(time.Second), e.until + c.felt()})
 		}
 	}
 	return all
 }
+
+// felt is for how long a fault may be felt after its end.
+func (c *checker) felt() int64 { return 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault) }
 
 // timed reports whether the record tells when entries were committed, or wall clocks do.
 func (c *checker) timed() bool {

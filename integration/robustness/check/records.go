@@ -19,6 +19,9 @@ type pausing struct {
 	entry    uint64
 	behavior string
 	paused   bool
+	reason   string
+	asker    events.Asker
+	since    events.Millis // of the event
 }
 
 // applyRecord folds an event that is of no task.
@@ -61,9 +64,9 @@ func (at *chain) judge(ev *events.Event) string {
 func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	switch b := ev.Body.(type) {
 	case *events.Paused:
-		return c.changePause(pausing{j, e.Number, b.Behavior, true})
+		return c.changePause(pausing{j, e.Number, b.Behavior, true, b.Reason, ev.Asker, ev.At})
 	case *events.Unpaused:
-		return c.changePause(pausing{j, e.Number, b.Behavior, false})
+		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
 	case *events.AcceptedLoss:
 		return j.lost(b.Entry-1, e.Number, b.Sound)
 	case *events.Recovered:
