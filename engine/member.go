@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -38,6 +39,7 @@ type member struct {
 	killed   context.Context // ends when the node is to end as a crash would
 
 	log     *slog.Logger
+	notices *notice.Log // nil before it has joined
 	ttl     time.Duration
 	shards  int // of the cluster
 	session store.Session
@@ -184,6 +186,7 @@ func (m *member) join(ctx context.Context) error {
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("session", s.ID)
+	m.notices = notice.New(m.log)
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
@@ -302,6 +305,7 @@ func (m *member) see(v *store.Membership) error {
 			break
 		}
 	}
+	m.notices.Members(m.session.ID, old, v)
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			m.router.resendShard(shard)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -42,6 +43,7 @@ type owner struct {
 	misfits    *command.Misfits // what owners of the shard on this node could not store
 	held       bool             // nothing could start in the last turn: the session may be over
 	full       bool             // the store was, when the entry under way was last sent
+	mishaps    *notice.Mishaps  // of the entry under way
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -109,7 +111,7 @@ type nodeAttempt struct {
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
 		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
-	own.log = m.log.With("shard", o.Shard)
+	own.log, own.mishaps = m.log.With("shard", o.Shard), notice.NewMishaps(m.notices, o.Shard)
 	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
 	own.publishView()
 	return own
@@ -223,6 +225,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 			return o.abandon(err)
 		}
 		o.clock.hold(now, began)
+		o.mishaps.Tell()
 	}
 	o.perform()
 	o.spare = in
@@ -306,6 +309,7 @@ func (o *owner) perform() {
 
 // note collects the effects of an event while it is being decided.
 func (o *owner) note(t *projection.Task, ev *events.Event) {
+	o.mishaps.Note(t, ev)
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
 		if out, ok := command.OutcomeOf(t, ev); ok {

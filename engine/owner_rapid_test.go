@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -61,7 +62,7 @@ func (m *shardMachine) takeOver() {
 		}
 	}
 	m.state = state
-	m.own = &owner{state: state, inbox: newInbox(), seen: map[projection.SenderLane]answered{}, log: slog.New(slog.DiscardHandler)}
+	m.own = &owner{state: state, inbox: newInbox(), seen: map[projection.SenderLane]answered{}, log: slog.New(slog.DiscardHandler), mishaps: notice.NewMishaps(nil, 0)}
 	m.pending = [command.LaneCount][]delivery{}
 }
 
