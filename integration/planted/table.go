@@ -112,7 +112,7 @@ var list = []planted{
 	own("take-over that leaves the last entry out", "no end, 1, 3, 8",
 		edit("engine/recover.go", "		if err := l.state.Replay(e.Entry); err != nil {\n",
 			"		if last != nil {\n			err = l.state.Replay(last)\n		}\n		last = e.Entry\n		if err != nil {\n"),
-		edit("engine/recover.go", "	for e, err := range ahead(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range ahead(ledger.Decoded(")),
+		edit("engine/recover.go", "	for e, err := range ahead.Of(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range ahead.Of(ledger.Decoded(")),
 	own("completion without attempt and node", "4, 5, 10", anyCompletion),
 	own("late outcome of an ended session is reported and accepted", "4, 5, 10",
 		known("outcome reported after the session"), anyCompletion),

@@ -32,12 +32,13 @@ ledger               | task store events projection projection/journal          
 ledger/repair        | ledger store events                               | alone removes what is no entry
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/settings internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
 engine/internal/command/commandtest | engine/internal/command events | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
-engine               | engine/internal/asker engine/internal/command engine/internal/notice engine/internal/sessionfile engine/internal/taskids task ledger ledger/repair store events projection projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/sessionfile engine/internal/taskids task ledger ledger/repair store events projection projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
