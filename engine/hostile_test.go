@@ -14,6 +14,7 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
+	"taskledger/meter"
 	"taskledger/projection"
 	"taskledger/projection/settings"
 	"taskledger/store"
@@ -88,6 +89,8 @@ func entryPoints() []entryPoint {
 	assignments.Array(1)
 	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
 	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
+	report := command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}
+	report.Behaviors, report.Figures = meter.Pack([]meter.Figures{{Behavior: "work"}, {Behavior: meter.Other}})
 	all := []entryPoint{
 		pointAt("answers", answers, command.DecodeAnswers),
 		pointAt("answer message", command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}}, true), decodeAnswerMessage),
@@ -100,7 +103,7 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
-		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadTold[command.ShardReport]),
+		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
 		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadTold[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}

@@ -68,6 +68,7 @@ type member struct {
 	place    *placement
 	load     *load
 	draining atomic.Bool
+	settled  atomic.Bool // all shards that fall to it were served once
 	heard    atomic.Bool // the settings, during this session
 	over     atomic.Bool // its attempts are given up
 

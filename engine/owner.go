@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -44,6 +45,7 @@ type owner struct {
 	held       bool             // nothing could start in the last turn: the session may be over
 	full       bool             // the store was, when the entry under way was last sent
 	mishaps    *notice.Mishaps  // of the entry under way
+	tally      *tally.Tally
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -112,7 +114,7 @@ func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
 		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log, own.mishaps = m.log.With("shard", o.Shard), notice.NewMishaps(m.notices, o.Shard)
-	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
+	own.snapshots, own.trims, own.tally = newSnapshots(own, have), newTrims(own), tally.New(m.cfg.Meter)
 	own.publishView()
 	return own
 }
@@ -227,6 +229,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		o.clock.hold(now, began)
 		o.mishaps.Tell()
 	}
+	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()
 	o.spare = in
 	o.publishView()
@@ -246,6 +249,7 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
 	o.deciding.Store(0)
+	sent := time.Now()
 	revision, err := o.append(ctx, data, highest)
 	if err != nil {
 		return damagedAt(o.head.Number+1, err)
@@ -253,6 +257,7 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 	o.turns()
 	o.head = store.Head{Number: o.head.Number + 1, Revision: revision}
 	o.state.Seal(&o.entry.Entry)
+	o.tally.Committed(len(o.entry.Entry.Events), time.Since(sent))
 	o.stats.entries.Add(1)
 	o.stats.events.Add(int64(len(o.entry.Entry.Events)))
 	o.stats.bytes.Add(int64(len(data)))
@@ -310,6 +315,7 @@ func (o *owner) perform() {
 // note collects the effects of an event while it is being decided.
 func (o *owner) note(t *projection.Task, ev *events.Event) {
 	o.mishaps.Note(t, ev)
+	o.tally.Note(t, ev)
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
 		if out, ok := command.OutcomeOf(t, ev); ok {
@@ -386,6 +392,7 @@ func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
 	}
 	answers := d.DecideBatch(b)
+	o.tally.Refused(b.Commands, answers)
 	o.remember(lane, b.Number, answers)
 	return answers
 }

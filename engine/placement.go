@@ -103,6 +103,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		}
 	}
 	if waiting == 0 {
+		p.m.settled.Store(true)
 		p.m.node.once.Do(func() { close(p.m.node.ready) })
 	}
 }
@@ -281,7 +282,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 // serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
 // the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
 func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *loaded) (left *owner, err error) {
-	shard := ownership.Shard
+	shard, began := ownership.Shard, time.Now()
 	have, err = p.catchUp(ctx, shard, have)
 	if err != nil {
 		return nil, err
@@ -299,6 +300,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 			own.inbox.lose(node)
 		}
 	}
+	own.tally.Served(time.Since(began))
 	p.mu.Lock()
 	p.owners[shard] = own
 	p.mu.Unlock()

@@ -30,15 +30,18 @@ projection           | projection/settings projection/journal events internal/wi
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
 ledger               | task store events projection projection/journal                    | the read side: it decides nothing and writes nothing
 ledger/repair        | ledger store events                               | alone removes what is no entry
+meter                |                                                   | a leaf: names of figures, and the port that takes them
+meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine/internal/command | task store events projection projection/settings internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/command | task store events projection projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
 engine/internal/command/commandtest | engine/internal/command events | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
+engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
-engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/sessionfile engine/internal/taskids task ledger ledger/repair store events projection projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/sessionfile engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
