@@ -71,6 +71,7 @@ time is that of both.`,
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "tasks under way at any time")
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
+	f.BoolVar(&cfg.Metered, "metered", false, "let the nodes measure what they do, as with serve --metrics")
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -122,7 +122,7 @@ func (a *app) groups() []group {
 		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.demoCommand(), a.benchCommand()}},
 		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
-			a.nodesCommand(), a.shardsCommand(), a.settingsCommand(), a.repairCommand()}},
+			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},
 	}
 }
