@@ -32,7 +32,7 @@ type ClientConfig struct {
 	Now     func() time.Time    // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
-// maxForgotten is how many calls of Get look at once for what is no longer in memory.
+// maxForgotten is how many calls of GetForgotten look at once for what is no longer in memory.
 const maxForgotten = 4
 
 // Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Before Run, a call that
@@ -47,7 +47,7 @@ type Client struct {
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
 
-	forgotten chan struct{} // taken by each Get that looks for what is no longer in memory
+	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
 	mailLeft  mailLeft
 
 	archives bool // the node archives what it trims; a plain client does not know
@@ -79,7 +79,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c.router.now = cfg.Now
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
 	if cfg.Store != nil {
-		c.futures.get = c.Get
+		c.futures.get = c.GetForgotten
 	}
 	return c, nil
 }
@@ -183,16 +183,20 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	return a, err
 }
 
-// Get returns a task with its parameters and result, which Payload.JSON makes text of. It may be a moment behind.
-//
-// A task that retention has removed from memory is read from the journal and the archive. It is then as its last event left it,
-// and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
-// four such calls of a client run at a time; use GetLinear to ask the owner only.
+// Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard has it in memory. It
+// may be a moment behind. It returns ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
+	return c.get(ctx, id, false)
+}
+
+// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then as its last event left
+// it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
+// four such searches of a client run at a time.
 //
 // It returns ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
 // Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
 // cannot be read.
-func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
+func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
 		return t, err
@@ -208,8 +212,7 @@ func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, er
 	return t, err
 }
 
-// GetLinear returns a task as the owner of its shard has it in memory. It reflects everything that was committed before the call.
-// It returns ErrNotFound also for a task that has been forgotten.
+// GetLinear is Get, and reflects everything that was committed before the call.
 func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, true)
 }

@@ -124,20 +124,20 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 // shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of the
 // answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
 func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
-	all, err := l.life(ctx, id, 0)
+	f, err := l.life(ctx, id, 0)
+	var first events.Ref
+	if err == nil {
+		first, err = f.first(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("export %s: %w", id, err)
 	}
-	r, err := l.reader()
-	if err != nil {
-		return err
-	}
-	first, last := all[0].Position, all[len(all)-1].Position
-	x := exporter{out: json.NewEncoder(w), header: exportHeader{Cluster: l.cfg.Cluster.ID, Shard: int(first.Shard), Task: id, From: first.Ref.Entry()}, sign: sign}
+	last := f.last()
+	x := exporter{out: json.NewEncoder(w), header: exportHeader{Cluster: l.cfg.Cluster.ID, Shard: f.shard, Task: id, From: first.Entry()}, sign: sign}
 	mine := func(ev *events.Event) bool {
-		return ev.Task == id && ev.Position.Ref >= first.Ref && ev.Position.Ref <= last.Ref
+		return ev.Task == id && ev.Position.Ref >= first && ev.Position.Ref <= last
 	}
-	return x.run(ctx, r, last.Ref.Entry(), func(rec store.Record, e *events.Entry) (exportLine, error) {
+	return x.run(ctx, f.reader, last.Entry(), func(rec store.Record, e *events.Entry) (exportLine, error) {
 		excerpt, err := events.NewExcerpt(rec.Data, mine)
 		if err != nil {
 			return exportLine{}, err

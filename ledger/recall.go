@@ -67,12 +67,7 @@ func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) Event {
 func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) known {
 	l := &lookup{recall: r, shard: shard, task: ev.Task, known: nothing, next: ev.Prev}
 	l.back(ctx, nearEntries)
-	if l.next != 0 {
-		l.ask(ctx, ev.Position.Ref)
-	}
-	if l.next != 0 {
-		l.back(ctx, farEntries-nearEntries)
-	}
+	l.far(ctx, ev.Position.Ref)
 	return l.known
 }
 
@@ -105,6 +100,26 @@ func (l *lookup) back(ctx context.Context, entries int) {
 		}
 		for i := range events {
 			l.take(&events[i])
+		}
+	}
+}
+
+// far goes on for an event where the entries that are near have not told everything: it asks the owner, and then reads.
+func (l *lookup) far(ctx context.Context, at events.Ref) {
+	if l.next != 0 {
+		l.ask(ctx, at)
+	}
+	if l.next == 0 {
+		return
+	}
+	left := farEntries - nearEntries
+	for ev, err := range l.reader.back(ctx, l.shard, l.task, l.next) {
+		if err != nil {
+			return
+		}
+		l.take(ev)
+		if left--; left == 0 {
+			return
 		}
 	}
 }

@@ -18,7 +18,9 @@ import (
 type paper struct {
 	t       testing.TB
 	entries []store.Record
-	read    int // entries, one by one
+	trimmed uint64 // the entries up to it are gone
+	read    int    // entries, one by one or backward
+	asked   int    // requests that these and other reads would have taken
 	last    map[events.TaskID]events.Event
 	builder events.Builder
 }
@@ -35,7 +37,7 @@ type happened struct {
 func (p *paper) write(all ...happened) {
 	p.t.Helper()
 	number := uint64(len(p.entries) + 1)
-	p.builder.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.Millis(number)})
+	p.builder.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.Millis(number), Prev: p.builder.Entry.Hash})
 	for i, h := range all {
 		before := p.last[h.task]
 		if h.body.Kind() == events.KindCreated {
@@ -61,20 +63,49 @@ func (p *paper) create(id events.TaskID, behavior string) happened {
 	return happened{id, &events.Created{Behavior: behavior, Policy: policy, NotBefore: 1}}
 }
 
-func (p *paper) First(context.Context, int) (uint64, error) { return 1, nil }
+func (p *paper) First(context.Context, int) (uint64, error) { return p.trimmed + 1, nil }
 
 func (p *paper) Entry(_ context.Context, _ int, number uint64) (store.Record, error) {
 	p.read++
-	if number == 0 || number > uint64(len(p.entries)) {
+	p.asked++
+	if number <= p.trimmed || number > uint64(len(p.entries)) {
 		return store.Record{}, store.ErrTrimmed
 	}
 	return p.entries[number-1], nil
 }
 
+// inRequest is how many entries etcd is asked for at once.
+const inRequest = 16
+
 func (p *paper) Read(_ context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		for _, rec := range p.entries[min(from-1, uint64(len(p.entries))):] {
+		if from <= p.trimmed {
+			yield(store.Record{}, store.ErrTrimmed)
+			return
+		}
+		for i, rec := range p.entries[min(from-1, uint64(len(p.entries))):] {
+			if i%inRequest == 0 {
+				p.asked++
+			}
 			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (p *paper) Backward(_ context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for number := from; number > 0; number-- {
+			if (from-number)%inRequest == 0 {
+				p.asked++
+			}
+			if number <= p.trimmed || number > uint64(len(p.entries)) {
+				yield(store.Record{}, store.ErrTrimmed)
+				return
+			}
+			p.read++
+			if !yield(p.entries[number-1], nil) {
 				return
 			}
 		}

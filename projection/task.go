@@ -76,7 +76,7 @@ type Task struct {
 
 	Seq     uint64     // of the last event
 	Created events.Ref // names the life
-	Last    events.Ref // the last event
+	Last    events.Ref // the last event: the version of the task
 	Started events.Ref // names the last attempt; its fencing token
 	Outcome events.Ref // the last Succeeded or Failed
 

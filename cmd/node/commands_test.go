@@ -34,6 +34,8 @@ func TestCommands(t *testing.T) {
 		"Pause_KeepsABehaviorFromStarting":            pauseKeepsFromStarting,
 		"Delete_ForgetsATask":                         deleteForgets,
 		"History_TellsEveryEvent":                     historyTellsEveryEvent,
+		"History_ComesInPages":                        historyComesInPages,
+		"Version_IsThePositionOfTheLastEvent":         versionIsThePosition,
 		"Shards_AreOwnedAndVerifyIsClean":             shardsAreOwned,
 		"Completion_OffersBehaviorsAndTasks":          completionOffers,
 		"Serve_OnADirectoryInUseIsRefused":            serveTwiceIsRefused,
@@ -141,6 +143,9 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"list", "--substatus", "SUCCESS"},
 		{"list", "--limit", "0"},
 		{"list", "--limit", "1001"},
+		{"history", "x", "--limit", "-1"},
+		{"history", "x", "--newest", "--states"},
+		{"history", "x", "--cursor", "nonsense"},
 		{"list", "--nats", "nats://127.0.0.1:1"},
 		{"serve", "--slots", "many"},
 		{"serve", "--limit", "no-such-behavior=1", "--join", "taskledger-data"},
@@ -349,8 +354,11 @@ func pauseKeepsFromStarting(t *testing.T, dir string) {
 func deleteForgets(t *testing.T, dir string) {
 	must(t, dir, "submit", "noop", "--id", "gone", "--wait")
 	must(t, dir, "delete", "gone")
-	if r := run(t, dir, "get", "gone"); r.code != 3 {
-		t.Errorf("code %d", r.code)
+	if r := run(t, dir, "get", "gone"); r.code != 3 || !strings.Contains(r.err, "get --forgotten") {
+		t.Errorf("code %d, %q", r.code, r.err)
+	}
+	if r := run(t, dir, "get", "gone", "--forgotten"); r.code != 3 || !strings.Contains(r.err, "it was deleted") {
+		t.Errorf("looked for: code %d, %q", r.code, r.err)
 	}
 }
 
@@ -372,6 +380,58 @@ func historyTellsEveryEvent(t *testing.T, dir string) {
 	}
 	if want := []string{"Created", "Started", "CancelRequested", "Failed"}; !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)
+	}
+}
+
+func historyComesInPages(t *testing.T, dir string) {
+	must(t, dir, "submit", "sleep", `{"duration":"1ms"}`, "--id", "paged", "--wait")
+	kinds := func(r result) string {
+		t.Helper()
+		if r.code != 0 {
+			t.Fatalf("exit code %d: %s", r.code, r.err)
+		}
+		var kinds []string
+		for _, e := range objects(t, r.out) {
+			kinds = append(kinds, e["kind"].(string))
+		}
+		return strings.Join(kinds, " ")
+	}
+	page := run(t, dir, "history", "paged", "--newest", "--limit", "2", "-o", "json")
+	_, cursor, follows := strings.Cut(strings.TrimSpace(page.err), "more follows: --cursor ")
+	if got := kinds(page); got != "Succeeded Started" || !follows {
+		t.Errorf("newest two: %s, said %q", got, page.err)
+	}
+	page = run(t, dir, "history", "paged", "--newest", "--limit", "2", "--cursor", cursor, "-o", "json")
+	if got := kinds(page); got != "Created" || page.err != "" {
+		t.Errorf("the rest: %s, said %q", got, page.err)
+	}
+	if r := run(t, dir, "history", "paged", "--cursor", cursor); r.code != 2 || !strings.Contains(r.err, "cursor: of a history newest first") {
+		t.Errorf("cursor of the other order: code %d, %q", r.code, r.err)
+	}
+	var statuses []string
+	for _, e := range objects(t, must(t, dir, "history", "paged", "--states", "-o", "json")) {
+		statuses = append(statuses, e["state"].(map[string]any)["status"].(string))
+	}
+	if want := []string{"CREATED", "RUNNING", "SUCCESS"}; !slices.Equal(statuses, want) {
+		t.Errorf("statuses %v, want %v", statuses, want)
+	}
+	if table := must(t, dir, "history", "paged", "--states"); !strings.Contains(table, "SUBSTATUS") || strings.Count(table, "\n") != 3 {
+		t.Errorf("table: %s", table)
+	}
+}
+
+func versionIsThePosition(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "versioned", "--wait")
+	all := objects(t, must(t, dir, "history", "versioned", "-o", "json"))
+	want := all[len(all)-1]["position"]
+	if got := field(t, dir, "versioned", "version"); got != want {
+		t.Errorf("get: %v, want %v", got, want)
+	}
+	if listed := objects(t, must(t, dir, "list", "--affinity", "versioned", "-o", "json")); len(listed) != 1 || listed[0]["version"] != want {
+		t.Errorf("list: %v, want %v", listed, want)
+	}
+	if then := objects(t, must(t, dir, "state", "versioned", "--seq", "1", "-o", "json")); then[0]["version"] != all[0]["position"] {
+		t.Errorf("state: %v, want %v", then[0]["version"], all[0]["position"])
 	}
 }
 

@@ -170,6 +170,12 @@ var snapshots = []Bug{
 	{"event told with the behavior of another life", "ledger/recall.go", []Edit{
 		{"	if at < t.Created || at > t.Last {\n", "	if at > t.Last {\n"},
 	}, readSide, "TestFollow_ReadsSoManyEntriesOfATaskAtMost"},
+	{"page that goes on in the next life", "ledger/life.go", []Edit{
+		{"	if f.known == nil || at.Ref < f.now.Created || at.Ref > f.now.Last {\n", "	if f.known == nil {\n"},
+	}, readSide, "TestHistory_GoesOnInTheLifeThatItBegan"},
+	{"history that is held", "ledger/forth.go", []Edit{
+		{"		if ev.Seq-m.at.seq > maxHeld || len(held) == maxHeld {\n", "		if ev.Seq-m.at.seq > maxHeld && false {\n"},
+	}, readSide, "TestHistory_OfALongLifeIsNotHeldInMemory"},
 	{"attempt that goes on after its end", "ledger/event.go", []Edit{
 		{"		e.Node, k.node = k.node.Value(), noText\n", "		e.Node = k.node.Value()\n"},
 	}, readSide, "TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins"},
@@ -362,7 +368,7 @@ var futures = []Bug{
 		{"!o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
-		{"		c.futures.get = c.Get\n", "		_ = c.Get\n"},
+		{"		c.futures.get = c.GetForgotten\n", "		_ = c.GetForgotten\n"},
 	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},
 }
 

@@ -28,7 +28,8 @@ projection/settings  | projection/record events internal/wire            | a rec
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
 projection           | projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
-ledger               | task store events projection projection/journal                    | the read side: it decides nothing and writes nothing
+ledger               | ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
+ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
 ledger/repair        | ledger store events                               | alone removes what is no entry
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus

@@ -14,6 +14,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/rows"
 	"taskledger/cmd/node/internal/view"
 	"taskledger/engine"
 	"taskledger/events"
@@ -22,22 +23,32 @@ import (
 )
 
 func (a *app) getCommand() *cobra.Command {
+	var forgotten bool
 	c := &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show tasks with parameters and result",
-		Long: `Get shows tasks with parameters and result. One that retention has forgotten is read from the journal and the archive, as
-history reads it, and is shown as it was last.`,
+		Long: `Get shows tasks with parameters and result, as the owners of their shards have them. One that retention has forgotten is looked
+for with --forgotten alone: it is read from the journal and the archive, as history reads it, and shown as it was last. That
+takes longer, also where there is no such task.`,
 		Args:              arguments,
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
+	c.Flags().BoolVar(&forgotten, "forgotten", false, "look for tasks that are no longer kept in the journal and the archive, too")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+		get := client.Get
+		if forgotten {
+			get = client.GetForgotten
+		}
 		var errs []error
 		p := a.print()
 		for _, id := range args {
-			t, err := client.Get(ctx, events.TaskID(id))
-			if err == nil {
-				err = printTask(p, t, now())
+			t, err := get(ctx, events.TaskID(id))
+			switch {
+			case err == nil:
+				err = rows.Task(p, t, client.Ledger().Version(&t), now())
+			case errors.Is(err, engine.ErrNotFound) && !forgotten:
+				err = fmt.Errorf("%w, or it is no longer kept: get --forgotten looks for it in the journal and the archive", err)
 			}
 			errs = append(errs, err)
 		}
@@ -45,56 +56,8 @@ history reads it, and is shown as it was last.`,
 	})
 }
 
-// printTask writes one task as it is at a time, as a table one field a line.
-func printTask(p *output.Printer, t projection.Task, now events.Millis) error {
-	v, err := view.OfTask(t, now)
-	if err != nil {
-		return err
-	}
-	if p.IsJSON() {
-		return p.Row(v)
-	}
-	lines := [][2]any{
-		{"id", v.ID}, {"behavior", v.Behavior}, {"status", status(t)}, {"substatus", v.Substatus}, {"since", output.Time(v.Since)}, {"priority", v.Priority}, {"attempt", v.Attempt},
-		{"failures", v.Failures}, {"lost", v.Lost}, {"creator", cmp.Or(v.Creator, "-")}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
-		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(view.Owner(v.Node, v.Session), "-")},
-		{"last node", cmp.Or(v.LastNode.String(), "-")},
-	}
-	if v.Progress != nil {
-		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
-	}
-	if v.Params != nil {
-		lines = append(lines, [2]any{"params", string(v.Params)})
-	}
-	if v.Result != nil {
-		lines = append(lines, [2]any{"result", string(v.Result)})
-	}
-	if v.Error != nil {
-		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
-	}
-	for _, l := range lines {
-		p.Row(nil, l[0], l[1]) // a table: errors come back from flush
-	}
-	return nil
-}
-
 // now is the time by this machine's clock.
 func now() events.Millis { return events.MillisOf(time.Now()) }
-
-// status is the status with what an operator, or retention, did to it.
-func status(t projection.Task) string {
-	text := t.Status.String()
-	if t.Suspended {
-		text += " suspended"
-	}
-	if t.Cancelled {
-		text += " cancelled"
-	}
-	if t.Forgotten {
-		text += " forgotten"
-	}
-	return text
-}
 
 func (a *app) listCommand() *cobra.Command {
 	var f engine.Filter
@@ -137,7 +100,7 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 // list prints what it can reach, and returns what it could not.
-func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filter) error {
+func (a *app) list(ctx context.Context, client operations.Client, f engine.Filter) error {
 	var errs []error
 	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
 	for t, err := range client.List(ctx, f) {
@@ -145,9 +108,9 @@ func (a *app) list(ctx context.Context, client operations.Reader, f engine.Filte
 			errs = append(errs, err)
 			continue
 		}
-		v, err := view.OfTask(t, now())
+		v, err := view.OfTask(t, client.Ledger().Version(&t), now())
 		if err == nil {
-			err = p.Row(v, v.ID, v.Behavior, status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+			err = p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 		}
 		errs = append(errs, err)
 	}

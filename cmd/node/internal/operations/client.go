@@ -62,6 +62,7 @@ const (
 // Reader reads tasks.
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
+	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
 	List(ctx context.Context, f engine.Filter) iter.Seq2[projection.Task, error]
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }

@@ -17,6 +17,7 @@ import (
 // Task is a task as JSON shows it.
 type Task struct {
 	ID                events.TaskID        `json:"id"`
+	Version           events.Position      `json:"version"` // the position of its last event
 	Behavior          string               `json:"behavior"`
 	Status            projection.Status    `json:"status"`
 	Substatus         projection.Substatus `json:"substatus"`
@@ -53,9 +54,9 @@ type Progress struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// OfTask shows a task as it is at a time. An error says that its parameters or its result cannot be read.
-func OfTask(t projection.Task, now events.Millis) (v Task, err error) {
-	v = Task{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
+// OfTask shows a task as it is at a time, with its version. An error says that its parameters or its result cannot be read.
+func OfTask(t projection.Task, version events.Position, now events.Millis) (v Task, err error) {
+	v = Task{ID: t.ID, Version: version, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, LastNode: t.LastNode, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
