@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/internal/version"
 )
 
@@ -37,8 +38,8 @@ func Main(ctx context.Context, p Program) int {
 	return exitcode.Of(err)
 }
 
-// oneLine joins the lines of errors that were joined.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the terminal.
+func oneLine(err error) string { return output.Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
 

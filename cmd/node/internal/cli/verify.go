@@ -12,6 +12,7 @@ import (
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/ledger"
 )
@@ -71,7 +72,7 @@ func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", file, err)
 		}
-		fmt.Fprintf(a.Err, "checkpoint %s: %s\n", file, words)
+		fmt.Fprintf(a.Err, "checkpoint %s: %s\n", file, output.Clean(words))
 		all = append(all, p)
 	}
 	return all, nil
@@ -112,7 +113,7 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 // tellLosses says what was given up or lost before, which is no damage.
 func (a *app) tellLosses(v *ledger.Verification) {
 	for _, l := range v.Losses {
-		fmt.Fprintf(a.Err, "shard %d: %s\n", v.Shard, l)
+		fmt.Fprintf(a.Err, "shard %d: %s\n", v.Shard, output.Clean(l.String()))
 	}
 }
 
