@@ -238,6 +238,12 @@ var decisions = []Bug{
 	{"answers larger than a message", "engine/internal/command/answer.go", []Edit{
 		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
 	}, engine, "TestQuery_AnswersFitIntoAMessage"},
+	{"answer of a later release that is asked for again and again", "engine/internal/command/answer.go", []Edit{
+		{"		a.setCode(code)\n", "		if a.setCode(code); code >= uint64(answerCodeCount) {\n			r.Fail(\"answer code %d\", code)\n		}\n"},
+	}, commandPkg, "TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals"},
+	{"outcome with too many properties that is never answered", "engine/internal/command/complete.go", []Edit{
+		{"c.Error.DecodeUpTo(r, maxSentProperties)", "c.Error.DecodeUpTo(r, maxSentProperties/64)"},
+	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"completion without the attempt", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},

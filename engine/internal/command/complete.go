@@ -23,6 +23,9 @@ type Complete struct {
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
 }
 
+// maxSentProperties bounds the properties of an error that are read; limits refuses what exceeds events.MaxProperties.
+const maxSentProperties = 64 * events.MaxProperties
+
 // AnyTime is a Next in the past.
 const AnyTime events.Millis = 1
 
@@ -89,7 +92,7 @@ func (c *Complete) decode(r *wire.Reader) {
 	c.Result = r.Bytes()
 	if r.Array() > 0 {
 		c.Error = new(events.Error)
-		c.Error.Decode(r)
+		c.Error.DecodeUpTo(r, maxSentProperties)
 	}
 	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
 	c.Wait = time.Duration(r.Int()) * time.Millisecond
