@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -342,7 +343,7 @@ func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 }
 
 func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Operation, reason string) error {
-	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: reason[:min(len(reason), events.MaxNameBytes)]})
+	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")})
 	return err
 }
 

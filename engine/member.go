@@ -343,24 +343,27 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 }
 
 // readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
+// Whoever joined before that was said is in every view that says it. The error wraps command.ErrMisfit when the entry need only be decided
+// anew, with what is known of the nodes now.
 func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
-	if v.Written.Lacks(need) == "" {
-		return nil
-	}
-	err := m.sessions.Raise(ctx, need)
-	if err == nil {
-		v, err = m.look(ctx)
-	}
-	if err == nil {
-		if problem := v.Outdated(need); problem != "" {
-			err = errors.New(problem)
+	if v.Written.Lacks(need) != "" {
+		err := m.sessions.Raise(ctx, need)
+		if err == nil {
+			v, err = m.look(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("write what needs an upgrade: %w", err)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("write what needs an upgrade: %w", err)
+	problem := v.Outdated(need)
+	switch {
+	case problem == "":
+		return nil
+	case v.Outdated(need.UpTo(0)) != "":
+		return errors.New(problem)
 	}
-	return nil
+	return fmt.Errorf("%w: %s", command.ErrMisfit, problem)
 }
 
 // spawn runs f, which must end soon after the session, in a goroutine of the session.

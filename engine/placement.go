@@ -85,7 +85,7 @@ func (p *placement) reread(ctx context.Context) {
 // step looks at every shard once.
 func (p *placement) step(ctx context.Context, now time.Time) {
 	v := p.m.view.Load()
-	mayTake := p.m.load.mayTake() && v.Forbids(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
+	mayTake := p.m.load.mayTake() && v.Outdated(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.Revision == 0 || p.leaving {
@@ -444,7 +444,7 @@ func (m *member) wantsToGive(shard int, target string) bool {
 	defer m.place.mu.Unlock()
 	m.place.arrange(v)
 	n, present := v.Nodes[target]
-	return present && !n.Draining && n.Owner && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
+	return present && !n.Draining && n.Owner && v.Outdated(n.Reads.UpTo(0)) == "" && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
 }
 
 // findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing from the

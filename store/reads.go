@@ -46,19 +46,11 @@ func (r Reads) UpTo(kind events.Kind) Reads {
 	return r
 }
 
-// Forbids says why nothing may be written that needs what need tells of: a node is present that cannot read it. "" = it may: where
-// that has been written before, nobody has joined since who cannot read it.
-func (m *Membership) Forbids(need Reads) (why string) {
-	if m.Written.Lacks(need) == "" {
-		return ""
-	}
-	return m.Outdated(need)
-}
-
 // maxShownName is how much of a node's name Outdated shows: the text is cut where it is recorded.
 const maxShownName = 32
 
-// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none.
+// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none. Nothing that needs
+// it may be written while there is one: also not where Written says that it is, since that is said first, and then looked who is there.
 func (m *Membership) Outdated(need Reads) (problem string) {
 	first := ""
 	for id, n := range m.Nodes {

@@ -205,6 +205,15 @@ var decisions = []Bug{
 	{"shard given up because there is no room to say what joins must read", "engine/full.go", []Edit{
 		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
 	}, engine, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
+	{"outcome that cannot be recorded is forgotten", "engine/attempt.go", []Edit{
+		{"	case never && !a.rejected:", "	case never && false:"},
+	}, engine, "TestAttempt_WhoseResultCannotBeStoredFails"},
+	{"hand-over to a node whose entries not all can read", "engine/drain.go", []Edit{
+		{` || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != ""`, ""},
+	}, engine, "TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver"},
+	{"sleep that overflows", "engine/shardclock.go", []Edit{
+		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
+	}, engine, "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},

@@ -26,8 +26,11 @@ type Complete struct {
 // maxSentProperties bounds the properties of an error that are read; limits refuses what exceeds events.MaxProperties.
 const maxSentProperties = 64 * events.MaxProperties
 
-// AnyTime is a Next in the past.
-const AnyTime events.Millis = 1
+// AnyTime is a Next in the past, MaxTime the latest one: the last millisecond of the year 9999.
+const (
+	AnyTime events.Millis = 1
+	MaxTime events.Millis = 253_402_300_799_999
+)
 
 // Completion is how an attempt ended.
 type Completion uint8
@@ -55,7 +58,7 @@ func (c *Complete) Size() int {
 }
 
 func (c *Complete) limits() error {
-	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result))
+	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result), limitTime("next", c.Next))
 	if err != nil || c.Error == nil {
 		return err
 	}

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"fmt"
+
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -38,7 +41,16 @@ func atMost(field string, got, limit int) error {
 }
 
 func limitID(id events.TaskID) error { return atMost("id", len(id), events.MaxIDBytes) }
-func limitNode(node string) error    { return atMost("node", len(node), events.MaxNameBytes) }
+
+// limitTime refuses times that arithmetic with others could overflow.
+func limitTime(field string, at events.Millis) error {
+	if at < 0 || at > MaxTime {
+		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d ms, want 0 to %d, the end of the year 9999", at, MaxTime)}
+	}
+	return nil
+}
+
+func limitNode(node string) error { return atMost("node", len(node), events.MaxNameBytes) }
 func limitBehavior(behavior string) error {
 	return atMost("behavior", len(behavior), events.MaxBehaviorBytes)
 }

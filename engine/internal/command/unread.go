@@ -47,5 +47,5 @@ func (d *Decider) forbids(kind events.Kind) string {
 	if kind <= d.Highest || d.Members == nil {
 		return ""
 	}
-	return d.Members.Forbids(store.Reads{Kind: kind})
+	return d.Members.Outdated(store.Reads{Kind: kind})
 }

@@ -51,7 +51,7 @@ func Error() *events.Error {
 // Largest returns a command of a number in each of its largest forms that command.Check lets pass, made anew.
 func Largest(op uint64) []command.Command {
 	if op == (*command.Complete).Op(nil) {
-		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: math.MaxInt64, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
+		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: command.MaxTime, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
 		succeeded, failed := done, done
 		succeeded.Result = payload
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
@@ -61,7 +61,7 @@ func Largest(op uint64) []command.Command {
 }
 
 func largest(op uint64) command.Command {
-	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: math.MaxInt64, Params: payload,
+	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Params: payload,
 		RequestID: name, Merges: true, RunNow: true}
 	switch c := command.New(op).(type) {
 	case *command.Submit:
@@ -110,7 +110,8 @@ func largest(op uint64) command.Command {
 	panic(fmt.Sprintf("command %d has no largest form", op))
 }
 
-// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text or a list, longer by one.
+// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text, a list or the latest time,
+// larger by one.
 func Oversized(op uint64) map[string]command.Command {
 	all := map[string]command.Command{}
 	for form := range Largest(op) {
@@ -127,7 +128,7 @@ func Oversized(op uint64) map[string]command.Command {
 	return all
 }
 
-// grow makes one field of v longer, the one that *left others come before, and returns its name; "" when there are not so many. Fields
+// grow makes one field of v larger, the one that *left others come before, and returns its name; "" when there are not so many. Fields
 // that are empty have no part in a form.
 func grow(v reflect.Value, name string, left *int) (grown string) {
 	switch v.Kind() {
@@ -140,6 +141,14 @@ func grow(v reflect.Value, name string, left *int) (grown string) {
 			if grown = grow(v.Field(i), name+"."+v.Type().Field(i).Name, left); grown != "" {
 				return grown
 			}
+		}
+	case reflect.Int64:
+		if v.Int() != int64(command.MaxTime) {
+			return ""
+		}
+		if *left--; *left < 0 {
+			v.SetInt(v.Int() + 1)
+			return name
 		}
 	case reflect.String, reflect.Map, reflect.Slice:
 		if v.Len() == 0 { // in this form
