@@ -214,6 +214,8 @@ func (m *matrix) join(c *command.Submit) {
 	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
 		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
+	} else if m.refusal != "" { // what changes nothing else is left out
+		return
 	} else if known := c.RequestID == "" || slices.Contains(p.requests, c.RequestID); p.agree(c) || !known {
 		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })
 	}

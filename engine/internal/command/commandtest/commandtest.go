@@ -77,7 +77,7 @@ func largest(op uint64) command.Command {
 	case *command.Pause:
 		return &command.Pause{Behavior: behavior, Paused: true, Reason: name}
 	case *command.Offer:
-		*c = command.Offer{Node: name, Lease: math.MaxInt64, Slots: math.MaxInt}
+		*c = command.Offer{Node: name, Lease: command.MaxTime, Slots: math.MaxInt}
 		for range command.MaxOffered {
 			c.Behaviors = append(c.Behaviors, command.OfferedBehavior{Behavior: behavior, Slots: math.MaxInt})
 		}
