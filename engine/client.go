@@ -361,11 +361,18 @@ func (c *Client) Unpause(ctx context.Context, behavior string) error {
 }
 
 func (c *Client) pause(ctx context.Context, change *command.Pause) error {
-	_, err := c.ask(ctx, events.Settings, command.LaneSubmit, change)
-	if err == nil {
-		c.router.hint(settingsSubject, "", nil)
+	if err := c.awaitRun(ctx); err != nil {
+		return err
 	}
-	return err
+	a, err := c.router.ask(ctx, events.Settings.Shard(c.cfg.Shards), command.LaneSubmit, change)
+	if err == nil {
+		err = a.Err("")
+	}
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	c.router.hint(settingsSubject, "", nil)
+	return nil
 }
 
 // settingsSubject hints that the settings have changed.

@@ -130,7 +130,7 @@ func (o *owner) why(t *projection.Task) (e Explanation) {
 		return Explanation{Why: WhySuspended, Since: since, Text: "an operator suspended the task"}
 	case known != nil && known.Paused(behavior):
 		p, _ := known.Pause(behavior)
-		return Explanation{Why: WhyPaused, Since: p.Since, Text: p.String()}
+		return Explanation{Why: WhyPaused, Since: max(p.Since, since), Text: p.String()}
 	case substatus != projection.SubReady:
 		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}
 	case !o.m.heard.Load():

@@ -39,7 +39,13 @@ func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
 	}
 	id := idIn(0, pastShards)
 	p.job.submit(t, p.node, id)
-	awaitExplained(t, p.node.Client, id, func(e engine.Explanation) bool { return e.Why == engine.WhyPaused && e.Since == s.Pauses()[0].Since }, "a migration")
+	created, err := p.node.Get(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitExplained(t, p.node.Client, id, func(e engine.Explanation) bool { // no task was kept from starting before it was there
+		return e.Why == engine.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
+	}, "a migration")
 
 	var limit *engine.LimitError
 	if err := p.node.Pause(within(t), "other", strings.Repeat("x", events.MaxNameBytes+1)); !errors.As(err, &limit) || limit.Field != "reason" {

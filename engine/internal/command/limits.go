@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"taskledger/events"
 	"taskledger/store"
@@ -41,6 +42,14 @@ func atMost(field string, got, limit int) error {
 }
 
 func limitID(id events.TaskID) error { return atMost("id", len(id), events.MaxIDBytes) }
+
+// limitNote refuses what a person says of something, unless it is short enough and UTF-8.
+func limitNote(field, text string) error {
+	if !utf8.ValidString(text) {
+		return &store.InvalidError{Field: field, Problem: "no UTF-8"}
+	}
+	return atMost(field, len(text), events.MaxNameBytes)
+}
 
 // limitTime refuses times that arithmetic with others could overflow.
 func limitTime(field string, at events.Millis) error {

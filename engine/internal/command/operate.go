@@ -39,7 +39,7 @@ func (*Operate) Op() uint64 { return opOperate }
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
 func (c *Operate) limits() error {
-	return cmp.Or(limitID(c.Task), atMost("reason", len(c.Reason), events.MaxNameBytes))
+	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
 }
 
 // Check refuses an operation that there is not.

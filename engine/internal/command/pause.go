@@ -20,7 +20,7 @@ func (*Pause) Op() uint64 { return opPause }
 func (c *Pause) Size() int { return commandBytes + len(c.Behavior) + len(c.Reason) }
 
 func (c *Pause) limits() error {
-	return cmp.Or(limitBehavior(c.Behavior), atMost("reason", len(c.Reason), events.MaxNameBytes))
+	return cmp.Or(limitBehavior(c.Behavior), limitNote("reason", c.Reason))
 }
 
 func (c *Pause) decide(d *Decider) Answer {

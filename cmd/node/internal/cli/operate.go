@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
@@ -109,11 +110,17 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 	}
 	var errs []error
 	for _, behavior := range behaviors {
-		unknown := !runs(nodes, behavior)
-		if unknown && verb == operations.Pause && !force && events.ValidateBehavior(behavior) == nil {
+		if err := events.ValidateBehavior(behavior); err != nil {
+			errs = append(errs, &exitcode.UsageError{Problem: fmt.Sprintf("%s %s: %v", verb, behavior, err)})
+		} else if !runs(nodes, behavior) && verb == operations.Pause && !force {
 			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
-			continue
 		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...) // of any, so that nothing was done
+	}
+	for _, behavior := range behaviors {
+		unknown := !runs(nodes, behavior)
 		if err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
 		} else if unknown {

@@ -59,6 +59,9 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			if o.Records, err = recordNamed(record); err != nil {
 				return err
 			}
+			if o.Records[0] != events.OfTask && (task != "" || o.Behavior != "" || status != "") {
+				return &exitcode.UsageError{Problem: "--record " + record + " selects events of no task: leave out --task, --behavior and --status"}
+			}
 		}
 		return a.replay(ctx, client, o)
 	})
