@@ -30,7 +30,7 @@ type SubmitOptions struct {
 	//
 	// The task is kept for 10 minutes at least after its last outcome. When it has been forgotten, or was deleted, so are its keys: a
 	// submit makes a new task. A task remembers its last 16 requests, those that joined it among them. One that joins while the store is
-	// full, or a node is present that cannot read that, is not recorded: repeated after the end of the run, it is a new request.
+	// almost full, or a node is present that cannot read that, is not recorded: repeated after the end of the run, it is a new request.
 	RequestKey string
 }
 
