@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -232,61 +231,6 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	t, err = command.DecodeTask(a.Data)
 	t.Sight(events.Millis(a.Number))
 	return t, err
-}
-
-// Filter selects tasks; zero fields match everything.
-type Filter struct {
-	Status    projection.Status
-	Substatus projection.Substatus // as the owner of the shard finds it when it is asked
-	Behavior  string
-	Affinity  string
-	Node      string // that an attempt runs on: its session id, as in NodeInfo.ID
-	Limit     int    // default 100, at most 1,000
-}
-
-// List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. A shard that cannot be asked is
-// yielded as an error, and the listing continues with the next one.
-func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
-	return func(yield func(projection.Task, error) bool) {
-		if f.Limit < 0 || f.Limit > command.MaxPage {
-			yield(projection.Task{}, &LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)})
-			return
-		}
-		left := cmp.Or(f.Limit, 100)
-		for shard := range c.cfg.Shards {
-			if f.Affinity != "" && events.TaskID(f.Affinity).Shard(c.cfg.Shards) != shard {
-				continue
-			}
-			if !c.listShard(ctx, shard, f, &left, yield) || left == 0 {
-				return
-			}
-		}
-	}
-}
-
-func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
-	var after events.TaskID
-	for more := true; more && *left > 0; {
-		a, err := c.read(ctx, shard, &command.List{Status: uint64(f.Status), Substatus: uint64(f.Substatus), Behavior: f.Behavior, Affinity: f.Affinity, Node: f.Node, Limit: int64(*left), After: after})
-		if err == nil {
-			err = a.Err("")
-		}
-		if err != nil {
-			return yield(projection.Task{}, err)
-		}
-		var page []projection.Task
-		if page, more, err = command.DecodePage(a.Data); err != nil {
-			return yield(projection.Task{}, err)
-		}
-		for _, t := range page {
-			*left--
-			if !yield(t, nil) {
-				return false
-			}
-			after = t.ID
-		}
-	}
-	return true
 }
 
 // Cancel ends a task. One that waits fails at once, with the code "cancelled". The context of a running attempt ends, and the task

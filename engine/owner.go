@@ -40,6 +40,7 @@ type owner struct {
 	seen       map[projection.SenderLane]answered
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
+	looking    looking
 	blocked    bool             // a ready task waits for a slot of this node
 	misfits    *command.Misfits // what owners of the shard on this node could not store
 	held       bool             // nothing could start in the last turn: the session may be over
@@ -233,6 +234,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.perform()
 	o.spare = in
 	o.publishView()
+	o.looking = looking{tasks: lookTasks}
 	for _, q := range o.turnOf.asked {
 		o.query(q)
 	}

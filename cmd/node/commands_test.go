@@ -142,10 +142,14 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"list", "--status", "DONE"},
 		{"list", "--substatus", "SUCCESS"},
 		{"list", "--limit", "0"},
-		{"list", "--limit", "1001"},
 		{"history", "x", "--limit", "-1"},
 		{"history", "x", "--newest", "--states"},
 		{"history", "x", "--cursor", "nonsense"},
+		{"list", "--limit", "-1"},
+		{"list", "--behavior", "No Behavior"},
+		{"list", "--created-from", "yesterday"},
+		{"list", "--created-from", "2026-11-23T00:00:00Z", "--created-to", "2026-11-23T00:00:00Z"},
+		{"list", "--cursor", "none"},
 		{"list", "--nats", "nats://127.0.0.1:1"},
 		{"serve", "--slots", "many"},
 		{"serve", "--limit", "no-such-behavior=1", "--join", "taskledger-data"},
@@ -483,12 +487,17 @@ func listFilters(t *testing.T, dir string) {
 		args []string
 		want []any
 	}{
-		{[]string{"--affinity", "group"}, []any{"group/done", "group/runs"}},
+		{[]string{"--affinity", "group"}, []any{"group/runs", "group/done"}},
+		{[]string{"--affinity-prefix", "gro", "--behavior", "noop"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--creator", "nobody"}, nil},
+		{[]string{"--affinity", "group", "--substatus", "running"}, []any{"group/runs"}},
+		{[]string{"--affinity", "group", "--ended-from", "2020-01-01T00:00:00Z"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--created-to", "2020-01-01T00:00:00Z"}, nil},
 		{[]string{"--affinity", "group", "--status", "SUCCESS"}, []any{"group/done"}},
 		{[]string{"--affinity", "group", "--behavior", "sleep"}, []any{"group/runs"}},
 		{[]string{"--affinity", "group", "--node", "a"}, []any{"group/runs"}},
 		{[]string{"--affinity", "group", "--node", "b-aaaaaaaaaa"}, nil},
-		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/runs"}},
 	} {
 		var ids []any
 		for _, o := range objects(t, must(t, dir, append([]string{"list", "-o", "json"}, c.args...)...)) {
@@ -497,6 +506,21 @@ func listFilters(t *testing.T, dir string) {
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%q lists %v, want %v", c.args, ids, c.want)
 		}
+	}
+	first := run(t, dir, "list", "--affinity", "group", "--limit", "1")
+	_, cursor, told := strings.Cut(strings.TrimSpace(first.err), "--cursor ")
+	if second := must(t, dir, "list", "--affinity", "group", "--cursor", cursor); !told || !strings.Contains(second, "group/done") || strings.Contains(second, "group/runs") {
+		t.Errorf("after %q the list goes on with %q", first.err, second)
+	}
+	if r := run(t, dir, "list", "--affinity", "other", "--cursor", cursor); r.code != 2 || !strings.Contains(r.err, "another filter") {
+		t.Errorf("cursor of another filter: code %d: %q", r.code, r.err)
+	}
+	counted := map[any]any{}
+	for _, o := range objects(t, must(t, dir, "counts", "-o", "json")) {
+		counted[fmt.Sprint(o["behavior"], " ", o["substatus"])] = o["tasks"]
+	}
+	if running, _ := counted["sleep running"].(float64); running < 1 {
+		t.Errorf("counts %v, want a sleep that runs", counted)
 	}
 	if r := run(t, dir, "list", "--node", "b"); r.code != 2 || !strings.Contains(r.err, "no node of that name") {
 		t.Errorf("code %d: %q, want that there is no node b", r.code, r.err)

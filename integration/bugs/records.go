@@ -84,7 +84,7 @@ var requests = []Bug{
 	{"terms of the submit before", "engine/internal/command/submit.go", []Edit{
 		{"	if t.Priority == c.Priority && t.Kind.Policy == c.Policy {\n", "	if t.Priority <= c.Priority || t.Kind.Policy == c.Policy {\n"},
 	}, commandPkg, "TestSubmit_OnAnExistingTask"},
-	{"priority of a join that is not folded", "projection/kind.go", []Edit{
+	{"priority of a join that is not folded", "projection/kinds.go", []Edit{
 		{"	t.Priority = terms.Priority\n", ""},
 	}, projectionPkg, "TestTerms_OfTheLastSubmitHold"},
 }

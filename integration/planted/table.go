@@ -183,7 +183,7 @@ var list = []planted{
 	like("terms of the submit before", "linear"),
 	like("priority of a join that is not folded", "3, linear"),
 	own("creator forgotten with other terms", "3",
-		edit("projection/kind.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),
+		edit("projection/kinds.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),
 	own("wait told since another time", "3, linear",
 		edit("projection/wait.go", "	w := t.waited()\n	w.Since = ev.At\n", "	w := t.waited()\n")),
 

@@ -27,6 +27,7 @@ projection/record    | events internal/wire                              | what 
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
 projection           | projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
 ledger               | ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
 ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
@@ -34,15 +35,16 @@ ledger/repair        | ledger store events                               | alone
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine/internal/command | task store events projection projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/command | task store events projection projection/listing projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
-engine/internal/command/commandtest | engine/internal/command events | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
-engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/sessionfile engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -51,10 +53,10 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors cluster engine store engine/embedded events projection projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors cluster engine store engine/embedded events projection projection/listing projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for HTTP
-cmd/node/internal/bench | cmd/node/... behaviors cluster engine meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/bench | cmd/node/... behaviors cluster engine meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 

@@ -62,6 +62,7 @@ const (
 	opPlan
 	opBarrier
 	opSettings
+	opTally
 	opCount
 )
 

@@ -121,7 +121,7 @@ type group struct {
 func (a *app) groups() []group {
 	return []group{
 		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.demoCommand(), a.benchCommand()}},
-		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())},
+		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
 			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},

@@ -4,13 +4,13 @@ package operations
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 	"taskledger/projection/settings"
 	"taskledger/store"
 )
@@ -63,7 +63,8 @@ const (
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
 	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
-	List(ctx context.Context, f engine.Filter) iter.Seq2[projection.Task, error]
+	ListPage(ctx context.Context, f engine.Filter, cursor string) (listing.Page, error)
+	Counts(ctx context.Context, behavior string) (listing.Counts, error)
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/projection"
 )
 
 // Count is one more than the highest number of a command.
@@ -95,7 +96,11 @@ func largest(op uint64) command.Command {
 	case *command.Await:
 		return &command.Await{Task: id, Life: math.MaxUint64, Run: math.MaxUint32}
 	case *command.List:
-		return &command.List{Status: math.MaxUint64, Behavior: behavior, Affinity: string(id), Node: name, Limit: math.MinInt64, After: id}
+		return &command.List{Status: uint64(projection.Failure), Substatus: uint64(projection.SubCancelled), Behavior: behavior, Affinity: string(id), Prefix: string(id), Node: name, Creator: name,
+			CreatedFrom: math.MinInt64, CreatedTo: math.MinInt64, EndedFrom: math.MinInt64, EndedTo: math.MinInt64, Before: math.MaxUint64, Until: math.MinInt64,
+			Limit: math.MinInt64, Look: math.MinInt64, Cluster: name}
+	case *command.Tally:
+		return &command.Tally{Behavior: behavior}
 	case *command.Info:
 		return &command.Info{Digest: true}
 	case *command.Explain:
