@@ -43,13 +43,10 @@ func (l Loss) String() string {
 
 // check says what keeps a loss from being recorded in an entry.
 func (l *Loss) check(in uint64) error {
-	switch {
-	case l.Kind == events.KindAcceptedLoss && (l.Entry == 0 || l.Entry > in), l.Kind == events.KindRecovered && l.Entry >= in:
+	if l.Kind == events.KindAcceptedLoss && (l.Entry == 0 || l.Entry > in) || l.Kind == events.KindRecovered && l.Entry >= in {
 		return fmt.Errorf("entry %d cannot be lost before entry %d", l.Entry, in)
-	case len(l.Reason) > events.MaxNameBytes:
-		return fmt.Errorf("reason: %d bytes exceed the limit of %d", len(l.Reason), events.MaxNameBytes)
 	}
-	return nil
+	return events.CheckReason(l.Reason)
 }
 
 // State is what was lost: the fold of its events. A copy keeps its value. The zero value is that without events.

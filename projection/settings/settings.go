@@ -45,10 +45,7 @@ func (p *Pause) check() error {
 	if err := events.ValidateBehavior(p.Behavior); err != nil {
 		return err
 	}
-	if n := len(p.Reason); n > events.MaxNameBytes {
-		return fmt.Errorf("reason: %d bytes exceed the limit of %d", n, events.MaxNameBytes)
-	}
-	return nil
+	return events.CheckReason(p.Reason)
 }
 
 // State is the settings: the fold of their events. A copy keeps its value. The zero value is that without events.
