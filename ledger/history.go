@@ -26,7 +26,12 @@ func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[Event,
 				yield(Event{}, fmt.Errorf("history of %s: %w", id, err))
 				return
 			}
-			if !yield(before.tell(ctx, f.shard, ev), nil) {
+			told, err := before.tell(ctx, f.shard, ev)
+			if err != nil {
+				yield(Event{}, fmt.Errorf("history of %s: %w", id, err))
+				return
+			}
+			if !yield(told, nil) {
 				return
 			}
 		}

@@ -164,7 +164,9 @@ func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage
 		}
 	}
 	first = read[len(read)-1]
-	look.far(ctx, first.Position.Ref)
+	if err := look.far(ctx, first.Position.Ref); err != nil {
+		return page, nil, err
+	}
 	page.Events = make([]Event, len(read))
 	for i, ev := range slices.Backward(read) {
 		page.Events[i] = look.known.tell(ev)
@@ -191,7 +193,10 @@ func (p *pager) oldest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		told := p.before.tell(ctx, p.shard, ev)
+		told, err := p.before.tell(ctx, p.shard, ev)
+		if err != nil {
+			return err
+		}
 		if ev.Position.Ref <= from.ref {
 			continue
 		}

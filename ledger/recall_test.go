@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -232,6 +233,53 @@ func TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins(t *testing.T) {
 	}
 	if got := told(history); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("history:\n%q, want\n%q", got, want)
+	}
+}
+
+// ailing is a journal of which an entry cannot be read.
+type ailing struct {
+	*paper
+	entry uint64
+	err   error
+}
+
+func (a *ailing) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
+	if number == a.entry && a.err != nil {
+		return store.Record{}, a.err
+	}
+	return a.paper.Entry(ctx, shard, number)
+}
+
+// What cannot be read just now is no reason to tell less for ever: the follower ends, and is told all when it comes again.
+func TestFollow_TellsLessOnlyOfWhatIsGone(t *testing.T) {
+	p := newPaper(t)
+	want := p.wholeLife()
+	const after = 5
+	for _, c := range []struct {
+		err  error
+		told string // of the first event
+	}{{fmt.Errorf("read: %w", store.ErrUnavailable), ""}, {errors.New("reset by peer"), ""}, {store.ErrTrimmed, "Progressed  a-aaaaaaaaaa"}, {events.ErrDamaged, "Progressed  a-aaaaaaaaaa"}} {
+		journal := &ailing{paper: p, entry: 1, err: c.err}
+		l := ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}, Journal: journal,
+			Revision: func(context.Context) (int64, error) { return int64(len(p.entries)), nil }})
+		for b, err := range l.Follow(t.Context(), ledger.Cursor{after}) {
+			switch {
+			case c.told == "" && !errors.Is(err, c.err):
+				t.Errorf("%v: told %q, %v; want the error", c.err, told(b.Events), err)
+			case c.told != "" && (err != nil || told(b.Events)[0] != c.told):
+				t.Errorf("%v: told %q, %v; want %q", c.err, told(b.Events), err, c.told)
+			}
+			break
+		}
+		if journal.err = nil; c.told != "" {
+			continue
+		}
+		for b, err := range l.Follow(t.Context(), ledger.Cursor{after}) {
+			if err != nil || told(b.Events)[0] != want[after] {
+				t.Errorf("after %v: told %q, %v; want %q", c.err, told(b.Events), err, want[after])
+			}
+			break
+		}
 	}
 }
 

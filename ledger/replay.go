@@ -85,7 +85,9 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 			}
 			told := was.tell(ev)
 			if states[int(e.Shard)] == nil {
-				told = before.tell(ctx, int(e.Shard), ev)
+				if told, err = before.tell(ctx, int(e.Shard), ev); err != nil {
+					return err
+				}
 			}
 			if !yield(told, nil) {
 				return nil
