@@ -74,9 +74,9 @@ func TestVerify_SaysWhatWasGivenUpAndLost(t *testing.T) {
 	all := p.Records(1)
 	p.node.Kill()
 	p.Replace(1, p.followed(all, func(last *events.Entry) []events.Body {
-		return []events.Body{&events.AcceptedLoss{Entry: last.Number, Sound: last.Prev, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
+		return []events.Body{&events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Hash, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
 	}))
-	want := []string{fmt.Sprintf("entry %d was given up", len(all)), fmt.Sprintf("the entries after %d were lost", len(all))}
+	want := []string{fmt.Sprintf("entry %d was given up", len(all)+1), fmt.Sprintf("the entries after %d were lost", len(all))}
 	c := p.unserved(nil)
 	wantLosses := func(v ledger.Verification) {
 		t.Helper()
@@ -98,9 +98,13 @@ func TestVerify_SaysWhatWasGivenUpAndLost(t *testing.T) {
 	if err := c.Ledger().ExportShard(testcluster.Within(t), 1, &whole, nil); err != nil {
 		t.Fatal(err)
 	}
-	v, err := ledger.VerifyExport(&whole)
+	v, err := ledger.VerifyExport(strings.NewReader(whole.String()))
 	if err != nil {
 		t.Fatal(err)
+	}
+	wantLosses(v.Verification)
+	if v, err = ledger.VerifyExport(strings.NewReader(withoutTheFirst(t, whole.String(), all[0]))); err != nil || v.From != 2 {
+		t.Fatalf("from entry 2 on: %+v, %v", v, err)
 	}
 	wantLosses(v.Verification)
 
@@ -108,4 +112,58 @@ func TestVerify_SaysWhatWasGivenUpAndLost(t *testing.T) {
 		return []events.Body{&events.AcceptedLoss{Entry: last.Number + 2}}
 	}))
 	wantDamage(t, verified(t, c, ledger.VerifyOptions{})[1], ledger.DamageTransition, uint64(len(all)+1))
+}
+
+// withoutTheFirst is an export without its first entry.
+func withoutTheFirst(t *testing.T, export string, first store.Record) string {
+	t.Helper()
+	lines := strings.SplitAfter(export, "\n")
+	header := strings.Replace(lines[0], fmt.Sprintf(`"from":1,"prev":"%s"`, events.Hash{}), fmt.Sprintf(`"from":2,"prev":"%s"`, testcluster.Decoded(t, first.Data).Hash), 1)
+	if header == lines[0] {
+		t.Fatalf("the export begins with %s", header)
+	}
+	return header + strings.Join(lines[2:], "")
+}
+
+// Who can write a journal must not be able to blame losses for what is there.
+func TestVerify_FindsLossesThatTheEntriesContradict(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	p.spread(8)
+	all := p.Records(1)
+	p.node.Kill()
+	c := p.unserved(nil)
+	for what, body := range map[string]func(last *events.Entry) events.Body{
+		"an entry that is sound is given up": func(last *events.Entry) events.Body {
+			return &events.AcceptedLoss{Entry: last.Number, Sound: last.Prev}
+		},
+		"another hash before what was given up": func(last *events.Entry) events.Body {
+			return &events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Prev}
+		},
+		"another hash of the last that was left": func(last *events.Entry) events.Body {
+			return &events.Recovered{Entry: last.Number, Sound: last.Prev}
+		},
+		"another hash of an earlier one": func(last *events.Entry) events.Body {
+			return &events.Recovered{Entry: last.Number - 1, Sound: last.Hash}
+		},
+	} {
+		p.Replace(1, p.followed(all, func(last *events.Entry) []events.Body { return []events.Body{body(last)} }))
+		found := []ledger.Verification{verified(t, c, ledger.VerifyOptions{})[1]}
+		var whole bytes.Buffer
+		if err := c.Ledger().ExportShard(testcluster.Within(t), 1, &whole, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{whole.String(), withoutTheFirst(t, whole.String(), all[0])} {
+			v, err := ledger.VerifyExport(strings.NewReader(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, v.Verification)
+		}
+		for _, v := range found {
+			if v.Damage != ledger.DamageLoss || v.At != uint64(len(all)+1) {
+				t.Errorf("%s: found %q at entry %d: %s", what, v.Damage, v.At, v.Problem)
+			}
+		}
+	}
 }

@@ -25,6 +25,7 @@ const (
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
 	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task or record does not allow
+	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
 	DamageArchive    Damage = "archive differs"      // the archive holds other bytes than the journal
@@ -65,8 +66,8 @@ type VerifyOptions struct {
 }
 
 // Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no entry
-// is missing, that each continues the hash chain, that every transition is legal, and that the snapshots and the state of the
-// owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
+// is missing, that each continues the hash chain, that every transition is legal, that no loss is recorded which the entries contradict,
+// and that the snapshots and the state of the owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
 // not be made.
 //
 // If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still there
@@ -143,6 +144,7 @@ type verifier struct {
 	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
 	snapshots map[uint64]keptSnapshot
 	state     *projection.Shard
+	lost      *journal.Checker
 	progress  func(int, uint64)
 }
 
@@ -213,6 +215,10 @@ func (v *verifier) apply(rec store.Record) {
 		return
 	} else if err != nil {
 		v.damaged(DamageTransition, e.Number, "%v", err)
+		return
+	}
+	if _, problem := v.lost.Read(e); problem != "" {
+		v.damaged(DamageLoss, e.Number, "%s", problem)
 		return
 	}
 	v.Events += uint64(len(e.Events))
@@ -378,6 +384,7 @@ func (v *verifier) begin(ctx context.Context, r *Reader) error {
 			v.state, v.From, dropped = state, state.Number+1, false
 		}
 	}
+	v.lost = journal.NewChecker(v.state.Number+1, v.state.Hash)
 	v.compare()
 	if v.folds = v.state.Number + 1; v.folds > 1 && v.Damage == "" {
 		return v.chain(ctx, r)

@@ -29,7 +29,8 @@ projection/journal   | projection/record events internal/wire            | a rec
 projection           | projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
-ledger               | ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
+ledger               | ledger/exportform ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
+ledger/exportform    | events                                                | the form of exports, between hostile bytes and the read side
 ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
 ledger/repair        | ledger store events                               | alone removes what is no entry
 meter                |                                                   | a leaf: names of figures, and the port that takes them

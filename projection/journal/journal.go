@@ -41,6 +41,20 @@ func (l Loss) String() string {
 	return text
 }
 
+// LossOf returns the loss that an event tells of; false for none.
+func LossOf(ev *events.Event) (Loss, bool) {
+	lost := Loss{Kind: ev.Kind(), By: ev.Asker.Principal, At: ev.At}
+	switch b := ev.Body.(type) {
+	case *events.AcceptedLoss:
+		lost.Entry, lost.Sound, lost.Reason = b.Entry, b.Sound, b.Reason
+	case *events.Recovered:
+		lost.Entry, lost.Sound, lost.Reason = b.Entry, b.Sound, b.Reason
+	default:
+		return Loss{}, false
+	}
+	return lost, true
+}
+
 // check says what keeps a loss from being recorded in an entry.
 func (l *Loss) check(in uint64) error {
 	if l.Kind == events.KindAcceptedLoss && (l.Entry == 0 || l.Entry > in) || l.Kind == events.KindRecovered && l.Entry >= in {
@@ -60,13 +74,8 @@ func (s *State) Losses() []Loss { return s.losses }
 
 // Fold applies the next event. An error says why the state does not allow it; the state is then as it was.
 func (s *State) Fold(ev *events.Event) error {
-	lost := Loss{Kind: ev.Kind(), By: ev.Asker.Principal, At: ev.At}
-	switch b := ev.Body.(type) {
-	case *events.AcceptedLoss:
-		lost.Entry, lost.Sound, lost.Reason = b.Entry, b.Sound, b.Reason
-	case *events.Recovered:
-		lost.Entry, lost.Sound, lost.Reason = b.Entry, b.Sound, b.Reason
-	default:
+	lost, is := LossOf(ev)
+	if !is {
 		return fmt.Errorf("%s is no event of the journal", ev.Kind())
 	}
 	if err := lost.check(ev.Position.Ref.Entry()); err != nil {
