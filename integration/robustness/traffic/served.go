@@ -15,6 +15,9 @@ func Served(t *projection.Task, now time.Time) (history.Served, error) {
 	s := history.Served{Task: string(t.ID), Status: t.Status.String(), Seq: t.Seq, Attempt: t.Attempt, Runs: t.Runs,
 		Whole: true, Suspended: t.Suspended, Due: t.Due, Failures: t.Failures, Lost: t.Lost,
 		Creator: t.Kind.Creator, LastNode: t.LastNode.String(), Terms: history.TermsOf(&t.Kind.Policy, t.Priority)}
+	if t.OnNode() { // Due is the lost stamp then, which moves on with the node; in the fold there is none
+		s.Due = 0
+	}
 	if w := t.Wait; w != nil {
 		s.WaitSince, s.SuspendedAt = w.Since, w.SuspendedAt
 		if w.Cause != 0 {

@@ -20,3 +20,12 @@ func TestServed_TellsAllThatIsCompared(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
+
+// What an owner shows of a running attempt moves on with its node, and is in no journal.
+func TestServed_LeavesOutTheLostStamp(t *testing.T) {
+	task := projection.Task{ID: "a", Status: projection.Running, Kind: &projection.Kind{}, Node: "n-1", StartedAt: 5, Lease: 30}
+	task.Sight(20)
+	if got, err := traffic.Served(&task, events.Millis(25).Time()); got.Due != 0 || task.Due == 0 || err != nil {
+		t.Errorf("due %d as it is told, %d as it is served, %v", got.Due, task.Due, err)
+	}
+}
