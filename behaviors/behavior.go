@@ -128,7 +128,7 @@ func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Futu
 	return b.SubmitWith(ctx, to, params, engine.SubmitOptions{})
 }
 
-// SubmitWith is Submit with an id, time, priority or request key of its own in place of what the rules say.
+// SubmitWith is Submit with an id, a time, a priority or a request key that replaces the one by the rules.
 func (b *Behavior[P, R]) SubmitWith(ctx context.Context, to Client, params P, o engine.SubmitOptions) (*Future[R], error) {
 	raw, err := encode("parameters", params)
 	if err != nil {

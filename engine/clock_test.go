@@ -186,7 +186,7 @@ func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 			c.start(name, 0, nil, newJob(engine.Policy{})).ready(t)
 		}
 		c.spread(3)
-		time.Sleep(time.Minute) // who has got a shard reads it before it says that it serves it
+		time.Sleep(time.Minute) // a new owner reads its shard before it says that it serves it
 		_, serving := c.totals()
 		for range 5 {
 			c.etcd.SetFull(true)

@@ -15,13 +15,13 @@ import (
 // Answer is what became of a command.
 type Answer struct {
 	Code     AnswerCode
-	Joined   bool       // of a submit: the task existed
-	Repeated bool       // of a submit that joined: the same request has made or changed the task before
+	Joined   bool       // the task that is submitted existed already
+	Repeated bool       // the submit joined, and the same request had made or changed the task before
 	Life     events.Ref // position of Created: names the life of the task
-	Run      uint32     // of a submit: the run whose end is its outcome
-	Text     string     // of a refusal: its cause, or the field
+	Run      uint32     // the run whose end is the outcome of the submit
+	Text     string     // the cause of a refusal, or the field that is wrong
 	Number   int64      // a refusal's limit, phase, or milliseconds to wait; the task's last event if the submit joined a run to come
-	Data     []byte     // of a query; of Reconcile: the names of attempts; of Offer: assignments
+	Data     []byte     // the answer to a query, the names of attempts for Reconcile, the assignments for Offer
 }
 
 // AnswerCode says what kind of answer it is.

@@ -124,7 +124,7 @@ func ReadMessage[T any](data []byte) (v T, err error) {
 	return v, err
 }
 
-// ReadTold is ReadMessage of what tells something, gossip or an answer: a tail that is not known is passed over.
+// ReadTold is ReadMessage for gossip and answers: it passes over a tail that it does not know.
 func ReadTold[T any](data []byte) (v T, err error) {
 	err = message.Read(data, maxMessageBytes, &v)
 	return v, err

@@ -21,9 +21,9 @@ type Submit struct {
 	Priority  int64
 	NotBefore events.Millis // 0 = now
 	Params    events.Payload
-	RequestID string // as events.Request has it; "" = none
+	RequestID string // what events.Request.ID returns; "" = none
 	Merges    bool   // the submitter can combine parameters, and must be asked when the task exists
-	RunNow    bool   // as Plan has it
+	RunNow    bool   // makes a run that waits due, as task.Plan.RunNow says
 
 	Checked bool // in this process, which is as good as by the owner; never sent
 }

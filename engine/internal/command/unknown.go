@@ -10,7 +10,7 @@ import (
 // refused by the name of who cannot read it, since what is half understood must not be decided.
 type Unknown struct {
 	Number uint64
-	Raw    []byte // what follows the number
+	Raw    []byte // the bytes of the command after its number
 }
 
 // Op is the number that was sent.

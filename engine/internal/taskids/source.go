@@ -35,7 +35,7 @@ type Source struct {
 	at      int   // the first of those that ids are drawn for
 	abreast int   // how many they are
 	turn    int   // counts ids
-	most    int64 // that Submitting was since until was set
+	most    int64 // the highest value of Submitting since until was set
 	until   time.Time
 	spare   [][]events.TaskID
 }
