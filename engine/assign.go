@@ -18,6 +18,7 @@ func (o *owner) assign(d *command.Decider) {
 		if t == nil {
 			break
 		}
+		o.tally.Starts(t)
 		if local {
 			t = d.Start(t, o.ownership.Session.ID, 0, o.m.ttl)
 			o.turnOf.starts = append(o.turnOf.starts, command.AssignmentOf(t))

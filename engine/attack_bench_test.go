@@ -10,7 +10,9 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -38,6 +40,7 @@ type memoryStore struct {
 	entries [][]byte
 	refuse  error  // of the next append, which is then not written
 	most    int    // bytes of an entry that it takes; 0 = any
+	noRoom  int    // calls of Raise to come that find the store full
 	commit  func() // called before an entry is written
 	members store.Membership
 }
@@ -46,7 +49,7 @@ type memoryStore struct {
 func present(revision int64, sessions ...string) store.Membership {
 	m := store.Membership{Revision: revision, Nodes: map[string]store.NodeInfo{}, Owners: map[int]store.Owner{0: {Node: selfID, Revision: 1}}}
 	for _, id := range sessions {
-		m.Nodes[id] = store.NodeInfo{ID: id, Name: id, Owner: id == selfID}
+		m.Nodes[id] = store.NodeInfo{ID: id, Name: id, Owner: id == selfID, Reads: ledger.Reads()}
 	}
 	return m
 }
@@ -54,6 +57,10 @@ func present(revision int64, sessions ...string) store.Membership {
 func (s *memoryStore) ReadMembers(context.Context) (store.Membership, error) { return s.members, nil }
 
 func (s *memoryStore) Raise(_ context.Context, need store.Reads) error {
+	if s.noRoom > 0 {
+		s.noRoom--
+		return store.ErrFull
+	}
 	s.members.Written = s.members.Written.With(need)
 	return nil
 }
@@ -100,7 +107,7 @@ func newBench(t *testing.T, slots int, behaviors ...Behavior) *bench {
 	}
 	b.m.renewed.Store(int64(time.Since(clockBase)))
 	n.member.Store(b.m)
-	n.settings.known.Store(&knownSettings{})
+	n.settings.known.Store(new(settings.State))
 	b.m.heard.Store(true)
 	b.m.view.Store(&b.store.members)
 	b.takeOver()

@@ -34,6 +34,7 @@ type attempt struct {
 	done     atomic.Bool                      // the function has returned
 	progress atomic.Pointer[progressReporter] // nil before the first report
 	outcome  command.Complete                 // once it is reported
+	rejected bool                             // the outcome was, and a failure is reported in its place
 	waits    int                              // goroutines that have lent the slot; guarded by the executor
 	lent     bool                             // its slot is; guarded by the executor
 	logs     attemptLog
@@ -179,15 +180,30 @@ func (a *attempt) report(out Outcome, ended bool) {
 	}
 }
 
-// answered learns what became of the outcome.
+// answered learns what became of the outcome. One that can never be recorded is replaced by a failure that says so: the attempt would
+// only be made again, and come to the same.
 func (a *attempt) answered(ans command.Answer, err error) {
+	if err == nil {
+		err = ans.Err(a.Task)
+	}
+	_, invalid := errors.AsType[*InvalidError](err)
+	_, large := errors.AsType[*LimitError](err)
+	never := invalid || large || ans.Code == command.AnswerBug
 	switch {
-	case err != nil:
-		a.m.log.Warn("outcome may not be recorded", "task", a.Task, "attempt", a.Started, "err", err)
+	case err == nil:
 	case ans.Code == command.AnswerStale:
 		a.m.log.Info("late outcome refused", "task", a.Task, "attempt", a.Started)
+	case never && !a.rejected:
+		a.m.log.Error("outcome refused: the attempt fails", "task", a.Task, "attempt", a.Started, "err", err)
+		a.rejected = true
+		failed := events.Error{Code: events.CodeRejected, Message: err.Error()}.Fit()
+		a.m.router.later(a.shard, &command.Complete{Task: a.Task, Started: a.Started, Node: a.m.session.ID, How: command.Failed, Error: &failed}, a)
+		a.m.router.flush(a.shard, command.LaneWork)
+		return
 	case ans.Code != command.AnswerOK:
-		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", ans.Err(a.Task))
+		a.m.log.Error("outcome refused", "task", a.Task, "attempt", a.Started, "err", err)
+	default:
+		a.m.log.Warn("outcome may not be recorded", "task", a.Task, "attempt", a.Started, "err", err)
 	}
 	a.m.exec.forget(a)
 }
@@ -221,7 +237,7 @@ func reportNext(c *command.Complete, out Outcome) {
 	switch {
 	case !out.Next.IsZero():
 		wait = max(wait, time.Until(out.Next))
-		c.Next = max(events.MillisOf(out.Next), command.AnyTime)
+		c.Next = min(max(events.MillisOf(out.Next), command.AnyTime), command.MaxTime)
 	case wait > 0:
 		c.Next = command.AnyTime
 	}
@@ -238,7 +254,7 @@ type attemptLog struct {
 // Handle implements slog.Handler.
 func (h *attemptLog) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
-	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.Uint64("attempt", uint64(h.a.Number)))
+	r.AddAttrs(slog.String("task", string(h.a.Task)), slog.String("behavior", h.a.Assignment.Behavior), slog.Uint64("attempt", uint64(h.a.Number)))
 	return h.Handler.Handle(ctx, r)
 }
 

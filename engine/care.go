@@ -51,6 +51,7 @@ func (m *member) care(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "store is not cared for", "err", err)
 		}
+		m.notices.Flush()
 		select {
 		case <-ctx.Done():
 			return nil

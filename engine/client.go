@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -31,7 +32,7 @@ type ClientConfig struct {
 	Now     func() time.Time    // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
-// maxForgotten is how many calls of Get look at once for what is no longer in memory.
+// maxForgotten is how many calls of GetForgotten look at once for what is no longer in memory.
 const maxForgotten = 4
 
 // Client submits tasks, waits for their outcomes, changes and reads them. Its methods may be called concurrently. Before Run, a call that
@@ -46,7 +47,7 @@ type Client struct {
 	local   *atomic.Pointer[member] // of the node in this process; nil in a plain client
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
 
-	forgotten chan struct{} // taken by each Get that looks for what is no longer in memory
+	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
 	mailLeft  mailLeft
 
 	archives bool // the node archives what it trims; a plain client does not know
@@ -78,7 +79,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c.router.now = cfg.Now
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
 	if cfg.Store != nil {
-		c.futures.get = c.Get
+		c.futures.get = c.GetForgotten
 	}
 	return c, nil
 }
@@ -182,16 +183,20 @@ func (c *Client) read(ctx context.Context, shard int, cmd command.Command) (comm
 	return a, err
 }
 
-// Get returns a task with its parameters and result, which Payload.JSON makes text of. It may be a moment behind.
-//
-// A task that retention has removed from memory is read from the journal and the archive. It is then as its last event left it,
-// and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
-// four such calls of a client run at a time; use GetLinear to ask the owner only.
+// Get returns a task with its parameters and result, which Payload.JSON makes text of, as the owner of its shard has it in memory. It
+// may be a moment behind. It returns ErrNotFound also for a task that retention has removed from memory: see GetForgotten.
+func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
+	return c.get(ctx, id, false)
+}
+
+// GetForgotten is Get, and reads a task that its owner does not know from the journal and the archive. It is then as its last event left
+// it, and Forgotten is set. A miss is as expensive: it reads the journal of the shard in etcd and an index of its archive. At most
+// four such searches of a client run at a time.
 //
 // It returns ErrNotFound if there never was such a task or it was deleted, and if it has been forgotten and the client lacks the
 // Store or the Archive that holds its events; store.ErrTrimmed if the beginning of its life is no longer held; and ErrUnavailable while it
 // cannot be read.
-func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, error) {
+func (c *Client) GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	t, err := c.get(ctx, id, false)
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
 		return t, err
@@ -207,8 +212,7 @@ func (c *Client) Get(ctx context.Context, id events.TaskID) (projection.Task, er
 	return t, err
 }
 
-// GetLinear returns a task as the owner of its shard has it in memory. It reflects everything that was committed before the call.
-// It returns ErrNotFound also for a task that has been forgotten.
+// GetLinear is Get, and reflects everything that was committed before the call.
 func (c *Client) GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error) {
 	return c.get(ctx, id, true)
 }
@@ -227,61 +231,6 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	t, err = command.DecodeTask(a.Data)
 	t.Sight(events.Millis(a.Number))
 	return t, err
-}
-
-// Filter selects tasks; zero fields match everything.
-type Filter struct {
-	Status    projection.Status
-	Substatus projection.Substatus // as the owner of the shard finds it when it is asked
-	Behavior  string
-	Affinity  string
-	Node      string // that an attempt runs on: its session id, as in NodeInfo.ID
-	Limit     int    // default 100, at most 1,000
-}
-
-// List yields the tasks that match, shard by shard and by id within a shard, at most Limit in all. A shard that cannot be asked is
-// yielded as an error, and the listing continues with the next one.
-func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, error] {
-	return func(yield func(projection.Task, error) bool) {
-		if f.Limit < 0 || f.Limit > command.MaxPage {
-			yield(projection.Task{}, &LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)})
-			return
-		}
-		left := cmp.Or(f.Limit, 100)
-		for shard := range c.cfg.Shards {
-			if f.Affinity != "" && events.TaskID(f.Affinity).Shard(c.cfg.Shards) != shard {
-				continue
-			}
-			if !c.listShard(ctx, shard, f, &left, yield) || left == 0 {
-				return
-			}
-		}
-	}
-}
-
-func (c *Client) listShard(ctx context.Context, shard int, f Filter, left *int, yield func(projection.Task, error) bool) bool {
-	var after events.TaskID
-	for more := true; more && *left > 0; {
-		a, err := c.read(ctx, shard, &command.List{Status: uint64(f.Status), Substatus: uint64(f.Substatus), Behavior: f.Behavior, Affinity: f.Affinity, Node: f.Node, Limit: int64(*left), After: after})
-		if err == nil {
-			err = a.Err("")
-		}
-		if err != nil {
-			return yield(projection.Task{}, err)
-		}
-		var page []projection.Task
-		if page, more, err = command.DecodePage(a.Data); err != nil {
-			return yield(projection.Task{}, err)
-		}
-		for _, t := range page {
-			*left--
-			if !yield(t, nil) {
-				return false
-			}
-			after = t.ID
-		}
-	}
-	return true
 }
 
 // Cancel ends a task. One that waits fails at once, with the code "cancelled". The context of a running attempt ends, and the task
@@ -338,32 +287,52 @@ func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 }
 
 func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Operation, reason string) error {
-	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: reason[:min(len(reason), events.MaxNameBytes)]})
+	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")})
 	return err
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running
-// attempts go on. It is recorded as a change of the task cluster/settings. While the shard of that task is served, every process that
-// owns shards learns of it within a second. A session that has just begun starts nothing before it knows what is paused.
-func (c *Client) Pause(ctx context.Context, behavior string) error {
-	return c.pause(ctx, behavior, true)
+// attempts go on. The reason, 256 bytes at most, is for people, and may be empty; that of a behavior that is paused already stays. While
+// the shard of the settings is served, every process that owns shards learns of a pause within a second. A session that has just begun
+// starts nothing before it knows what is paused.
+func (c *Client) Pause(ctx context.Context, behavior, reason string) error {
+	return c.pause(ctx, &command.Pause{Behavior: behavior, Paused: true, Reason: reason})
 }
 
 // Unpause ends Pause.
 func (c *Client) Unpause(ctx context.Context, behavior string) error {
-	return c.pause(ctx, behavior, false)
+	return c.pause(ctx, &command.Pause{Behavior: behavior})
 }
 
-func (c *Client) pause(ctx context.Context, behavior string, paused bool) error {
-	_, err := c.ask(ctx, events.Settings, command.LaneSubmit, &command.Pause{Behavior: behavior, Paused: paused})
-	if err == nil {
-		c.router.hint(settingsSubject, "", nil)
+func (c *Client) pause(ctx context.Context, change *command.Pause) error {
+	if err := c.awaitRun(ctx); err != nil {
+		return err
 	}
-	return err
+	a, err := c.router.ask(ctx, events.Settings.Shard(c.cfg.Shards), command.LaneSubmit, change)
+	if err == nil {
+		err = a.Err("")
+	}
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	c.router.hint(settingsSubject, "", nil)
+	return nil
 }
 
-// settingsSubject hints that cluster/settings has changed.
+// settingsSubject hints that the settings have changed.
 const settingsSubject = "settings"
+
+// Settings returns what operators set for the whole cluster, as it is now. It returns ErrUnavailable while its shard is not served.
+func (c *Client) Settings(ctx context.Context) (settings.State, error) {
+	a, err := c.read(ctx, events.Settings.Shard(c.cfg.Shards), &command.Settings{Linear: true})
+	if err == nil {
+		err = a.Err("")
+	}
+	if err != nil {
+		return settings.State{}, fmt.Errorf("settings: %w", err)
+	}
+	return command.DecodeSettings(a.Data)
+}
 
 // Nodes returns the nodes that are present, ordered by name. It needs a Store.
 func (c *Client) Nodes(ctx context.Context) ([]store.NodeInfo, error) {

@@ -77,8 +77,10 @@
 // # Reading
 //
 // Get and List answer from the memory of the owners and may be a moment behind; GetLinear reflects everything that was committed before
-// the call. They return a projection.Task, whose Params and Result are read by Payload.JSON. Ledger returns what reads the journals and
-// the archive: histories, states at a time, all events in order, verification and exports. Package ledger describes it.
+// the call. GetForgotten finds what they have forgotten in the journals and the archive, too, and takes longer. They return a projection.Task,
+// whose Params and Result are read by Payload.JSON, and whose version is Last: every event of a task changes it, and nothing else. Ledger
+// returns what reads the journals and the archive: histories, states at a time, all events in order, verification and exports. Package
+// ledger describes it.
 //
 // All exported methods may be called concurrently unless they say otherwise.
 package engine

@@ -106,45 +106,39 @@ func (c *Client) explainSilence(ctx context.Context, id events.TaskID, shard int
 	return e
 }
 
-// explain says why a task does not run. Since when its behavior is paused it may have to find in a journal.
-func (o *owner) explain(c *command.Explain) (command.Answer, func(context.Context) command.Answer) {
+// explain says why a task does not run.
+func (o *owner) explain(c *command.Explain) command.Answer {
 	t := o.state.Task(c.Task)
 	if t == nil {
-		return command.Answer{Code: command.AnswerNotFound}, nil
+		return command.Answer{Code: command.AnswerNotFound}
 	}
-	e, later := o.why(t)
-	if later == nil {
-		return e.answer(), nil
-	}
-	return command.Answer{}, func(ctx context.Context) command.Answer {
-		e.Since = later(ctx)
-		return e.answer()
-	}
+	return o.why(t).answer()
 }
 
-// why explains, with what finds out since when if the state does not tell.
-func (o *owner) why(t *projection.Task) (e Explanation, later func(context.Context) events.Millis) {
+// why explains.
+func (o *owner) why(t *projection.Task) (e Explanation) {
 	behavior := t.Kind.Behavior
 	substatus, since := t.Substatus(o.now())
 	defer func() { e.Substatus = substatus }()
 	known := o.m.settings.known.Load()
 	switch {
 	case t.OnNode():
-		return Explanation{Why: WhyRunning, Since: since, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}, nil
+		return Explanation{Why: WhyRunning, Since: since, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}
 	case t.Final():
-		return Explanation{Why: WhyFinished, Since: since, Text: "it has ended with " + t.Status.String()}, nil
+		return Explanation{Why: WhyFinished, Since: since, Text: "it has ended with " + t.Status.String()}
 	case t.Suspended:
-		return Explanation{Why: WhySuspended, Since: since, Text: "an operator suspended the task"}, nil
-	case known != nil && known.Pauses(behavior):
-		return Explanation{Why: WhyPaused, Text: "an operator paused behavior " + behavior}, o.m.pausedSince(known, behavior)
+		return Explanation{Why: WhySuspended, Since: since, Text: "an operator suspended the task"}
+	case known != nil && known.Paused(behavior):
+		p, _ := known.Pause(behavior)
+		return Explanation{Why: WhyPaused, Since: max(p.Since, since), Text: p.String()}
 	case substatus != projection.SubReady:
-		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}, nil
+		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}
 	case !o.m.heard.Load():
-		return o.m.whySettings(), nil
+		return o.m.whySettings()
 	}
 	e = o.whyReady(t)
 	e.Since = since
-	return e, nil
+	return e
 }
 
 // whyReady explains why a task that could run does not.
@@ -180,15 +174,4 @@ func named(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// goBack shows the events of a task, from the given one back to its first, until one cannot be read or more is false.
-func (m *member) goBack(ctx context.Context, shard int, last events.Ref, more func(*events.Event) bool) {
-	for ref := last; ref != 0; {
-		ev, err := m.reader.Event(ctx, shard, ref)
-		if err != nil || !more(ev) {
-			return
-		}
-		ref = ev.Prev
-	}
 }

@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
 )
 
-// append writes the entry within a TTL. While the store is full it goes on for as long as the session lives, which needs
-// no space: what runs can be completed once there is some.
-func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
+// append writes the entry, whose events go up to a kind, within a TTL. While the store is full it goes on for as long as the session
+// lives, which needs no space: what runs can be completed once there is some.
+func (o *owner) append(ctx context.Context, data []byte, highest events.Kind) (int64, error) {
 	refused := map[projection.SenderLane]uint64{}
-	revision, err := o.tryAppend(ctx, data, refused)
+	revision, err := o.tryAppend(ctx, data, highest, refused)
 	for errors.Is(err, store.ErrFull) && ctx.Err() == nil {
 		o.full = true
 		o.log.ErrorContext(ctx, "the store is full: nothing can be recorded until space is made and the alarm disarmed", "err", err)
-		revision, err = o.tryAppend(ctx, data, refused)
+		revision, err = o.tryAppend(ctx, data, highest, refused)
 	}
 	o.full = false
 	return revision, err
@@ -30,7 +31,7 @@ func (o *owner) append(ctx context.Context, data []byte) (int64, error) {
 
 // tryAppend tells meanwhile who is known to wait in vain: the append itself says only at the end of its time that the store is full,
 // which the looks at the store do within a second.
-func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projection.SenderLane]uint64) (revision int64, err error) {
+func (o *owner) tryAppend(ctx context.Context, data []byte, highest events.Kind, refused map[projection.SenderLane]uint64) (revision int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.m.ttl)
 	defer cancel()
 	tried := make(chan struct{})
@@ -40,7 +41,9 @@ func (o *owner) tryAppend(ctx context.Context, data []byte, refused map[projecti
 		defer answering.Done()
 		o.refuseUntil(tried, refused)
 	})
-	revision, err = o.m.journal.Append(ctx, o.ownership, o.head, data)
+	if err = o.m.readable(ctx, highest); err == nil {
+		revision, err = o.m.journal.Append(ctx, o.ownership, o.head, data)
+	}
 	close(tried)
 	if late.Stop() {
 		answering.Done()

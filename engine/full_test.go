@@ -58,6 +58,16 @@ func TestFull_TellsNothingToASenderOfLetters(t *testing.T) {
 	}
 }
 
+// An owner that gave its shard up would only have it again, and find no more room.
+func TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead(t *testing.T) {
+	b := newBench(t, -1)
+	b.store.noRoom = 2
+	b.accept(command.LaneSubmit, &command.Pause{Behavior: "work", Paused: true})
+	if b.store.noRoom != 0 || b.store.members.Written.Kind != events.KindPaused || b.sealed() != 1 {
+		t.Errorf("%d calls are left, %+v is written, with %d entries", b.store.noRoom, b.store.members.Written, b.sealed())
+	}
+}
+
 // What is in memory holds the entry under way, which may never be committed. Nobody is told of it, and nobody waits in silence: not
 // even who asked before it was known that there is no room.
 func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {

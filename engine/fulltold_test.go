@@ -130,7 +130,7 @@ func TestStore_FullRefusesOperatorsWhereNothingWaits(t *testing.T) {
 				for _, n := range c.nodes {
 					for what, do := range map[string]func() error{
 						"cancel": func() error { return n.Cancel(within(t), "x", "") },
-						"pause":  func() error { return n.Pause(within(t), job.ID()) },
+						"pause":  func() error { return n.Pause(within(t), job.ID(), "") },
 						"submit of what is there": func() error {
 							_, err := n.Submit(within(t), job, nil, engine.SubmitOptions{ID: "x"})
 							return err

@@ -353,7 +353,7 @@ func (fs *futures) hear(f *Future, a command.Answer) {
 	}
 }
 
-// recall looks for the last life of a task that its owner does not know, or no longer, as Get does.
+// recall looks for the last life of a task that its owner does not know, or no longer, as GetForgotten does.
 func (fs *futures) recall(f *Future) {
 	s := &fs.shards[f.shard]
 	s.mu.Lock()

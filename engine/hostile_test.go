@@ -14,7 +14,10 @@ import (
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
+	"taskledger/meter"
 	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -51,28 +54,41 @@ func decodeLoad(b []byte) (map[int]map[string]int, error) {
 	return m.ready(), err
 }
 
-type pageMessage struct {
-	tasks []projection.Task
-	more  bool
-}
-
-func decodePageMessage(b []byte) (m pageMessage, err error) {
-	m.tasks, m.more, err = command.DecodePage(b)
-	return m, err
-}
-
-func encodePage(m pageMessage) []byte {
-	var page struct {
-		Tasks [][]byte
-		Seen  []int64
-		More  bool
-	}
-	page.More = m.more
-	for i := range m.tasks {
-		page.Tasks = append(page.Tasks, command.EncodeTask(&m.tasks[i]))
+func encodePage(p command.Page) []byte {
+	page := struct {
+		Tasks   [][]byte
+		Seen    []int64
+		Before  uint64
+		Until   int64
+		Done    bool
+		Looked  int64
+		Cluster string
+	}{nil, nil, uint64(p.Next.Before), int64(p.Next.Until), p.Done, int64(p.Looked), p.Cluster}
+	for i := range p.Tasks {
+		page.Tasks = append(page.Tasks, command.EncodeTask(&p.Tasks[i]))
 		page.Seen = append(page.Seen, 0)
 	}
 	return message.Encode(page)
+}
+
+func encodeTallies(rows []listing.Count) []byte {
+	var told struct {
+		Tasks int64
+		Rows  []struct {
+			Behavior          string
+			Status, Substatus uint64
+			Tasks             int64
+		}
+	}
+	for _, r := range rows {
+		told.Tasks += r.Tasks
+		told.Rows = append(told.Rows, struct {
+			Behavior          string
+			Status, Substatus uint64
+			Tasks             int64
+		}{r.Behavior, uint64(r.Status), uint64(r.Substatus), r.Tasks})
+	}
+	return message.Encode(told)
 }
 
 // entryPoints returns every decoder of this package with a message that it accepts.
@@ -87,6 +103,8 @@ func entryPoints() []entryPoint {
 	assignments.Array(1)
 	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
 	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
+	report := command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}
+	report.Behaviors, report.Figures = meter.Pack([]meter.Figures{{Behavior: "work"}, {Behavior: meter.Other}})
 	all := []entryPoint{
 		pointAt("answers", answers, command.DecodeAnswers),
 		pointAt("answer message", command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}}, true), decodeAnswerMessage),
@@ -97,9 +115,10 @@ func entryPoints() []entryPoint {
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
-		pointAt("page", encodePage(pageMessage{tasks: []projection.Task{task}, more: true}), decodePageMessage),
+		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3}, Cluster: "c"}), command.DecodePage),
+		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
-		pointAt("info", encoded(command.ShardReport{Owner: "n", Hash: make([]byte, 32), Degraded: "d"}), command.ReadTold[command.ShardReport]),
+		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
 		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadTold[explained]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
@@ -135,9 +154,9 @@ func TestDecoders_BombsCostLittle(t *testing.T) {
 // A task of no text takes thirty bytes, and some hundred decoded: there are no more of them than a page has.
 func TestPage_OfTheSmallestTasksCostsLittle(t *testing.T) {
 	for n, sound := range map[int]bool{command.MaxPage: true, command.MaxPage + 1: false, 40_000: false} {
-		page := pageMessage{tasks: slices.Repeat([]projection.Task{{Kind: &projection.Kind{}}}, n)}
+		page := command.Page{Part: listing.Part{Tasks: slices.Repeat([]projection.Task{{Kind: &projection.Kind{}}}, n)}}
 		err := wiretest.Bounded(t, wiretest.Bomb{Name: fmt.Sprintf("%d tasks", n), Data: encodePage(page)}, func(b []byte) error {
-			_, err := decodePageMessage(b)
+			_, err := command.DecodePage(b)
 			return err
 		})
 		if (err == nil) != sound || !sound && !errors.Is(err, wire.ErrMalformed) {
@@ -162,12 +181,13 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, command.ReadTold[command.ShardReport], encoded)
 		roundTrip(t, b, command.ReadTold[explained], encoded)
 		roundTrip(t, b, command.ReadTold[loadMessage], encoded)
-		roundTrip(t, b, decodePageMessage, encodePage)
+		roundTrip(t, b, command.DecodePage, encodePage)
+		roundTrip(t, b, command.DecodeTallies, encodeTallies)
 		roundTrip(t, b, command.DecodeTask, func(task projection.Task) []byte { return command.EncodeTask(&task) })
 		if ready, err := decodeLoad(b); err == nil && len(ready) > store.MaxShards {
 			t.Errorf("load of %d shards", len(ready))
 		}
-		command.ReadSettings(&projection.Task{Params: b})
+		roundTrip(t, b, command.DecodeSettings, func(s settings.State) []byte { return command.EncodeSettings(&s) })
 	})
 }
 

@@ -141,7 +141,7 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			if _, err := p.client.GetLinear(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
 				t.Fatalf("got %v, want it forgotten", err)
 			}
-			task, err := p.node.Get(within(t), "early")
+			task, err := p.node.GetForgotten(within(t), "early")
 			if mode == "drop" {
 				if !errors.Is(err, engine.ErrNotFound) {
 					t.Errorf("get of what is not kept: %+v, %v; want ErrNotFound", task, err)
@@ -173,10 +173,10 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 	}
 }
 
-// wantAttachAsGet checks that a future of whoever comes late has what Get has of a task that has ended.
+// wantAttachAsGet checks that a future of whoever comes late has what GetForgotten has of a task that has ended.
 func wantAttachAsGet(t *testing.T, who string, c *engine.Client, id events.TaskID) {
 	t.Helper()
-	task, unread := c.Get(within(t), id)
+	task, unread := c.GetForgotten(within(t), id)
 	got, err := c.Attach(id).Wait(within(t))
 	var failure *engine.TaskError
 	switch {
@@ -214,7 +214,7 @@ func TestAttach_FindsHowAForgottenTaskHasEnded(t *testing.T) {
 		want(t, p.submit(events.TaskID(fmt.Sprint("other", i)), nil), "")
 	}
 	for _, id := range []events.TaskID{"again", "held"} {
-		if task, err := p.client.Get(within(t), id); err != nil || !task.Forgotten {
+		if task, err := p.client.GetForgotten(within(t), id); err != nil || !task.Forgotten {
 			t.Fatalf("%s is %+v, %v; want it forgotten", id, task, err)
 		}
 	}

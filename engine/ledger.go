@@ -18,7 +18,7 @@ import (
 // methods return ErrUnavailable.
 func (c *Client) Ledger() *ledger.Ledger {
 	if c.cfg.Store == nil {
-		return ledger.New(ledger.Config{})
+		return ledger.New(ledger.Config{Cluster: store.Cluster{Shards: c.cfg.Shards}})
 	}
 	return ledger.New(ledger.Config{Cluster: c.cfg.Store.Cluster(), Journal: c.cfg.Store, Snapshots: c.cfg.Store, Archive: c.cfg.Archive,
 		Archived: c.archives, Owners: owners{c}, Revision: c.revision})

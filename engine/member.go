@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -38,6 +39,7 @@ type member struct {
 	killed   context.Context // ends when the node is to end as a crash would
 
 	log     *slog.Logger
+	notices *notice.Log // nil before it has joined
 	ttl     time.Duration
 	shards  int // of the cluster
 	session store.Session
@@ -66,6 +68,7 @@ type member struct {
 	place    *placement
 	load     *load
 	draining atomic.Bool
+	settled  atomic.Bool // all shards that fall to it were served once
 	heard    atomic.Bool // the settings, during this session
 	over     atomic.Bool // its attempts are given up
 
@@ -184,6 +187,7 @@ func (m *member) join(ctx context.Context) error {
 	}
 	m.renewed.Store(int64(sent.Sub(clockBase)))
 	m.log = m.log.With("session", s.ID)
+	m.notices = notice.New(m.log)
 	if m.cfg.SessionFile == "" {
 		return nil
 	}
@@ -302,6 +306,7 @@ func (m *member) see(v *store.Membership) error {
 			break
 		}
 	}
+	m.notices.Members(m.session.ID, old, v)
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			m.router.resendShard(shard)
@@ -338,24 +343,27 @@ func (m *member) look(ctx context.Context) (*store.Membership, error) {
 }
 
 // readable makes sure that entries with events up to a kind can be read by all nodes: no other one may join any more, and none is there.
+// Whoever joined before that was said is in every view that says it. The error wraps command.ErrMisfit when the entry need only be decided
+// anew, with what is known of the nodes now.
 func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	v, need := m.view.Load(), ledger.Reads().UpTo(kind)
-	if v.Written.Lacks(need) == "" {
-		return nil
-	}
-	err := m.sessions.Raise(ctx, need)
-	if err == nil {
-		v, err = m.look(ctx)
-	}
-	if err == nil {
-		if problem := v.Outdated(need); problem != "" {
-			err = errors.New(problem)
+	if v.Written.Lacks(need) != "" {
+		err := m.sessions.Raise(ctx, need)
+		if err == nil {
+			v, err = m.look(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("write what needs an upgrade: %w", err)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("write what needs an upgrade: %w", err)
+	problem := v.Outdated(need)
+	switch {
+	case problem == "":
+		return nil
+	case v.Outdated(need.UpTo(0)) != "":
+		return errors.New(problem)
 	}
-	return nil
+	return fmt.Errorf("%w: %s", command.ErrMisfit, problem)
 }
 
 // spawn runs f, which must end soon after the session, in a goroutine of the session.

@@ -33,6 +33,27 @@ func (s *narrow) Append(ctx context.Context, o store.Ownership, after store.Head
 	return s.Store.Append(ctx, o, after, entry)
 }
 
+// An attempt whose outcome cannot be stored would be made again and again.
+func TestAttempt_WhoseResultCannotBeStoredFails(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	s := &narrow{most: 64 << 10}
+	j := newJob(engine.Policy{})
+	n := c.StartNode("a", s.under, j)
+	f, err := n.Submit(within(t), j, nil, engine.SubmitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.next(t).succeed(`"` + strings.Repeat("x", 100<<10) + `"`)
+	_, err = f.Wait(within(t))
+	if e, is := errors.AsType[*engine.TaskError](err); !is || e.Code != events.CodeRejected || !strings.Contains(e.Message, "limit") {
+		t.Errorf("it ended with %v, want a failure that names the limit", err)
+	}
+	if got := j.count.Load(); got != 1 {
+		t.Errorf("%d attempts", got)
+	}
+}
+
 func TestShard_OfAStoreThatTakesLessRefusesWhatDoesNotFitAndServesOn(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})

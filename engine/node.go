@@ -21,6 +21,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/version"
 	"taskledger/ledger"
+	"taskledger/meter"
 	"taskledger/store"
 )
 
@@ -64,8 +65,9 @@ type NodeConfig struct {
 	// instead of waiting for its TTL. It must not be shared with another process. "": none.
 	SessionFile string
 
-	Log *slog.Logger     // gets the attributes node, the Name, and session, the id; default: discard
-	Now func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
+	Meter meter.Meter      // is told what the node measures; nil: nobody is
+	Log   *slog.Logger     // gets the attributes node, the Name, and session, the id; default: discard
+	Now   func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
 // Trimming is which entries are removed from the journals once both kept snapshots of their shard cover them.

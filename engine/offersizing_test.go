@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/events"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -130,9 +132,14 @@ func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *tes
 func TestBacklog_LeavesOutWhatIsPaused(t *testing.T) {
 	b := newBench(t, -1, &script{id: benchBehavior})
 	for paused, ready := range map[string]int{"": 1, benchBehavior: 0, "another": 1} {
-		known := &knownSettings{}
-		known.Paused = []string{paused}
-		b.m.settings.known.Store(known)
+		var known settings.State
+		if paused != "" {
+			pause := &events.Event{Seq: 1, Body: &events.Paused{Behavior: paused}, Position: events.Position{Ref: 1}}
+			if err := known.Fold(pause); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.m.settings.known.Store(&known)
 		if b.own.state.Task("x") == nil {
 			b.submit(Policy{})
 		}

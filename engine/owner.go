@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -38,10 +40,13 @@ type owner struct {
 	seen       map[projection.SenderLane]answered
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
+	looking    looking
 	blocked    bool             // a ready task waits for a slot of this node
 	misfits    *command.Misfits // what owners of the shard on this node could not store
 	held       bool             // nothing could start in the last turn: the session may be over
 	full       bool             // the store was, when the entry under way was last sent
+	mishaps    *notice.Mishaps  // of the entry under way
+	tally      *tally.Tally
 
 	snapshot  *projection.Snapshot // being taken; nil = none
 	covered   uint64               // entry of the last one begun
@@ -92,7 +97,7 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []command.Outcome
 	cancels  []nodeAttempt
-	settings bool       // cluster/settings has changed
+	settings bool       // they have changed
 	asked    []delivery // questions that came with what it decides
 }
 
@@ -109,8 +114,8 @@ type nodeAttempt struct {
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
 		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
-	own.log = m.log.With("shard", o.Shard)
-	own.snapshots, own.trims = newSnapshots(own, have), newTrims(own)
+	own.log, own.mishaps = m.log.With("shard", o.Shard), notice.NewMishaps(m.notices, o.Shard)
+	own.snapshots, own.trims, own.tally = newSnapshots(own, have), newTrims(own), tally.New(m.cfg.Meter)
 	own.publishView()
 	return own
 }
@@ -223,10 +228,13 @@ func (o *owner) takeTurn(ctx context.Context) error {
 			return o.abandon(err)
 		}
 		o.clock.hold(now, began)
+		o.mishaps.Tell()
 	}
+	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()
 	o.spare = in
 	o.publishView()
+	o.looking = looking{tasks: lookTasks}
 	for _, q := range o.turnOf.asked {
 		o.query(q)
 	}
@@ -243,16 +251,15 @@ func (o *owner) commit(ctx context.Context, highest events.Kind) error {
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	}
 	o.deciding.Store(0)
-	if err := o.m.readable(ctx, highest); err != nil {
-		return err
-	}
-	revision, err := o.append(ctx, data)
+	sent := time.Now()
+	revision, err := o.append(ctx, data, highest)
 	if err != nil {
 		return damagedAt(o.head.Number+1, err)
 	}
 	o.turns()
 	o.head = store.Head{Number: o.head.Number + 1, Revision: revision}
 	o.state.Seal(&o.entry.Entry)
+	o.tally.Committed(len(o.entry.Entry.Events), time.Since(sent))
 	o.stats.entries.Add(1)
 	o.stats.events.Add(int64(len(o.entry.Entry.Events)))
 	o.stats.bytes.Add(int64(len(data)))
@@ -277,7 +284,7 @@ func (o *owner) abandon(why error) error {
 func (o *owner) perform() {
 	t := &o.turnOf
 	if t.settings {
-		o.learnSettings()
+		o.m.learnSettings(*o.state.Settings())
 	}
 	var unproven []pendingReply
 	for i := range t.replies {
@@ -309,6 +316,8 @@ func (o *owner) perform() {
 
 // note collects the effects of an event while it is being decided.
 func (o *owner) note(t *projection.Task, ev *events.Event) {
+	o.mishaps.Note(t, ev)
+	o.tally.Note(t, ev)
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
 		if out, ok := command.OutcomeOf(t, ev); ok {
@@ -316,10 +325,8 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 		}
 	case *events.CancelRequested:
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
-	case *events.Created, *events.Merged:
-		if t.ID == events.Settings {
-			o.turnOf.settings = true
-		}
+	case *events.Paused, *events.Unpaused:
+		o.turnOf.settings = true
 	}
 }
 
@@ -387,6 +394,7 @@ func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
 	}
 	answers := d.DecideBatch(b)
+	o.tally.Refused(b.Commands, answers)
 	o.remember(lane, b.Number, answers)
 	return answers
 }

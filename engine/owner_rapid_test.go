@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -61,7 +63,7 @@ func (m *shardMachine) takeOver() {
 		}
 	}
 	m.state = state
-	m.own = &owner{state: state, inbox: newInbox(), seen: map[projection.SenderLane]answered{}, log: slog.New(slog.DiscardHandler)}
+	m.own = &owner{state: state, inbox: newInbox(), seen: map[projection.SenderLane]answered{}, log: slog.New(slog.DiscardHandler), mishaps: notice.NewMishaps(nil, 0), tally: tally.New(nil)}
 	m.pending = [command.LaneCount][]delivery{}
 }
 

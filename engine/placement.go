@@ -85,7 +85,7 @@ func (p *placement) reread(ctx context.Context) {
 // step looks at every shard once.
 func (p *placement) step(ctx context.Context, now time.Time) {
 	v := p.m.view.Load()
-	mayTake := p.m.load.mayTake() && v.Forbids(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
+	mayTake := p.m.load.mayTake() && v.Outdated(ledger.Reads().UpTo(0)) == "" // it reads the clock, which is the caller's
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.Revision == 0 || p.leaving {
@@ -103,6 +103,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 		}
 	}
 	if waiting == 0 {
+		p.m.settled.Store(true)
 		p.m.node.once.Do(func() { close(p.m.node.ready) })
 	}
 }
@@ -281,7 +282,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 // serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the shard until
 // the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not decided in its inbox.
 func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, have *loaded) (left *owner, err error) {
-	shard := ownership.Shard
+	shard, began := ownership.Shard, time.Now()
 	have, err = p.catchUp(ctx, shard, have)
 	if err != nil {
 		return nil, err
@@ -290,7 +291,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	defer stop()
 	own := newOwner(p.m, ownership, have, stop)
 	if shard == p.m.settingsShard() {
-		own.learnSettings()
+		p.m.learnSettings(*have.state.Settings())
 	}
 	for _, node := range have.state.RunningNodes() {
 		if gone, err := p.isGone(ctx, node); err != nil {
@@ -299,6 +300,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 			own.inbox.lose(node)
 		}
 	}
+	own.tally.Served(time.Since(began))
 	p.mu.Lock()
 	p.owners[shard] = own
 	p.mu.Unlock()
@@ -442,7 +444,7 @@ func (m *member) wantsToGive(shard int, target string) bool {
 	defer m.place.mu.Unlock()
 	m.place.arrange(v)
 	n, present := v.Nodes[target]
-	return present && !n.Draining && n.Owner && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
+	return present && !n.Draining && n.Owner && v.Outdated(n.Reads.UpTo(0)) == "" && len(m.place.order[shard]) > 0 && m.place.order[shard][0] == target
 }
 
 // findLost tells the owners of nodes whose sessions have ended while attempts ran there. That a node is missing from the

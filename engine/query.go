@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 	"taskledger/store"
 )
 
@@ -91,10 +90,14 @@ func (o *owner) read(c command.Command) (command.Answer, func(context.Context) c
 		return o.await(c)
 	case *command.List:
 		return o.list(c), nil
+	case *command.Tally:
+		return command.Answer{Data: command.EncodeTallies(o.state, c)}, nil
 	case *command.Info:
 		return o.info(c), nil
+	case *command.Settings:
+		return o.settings(c)
 	case *command.Explain:
-		return o.explain(c)
+		return o.explain(c), nil
 	case *command.HandOver:
 		return command.Answer{}, func(ctx context.Context) command.Answer { return o.giveTo(ctx, c.Node) }
 	}
@@ -249,25 +252,35 @@ func outcomeAnswer(o command.Outcome) command.Answer {
 	return command.Answer{Life: o.Life, Run: o.Run, Data: w.B}
 }
 
-// list answers with the first tasks, in id order, that match.
-func (o *owner) list(c *command.List) command.Answer {
-	limit, now := int(min(max(c.Limit, 1), command.MaxPage)), o.now()
-	var page []*projection.Task
-	for t := range o.state.Tasks() {
-		if t.ID <= c.After || t.ID == events.Settings || !c.Matches(t, now) {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(page, t, byID)
-		if at >= limit {
-			continue
-		}
-		page = slices.Insert(page, at, t)
-		page = page[:min(len(page), limit)]
-	}
-	return command.Answer{Data: command.EncodePage(page, *o.m.sighted.Load(), len(page) == limit)}
+// What the lists that an owner answers in one turn may look at together, and for how long; they go on in a later one.
+const (
+	lookTasks = 2000
+	lookFor   = 500 * time.Microsecond
+)
+
+// looking is what lists may still look at in a turn.
+type looking struct {
+	tasks int
+	until time.Duration // on the monotonic clock; 0 = no list has begun
 }
 
-func byID(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) }
+// list answers with tasks that match, newest first, and where the list goes on.
+func (o *owner) list(c *command.List) command.Answer {
+	cluster := o.m.cfg.Store.Cluster().ID
+	if c.Cluster != "" && c.Cluster != cluster {
+		return command.Refused(command.AnswerInvalid, "cursor: it is of another cluster")
+	}
+	if o.looking.until == 0 {
+		o.looking.until = time.Since(clockBase) + lookFor
+	}
+	most := o.looking.tasks
+	if c.Look > 0 {
+		most = int(min(c.Look, int64(most)))
+	}
+	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, func() bool { return time.Since(clockBase) > o.looking.until })
+	o.looking.tasks -= found.Looked
+	return command.Answer{Data: command.EncodePage(found, *o.m.sighted.Load(), cluster)}
+}
 
 // giveTo hands the shard over to a node that asks for it.
 func (o *owner) giveTo(ctx context.Context, target string) command.Answer {

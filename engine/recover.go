@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"sync"
 
+	"taskledger/engine/internal/ahead"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -206,7 +206,7 @@ func (m *member) replay(ctx context.Context, shard int, have *loaded) error {
 
 // replay folds the entries of a shard. What comes next is read and decoded meanwhile.
 func (l *loaded) replay(shard int, journal iter.Seq2[store.Record, error]) error {
-	for e, err := range ahead(ledger.Decoded(shard, l.head.Number+1, journal), entriesAhead) {
+	for e, err := range ahead.Of(ledger.Decoded(shard, l.head.Number+1, journal), entriesAhead) {
 		if err != nil {
 			return damagedAt(l.head.Number+1, fmt.Errorf("read entry %d of shard %d: %w", l.head.Number+1, shard, err))
 		}
@@ -216,33 +216,4 @@ func (l *loaded) replay(shard int, journal iter.Seq2[store.Record, error]) error
 		l.head, l.tail = store.Head{Number: e.Number, Revision: e.Revision}, l.tail+int64(e.Size)
 	}
 	return nil
-}
-
-// ahead lets seq run in a goroutine of its own, which waits when it is n values ahead of the consumer.
-func ahead[V any](seq iter.Seq2[V, error], n int) iter.Seq2[V, error] {
-	type result struct {
-		value V
-		err   error
-	}
-	return func(yield func(V, error) bool) {
-		results, unwanted := make(chan result, n), make(chan struct{})
-		var producer sync.WaitGroup
-		defer producer.Wait()
-		defer close(unwanted)
-		producer.Go(func() {
-			defer close(results)
-			for value, err := range seq {
-				select {
-				case results <- result{value, err}:
-				case <-unwanted:
-					return
-				}
-			}
-		})
-		for r := range results {
-			if !yield(r.value, r.err) {
-				return
-			}
-		}
-	}
 }

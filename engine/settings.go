@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/projection"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -26,14 +25,8 @@ const (
 // something newer is learned. But something may have been paused while the process had no session: each session starts nothing
 // before it has heard the settings itself.
 type nodeSettings struct {
-	known  atomic.Pointer[knownSettings] // nil until there was a proven answer
+	known  atomic.Pointer[settings.State] // nil until there was a proven answer
 	unread atomic.Pointer[unreadSettings]
-}
-
-// knownSettings is the settings after an event of cluster/settings; 0 before the first.
-type knownSettings struct {
-	command.Settings
-	last events.Ref
 }
 
 // unreadSettings is why the settings are not known.
@@ -42,44 +35,31 @@ type unreadSettings struct {
 	since events.Millis
 }
 
-// learn takes the settings that the task holds, nil for no task, unless newer ones are known. It reports whether owners have to
-// look again at what they passed over.
-func (s *nodeSettings) learn(t *projection.Task) (bool, error) {
-	now, err := command.ReadSettings(t)
-	if err != nil {
-		return false, err
-	}
-	next := &knownSettings{Settings: now}
-	if t != nil {
-		next.last = t.Last
-	}
+// learn takes settings, unless those or newer ones are known. It reports whether it did.
+func (s *nodeSettings) learn(now settings.State) bool {
 	for {
 		old := s.known.Load()
-		if old != nil && next.last <= old.last {
-			return false, nil
+		if old != nil && now.Last <= old.Last {
+			return false
 		}
-		if s.known.CompareAndSwap(old, next) {
-			return old == nil || !slices.Equal(old.Paused, now.Paused), nil
+		if s.known.CompareAndSwap(old, &now) {
+			return true
 		}
 	}
 }
 
 // paused reports whether a behavior must not start: nothing may before the settings were heard.
 func (m *member) paused(behavior string) bool {
-	return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)
+	return !m.heard.Load() || m.settings.known.Load().Paused(behavior)
 }
 
 func (m *member) settingsShard() int { return events.Settings.Shard(m.shards) }
 
-// learnSettings takes the settings that the task holds, nil for no task. The first of a session must be as they are in the journal
-// since it began: proven, or read there.
-func (m *member) learnSettings(t *projection.Task) error {
-	changed, err := m.settings.learn(t)
-	if err != nil {
-		return err
-	}
+// learnSettings takes settings. The first of a session must be as they are in the journal since it began: proven, or read there.
+func (m *member) learnSettings(now settings.State) {
+	changed := m.settings.learn(now)
 	if changed {
-		m.log.Info("settings have changed", "paused", m.settings.known.Load().Paused)
+		m.log.Info("settings have changed", "paused", now.Pauses())
 	}
 	first := m.heard.CompareAndSwap(false, true)
 	if first {
@@ -88,7 +68,6 @@ func (m *member) learnSettings(t *projection.Task) error {
 	if changed || first {
 		m.place.ringOwners()
 	}
-	return nil
 }
 
 // whySettings explains why nothing starts while the settings are not known.
@@ -96,39 +75,17 @@ func (m *member) whySettings() Explanation {
 	if unread := m.settings.unread.Load(); unread != nil {
 		return Explanation{Why: WhySettings, Since: unread.since, Text: unread.why}
 	}
-	return Explanation{Why: WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds %s",
-		m.settingsShard(), events.Settings)}
+	return Explanation{Why: WhySettings, Text: fmt.Sprintf("what is paused is not known yet, so nothing starts: it is asked of shard %d, which holds the settings",
+		m.settingsShard())}
 }
 
-// pausedSince finds since when the settings pause a behavior; 0 when it cannot be read.
-func (m *member) pausedSince(known *knownSettings, behavior string) func(context.Context) events.Millis {
-	return func(ctx context.Context) (at events.Millis) {
-		m.goBack(ctx, m.settingsShard(), known.last, func(ev *events.Event) bool {
-			var params events.Payload
-			switch b := ev.Body.(type) {
-			case *events.Created:
-				params = b.Params
-			case *events.Merged:
-				params = b.Params
-			default:
-				return true
-			}
-			s, err := command.DecodeSettings(params)
-			if err != nil || !s.Pauses(behavior) {
-				return false
-			}
-			at = ev.At
-			return true
-		})
-		return at
+// settings answers with the settings.
+func (o *owner) settings(c *command.Settings) (command.Answer, func(context.Context) command.Answer) {
+	a := command.Answer{Data: command.EncodeSettings(o.state.Settings())}
+	if !c.Linear {
+		return a, nil
 	}
-}
-
-// learnSettings takes the settings from the shard that holds them.
-func (o *owner) learnSettings() {
-	if err := o.m.learnSettings(o.state.Task(events.Settings)); err != nil {
-		o.log.Warn("settings cannot be read", "err", err)
-	}
+	return command.Answer{}, o.proven(func(context.Context) command.Answer { return a })
 }
 
 // followSettings keeps the settings of this process current: at once when somebody hints at a change, else every second.
@@ -164,28 +121,24 @@ func (m *member) askSettings(ctx context.Context) {
 	}
 	one, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	a, err := m.router.ask(one, m.settingsShard(), command.LaneQuery, &command.Get{Task: events.Settings, Linear: first})
+	a, err := m.router.ask(one, m.settingsShard(), command.LaneQuery, &command.Settings{Linear: first})
 	switch {
 	case err != nil: // it is asked again in a second
-		return
 	case a.Code == command.AnswerUnserved && first:
 		m.settingsUnread(ctx, a.Text)
-	case a.Code == command.AnswerNotFound:
-		err = m.learnSettings(nil)
 	case a.Code == command.AnswerOK:
-		var t projection.Task
-		if t, err = command.DecodeTask(a.Data); err == nil {
-			err = m.learnSettings(&t)
+		now, err := command.DecodeSettings(a.Data)
+		if err != nil {
+			m.log.WarnContext(ctx, "settings cannot be read", "err", err)
+			return
 		}
-	}
-	if err != nil {
-		m.log.WarnContext(ctx, "settings cannot be read", "err", err)
+		m.learnSettings(now)
 	}
 }
 
 // settingsUnread says why the settings cannot be read.
 func (m *member) settingsUnread(ctx context.Context, cause string) {
-	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds %s, cannot be read: %s", m.settingsShard(), events.Settings, cause)
+	why := fmt.Sprintf("what is paused is not known, so nothing starts: shard %d, which holds the settings, cannot be read: %s", m.settingsShard(), cause)
 	since := m.now()
 	if before := m.settings.unread.Load(); before != nil {
 		since = before.since
@@ -244,5 +197,6 @@ func (r *settingsReader) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.m.learnSettings(have.state.Task(events.Settings))
+	r.m.learnSettings(*have.state.Settings())
+	return nil
 }

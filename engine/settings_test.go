@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,8 +18,47 @@ import (
 	"taskledger/store"
 )
 
-// settingsShard is the shard of cluster/settings in a cluster of pastShards.
+// settingsShard is the shard of the settings in a cluster of pastShards.
 var settingsShard = events.Settings.Shard(pastShards)
+
+func TestSettings_TellWhatIsPausedWhyByWhomAndSinceWhen(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	before := events.MillisOf(time.Now())
+	if err := p.node.Pause(within(t), p.job.ID(), "a migration"); err != nil {
+		t.Fatal(err)
+	}
+	after := events.MillisOf(time.Now())
+	if err := p.node.Pause(within(t), p.job.ID(), "another reason"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.node.Settings(within(t))
+	if err != nil || len(s.Pauses()) != 1 || s.Pauses()[0].Behavior != p.job.ID() || s.Pauses()[0].Reason != "a migration" || s.Pauses()[0].By != "n" ||
+		s.Pauses()[0].Since < before || s.Pauses()[0].Since > after {
+		t.Fatalf("%+v, %v; want a pause of %s since %d to %d", s, err, p.job.ID(), before, after)
+	}
+	id := idIn(0, pastShards)
+	p.job.submit(t, p.node, id)
+	created, err := p.node.Get(within(t), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitExplained(t, p.node.Client, id, func(e engine.Explanation) bool { // no task was kept from starting before it was there
+		return e.Why == engine.WhyPaused && e.Since == max(s.Pauses()[0].Since, created.CreatedAt)
+	}, "a migration")
+
+	var limit *engine.LimitError
+	if err := p.node.Pause(within(t), "other", strings.Repeat("x", events.MaxNameBytes+1)); !errors.As(err, &limit) || limit.Field != "reason" {
+		t.Errorf("a long reason: %v, want a LimitError of reason", err)
+	}
+	if err := p.node.Unpause(within(t), p.job.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := p.node.Settings(within(t)); err != nil || len(s.Pauses()) != 0 {
+		t.Errorf("after the pause: %+v, %v", s, err)
+	}
+	p.job.next(t).succeed("1")
+}
 
 // A node that knows no settings cannot know what is paused. One that knows them goes on.
 func TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained(t *testing.T) {
@@ -61,7 +101,7 @@ func awaitExplained(t *testing.T, c *engine.Client, id events.TaskID, holds func
 func TestPause_HoldsWhileTheOwnerOfTheSettingsIsSilent(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
-	if err := p.node.Pause(within(t), p.job.ID()); err != nil {
+	if err := p.node.Pause(within(t), p.job.ID(), ""); err != nil {
 		t.Fatal(err)
 	}
 	p.node.Kill()
@@ -115,7 +155,7 @@ func TestPause_HoldsInTheNextSessionOfWhoWasCutOff(t *testing.T) {
 				other := c.start("other", 0, nil, job)
 				other.ready(t)
 				time.Sleep(modelledTTL)
-				if err := other.Pause(within(t), job.ID()); err != nil {
+				if err := other.Pause(within(t), job.ID(), ""); err != nil {
 					t.Fatal(err)
 				}
 				for shard := range modelledShards {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"taskledger/events"
@@ -33,7 +34,7 @@ func (c *shardClock) hold(now events.Millis, mono time.Duration) {
 
 // until is how long the owner may sleep before the time is due: a second at most, since the wall clock may jump.
 func (c *shardClock) until(due, wall events.Millis, mono time.Duration) time.Duration {
-	left := min(due-wall, 2*(due-c.held)-events.Millis((mono-c.since).Milliseconds()), 1000)
+	left := min(due-wall, 2*min(due-c.held, math.MaxInt64/4)-events.Millis((mono-c.since).Milliseconds()), 1000)
 	return time.Duration(max(left, 0)) * time.Millisecond
 }
 

@@ -53,6 +53,15 @@ func TestShardClock_NeverFallsNorStandsStill(t *testing.T) {
 	})
 }
 
+func TestShardClock_SleepsUntilWhateverIsDue(t *testing.T) {
+	c := shardClock{1_800_000_000_000, time.Hour}
+	for _, due := range []events.Millis{command.MaxTime, math.MaxInt64 / 2, math.MaxInt64} {
+		if sleep := c.until(due, c.held, time.Hour); sleep != time.Second {
+			t.Errorf("due at %d: sleeps %s, want a second", due, sleep)
+		}
+	}
+}
+
 // An entry was written by a clock an hour ahead. Under the right clock the next retry or repetition waits for as long as it was to
 // by entry times, and so for twice as long at most, be it under the same owner or the next one. Entries never go back in time.
 func TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/meter"
 )
 
 // ShardInfo is what the owner of a shard tells of it.
@@ -29,13 +30,17 @@ type ShardInfo struct {
 	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: no owner answers, or it is quarantined; "" = it is served
 	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
+
+	Began   uint64          `json:"-"` // number of the first entry of this owner
+	Figures []meter.Figures `json:"-"` // what its entries hold, from that one on
 }
 
 // infoOf is what the owner of a shard reports, with what the asker knows.
 func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	info := ShardInfo{Bugs: s.Bugs, Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
 		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
-		Degraded: s.Degraded, Problem: s.Problem}
+		Degraded: s.Degraded, Problem: s.Problem, Began: s.Began}
+	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked
 	copy(info.Hash[:], s.Hash)
 	copy(info.Digest[:], s.Digest)
 	return info
@@ -46,6 +51,8 @@ func (o *owner) info(c *command.Info) command.Answer {
 	s := command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
 		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(), Bugs: o.stats.bugs.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
+	s.Began = o.began
+	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.backlog.Load() {
 		s.Ready += int64(n)
 	}

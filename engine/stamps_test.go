@@ -18,7 +18,8 @@ func (b *bench) served() projection.Task {
 		b.Fatal(err)
 	}
 	got.Sight(events.Millis(answer.Number))
-	listed, _, err := command.DecodePage(b.ask(command.LaneQuery, &command.List{Limit: 1}).Data)
+	page, err := command.DecodePage(b.ask(command.LaneQuery, &command.List{Limit: 1}).Data)
+	listed := page.Tasks
 	if err != nil || len(listed) != 1 || listed[0].LostNotBefore() != got.LostNotBefore() || listed[0].RecheckNotBefore() != got.RecheckNotBefore() {
 		b.Fatalf("listed %+v, %v; got %+v", listed, err, got)
 	}

@@ -29,8 +29,8 @@ type SubmitOptions struct {
 	// task. Otherwise the key counts within the task.
 	//
 	// The task is kept for 10 minutes at least after its last outcome. When it has been forgotten, or was deleted, so are its keys: a
-	// submit makes a new task. A task remembers its last 16 requests. A request that only joined what there was, such as a run under
-	// way, is not recorded: repeated after that run has ended, it is a new request, and with RunAgain asks for a further run.
+	// submit makes a new task. A task remembers its last 16 requests, those that joined it among them. One that joins while the store is
+	// almost full, or a node is present that cannot read that, is not recorded: repeated after the end of the run, it is a new request.
 	RequestKey string
 }
 

@@ -71,8 +71,8 @@ func (a *shelf) ReadArchive(ctx context.Context, shard int, from uint64) iter.Se
 	return a.read(func() iter.Seq2[store.Record, error] { return a.held.ReadArchive(ctx, shard, from) })
 }
 
-func (a *shelf) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
-	return a.read(func() iter.Seq2[store.Record, error] { return a.held.FindArchived(ctx, shard, task) })
+func (a *shelf) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+	return a.read(func() iter.Seq2[store.Record, error] { return a.held.FindArchived(ctx, shard, task, last) })
 }
 
 func (a *shelf) read(all func() iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
@@ -185,8 +185,8 @@ func (a mortalArchive) ReadArchive(ctx context.Context, shard int, from uint64) 
 	return a.mortal.Archive.ReadArchive(ctx, shard, from)
 }
 
-func (a mortalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
-	return a.mortal.Archive.FindArchived(ctx, shard, task)
+func (a mortalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+	return a.mortal.Archive.FindArchived(ctx, shard, task, last)
 }
 
 // small is a store that says that it is small, so that short tails make snapshots due.

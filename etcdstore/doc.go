@@ -9,7 +9,8 @@
 //	key                              value
 //	meta                             [1, shards, cluster id, cluster key]
 //	node/<id>                        [1, name, version, reserved, [behavior ...], types, slots, owner, draining, joined, load,
-//	                                 [[behavior, limit] ...]]; the limits are left out where there are none
+//	                                 [[behavior, limit] ...], reads]; the last two are left out where there is nothing to tell
+//	nodes                            [1, reads]
 //	owner/<s>                        [1, session id]
 //	journal/<s>/<entry>              an entry as package events seals it; <entry> is 16 hexadecimal digits
 //	snapshot/<s>                     [1, [[entry, epoch, parts, bytes, hash] ...]], newest first: the pointer
@@ -19,7 +20,7 @@
 //
 // Values other than entries are msgpack arrays that begin with their version. Within a version elements are only ever
 // appended, and readers ignore those they do not know; a change of meaning takes a new version. Strings are msgpack
-// strings; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a
+// strings; reads is [kind of event, version of entries, of snapshots, rules of the fold]; cluster key, load, batch, answer and hash are binary strings; joined counts milliseconds since 1970 UTC. reserved is a
 // string that is written empty and ignored.
 //
 //   - meta is created once, as the first key of its cluster, never changed and never deleted. Its cluster id and its key, 32 bytes, are random.
@@ -38,7 +39,9 @@
 //   - mailbox/ and answer/ hold nothing that lasts. Answering a batch deletes it, reading an answer deletes that, a sender
 //     that ends deletes its batches and answers, and a sweep deletes what was not written for long. A sender whose batch was
 //     swept posts it again.
-//   - node/ and owner/ are read and watched as one range: no other kind of key may sort between them.
+//   - nodes is what a program must read to join; no number in it ever falls. It is replaced by compare. A node joins by a transaction that
+//     compares the revision of nodes with the one that it has read.
+//   - node/, nodes and owner/ are read and watched as one range: no other kind of key may sort between them.
 //
 // # Writes
 //

@@ -79,7 +79,7 @@ func TestFormat_ValuesAreWhatTheyWere(t *testing.T) {
 		t.Errorf("node is %+v, %v", got, err)
 	}
 
-	node.Reads, node.Limits = store.Reads{Kind: 19, Entry: 3, Snapshot: 2}, nil
+	node.Reads, node.Limits = store.Reads{Kind: 19, Entry: 3, Snapshot: 2, Rules: 1}, nil
 	wantNode(t, "node-reads", node)
 	if got, err := etcdstore.DecodeNode(goldenValue(t, "node-reads")); !reflect.DeepEqual(got, node) || err != nil {
 		t.Errorf("node is %+v, %v", got, err)
@@ -149,7 +149,7 @@ func TestFormat_LaterElementsAreIgnored(t *testing.T) {
 }
 
 func TestFormat_LaterElementsOfWhatIsReadAreIgnored(t *testing.T) {
-	want := store.Reads{Kind: 19, Entry: 3, Snapshot: 2}
+	want := store.Reads{Kind: 19, Entry: 3, Snapshot: 2, Rules: 1}
 	b := goldenValue(t, "written")
 	b[2]++ // one element more
 	if got, err := etcdstore.DecodeWritten(append(b, 0x92, 0xc0, 0xa1, 'x')); got != want || err != nil {

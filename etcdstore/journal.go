@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,25 @@ func (s *Store) Read(ctx context.Context, shard int, from uint64) iter.Seq2[stor
 		_, _, err := s.read(ctx, shard, max(from, 1), each(yield))
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(store.Record{}, fmt.Errorf("read shard %d from entry %d: %w", shard, from, err))
+		}
+	}
+}
+
+// Backward is described in store.Journal.
+func (s *Store) Backward(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for next := from; next > 0; {
+			page, err := s.pageBefore(ctx, shard, next)
+			for _, r := range page {
+				if !yield(r, nil) {
+					return
+				}
+				next--
+			}
+			if err != nil {
+				yield(store.Record{}, fmt.Errorf("read shard %d backward from entry %d: %w", shard, from, err))
+				return
+			}
 		}
 	}
 }
@@ -179,6 +199,30 @@ func (s *Store) page(ctx context.Context, shard int, from uint64) ([]store.Recor
 		}
 	}
 	return page, rev, nil
+}
+
+// pageBefore reads the entries from from down, newest first and at most pageEntries of them. With an error they are those before it.
+func (s *Store) pageBefore(ctx context.Context, shard int, from uint64) ([]store.Record, error) {
+	first := from - min(from, pageEntries) + 1
+	resp, err := s.get(ctx, s.keys.entry(shard, first), clientv3.WithRange(s.keys.entry(shard, from+1)))
+	if err != nil {
+		return nil, err
+	}
+	var page []store.Record
+	for _, kv := range slices.Backward(resp.Kvs) {
+		r, err := toRecord(kv)
+		if err != nil {
+			return page, err
+		}
+		if r.Number != from-uint64(len(page)) {
+			break
+		}
+		page = append(page, r)
+	}
+	if missing := from - uint64(len(page)); missing >= first {
+		return page, fmt.Errorf("%w: entry %d", store.ErrTrimmed, missing)
+	}
+	return page, nil
 }
 
 // checkEnd tells the end of the journal from a trimmed part of it, when nothing was found from from on at revision rev.

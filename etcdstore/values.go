@@ -150,26 +150,27 @@ func decodeNode(b []byte) (n store.NodeInfo, err error) {
 }
 
 func encodeReads(w *wire.Writer, v store.Reads) {
-	w.Array(3)
+	w.Array(4)
 	w.Uint(uint64(v.Kind))
 	w.Uint(v.Entry)
 	w.Uint(v.Snapshot)
+	w.Uint(v.Rules)
 }
 
 // decodeReads reads what encodeReads wrote. A later release may have appended elements: what a program reads of things that
 // this one does not know is of no use here.
 func decodeReads(r *wire.Reader) (v store.Reads) {
 	n := r.Array()
-	if n < 3 {
-		r.Fail("what a program reads has %d elements, want 3", n)
+	if n < 4 {
+		r.Fail("what a program reads has %d elements, want 4", n)
 		return v
 	}
 	kind := r.Uint()
 	if kind > math.MaxUint8 {
 		r.Fail("kind %d of event", kind)
 	}
-	v = store.Reads{Kind: events.Kind(kind), Entry: r.Uint(), Snapshot: r.Uint()}
-	r.Skip(n - 3)
+	v = store.Reads{Kind: events.Kind(kind), Entry: r.Uint(), Snapshot: r.Uint(), Rules: r.Uint()}
+	r.Skip(n - 4)
 	return v
 }
 

@@ -12,7 +12,7 @@ import (
 // More is written while a node joins that has read what was written before.
 func TestJoin_OfAnOldProgramDuringARaiseIsRefused(t *testing.T) {
 	f := newFixture(t)
-	need := store.Reads{Kind: 50, Entry: 3, Snapshot: 2}
+	need := store.Reads{Kind: 50, Entry: 3, Snapshot: 2, Rules: 1}
 	late := undelivered
 	late.Then = func() { f.must(f.sound.Raise(f.ctx, need)) }
 	f.faults.Next(late)
@@ -36,10 +36,10 @@ func TestRaise_HoldsWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	var want store.Reads
 	for i, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
-		need := store.Reads{Kind: 50, Entry: uint64(10 + i), Snapshot: 2}
+		need := store.Reads{Kind: 50, Entry: uint64(10 + i), Snapshot: 2, Rules: 1}
 		f.faults.Next(fate)
 		f.must(f.faulty.Raise(f.ctx, need))
-		want = store.Reads{Kind: 60, Entry: need.Entry, Snapshot: uint64(20 + i)}
+		want = store.Reads{Kind: 60, Entry: need.Entry, Snapshot: uint64(20 + i), Rules: uint64(30 + i)}
 		f.must(f.sound.Raise(f.ctx, want))
 		f.release()
 		m, err := f.sound.ReadMembers(f.ctx)

@@ -135,6 +135,17 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"payload too large":    {Task: "a", Body: &events.Merged{Params: make(events.Payload, events.MaxPayloadBytes+2)}},
 		"too many properties":  {Task: "a", Body: &events.Failed{Error: events.Error{Properties: properties}}},
 		"policy out of range":  {Task: "a", Body: &events.Created{Policy: events.Policy{Timeout: -1e6}}},
+		"schedule of ties":     {Task: "a", Body: &events.Created{Ties: events.Ties{Schedule: strings.Repeat("s", events.MaxNameBytes+1)}}},
+		"group of ties":        {Task: "a", Body: &events.Created{Ties: events.Ties{Group: strings.Repeat("g", events.MaxNameBytes+1)}}},
+		"parent of ties":       {Task: "a", Body: &events.Created{Ties: events.Ties{Parent: "a b"}}},
+		"given up entry":       {Body: &events.AcceptedLoss{Entry: 1 << 44}},
+		"last entry":           {Body: &events.Recovered{Entry: 1 << 44}},
+		"reason of a loss":     {Body: &events.AcceptedLoss{Reason: strings.Repeat("r", events.MaxNameBytes+1)}},
+		"text of a loss":       {Body: &events.Recovered{Reason: "\xff"}},
+		"reason of a pause":    {Body: &events.Paused{Reason: strings.Repeat("r", events.MaxNameBytes+1)}},
+		"text of a pause":      {Body: &events.Paused{Reason: "\xff"}},
+		"request of a record":  {RequestID: "r", Body: &events.Unpaused{}},
+		"task of a record":     {Task: "a", Body: &events.Unpaused{}},
 	} {
 		var b events.Builder
 		b.Reset(sampleHead())
@@ -252,9 +263,12 @@ func origin(lane uint64) []byte {
 }
 
 // forge stores an entry of one origin without answers and one event without payload, whose hash fits, without any check.
-func forge(head, origin, header []byte) []byte {
-	o, e := digest(origin, nil), digest(header, nil)
-	return raw{head: head, origins: [][]byte{origin}, answers: [][]byte{nil}, headers: [][]byte{header}, payloads: [][]byte{nil},
+func forge(head, origin, header []byte) []byte { return forgeWith(head, origin, header, nil) }
+
+// forgeWith is forge of an event with a payload.
+func forgeWith(head, origin, header, payload []byte) []byte {
+	o, e := digest(origin, nil), digest(header, payload)
+	return raw{head: head, origins: [][]byte{origin}, answers: [][]byte{nil}, headers: [][]byte{header}, payloads: [][]byte{payload},
 		hash: chain(head, slices.Concat(o[:], e[:]))}.join()
 }
 

@@ -26,9 +26,9 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 	}
 	for range rapid.IntRange(1, 30).Draw(t, "events") {
 		ev := events.Event{Seq: rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),
-			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), RequestID: text.Draw(t, "request"), Body: drawBody(t, text)}
+			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), Body: drawBody(t, text)}
 		if ev.Kind().Record() == events.OfTask {
-			ev.Task = drawTaskID(t)
+			ev.Task, ev.RequestID = drawTaskID(t), text.Draw(t, "request")
 		}
 		b.Add(ev)
 	}

@@ -50,8 +50,8 @@ var ErrDamaged = errors.New("damaged entry")
 // does not know, or written by rules of the fold that it does not have.
 var ErrVersion = errors.New("unknown version")
 
-// entryVersion is the first value of a stored entry.
-const entryVersion = 3
+// EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it reads.
+const EntryVersion = 3
 
 // FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to another state. What
 // was written by later rules is refused, since a decision may rest on them.
@@ -175,6 +175,9 @@ func (b *Builder) Add(ev Event) *Event {
 // an entry could be committed and never be read again.
 func (b *Builder) Seal() ([]byte, error) {
 	e := &b.Entry
+	if e.Number > maxEntryNumber {
+		return nil, fmt.Errorf("entry %d of shard %d: want %d at most", e.Number, e.Shard, uint64(maxEntryNumber))
+	}
 	if len(e.Events)+len(e.Origins) == 0 || len(e.Events) > MaxEntryEvents {
 		return nil, fmt.Errorf("entry %d of shard %d: %d events, want %d at most, or %d origins, want one at least",
 			e.Number, e.Shard, len(e.Events), MaxEntryEvents, len(e.Origins))
@@ -203,7 +206,7 @@ func (b *Builder) Seal() ([]byte, error) {
 
 	out := wire.Writer{B: make([]byte, 0, b.Size())}
 	out.Array(5)
-	out.Uint(entryVersion)
+	out.Uint(EntryVersion)
 	out.Bytes(w.B)
 	head := sha256.Sum256(w.B)
 	out.Array(2 * len(e.Origins))
@@ -273,8 +276,8 @@ func walk(data []byte, event func(e *Entry, i, n int, header, payload []byte) er
 	}
 	r := wire.NewReader(data)
 	n := r.Array()
-	if v := r.Uint(); r.Err() == nil && v != entryVersion {
-		return nil, fmt.Errorf("%w: entry version %d, this program reads %d", ErrVersion, v, entryVersion)
+	if v := r.Uint(); r.Err() == nil && v != EntryVersion {
+		return nil, fmt.Errorf("%w: entry version %d, this program reads %d", ErrVersion, v, EntryVersion)
 	}
 	if n != 5 {
 		return nil, fmt.Errorf("array of %d, want 5", n)
@@ -388,14 +391,17 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
+	if p != nil && e.Body.payload() == nil {
+		return fmt.Errorf("payload of %d bytes behind %s, which has none", len(p), e.Kind())
+	}
 	return e.check(origins)
 }
 
 // check is what both Seal and Decode demand of an event in an entry with that many origins.
 func (e *Event) check(origins int) error {
 	if e.Kind().Record() != OfTask {
-		if e.Task != "" {
-			return fmt.Errorf("task %q in an event of the %s", e.Task, e.Kind().Record())
+		if e.Task != "" || e.RequestID != "" {
+			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, e.Kind().Record())
 		}
 	} else if err := e.Task.Validate(); err != nil {
 		return err
@@ -406,10 +412,17 @@ func (e *Event) check(origins int) error {
 	if n := len(e.Body.payload()); n > MaxPayloadBytes+1 {
 		return fmt.Errorf("payload of %d bytes exceeds the limit of %d", n-1, MaxPayloadBytes)
 	}
-	switch b := e.Body.(type) {
+	return checkBody(e.Body)
+}
+
+// checkBody is what both Seal and Decode demand of what an event says.
+func checkBody(body Body) error {
+	switch b := body.(type) {
 	case *Created:
-		_, err := b.Policy.Complete()
-		return err
+		if _, err := b.Policy.Complete(); err != nil {
+			return err
+		}
+		return b.Ties.check()
 	case *Rescheduled:
 		return b.Terms.check()
 	case *Merged:
@@ -420,6 +433,12 @@ func (e *Event) check(origins int) error {
 		if n := len(b.Error.Properties); n > MaxProperties {
 			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)
 		}
+	case *AcceptedLoss:
+		return checkLoss(b.Entry, b.Reason)
+	case *Recovered:
+		return checkLoss(b.Entry, b.Reason)
+	case *Paused:
+		return CheckReason(b.Reason)
 	}
 	return nil
 }

@@ -392,11 +392,14 @@ func (e *Error) Encode(w *wire.Writer) {
 }
 
 // Decode reads what Encode wrote.
-func (e *Error) Decode(r *wire.Reader) {
+func (e *Error) Decode(r *wire.Reader) { e.DecodeUpTo(r, MaxProperties) }
+
+// DecodeUpTo is Decode of an error that may have more properties than an event holds, so that it can be refused by name.
+func (e *Error) DecodeUpTo(r *wire.Reader, properties int) {
 	r.ArrayOf(4)
 	e.Code, e.Message, e.Retryable = r.Text(), r.Text(), r.Bool()
 	n := r.Array()
-	if n > 2*MaxProperties || n%2 != 0 {
+	if n > 2*properties || n%2 != 0 {
 		r.Fail("array of %d property names and values", n)
 		return
 	}

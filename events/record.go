@@ -1,7 +1,9 @@
 package events
 
 import (
+	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"taskledger/internal/wire"
 )
@@ -87,6 +89,24 @@ func (b *Paused) decode(r *wire.Reader, _ Payload) {
 }
 func (b *Unpaused) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Behavior = r.Text() }
 
+// CheckReason refuses a reason, of an event of a record, that is too long or no UTF-8.
+func CheckReason(reason string) error {
+	if n := len(reason); n > MaxNameBytes {
+		return fmt.Errorf("reason: %d bytes exceed the limit of %d", n, MaxNameBytes)
+	}
+	if !utf8.ValidString(reason) {
+		return fmt.Errorf("reason: want UTF-8, got %q", reason)
+	}
+	return nil
+}
+
+func checkLoss(entry uint64, reason string) error {
+	if entry > maxEntryNumber {
+		return fmt.Errorf("loss at entry %d, want %d at most", entry, uint64(maxEntryNumber))
+	}
+	return CheckReason(reason)
+}
+
 func encodeLoss(w *wire.Writer, entry uint64, sound Hash, reason string) {
 	w.Array(3)
 	w.Uint(entry)
@@ -96,7 +116,7 @@ func encodeLoss(w *wire.Writer, entry uint64, sound Hash, reason string) {
 
 func decodeLoss(r *wire.Reader) (entry uint64, sound Hash, reason string) {
 	r.ArrayOf(3)
-	entry = upTo(r, maxEntryNumber)
+	entry = r.Uint()
 	if hash := r.View(); len(hash) == len(sound) {
 		copy(sound[:], hash)
 	} else {

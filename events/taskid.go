@@ -11,7 +11,7 @@ import (
 // slash. Tasks of one affinity live in one shard and can change together.
 type TaskID string
 
-// Settings is the reserved task that records cluster-wide operator actions in its parameters.
+// Settings is an id that no task has: the shard that it selects holds the settings of the cluster.
 const Settings TaskID = "cluster/settings"
 
 // Validate returns an error that says which rule the id breaks.

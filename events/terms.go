@@ -1,6 +1,10 @@
 package events
 
-import "taskledger/internal/wire"
+import (
+	"fmt"
+
+	"taskledger/internal/wire"
+)
 
 // Terms are the policy and the priority that a further submit brings for a task that exists. They hold from then on.
 type Terms struct {
@@ -34,9 +38,24 @@ func (t *Ties) encode(w *wire.Writer) {
 func (t *Ties) decode(r *wire.Reader) {
 	r.ArrayOf(3)
 	t.Parent, t.Schedule, t.Group = TaskID(r.Text()), r.Text(), r.Text()
-	if (*t == Ties{}) || len(t.Schedule) > MaxNameBytes || len(t.Group) > MaxNameBytes || t.Parent != "" && t.Parent.Validate() != nil {
-		r.Fail("ties to parent %q, schedule %q and group %q", t.Parent, t.Schedule, t.Group)
+	if (*t == Ties{}) {
+		r.Fail("ties to nothing")
 	}
+}
+
+// check is what both Seal and Decode demand.
+func (t *Ties) check() error {
+	if t.Parent != "" {
+		if err := t.Parent.Validate(); err != nil {
+			return fmt.Errorf("parent: %w", err)
+		}
+	}
+	for _, f := range [...]struct{ name, text string }{{"schedule", t.Schedule}, {"group", t.Group}} {
+		if len(f.text) > MaxNameBytes {
+			return fmt.Errorf("%s: %d bytes exceed the limit of %d", f.name, len(f.text), MaxNameBytes)
+		}
+	}
+	return nil
 }
 
 // encodeTerms writes the last value of a body, if there is one.

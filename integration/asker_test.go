@@ -1,6 +1,9 @@
 package integration_test
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,58 +14,112 @@ import (
 	"taskledger/ledger"
 )
 
+// asked is what an operator asked for.
+type asked struct {
+	kind  events.Kind
+	asker events.Asker
+}
+
+// readExport verifies an export and returns, from the text of the file alone, which events that are for callers it shows.
+func readExport(t *testing.T, export string) (all []asked) {
+	t.Helper()
+	if v, err := ledger.VerifyExport(strings.NewReader(export)); err != nil || v.Damage != "" {
+		t.Fatalf("the export: %+v, %v", v, err)
+	}
+	for line := range strings.Lines(export) {
+		var l struct {
+			Entry, Head, Digests []byte
+			Origins              []events.ShownOrigin
+			Shown                []events.Shown
+		}
+		ok(t, json.Unmarshal([]byte(line), &l))
+		var e *events.Entry
+		var err error
+		switch {
+		case l.Entry != nil:
+			e, err = events.Decode(l.Entry)
+		case l.Head != nil:
+			x := events.Excerpt{Head: l.Head, Origins: l.Origins, Shown: l.Shown}
+			for digest := range slices.Chunk(l.Digests, len(events.Hash{})) {
+				x.Digests = append(x.Digests, events.Hash(digest))
+			}
+			e, err = x.Open()
+		default:
+			continue
+		}
+		ok(t, err)
+		for i := range e.Events {
+			if ev := &e.Events[i]; ev.Asker.RequestID != "" {
+				all = append(all, asked{ev.Kind(), ev.Asker})
+			}
+		}
+	}
+	return all
+}
+
 // Whoever a service acts for stands in every event that follows, whatever the command, and in an export that is checked without the cluster.
 func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
 		client := c.StartClient("gateway", nil)
-		asker := func(name string) events.Asker {
-			return events.Asker{Principal: name, RequestID: "r-" + name, Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
-		}
 		w.submitWith(t, n, "x", inAnHour())
-		var want []events.Asker
-		for _, step := range []struct {
-			who string
-			do  func(who string) error
-		}{
-			{"ada", func(who string) error { return client.Suspend(engine.WithAsker(within(t, soon), asker(who)), "x") }},
-			{"grace", func(who string) error { return client.Resume(engine.WithAsker(within(t, soon), asker(who)), "x") }},
-			{"linus", func(who string) error { return client.RunNow(engine.WithAsker(within(t, soon), asker(who)), "x") }},
-		} {
-			ok(t, step.do(step.who))
-			want = append(want, asker(step.who))
+		var ofTask, ofSettings []asked
+		as := func(list *[]asked, kind events.Kind, who string) context.Context {
+			asker := events.Asker{Principal: who, RequestID: "r-" + who, Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+			*list = append(*list, asked{kind, asker})
+			return engine.WithAsker(within(t, soon), asker)
 		}
+		final := func() {
+			t.Helper()
+			testcluster.Await(t, "the end of the attempt", func() bool {
+				task, err := client.Get(within(t, soon), "x")
+				return err == nil && task.Final()
+			})
+		}
+		ok(t, client.Suspend(as(&ofTask, events.KindSuspended, "ada"), "x"))
+		ok(t, client.Resume(as(&ofTask, events.KindResumed, "grace"), "x"))
+		ok(t, client.RunNow(as(&ofTask, events.KindRescheduled, "linus"), "x"))
 		r := w.next(t)
-		ok(t, client.Cancel(engine.WithAsker(within(t, soon), asker("ken")), "x", "enough"))
-		want = append(want, asker("ken"))
+		ok(t, client.Cancel(as(&ofTask, events.KindCancelRequested, "ken"), "x", "enough"))
 		<-r.ctx.Done()
-		testcluster.Await(t, "the end of the attempt", func() bool {
-			task, err := client.Get(within(t, soon), "x")
-			return err == nil && task.Final()
-		})
-		ok(t, client.Retry(engine.WithAsker(within(t, soon), asker("rob")), "x"))
-		want = append(want, asker("rob"))
+		final()
+		ok(t, client.Retry(as(&ofTask, events.KindRescheduled, "rob"), "x"))
+		w.next(t).succeed("done")
+		final()
+		ok(t, client.Delete(as(&ofTask, events.KindDeleted, "barbara"), "x"))
+		ok(t, client.Pause(as(&ofSettings, events.KindPaused, "dennis"), "work", "a migration"))
+		ok(t, client.Unpause(as(&ofSettings, events.KindUnpaused, "edsger"), "work"))
 
-		var got []events.Asker
+		var told []asked
 		for ev, err := range client.Ledger().History(within(t, soon), "x") {
 			ok(t, err)
 			if ev.Asker.RequestID != "" {
-				got = append(got, ev.Asker)
+				told = append(told, asked{ev.Kind(), ev.Asker})
 			}
 		}
-		if len(got) != len(want) {
-			t.Fatalf("asked by %+v, want %+v", got, want)
+		if !slices.Equal(told, ofTask) {
+			t.Errorf("the history tells of %+v, want %+v", told, ofTask)
 		}
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("event %d was asked by %+v, want %+v", i, got[i], want[i])
+		var task strings.Builder
+		ok(t, client.Ledger().ExportTask(within(t, soon), "x", &task, nil))
+		if got := readExport(t, task.String()); !slices.Equal(got, ofTask) {
+			t.Errorf("the export of the task shows %+v, want %+v", got, ofTask)
+		}
+		inShards := map[int][]asked{}
+		for _, part := range []struct {
+			of   events.TaskID
+			what []asked
+		}{{"x", ofTask}, {events.Settings, ofSettings}} {
+			shard := part.of.Shard(c.Shards())
+			inShards[shard] = append(inShards[shard], part.what...)
+		}
+		for shard, want := range inShards {
+			var whole strings.Builder
+			ok(t, client.Ledger().ExportShard(within(t, soon), shard, &whole, nil))
+			if got := readExport(t, whole.String()); !slices.Equal(got, want) {
+				t.Errorf("the export of shard %d shows %+v, want %+v", shard, got, want)
 			}
-		}
-		var export strings.Builder
-		ok(t, client.Ledger().ExportTask(within(t, soon), "x", &export, nil))
-		if v, err := ledger.VerifyExport(strings.NewReader(export.String())); err != nil || v.Damage != "" {
-			t.Errorf("the export: %+v, %v", v, err)
 		}
 	})
 }

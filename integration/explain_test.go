@@ -28,10 +28,10 @@ func TestExplain_SaysSinceWhen(t *testing.T) {
 		}
 		begins(engine.WhyScheduled, func() { w.submitWith(t, client, "x", inAnHour()) })
 		begins(engine.WhyPaused, func() {
-			ok(t, client.Pause(within(t, soon), "work"))
+			ok(t, client.Pause(within(t, soon), "work", "a migration"))
 		})
 		since := awaitExplained(t, client.Client, "x", engine.WhyPaused).Since
-		ok(t, client.Pause(within(t, soon), "another"))
+		ok(t, client.Pause(within(t, soon), "another", ""))
 		ok(t, client.Unpause(within(t, soon), "another"))
 		if e := awaitExplained(t, client.Client, "x", engine.WhyPaused); e.Since != since {
 			t.Errorf("paused since %s, after a pause of another behavior since %s", since.Time(), e.Since.Time())

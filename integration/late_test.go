@@ -130,7 +130,7 @@ func wantForgotten(t *testing.T, c *engine.Client, id events.TaskID, ended proje
 	if _, err := c.GetLinear(within(t, soon), id); !errors.Is(err, engine.ErrNotFound) {
 		t.Fatalf("the owner: %v, want ErrNotFound: the task should have been forgotten", err)
 	}
-	if task, err := c.Get(within(t, soon), id); err != nil || !task.Forgotten || task.Status != ended {
+	if task, err := c.GetForgotten(within(t, soon), id); err != nil || !task.Forgotten || task.Status != ended {
 		t.Errorf("get: %+v, %v; want it forgotten, and %s", task, err, ended)
 	}
 }

@@ -234,8 +234,8 @@ func TestPause_KeepsABehaviorFromStartingInTheWholeCluster(t *testing.T) {
 		w, other := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)
 		c.StartNodes(nil, func(name string) []engine.Behavior { return []engine.Behavior{w.on(name), other.on(name)} }, "a", "b")
 		client := c.StartClient("operator", nil)
-		ok(t, client.Pause(within(t, soon), "work"))
-		ok(t, client.Pause(within(t, soon), "work"))
+		ok(t, client.Pause(within(t, soon), "work", ""))
+		ok(t, client.Pause(within(t, soon), "work", ""))
 		var futures []*behaviors.Future[string]
 		for i := range 2 * c.Shards() {
 			id := fmt.Sprint("x", i)

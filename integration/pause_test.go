@@ -41,7 +41,7 @@ func pauseHolds(t *testing.T, c *testcluster.Cluster, happens upheaval) {
 	}
 	nodes := start("a", "b", "c")
 	c.AwaitSpread() // whoever owns nothing need not know yet
-	ok(t, nodes[0].Pause(within(t, soon), "work"))
+	ok(t, nodes[0].Pause(within(t, soon), "work", ""))
 	for _, id := range idInEachShard(c, "early") { // every owner knows
 		w.submitWith(t, nodes[0], id, inAnHour())
 		awaitExplained(t, nodes[0].Client, events.TaskID(id), engine.WhyPaused)
@@ -105,7 +105,7 @@ func revokeAll(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, 
 	return nodes[0]
 }
 
-// killSettingsOwner kills the owner of the shard of cluster/settings.
+// killSettingsOwner kills the owner of the shard of the settings.
 func killSettingsOwner(t *testing.T, c *testcluster.Cluster, nodes []*testcluster.Node, _ func(...string) []*testcluster.Node) (survivor *testcluster.Node) {
 	shards, err := nodes[0].Shards(within(t, soon))
 	ok(t, err)

@@ -124,6 +124,6 @@ func (a fatalArchive) ReadArchive(ctx context.Context, shard int, from uint64) i
 	return a.to.ReadArchive(ctx, shard, from)
 }
 
-func (a fatalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
-	return a.to.FindArchived(ctx, shard, task)
+func (a fatalArchive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+	return a.to.FindArchived(ctx, shard, task, last)
 }

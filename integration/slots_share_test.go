@@ -59,7 +59,7 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 		c.AwaitSpread()
 		here := servedBy(t, worker)
 		own := names("own", few, here)
-		if err := worker.Pause(within(t, soon), "lasts"); err != nil { // until all are submitted
+		if err := worker.Pause(within(t, soon), "lasts", ""); err != nil { // until all are submitted
 			t.Fatal(err)
 		}
 		var futures []*behaviors.Future[string]

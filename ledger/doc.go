@@ -18,7 +18,8 @@
 //
 // # One task
 //
-// History yields the events of the present life of a task, or of its last one. StateAt and StateAfter fold them up to a time or an
+// History yields the events of the present life of a task, or of its last one. HistoryPage returns some of them, newest or oldest first,
+// with the cursor of the next page: what is to be shown of a long life. StateAt and StateAfter fold the events up to a time or an
 // event, and return the task as it was then, also if it is long no longer kept.
 //
 // # All tasks
@@ -71,5 +72,5 @@
 //   - store.ErrTrimmed: what is asked for was there and has been removed.
 //   - store.ErrUnavailable: it cannot be read now; the store or the archive does not answer, or the ledger's client has none.
 //   - events.ErrDamaged: what is stored makes no sense; Verify names shard, entry and kind.
-//   - *store.InvalidError: the arguments are wrong.
+//   - *store.InvalidError and *task.LimitError: the arguments are wrong.
 package ledger

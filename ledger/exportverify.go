@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"taskledger/events"
+	"taskledger/ledger/exportform"
 	"taskledger/projection"
+	"taskledger/projection/journal"
 	"taskledger/store"
 )
 
@@ -25,7 +28,8 @@ type ExportVerification struct {
 const maxExportLine = 8 * events.MaxEntryBytes
 
 // VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
-// their hashes, that none is missing between the first and the last one, and that every transition is legal. Transitions are not
+// their hashes, that none is missing between the first and the last one, that they contradict no loss which is recorded, and that every
+// transition is legal. Transitions are not
 // checked if the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints shows whether
 // the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
 //
@@ -60,20 +64,21 @@ type exportVerifier struct {
 	heads   map[uint64]events.Hash
 	next    uint64 // number of the entry that the next line must be of
 	state   *projection.Shard
+	lost    *journal.Checker
 	task    *projection.Task // of the export of a task
 	ended   bool
 }
 
 func (v *exportVerifier) header(lines *bufio.Scanner) error {
-	var h exportHeader
-	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Format != exportFormat {
+	var h exportform.Header
+	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &h) != nil || h.Format != exportform.Format {
 		return &store.InvalidError{Field: "file", Problem: "not an export of taskledger"}
 	}
-	if h.Version != exportVersion || h.From == 0 {
-		return &store.InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportVersion)}
+	if h.Version != exportform.Version || h.From == 0 {
+		return &store.InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportform.Version)}
 	}
 	v.Cluster, v.Shard, v.Task, v.From, v.Hash, v.next = h.Cluster, h.Shard, h.Task, h.From, h.Prev, h.From
-	v.state = projection.NewShard(h.Shard)
+	v.state, v.lost = projection.NewShard(h.Shard), journal.NewChecker(h.From, h.Prev)
 	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: store.MaxShards})
 	v.heads = heads[h.Shard]
 	if err == nil && !asWritten(&h, lines.Bytes()) {
@@ -84,7 +89,7 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 
 // line checks a line after the header.
 func (v *exportVerifier) line(text []byte) {
-	var l exportLine
+	var l exportform.Line
 	if err := json.Unmarshal(text, &l); err != nil {
 		v.damaged(DamageGarbled, v.next, "%v", err)
 		return
@@ -142,6 +147,10 @@ func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
 		return e.Hash, nil
 	}
 	v.Events += uint64(len(e.Events))
+	lost, problem := v.lost.Read(e)
+	if v.Losses = append(v.Losses, lost...); len(v.Losses) > journal.MaxLosses {
+		v.Losses = slices.Clone(v.Losses[len(v.Losses)-journal.MaxLosses:])
+	}
 	if v.From == 1 {
 		if err := v.state.Replay(e); errors.Is(err, projection.ErrChain) {
 			v.damaged(DamageChain, e.Number, "%v", err)
@@ -149,6 +158,9 @@ func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
 			v.damaged(DamageTransition, e.Number, "%v", err)
 		}
 		v.Tasks = v.state.Len()
+	}
+	if problem != "" {
+		v.damaged(DamageLoss, e.Number, "%s", problem)
 	}
 	return e.Hash, nil
 }
@@ -193,7 +205,7 @@ func (v *exportVerifier) follows(e *events.Entry) bool {
 }
 
 // end checks the last line.
-func (v *exportVerifier) end(l *exportLine) {
+func (v *exportVerifier) end(l *exportform.Line) {
 	v.ended, v.Checkpoint = true, l.Checkpoint
 	switch {
 	case l.End >= v.next:

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire/wiretest"
+	"taskledger/ledger/exportform"
 	"taskledger/projection"
 )
 
@@ -61,27 +62,27 @@ func exported(t testing.TB) (shard, task string, kept Checkpoint) {
 	stored := written(t)
 	var whole, one bytes.Buffer
 	w, o := json.NewEncoder(&whole), json.NewEncoder(&one)
-	header := exportHeader{Format: exportFormat, Version: exportVersion, Cluster: "c", From: 1}
-	lines := []exportLine{}
-	excerpts := []exportLine{}
+	header := exportform.Header{Format: exportform.Format, Version: exportform.Version, Cluster: "c", From: 1}
+	lines := []exportform.Line{}
+	excerpts := []exportform.Line{}
 	for _, data := range stored {
-		lines = append(lines, exportLine{Entry: data})
+		lines = append(lines, exportform.Line{Entry: data})
 		x, err := events.NewExcerpt(data, func(ev *events.Event) bool { return ev.Task == exportedTask })
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(x.Shown) > 0 {
-			excerpts = append(excerpts, exportLine{Head: x.Head, Digests: x.Digests, Origins: x.Origins, Shown: x.Shown})
+			excerpts = append(excerpts, exportform.Line{Head: x.Head, Digests: x.Digests, Origins: x.Origins, Shown: x.Shown})
 			continue
 		}
 		link := x.Link()
-		excerpts = append(excerpts, exportLine{Link: &link.Head, Digests: link.Digests})
+		excerpts = append(excerpts, exportform.Line{Link: &link.Head, Digests: link.Digests})
 	}
 	last, err := events.Decode(stored[len(stored)-1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := exportLine{End: last.Number, Hash: &last.Hash}
+	end := exportform.Line{End: last.Number, Hash: &last.Hash}
 	encode := func(to *json.Encoder, all ...any) {
 		for _, v := range all {
 			if err := to.Encode(v); err != nil {

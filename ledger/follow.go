@@ -82,7 +82,9 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 			}
 			all := make([]Event, len(e.Events))
 			for i := range e.Events {
-				all[i] = before.tell(ctx, int(e.Shard), &e.Events[i])
+				if all[i], err = before.tell(ctx, int(e.Shard), &e.Events[i]); err != nil {
+					return err
+				}
 			}
 			if !yield(EntryBatch{int(e.Shard), e.Number, e.Time, all, slices.Clone(at)}) {
 				return nil

@@ -17,6 +17,7 @@ type Journal interface {
 	// First returns the number of the first entry that the journal holds; 0 = none.
 	First(ctx context.Context, shard int) (uint64, error)
 	Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
+	Backward(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
 	Entry(ctx context.Context, shard int, number uint64) (store.Record, error)
 	Follow(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error]
 }

@@ -3,10 +3,12 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 	"unique"
 
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -36,10 +38,11 @@ func newRecall(r *Reader, o Owners) *recall {
 	return &recall{reader: r, owners: o, late: map[events.TaskID]known{}}
 }
 
-// tell returns an event of a shard with what came before it. Events of a task come in order.
-func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) Event {
+// tell returns an event of a shard with what came before it. Events of a task come in order. An error means that what came before
+// could not be read this time; the same event can be told again.
+func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) (Event, error) {
 	if ev.Task == "" {
-		return Event{Event: *ev}
+		return Event{Event: *ev}, nil
 	}
 	k, met := r.late[ev.Task]
 	if !met {
@@ -48,32 +51,32 @@ func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) Event {
 	if !met && ev.Prev == 0 {
 		k = nothing
 	} else if !met {
-		k = r.lookUp(ctx, shard, ev)
+		var err error
+		if k, err = r.lookUp(ctx, shard, ev); err != nil {
+			return Event{}, fmt.Errorf("what came before event %s: %w", ev.Position, err)
+		}
 	}
 	e := k.tell(ev)
 	if isLast(ev) {
 		delete(r.late, ev.Task)
 		delete(r.early, ev.Task)
-		return e
+		return e, nil
 	}
 	if len(r.late) >= maxRecalled {
 		r.late, r.early = map[events.TaskID]known{}, r.late
 	}
 	r.late[ev.Task] = k
-	return e
+	return e, nil
 }
 
 // lookUp finds what is known before an event.
-func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) known {
+func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) (known, error) {
 	l := &lookup{recall: r, shard: shard, task: ev.Task, known: nothing, next: ev.Prev}
-	l.back(ctx, nearEntries)
-	if l.next != 0 {
-		l.ask(ctx, ev.Position.Ref)
+	err := l.back(ctx, nearEntries)
+	if err == nil {
+		err = l.far(ctx, ev.Position.Ref)
 	}
-	if l.next != 0 {
-		l.back(ctx, farEntries-nearEntries)
-	}
-	return l.known
+	return l.known, err
 }
 
 // lookup is the search for what is known of a task.
@@ -86,8 +89,16 @@ type lookup struct {
 	next    events.Ref // the event to read; 0 = the search is over
 }
 
-// back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than what can be read.
-func (l *lookup) back(ctx context.Context, entries int) {
+// unlessGone returns an error but for one which means that an entry cannot be read any more.
+func unlessGone(err error) error {
+	if errors.Is(err, store.ErrTrimmed) || errors.Is(err, events.ErrDamaged) {
+		return nil
+	}
+	return err
+}
+
+// back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than what is still there.
+func (l *lookup) back(ctx context.Context, entries int) error {
 	for ; l.next != 0 && entries > 0; entries-- {
 		if l.entry == nil || int(l.entry.Shard) != l.shard || l.entry.Number != l.next.Entry() {
 			rec, err := l.reader.Entry(ctx, l.shard, l.next.Entry())
@@ -96,17 +107,41 @@ func (l *lookup) back(ctx context.Context, entries int) {
 			}
 			if err != nil {
 				l.entry = nil
-				return
+				return unlessGone(err)
 			}
 		}
 		events, err := linked(nil, l.entry, l.task, l.next)
 		if err != nil {
-			return
+			return unlessGone(err)
 		}
 		for i := range events {
 			l.take(&events[i])
 		}
 	}
+	return nil
+}
+
+// far goes on for an event where the entries that are near have not told everything: it asks the owner, and then reads.
+func (l *lookup) far(ctx context.Context, at events.Ref) error {
+	if l.next != 0 {
+		if err := l.ask(ctx, at); err != nil {
+			return err
+		}
+	}
+	if l.next == 0 {
+		return nil
+	}
+	left := farEntries - nearEntries
+	for ev, err := range l.reader.back(ctx, l.shard, l.task, l.next) {
+		if err != nil {
+			return unlessGone(err)
+		}
+		l.take(ev)
+		if left--; left == 0 {
+			break
+		}
+	}
+	return nil
 }
 
 // take takes in an event that came before all that were taken in.
@@ -124,9 +159,9 @@ func (l *lookup) take(ev *events.Event) {
 }
 
 // ask asks the owner for the task, which knows it if the life of the event has not been forgotten.
-func (l *lookup) ask(ctx context.Context, at events.Ref) {
+func (l *lookup) ask(ctx context.Context, at events.Ref) error {
 	if time.Now().Before(l.silence) {
-		return
+		return nil
 	}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	t, err := l.owners.Task(ask, l.task)
@@ -135,10 +170,10 @@ func (l *lookup) ask(ctx context.Context, at events.Ref) {
 		if !errors.Is(err, task.ErrNotFound) {
 			l.silence = time.Now().Add(askAgainAfter)
 		}
-		return
+		return nil
 	}
 	if at < t.Created || at > t.Last {
-		return
+		return nil
 	}
 	l.behavior = unique.Make(t.Kind.Behavior)
 	switch {
@@ -146,7 +181,8 @@ func (l *lookup) ask(ctx context.Context, at events.Ref) {
 		l.next = 0
 	case t.Started < at: // no attempt has begun since, and the event may end that one
 		l.next = t.Started
-		l.back(ctx, 1)
+		err = l.back(ctx, 1)
 		l.next = 0
 	}
+	return err
 }

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -18,7 +19,9 @@ import (
 type paper struct {
 	t       testing.TB
 	entries []store.Record
-	read    int // entries, one by one
+	trimmed uint64 // the entries up to it are gone
+	read    int    // entries, one by one or backward
+	asked   int    // requests that these and other reads would have taken
 	last    map[events.TaskID]events.Event
 	builder events.Builder
 }
@@ -35,7 +38,7 @@ type happened struct {
 func (p *paper) write(all ...happened) {
 	p.t.Helper()
 	number := uint64(len(p.entries) + 1)
-	p.builder.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.Millis(number)})
+	p.builder.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.Millis(number), Prev: p.builder.Entry.Hash})
 	for i, h := range all {
 		before := p.last[h.task]
 		if h.body.Kind() == events.KindCreated {
@@ -61,20 +64,49 @@ func (p *paper) create(id events.TaskID, behavior string) happened {
 	return happened{id, &events.Created{Behavior: behavior, Policy: policy, NotBefore: 1}}
 }
 
-func (p *paper) First(context.Context, int) (uint64, error) { return 1, nil }
+func (p *paper) First(context.Context, int) (uint64, error) { return p.trimmed + 1, nil }
 
 func (p *paper) Entry(_ context.Context, _ int, number uint64) (store.Record, error) {
 	p.read++
-	if number == 0 || number > uint64(len(p.entries)) {
+	p.asked++
+	if number <= p.trimmed || number > uint64(len(p.entries)) {
 		return store.Record{}, store.ErrTrimmed
 	}
 	return p.entries[number-1], nil
 }
 
+// inRequest is how many entries etcd is asked for at once.
+const inRequest = 16
+
 func (p *paper) Read(_ context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		for _, rec := range p.entries[min(from-1, uint64(len(p.entries))):] {
+		if from <= p.trimmed {
+			yield(store.Record{}, store.ErrTrimmed)
+			return
+		}
+		for i, rec := range p.entries[min(from-1, uint64(len(p.entries))):] {
+			if i%inRequest == 0 {
+				p.asked++
+			}
 			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (p *paper) Backward(_ context.Context, _ int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for number := from; number > 0; number-- {
+			if (from-number)%inRequest == 0 {
+				p.asked++
+			}
+			if number <= p.trimmed || number > uint64(len(p.entries)) {
+				yield(store.Record{}, store.ErrTrimmed)
+				return
+			}
+			p.read++
+			if !yield(p.entries[number-1], nil) {
 				return
 			}
 		}
@@ -201,6 +233,53 @@ func TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins(t *testing.T) {
 	}
 	if got := told(history); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("history:\n%q, want\n%q", got, want)
+	}
+}
+
+// ailing is a journal of which an entry cannot be read.
+type ailing struct {
+	*paper
+	entry uint64
+	err   error
+}
+
+func (a *ailing) Entry(ctx context.Context, shard int, number uint64) (store.Record, error) {
+	if number == a.entry && a.err != nil {
+		return store.Record{}, a.err
+	}
+	return a.paper.Entry(ctx, shard, number)
+}
+
+// What cannot be read just now is no reason to tell less for ever: the follower ends, and is told all when it comes again.
+func TestFollow_TellsLessOnlyOfWhatIsGone(t *testing.T) {
+	p := newPaper(t)
+	want := p.wholeLife()
+	const after = 5
+	for _, c := range []struct {
+		err  error
+		told string // of the first event
+	}{{fmt.Errorf("read: %w", store.ErrUnavailable), ""}, {errors.New("reset by peer"), ""}, {store.ErrTrimmed, "Progressed  a-aaaaaaaaaa"}, {events.ErrDamaged, "Progressed  a-aaaaaaaaaa"}} {
+		journal := &ailing{paper: p, entry: 1, err: c.err}
+		l := ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}, Journal: journal,
+			Revision: func(context.Context) (int64, error) { return int64(len(p.entries)), nil }})
+		for b, err := range l.Follow(t.Context(), ledger.Cursor{after}) {
+			switch {
+			case c.told == "" && !errors.Is(err, c.err):
+				t.Errorf("%v: told %q, %v; want the error", c.err, told(b.Events), err)
+			case c.told != "" && (err != nil || told(b.Events)[0] != c.told):
+				t.Errorf("%v: told %q, %v; want %q", c.err, told(b.Events), err, c.told)
+			}
+			break
+		}
+		if journal.err = nil; c.told != "" {
+			continue
+		}
+		for b, err := range l.Follow(t.Context(), ledger.Cursor{after}) {
+			if err != nil || told(b.Events)[0] != want[after] {
+				t.Errorf("after %v: told %q, %v; want %q", c.err, told(b.Events), err, want[after])
+			}
+			break
+		}
 	}
 }
 

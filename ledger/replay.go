@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 	"unique"
 
@@ -14,13 +15,15 @@ import (
 	"taskledger/store"
 )
 
-// ReplayOptions select events; zero fields select all.
+// ReplayOptions select events; zero fields select all. What selects by task, behavior or status leaves out the events of records that
+// are no tasks.
 type ReplayOptions struct {
 	From     time.Time // events of this time and later, by the owners' clocks
 	To       time.Time // events before this time
 	Task     events.TaskID
 	Behavior string
 	Status   projection.Status // of the task after the event; for Deleted, before it
+	Records  []events.Record   // of these alone
 }
 
 // folds reports whether the selection depends on the state of tasks.
@@ -82,7 +85,9 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 			}
 			told := was.tell(ev)
 			if states[int(e.Shard)] == nil {
-				told = before.tell(ctx, int(e.Shard), ev)
+				if told, err = before.tell(ctx, int(e.Shard), ev); err != nil {
+					return err
+				}
 			}
 			if !yield(told, nil) {
 				return nil
@@ -116,8 +121,9 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 // known before it.
 func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was known, is bool, err error) {
 	was = nothing
+	var t *projection.Task
 	if state != nil {
-		t := state.Task(ev.Task)
+		t = state.Task(ev.Task)
 		if t != nil {
 			was = known{unique.Make(t.Kind.Behavior), unique.Make(t.Node)}
 		}
@@ -128,11 +134,14 @@ func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was 
 		if after != nil {
 			t = after
 		}
-		if o.Behavior != "" && t.Kind.Behavior != o.Behavior || o.Status != 0 && t.Status != o.Status {
-			return was, false, nil
-		}
 	}
-	return was, o.Task == "" || ev.Task == o.Task, nil
+	switch {
+	case o.Task != "" && ev.Task != o.Task, len(o.Records) > 0 && !slices.Contains(o.Records, ev.Kind().Record()):
+		return was, false, nil
+	case t == nil: // the event is of no task, or no state is needed
+		return was, !o.folds(), nil
+	}
+	return was, (o.Behavior == "" || t.Kind.Behavior == o.Behavior) && (o.Status == 0 || t.Status == o.Status), nil
 }
 
 // since returns the number of the first entry that was written at a time or later. Times never decrease within a shard.

@@ -15,24 +15,34 @@ import (
 // wraps task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning of
 // its life is no longer there.
 func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (projection.Task, error) {
-	all, err := l.life(ctx, id, events.MillisOf(at))
+	until := events.MillisOf(at)
+	f, err := l.life(ctx, id, until)
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
-	return foldLife(id, all)
+	return f.state(ctx, func(ev *events.Event) bool { return until == 0 || ev.At <= until })
 }
 
 // StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It
 // wraps task.ErrNotFound if that life has no such event.
 func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (projection.Task, error) {
-	all, err := l.life(ctx, id, 0)
+	f, err := l.life(ctx, id, 0)
+	var last *events.Event
+	if err == nil {
+		last, err = f.reader.Event(ctx, f.shard, f.last())
+	}
+	if err == nil && (seq == 0 || seq > last.Seq) {
+		err = absent(fmt.Sprintf("no event %d, it has 1 to %d", seq, last.Seq))
+	}
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
-	if seq == 0 || seq > uint64(len(all)) {
-		return projection.Task{}, fmt.Errorf("state of %s: %w", id, absent(fmt.Sprintf("no event %d, it has 1 to %d", seq, len(all))))
-	}
-	return foldLife(id, all[:seq])
+	return f.state(ctx, func(ev *events.Event) bool { return ev.Seq <= seq })
+}
+
+// Version returns the version of a task, which each of its events changes and nothing else: the position of the last one.
+func (l *Ledger) Version(t *projection.Task) events.Position {
+	return events.Position{Shard: uint16(t.ID.Shard(l.cfg.Cluster.Shards)), Ref: t.Last}
 }
 
 // absent says what is not there, when it is no task: a task.ErrNotFound in other words.
@@ -41,34 +51,33 @@ type absent string
 func (a absent) Error() string      { return string(a) }
 func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
-// foldLife folds the events of a life from its beginning on.
-func foldLife(id events.TaskID, all []events.Event) (t projection.Task, err error) {
-	state := projection.NewShard(0)
-	var now *projection.Task
-	for i := range all {
-		if now, err = state.Apply(now, &all[i]); err != nil {
-			return t, fmt.Errorf("state of %s: %w: %w", id, events.ErrDamaged, err)
+// state folds the events of the life from its beginning on as long as they count.
+func (f *life) state(ctx context.Context, counts func(*events.Event) bool) (t projection.Task, err error) {
+	fold := projection.NewLife()
+	for ev, err := range f.oldest(ctx, after{}, true) {
+		if err == nil && !counts(ev) {
+			break
+		}
+		if err == nil {
+			err = damaged(fold.Add(ev))
+		}
+		if err != nil {
+			return t, fmt.Errorf("state of %s: %w", f.id, err)
 		}
 	}
-	switch {
-	case len(all) == 0:
-		return t, fmt.Errorf("state of %s: %w at that time", id, task.ErrNotFound)
-	case now == nil:
-		return t, fmt.Errorf("state of %s: %w: it was deleted", id, task.ErrNotFound)
+	if fold.Deleted() {
+		return t, fmt.Errorf("state of %s: %w: it was deleted", f.id, task.ErrNotFound)
 	}
-	t = *now
-	for i := range all {
-		switch b := all[i].Body.(type) {
-		case *events.Created:
-			t.Params = b.Params
-		case *events.Merged:
-			t.Params = b.Params
-		case *events.Succeeded:
-			if all[i].Position.Ref == t.Outcome {
-				t.Result = b.Result
-			}
-		}
+	if t = fold.Task(); t.ID == "" {
+		return t, fmt.Errorf("state of %s: %w at that time", f.id, task.ErrNotFound)
 	}
-	t.ParamsElided, t.ResultElided = false, false
 	return t, nil
+}
+
+// damaged is why an event that is stored cannot be folded.
+func damaged(err error) error {
+	if err != nil {
+		return fmt.Errorf("%w: %w", events.ErrDamaged, err)
+	}
+	return nil
 }

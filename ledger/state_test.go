@@ -72,7 +72,7 @@ func TestState_OfADeletedTaskSaysThatItWas(t *testing.T) {
 	if err := p.node.Delete(testcluster.Within(t), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.node.Get(testcluster.Within(t), id); !errors.Is(err, task.ErrNotFound) || !strings.HasSuffix(err.Error(), "no such task: it was deleted") {
+	if _, err := p.node.GetForgotten(testcluster.Within(t), id); !errors.Is(err, task.ErrNotFound) || !strings.HasSuffix(err.Error(), "no such task: it was deleted") {
 		t.Errorf("get: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/journal"
 	"taskledger/store"
 )
 
@@ -23,7 +24,8 @@ const (
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
-	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task does not allow
+	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task or record does not allow
+	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
 	DamageArchive    Damage = "archive differs"      // the archive holds other bytes than the journal
@@ -32,19 +34,20 @@ const (
 
 // Verification is what Verify found out about a shard.
 type Verification struct {
-	Shard     int         `json:"shard"`
-	From      uint64      `json:"from"`    // the first entry checked: 1 unless the beginning was dropped and a snapshot stands for it
-	Entries   uint64      `json:"entries"` // number of the last one that was read and applied
-	Events    uint64      `json:"events"`
-	Tasks     int         `json:"tasks"`
-	Hash      events.Hash `json:"hash"`                // of the last entry
-	Compared  bool        `json:"compared"`            // the owner answered, and its state was compared with the fold
-	Snapshots int         `json:"snapshots"`           // number of snapshots that were compared with the fold, or that it began with
-	Heads     int         `json:"heads"`               // number of heads of checkpoints that were compared
-	Archived  uint64      `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
-	Damage    Damage      `json:"damage,omitempty"`    // the first damage; "" = none
-	At        uint64      `json:"damage_at,omitempty"` // number of its entry
-	Problem   string      `json:"problem,omitempty"`   // the damage in words; "" = none
+	Shard     int            `json:"shard"`
+	From      uint64         `json:"from"`    // the first entry checked: 1 unless the beginning was dropped and a snapshot stands for it
+	Entries   uint64         `json:"entries"` // number of the last one that was read and applied
+	Events    uint64         `json:"events"`
+	Tasks     int            `json:"tasks"`
+	Hash      events.Hash    `json:"hash"`                // of the last entry
+	Compared  bool           `json:"compared"`            // the owner answered, and its state was compared with the fold
+	Snapshots int            `json:"snapshots"`           // number of snapshots that were compared with the fold, or that it began with
+	Heads     int            `json:"heads"`               // number of heads of checkpoints that were compared
+	Archived  uint64         `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
+	Losses    []journal.Loss `json:"losses,omitempty"`    // entries that were given up or lost, as the journal records it: no damage
+	Damage    Damage         `json:"damage,omitempty"`    // the first damage; "" = none
+	At        uint64         `json:"damage_at,omitempty"` // number of its entry
+	Problem   string         `json:"problem,omitempty"`   // the damage in words; "" = none
 }
 
 // damaged notes the first damage.
@@ -63,8 +66,8 @@ type VerifyOptions struct {
 }
 
 // Verify reads all that is left of every shard, from the archive where the journal was trimmed, and checks that no entry
-// is missing, that each continues the hash chain, that every transition is legal, and that the snapshots and the state of the
-// owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
+// is missing, that each continues the hash chain, that every transition is legal, that no loss is recorded which the entries contradict,
+// and that the snapshots and the state of the owner equal the fold. It checks a shard up to the first damage. Damage is part of the result; an error means that the check could
 // not be made.
 //
 // If the first entries were dropped, checking begins at the older snapshot, and From says so; of entries before it that are still there
@@ -141,6 +144,7 @@ type verifier struct {
 	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
 	snapshots map[uint64]keptSnapshot
 	state     *projection.Shard
+	lost      *journal.Checker
 	progress  func(int, uint64)
 }
 
@@ -213,6 +217,10 @@ func (v *verifier) apply(rec store.Record) {
 		v.damaged(DamageTransition, e.Number, "%v", err)
 		return
 	}
+	if _, problem := v.lost.Read(e); problem != "" {
+		v.damaged(DamageLoss, e.Number, "%s", problem)
+		return
+	}
 	v.Events += uint64(len(e.Events))
 	v.compare()
 	if v.progress != nil {
@@ -223,7 +231,7 @@ func (v *verifier) apply(rec store.Record) {
 // compare compares the fold as it is now with the checkpoint, the snapshot and the owner's state of the same entry.
 func (v *verifier) compare() {
 	number := v.state.Number
-	v.Entries, v.Hash, v.Tasks = number, v.state.Hash, v.state.Len()
+	v.Entries, v.Hash, v.Tasks, v.Losses = number, v.state.Hash, v.state.Len(), v.state.Journal().Losses()
 	if hash, kept := v.heads[number]; kept {
 		delete(v.heads, number)
 		v.Heads++
@@ -376,6 +384,7 @@ func (v *verifier) begin(ctx context.Context, r *Reader) error {
 			v.state, v.From, dropped = state, state.Number+1, false
 		}
 	}
+	v.lost = journal.NewChecker(v.state.Number+1, v.state.Hash)
 	v.compare()
 	if v.folds = v.state.Number + 1; v.folds > 1 && v.Damage == "" {
 		return v.chain(ctx, r)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -159,7 +160,7 @@ func TestArchive_EveryCallEndsWithoutAServer(t *testing.T) {
 			return err
 		},
 		"find": func(ctx context.Context) error {
-			_, err := archivetest.Collect(a.FindArchived(ctx, 0, "t"))
+			_, err := archivetest.Collect(a.FindArchived(ctx, 0, "t", math.MaxUint64))
 			return err
 		},
 	} {
@@ -210,7 +211,9 @@ func TestArchive_WithoutJetStreamWritesFailAndReadsSayThatThereIsNone(t *testing
 	}
 	for name, seq := range map[string]func() ([]store.Record, error){
 		"read": func() ([]store.Record, error) { return archivetest.Collect(a.ReadArchive(t.Context(), 0, 1)) },
-		"find": func() ([]store.Record, error) { return archivetest.Collect(a.FindArchived(t.Context(), 0, "t")) },
+		"find": func() ([]store.Record, error) {
+			return archivetest.Collect(a.FindArchived(t.Context(), 0, "t", math.MaxUint64))
+		},
 	} {
 		if got, err := seq(); len(got) > 0 || !errors.Is(err, store.ErrNoArchive) || !errors.Is(err, natsbus.ErrNoJetStream) {
 			t.Errorf("%s without JetStream: %d records, %v", name, len(got), err)
@@ -224,7 +227,7 @@ func TestArchive_NoStreamIsNoArchive(t *testing.T) {
 	a := openArchive(t, testcluster.StartJetStream(t))
 	read := func() (unread, unfound error) {
 		_, unread = archivetest.Collect(a.ReadArchive(t.Context(), 0, 1))
-		_, unfound = archivetest.Collect(a.FindArchived(t.Context(), 0, "t"))
+		_, unfound = archivetest.Collect(a.FindArchived(t.Context(), 0, "t", math.MaxUint64))
 		return unread, unfound
 	}
 	if unread, unfound := read(); !errors.Is(unread, store.ErrNoArchive) || !errors.Is(unfound, store.ErrNoArchive) {
@@ -315,7 +318,7 @@ func TestArchive_MessagesByHandAreFound(t *testing.T) {
 				got = got[:min(2, len(got))]
 			}
 			archivetest.Compare(t, got, one)
-			if _, err := archivetest.Collect(a.FindArchived(t.Context(), 0, "task-1")); header == nil && !errors.Is(err, events.ErrDamaged) {
+			if _, err := archivetest.Collect(a.FindArchived(t.Context(), 0, "task-1", math.MaxUint64)); header == nil && !errors.Is(err, events.ErrDamaged) {
 				t.Errorf("found a task beside garbage: %v", err)
 			}
 			if _, err := a.Archive(t.Context(), 0, head, archivetest.Entries(t, 0, 3, 1)); !errors.Is(err, store.ErrConflict) {

@@ -165,18 +165,18 @@ func noArchive(err error) error {
 	return err
 }
 
-// FindArchived implements store.ArchiveReader. It reads the headers of all segments of the shard, and then, from the
-// newest on, the segments that may hold the task: all their entries are yielded.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+// FindArchived implements store.ArchiveReader. It reads the headers of the segments of the shard, up to the one with the entry last,
+// and then, from the newest on, the segments that may hold the task: all their entries up to last are yielded.
+func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		if err := a.findTask(ctx, shard, task, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
+		if err := a.findTask(ctx, shard, task, last, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
 			yield(store.Record{}, fmt.Errorf("find task %s in the archive of shard %d: %w", task, shard, err))
 		}
 	}
 }
 
-func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, yield func(store.Record) bool) error {
-	sequences, err := a.candidates(ctx, shard, task)
+func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, last uint64, yield func(store.Record) bool) error {
+	sequences, err := a.candidates(ctx, shard, task, last)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, y
 			return err
 		}
 		for _, rec := range slices.Backward(entries) {
-			if !yield(rec) {
+			if rec.Number <= last && !yield(rec) {
 				return nil
 			}
 		}
@@ -201,8 +201,8 @@ func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, y
 	return nil
 }
 
-// candidates returns the sequences of the messages that may hold the task, in order.
-func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID) (sequences []uint64, err error) {
+// candidates returns the sequences of the messages that may hold the task in entries up to last, in order.
+func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, last uint64) (sequences []uint64, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
 		headers, err = a.js.CreateConsumer(ctx, a.stream, jetstream.ConsumerConfig{
@@ -218,8 +218,13 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID)
 	defer func() { // what stays, the server removes
 		_ = a.request(ctx, func(ctx context.Context) error { return a.js.DeleteConsumer(ctx, a.stream, info.Name) })
 	}()
-	for read := uint64(0); read < info.NumPending; {
+	after := false // the entries of the segments that are left come after last
+	for read := uint64(0); read < info.NumPending && !after; {
 		n, err := a.fetchHeaders(ctx, headers, read, int(min(info.NumPending-read, headersAtOnce)), func(m jetstream.Msg, sequence uint64) {
+			if at, err := readSpan(m.Headers()); err == nil && at.first > last {
+				after = true
+				return
+			}
 			if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {
 				sequences = append(sequences, sequence)
 			}

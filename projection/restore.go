@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,6 +24,7 @@ type Restorer struct {
 	parts uint64
 	kinds []*Kind
 	nodes []Name
+	tasks []*Task
 	read  []uint64 // rows so far, by section
 	err   error
 }
@@ -73,8 +75,8 @@ func (r *Restorer) addHead(in *wire.Reader) error {
 	switch {
 	case in.Err() != nil:
 		return in.Err()
-	case version != snapshotVersion:
-		return fmt.Errorf("%w: snapshot version %d, this program reads %d", events.ErrVersion, version, snapshotVersion)
+	case version != SnapshotVersion:
+		return fmt.Errorf("%w: snapshot version %d, this program reads %d", events.ErrVersion, version, SnapshotVersion)
 	case values != 9:
 		return fmt.Errorf("array of %d values", values)
 	}
@@ -189,7 +191,8 @@ func (r *Restorer) addTask(in *wire.Reader) {
 		in.Fail("task %q: %s", t.ID, problem)
 		return
 	}
-	r.shard.enlist(t)
+	r.tasks = append(r.tasks, t)
+	r.shard.join(t.Kind)
 }
 
 // Done returns the shard, which from here on is as the one that the snapshot is of; which of the waiting tasks are ready is
@@ -220,18 +223,52 @@ func (r *Restorer) complete() error {
 			return fmt.Errorf("nothing is of kind %s", k.Behavior)
 		}
 	}
+	if of := s.recordAfter(r.head.entry); of != events.OfTask {
+		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
+	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time
 	s.senders.time = s.Time
-	s.tasks = make(map[events.TaskID]*Task, len(s.rows))
-	for i, t := range s.rows {
+	s.tasks = make(map[events.TaskID]*Task, len(r.tasks))
+	var last Task
+	for i, t := range oldestFirst(r.tasks) {
+		if t.Created <= last.Created || t.CreatedAt < last.CreatedAt {
+			return fmt.Errorf("tasks %q and %q were created by one event, or in another order than their times", last.ID, t.ID)
+		}
+		last = Task{ID: t.ID, Created: t.Created, CreatedAt: t.CreatedAt}
 		s.tasks[t.ID] = t
 		if len(s.tasks) != i+1 {
 			return fmt.Errorf("task %q is there twice", t.ID)
 		}
+		s.created.add(t)
 		s.place(t, s.Time)
 		s.weigh(t, 1)
 	}
 	return nil
+}
+
+// oldestFirst orders tasks by their creation. A snapshot writes them newest first, but for those that were about to change: these come
+// before newer ones.
+func oldestFirst(tasks []*Task) []*Task {
+	inTurn, early := tasks[:0], []*Task(nil)
+	for _, t := range tasks {
+		for last := len(inTurn) - 1; last >= 0 && inTurn[last].Created < t.Created; last-- {
+			early = append(early, inTurn[last])
+			inTurn = inTurn[:last]
+		}
+		inTurn = append(inTurn, t)
+	}
+	slices.SortFunc(early, func(a, b *Task) int { return cmp.Compare(b.Created, a.Created) })
+	ordered := make([]*Task, 0, len(tasks))
+	for len(inTurn)+len(early) > 0 {
+		from := &inTurn
+		if n := len(early); len(inTurn) == 0 || n > 0 && early[n-1].Created < inTurn[len(inTurn)-1].Created {
+			from = &early
+		}
+		last := len(*from) - 1
+		ordered = append(ordered, (*from)[last])
+		*from = (*from)[:last]
+	}
+	return ordered
 }
 
 // problem says what keeps the task from being the fold of events up to the entry, "" if nothing does.

@@ -1,14 +1,6 @@
 package projection
 
-import (
-	"container/heap"
-	"time"
-)
-
-// HoldRequests is how long after its last outcome, by entry time, a finished task is held that requests with a key have made or
-// changed: who repeats one of them meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
-// as live ones against what a shard may have, so that new tasks are refused before held ones would be too many.
-const HoldRequests = 10 * time.Minute
+import "container/heap"
 
 // MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
 const MaxFinished = 100_000

@@ -17,7 +17,7 @@ type section struct {
 }
 
 // sections are in the order in which they are stored, behind those of the tasks.
-var sections = []section{senderSection}
+var sections = append([]section{senderSection}, recordSections()...)
 
 // listed is the rows of a section that are to be written.
 type listed struct {

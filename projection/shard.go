@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/projection/journal"
+	"taskledger/projection/settings"
 )
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
@@ -21,8 +23,9 @@ type Shard struct {
 
 	id        uint16
 	tasks     map[events.TaskID]*Task
-	rows      []*Task // every task, those first that a snapshot under way has not written
-	bytes     int64   // of the tasks that retention may not forget
+	created   creations
+	tally     Tally
+	bytes     int64 // of the tasks that retention may not forget
 	due       queue
 	held      queue // finished tasks that are kept for their requests
 	running   map[string]*queue
@@ -32,6 +35,8 @@ type Shard struct {
 	groups    map[string]*group // by behavior
 	retention retention
 	senders   senders
+	journal   journal.State
+	settings  settings.State
 	snapshot  *Snapshot // under way; nil = none
 }
 
@@ -74,8 +79,11 @@ func (s *Shard) Replay(e *events.Entry) error {
 }
 
 // Apply folds one event of t, what Task returns of the event's task, and returns the task as it is then; nil after
-// Deleted. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
+// Deleted, and for an event of a record that is no task. The event's entry must be completed by Seal. Nothing refers to its body afterwards, but to a Failed or Progressed.
 func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
+	if ev.Kind().Record() != events.OfTask {
+		return nil, s.applyRecord(ev)
+	}
 	if err := check(t, ev); err != nil {
 		return nil, err
 	}
@@ -130,6 +138,7 @@ func (s *Shard) weigh(t *Task, sign int64) {
 
 // lift takes the task out of its queue.
 func (s *Shard) lift(t *Task) {
+	s.count(t, -1)
 	if t.in == nil {
 		return
 	}
@@ -155,6 +164,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	default:
 		s.due.add(t)
 	}
+	s.count(t, 1)
 }
 
 func (s *Shard) runningOn(node string) *queue {
@@ -168,30 +178,17 @@ func (s *Shard) runningOn(node string) *queue {
 	return q
 }
 
-// enlist gives a task its row, and delist takes a task without queue out of the shard.
+// enlist gives a new task its place among all, and delist takes a task without queue out of the shard.
 func (s *Shard) enlist(t *Task) {
-	t.row = int32(len(s.rows))
-	s.rows = append(s.rows, t)
+	s.created.add(t)
 	s.join(t.Kind)
 }
 
 func (s *Shard) delist(t *Task) {
 	delete(s.tasks, t.ID)
-	last := len(s.rows) - 1
-	s.swap(int(t.row), last)
-	s.rows[last] = nil
-	s.rows = s.rows[:last]
-	if cap(s.rows) > 1024 && last < cap(s.rows)/4 {
-		s.rows = append(make([]*Task, 0, 2*last), s.rows...)
-	}
+	s.created.remove(t)
+	s.imageKept(t)
 	s.leave(t.Kind)
-}
-
-// swap swaps two rows.
-func (s *Shard) swap(i, j int) {
-	a, b := s.rows[i], s.rows[j]
-	s.rows[i], s.rows[j] = b, a
-	a.row, b.row = int32(j), int32(i)
 }
 
 // Task returns a task, nil if there is none. It is the shard's own: read only, until the next Apply.
@@ -223,8 +220,10 @@ func (s *Shard) NextDue() events.Millis {
 // ready is a function of the journal and of the latest time given.
 func (s *Shard) Ripen(now events.Millis) (moved bool) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
+		s.count(t, -1)
 		s.due.remove(t)
 		t.Kind.group.ready.add(t)
+		s.count(t, 1)
 		moved = true
 	}
 	return moved

@@ -11,8 +11,8 @@ import (
 // other shards.
 const PartBytes = 64 << 10
 
-// snapshotVersion is the first value of a stored part.
-const snapshotVersion = 2
+// SnapshotVersion is the first value of a stored part: the version that this program writes, and the only one that it reads.
+const SnapshotVersion = 2
 
 // Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further entry
 // changes or removes is written, as it was, before. It belongs to whom the shard belongs to.
@@ -55,8 +55,10 @@ type Snapshot struct {
 
 	shard    *Shard // nil when nothing more is to be written
 	head     snapshotHead
-	unsaved  int      // rows of the shard that are to be written: the first ones
-	unsent   []listed // sections after the tasks that are to be written
+	unsaved  int                     // tasks that are to be written
+	below    events.Ref              // they were created before this event
+	early    map[events.Ref]struct{} // tasks created before it that are written already
+	unsent   []listed                // sections after the tasks that are to be written
 	numbers  map[*Kind]uint64
 	nodes    map[Name]uint64 // their numbers
 	complete bool
@@ -92,9 +94,9 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()
 	}
-	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: len(s.rows), numbers: map[*Kind]uint64{}, nodes: map[Name]uint64{}, made: make([]rows, sectionCount),
+	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: s.created.count, below: events.RefOf(s.Number+1, 0), early: map[events.Ref]struct{}{}, numbers: map[*Kind]uint64{}, nodes: map[Name]uint64{}, made: make([]rows, sectionCount),
 		head: snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)}}
-	sn.head.counts[ofTasks] = uint64(len(s.rows))
+	sn.head.counts[ofTasks] = uint64(s.created.count)
 	for i, of := range sections {
 		l := of.list(s)
 		l.section = firstListed + i
@@ -109,13 +111,17 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 // takes a further row to find out; what ended never is.
 func (sn *Snapshot) Step(rows int) (done bool) {
 	parts := len(sn.full)
+	var tasks walk
+	if sn.unsaved > 0 {
+		tasks = sn.shard.created.before(sn.below)
+	}
 	for ; rows > 0 && len(sn.full) == parts; rows-- {
 		for len(sn.unsent) > 0 && sn.unsent[0].next == sn.unsent[0].rows {
 			sn.unsent = sn.unsent[1:]
 		}
 		switch {
 		case sn.unsaved > 0:
-			sn.save(sn.shard.rows[sn.unsaved-1])
+			sn.saveInTurn(tasks.next())
 		case len(sn.unsent) > 0:
 			sn.saveNext(&sn.unsent[0])
 		default:
@@ -159,15 +165,38 @@ func (sn *Snapshot) release() {
 
 // keepImage must be called before a task is changed or removed.
 func (s *Shard) keepImage(t *Task) {
-	if s.snapshot != nil && int(t.row) < s.snapshot.unsaved {
-		s.snapshot.save(t)
+	sn := s.snapshot
+	if sn == nil || t.Created >= sn.below {
+		return
+	}
+	if _, written := sn.early[t.Created]; !written {
+		sn.early[t.Created] = struct{}{}
+		sn.save(t)
 	}
 }
 
-// save writes a task of the rows to be written, which then is none of them.
+// imageKept must be called when a task is removed.
+func (s *Shard) imageKept(t *Task) {
+	if s.snapshot != nil {
+		delete(s.snapshot.early, t.Created)
+	}
+}
+
+// saveInTurn writes the newest task that is not written, or passes over one that was written early.
+func (sn *Snapshot) saveInTurn(t *Task) {
+	sn.below = t.Created
+	if _, written := sn.early[t.Created]; written {
+		delete(sn.early, t.Created)
+		return
+	}
+	sn.save(t)
+}
+
+// save writes a task that is to be written.
 func (sn *Snapshot) save(t *Task) {
-	sn.unsaved--
-	sn.shard.swap(int(t.row), sn.unsaved)
+	if sn.unsaved--; sn.unsaved == 0 {
+		sn.below, sn.early = 0, nil
+	}
 
 	var kind wire.Writer
 	number, known := sn.numbers[t.Kind]
@@ -222,7 +251,7 @@ func (sn *Snapshot) add(section int, row []byte) {
 func (sn *Snapshot) cut() {
 	w := wire.Writer{B: make([]byte, 0, headBytes+sn.bytes)}
 	w.Array(9)
-	w.Uint(snapshotVersion)
+	w.Uint(SnapshotVersion)
 	w.Uint(uint64(sn.shard.id))
 	w.Uint(sn.head.entry)
 	w.Bytes(sn.head.hash[:])

@@ -80,8 +80,24 @@ func pinned(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestGolden_SnapshotIsStoredAsEver(t *testing.T) {
-	s := sampleShard(t)
+func TestGolden_SnapshotIsStoredAsEver(t *testing.T) { golden(t, "snapshot", sampleShard(t)) }
+
+func TestGolden_RecordsThatAreNoTasksAreStoredAsEver(t *testing.T) {
+	j := newJournal(t)
+	j.add("beside", j.created())
+	j.seal(time.Second)
+	origin := j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Number: 5, Asker: events.Asker{Principal: "ada"}})
+	for _, body := range append(recordBodies(j), &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
+		ev := j.ofRecord(body)
+		ev.Origin = origin
+		j.addEvent(ev)
+	}
+	j.seal(time.Second)
+	golden(t, "records", j.state)
+}
+
+// golden checks that a shard is stored as the file says, that the file is read as the shard, and what the readable form beside it says.
+func golden(t *testing.T, name string, s *projection.Shard) {
 	parts := write(s)
 	if len(parts) != 1 {
 		t.Fatalf("%d parts, want 1", len(parts))
@@ -90,10 +106,10 @@ func TestGolden_SnapshotIsStoredAsEver(t *testing.T) {
 	for b := parts[0]; len(b) > 0; b = b[min(32, len(b)):] {
 		fmt.Fprintf(&lines, "%x\n", b[:min(32, len(b))])
 	}
-	pinned(t, "snapshot.golden", lines.Bytes())
-	pinned(t, "snapshot.txt", []byte(render(generic(t, parts[0]))))
+	pinned(t, name+".golden", lines.Bytes())
+	pinned(t, name+".txt", []byte(render(generic(t, parts[0]))))
 
-	text, err := os.ReadFile(filepath.Join("testdata", "snapshot.golden"))
+	text, err := os.ReadFile(filepath.Join("testdata", name+".golden"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +117,7 @@ func TestGolden_SnapshotIsStoredAsEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, whole(restore(t, [][]byte{stored}), s.Time), whole(s, s.Time), "snapshot.golden is read as another state")
+	wantSame(t, whole(restore(t, [][]byte{stored}), s.Time), whole(s, s.Time), name+".golden is read as another state")
 }
 
 // render is what another library reads, each row on a line.

@@ -60,23 +60,37 @@ func ParseSubstatus(s string) (Substatus, error) {
 // Substatus returns the task's substatus at a time, and since when it has it. What is paused, or has no node to run on, is
 // ready all the same: a task knows of itself alone.
 func (t *Task) Substatus(now events.Millis) (s Substatus, since events.Millis) {
-	switch since = t.waitsSince(); {
-	case t.OnNode():
-		return SubRunning, t.StartedAt
-	case t.Final() && t.Error != nil && t.Error.Code == events.CodeCancelled:
-		return SubCancelled, since
-	case t.Final():
-		return SubFinal, since
-	case t.Suspended:
-		return SubSuspended, t.waited().SuspendedAt
-	case t.Due <= now:
-		return SubReady, max(since, t.Due)
-	case t.Status == Running:
-		return waitsFor[t.waited().Cause], since
-	case t.Status == Failure && !t.RunEnded:
-		return SubRetry, since
+	since = t.waitsSince()
+	switch s = t.substatus(t.Due <= now); s {
+	case SubRunning:
+		since = t.StartedAt
+	case SubSuspended:
+		since = t.waited().SuspendedAt
+	case SubReady:
+		since = max(since, t.Due)
 	}
-	return SubScheduled, since
+	return s, since
+}
+
+// substatus is the task's substatus where its time has come, or has not.
+func (t *Task) substatus(due bool) Substatus {
+	switch {
+	case t.OnNode():
+		return SubRunning
+	case t.Final() && t.Error != nil && t.Error.Code == events.CodeCancelled:
+		return SubCancelled
+	case t.Final():
+		return SubFinal
+	case t.Suspended:
+		return SubSuspended
+	case due:
+		return SubReady
+	case t.Status == Running:
+		return waitsFor[t.waited().Cause]
+	case t.Status == Failure && !t.RunEnded:
+		return SubRetry
+	}
+	return SubScheduled
 }
 
 // waitsFor is the substatus of a RUNNING task on no node, by the cause.
@@ -98,3 +112,6 @@ func (t *Task) Changed() events.Millis {
 	w := t.waited()
 	return max(t.CreatedAt, t.StartedAt, t.EndedAt, w.Since, w.SuspendedAt)
 }
+
+// Tally is how many tasks have a status and a substatus.
+type Tally [Failure + 1][SubCancelled + 1]int32

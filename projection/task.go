@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"taskledger/events"
 )
@@ -76,7 +77,7 @@ type Task struct {
 
 	Seq     uint64     // of the last event
 	Created events.Ref // names the life
-	Last    events.Ref // the last event
+	Last    events.Ref // the last event: the version of the task
 	Started events.Ref // names the last attempt; its fencing token
 	Outcome events.Ref // the last Succeeded or Failed
 
@@ -106,7 +107,7 @@ type Task struct {
 
 	in  *queue // the one queue it is in, if any
 	at  uint32 // its place there: its number in the line, or its index in the heap
-	row int32  // its place in Shard.rows
+	row uint32 // its place in Shard.created
 }
 
 // taskBytes is what a task takes in a snapshot besides its texts and payloads, rounded up.
@@ -129,6 +130,11 @@ func (t *Task) bytes() int64 {
 	}
 	return int64(n)
 }
+
+// HoldRequests is how long after its last outcome, by entry time, a finished task is held that requests with a key have made or
+// changed: who repeats one of them meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
+// as live ones against what a shard may have, so that new tasks are refused before held ones would be too many.
+const HoldRequests = 10 * time.Minute
 
 // MaxRequests is how many request ids a task remembers.
 const MaxRequests = 16

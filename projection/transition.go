@@ -93,19 +93,25 @@ func Next(from Phase, kind events.Kind) (Phase, bool) {
 	return next[kind][from], true
 }
 
-// TransitionError reports an event that its task's state does not allow. The journal is damaged, or its writer had a
-// bug; the fold stops.
+// TransitionError reports an event that the state of its task, or of another record, does not allow. The journal is damaged, or its
+// writer had a bug; the fold stops.
 type TransitionError struct {
-	Task    events.TaskID
+	Record  events.Record
 	Seq     uint64
 	Kind    events.Kind
-	From    Phase
-	To      Phase // what the kind would lead to; equal to From when the matrix has no such transition
 	Problem string
+
+	// Of a task.
+	Task events.TaskID
+	From Phase
+	To   Phase // what the kind would lead to; equal to From when the matrix has no such transition
 }
 
-// Error names the task, the sequence and both states.
+// Error names the record, the sequence and, of a task, both states.
 func (e *TransitionError) Error() string {
+	if e.Record != events.OfTask {
+		return fmt.Sprintf("%s, event %d: %s: %s", e.Record, e.Seq, e.Kind, e.Problem)
+	}
 	return fmt.Sprintf("task %s, event %d: %s leads from %s to %s: %s", e.Task, e.Seq, e.Kind, e.From, e.To, e.Problem)
 }
 

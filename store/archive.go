@@ -63,8 +63,8 @@ type ArchiveReader interface {
 	// ReadArchive yields the archived entries from number from up to the last one at the time of the call, in order, with
 	// the revisions they had in the journal. An entry before the first one archived yields ErrTrimmed.
 	ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
-	// FindArchived yields, newest first, the archived entries that may hold events of the task.
-	FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[Record, error]
+	// FindArchived yields, newest first, the archived entries with numbers up to last that may hold events of the task.
+	FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[Record, error]
 }
 
 // Archive is what a node that trims its journals needs; archivetest holds any implementation to it.

@@ -27,6 +27,9 @@ type Journal interface {
 	// Read yields the entries from number from up to the last one at the time of the call, in order and linearizably,
 	// in bounded pages. A missing entry yields ErrTrimmed. It ends with the first error.
 	Read(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
+	// Backward yields the entries from number from down to the first one, newest first and linearizably, in bounded pages. A
+	// missing entry, also one that was never written, yields ErrTrimmed. It ends with the first error.
+	Backward(ctx context.Context, shard int, from uint64) iter.Seq2[Record, error]
 	// Entry reads one entry linearizably; ErrTrimmed when it is gone, or was never written.
 	Entry(ctx context.Context, shard int, number uint64) (Record, error)
 	// Follow is Read, and then yields every later entry until ctx ends. It survives lost connections.

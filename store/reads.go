@@ -13,10 +13,11 @@ type Reads struct {
 	Kind     events.Kind `json:"kind"`     // of events
 	Entry    uint64      `json:"entry"`    // version of entries
 	Snapshot uint64      `json:"snapshot"` // version of snapshots
+	Rules    uint64      `json:"rules"`    // of the fold
 }
 
 // lowest is what every program reads.
-var lowest = Reads{Kind: events.KindDeleted, Entry: 3, Snapshot: 2}
+var lowest = Reads{Kind: events.KindDeleted, Entry: 3, Snapshot: 2, Rules: 1}
 
 // Lacks says what a program that reads r cannot read of what need tells of; "" = it can read everything.
 func (r Reads) Lacks(need Reads) string {
@@ -27,31 +28,29 @@ func (r Reads) Lacks(need Reads) string {
 		return fmt.Sprintf("entries of version %d", need.Entry)
 	case r.Snapshot < need.Snapshot:
 		return fmt.Sprintf("snapshots of version %d", need.Snapshot)
+	case r.Rules < need.Rules:
+		return fmt.Sprintf("what is folded by rules %d", need.Rules)
 	}
 	return ""
 }
 
 // With returns the higher numbers of r and other, and of what every program reads.
 func (r Reads) With(other Reads) Reads {
-	return Reads{max(r.Kind, other.Kind, lowest.Kind), max(r.Entry, other.Entry, lowest.Entry), max(r.Snapshot, other.Snapshot, lowest.Snapshot)}
+	return Reads{max(r.Kind, other.Kind, lowest.Kind), max(r.Entry, other.Entry, lowest.Entry),
+		max(r.Snapshot, other.Snapshot, lowest.Snapshot), max(r.Rules, other.Rules, lowest.Rules)}
 }
 
 // UpTo is what of it is needed for events up to a kind.
-func (r Reads) UpTo(kind events.Kind) Reads { return Reads{kind, r.Entry, r.Snapshot} }
-
-// Forbids says why nothing may be written that needs what need tells of: a node is present that cannot read it. "" = it may: where
-// that has been written before, nobody has joined since who cannot read it.
-func (m *Membership) Forbids(need Reads) (why string) {
-	if m.Written.Lacks(need) == "" {
-		return ""
-	}
-	return m.Outdated(need)
+func (r Reads) UpTo(kind events.Kind) Reads {
+	r.Kind = kind
+	return r
 }
 
 // maxShownName is how much of a node's name Outdated shows: the text is cut where it is recorded.
 const maxShownName = 32
 
-// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none.
+// Outdated names a node that is present and cannot read what need tells of, the first by its id; "" = there is none. Nothing that needs
+// it may be written while there is one: also not where Written says that it is, since that is said first, and then looked who is there.
 func (m *Membership) Outdated(need Reads) (problem string) {
 	first := ""
 	for id, n := range m.Nodes {

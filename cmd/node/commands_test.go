@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,6 +34,8 @@ func TestCommands(t *testing.T) {
 		"Pause_KeepsABehaviorFromStarting":            pauseKeepsFromStarting,
 		"Delete_ForgetsATask":                         deleteForgets,
 		"History_TellsEveryEvent":                     historyTellsEveryEvent,
+		"History_ComesInPages":                        historyComesInPages,
+		"Version_IsThePositionOfTheLastEvent":         versionIsThePosition,
 		"Shards_AreOwnedAndVerifyIsClean":             shardsAreOwned,
 		"Completion_OffersBehaviorsAndTasks":          completionOffers,
 		"Serve_OnADirectoryInUseIsRefused":            serveTwiceIsRefused,
@@ -139,7 +142,14 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"list", "--status", "DONE"},
 		{"list", "--substatus", "SUCCESS"},
 		{"list", "--limit", "0"},
-		{"list", "--limit", "1001"},
+		{"history", "x", "--limit", "-1"},
+		{"history", "x", "--newest", "--states"},
+		{"history", "x", "--cursor", "nonsense"},
+		{"list", "--limit", "-1"},
+		{"list", "--behavior", "No Behavior"},
+		{"list", "--created-from", "yesterday"},
+		{"list", "--created-from", "2026-11-23T00:00:00Z", "--created-to", "2026-11-23T00:00:00Z"},
+		{"list", "--cursor", "none"},
 		{"list", "--nats", "nats://127.0.0.1:1"},
 		{"serve", "--slots", "many"},
 		{"serve", "--limit", "no-such-behavior=1", "--join", "taskledger-data"},
@@ -309,12 +319,33 @@ func retryRunsAgain(t *testing.T, dir string) {
 }
 
 func pauseKeepsFromStarting(t *testing.T, dir string) {
-	must(t, dir, "pause", "http")
+	must(t, dir, "pause", "http", "--reason", "a migration")
 	must(t, dir, "submit", "http", `{"url":"http://127.0.0.1:1/"}`, "--id", "paused")
 	eventually(t, "the task waits because its behavior is paused", func() bool {
 		return strings.Contains(must(t, dir, "explain", "paused"), "paused")
 	})
-	must(t, dir, "unpause", "http")
+	paused := objects(t, must(t, dir, "settings", "-o", "json"))
+	if len(paused) != 1 || paused[0]["behavior"] != "http" || paused[0]["reason"] != "a migration" || paused[0]["by"] == "" || paused[0]["since"] == "" {
+		t.Errorf("settings: %v", paused)
+	}
+	for _, again := range []struct{ verb, tells string }{{"pause", "was paused already"}, {"unpause", ""}, {"unpause", "was not paused"}} {
+		if r := run(t, dir, again.verb, "http"); r.code != 0 || !strings.Contains(r.err, again.tells) || again.tells == "" && r.err != "" {
+			t.Errorf("%s: code %d, %q, want %q", again.verb, r.code, r.err, again.tells)
+		}
+	}
+	if got := objects(t, must(t, dir, "settings", "-o", "json")); len(got) != 0 {
+		t.Errorf("settings after the pause: %v", got)
+	}
+	var replayed []string
+	for _, e := range objects(t, must(t, dir, "replay", "--record", "settings")) {
+		replayed = append(replayed, fmt.Sprint(e["record"], " ", e["kind"]))
+	}
+	if len(replayed) < 2 || !slices.Equal(replayed[len(replayed)-2:], []string{"settings Paused", "settings Unpaused"}) {
+		t.Errorf("replayed %q", replayed)
+	}
+	if r := run(t, dir, "replay", "--record", "tasks"); r.code != 2 || !strings.Contains(r.err, "want task, journal, settings") {
+		t.Errorf("another record: code %d, %q", r.code, r.err)
+	}
 	eventually(t, "the task has run and its address was refused", func() bool {
 		return field(t, dir, "paused", "status") == "FAILURE"
 	})
@@ -327,8 +358,11 @@ func pauseKeepsFromStarting(t *testing.T, dir string) {
 func deleteForgets(t *testing.T, dir string) {
 	must(t, dir, "submit", "noop", "--id", "gone", "--wait")
 	must(t, dir, "delete", "gone")
-	if r := run(t, dir, "get", "gone"); r.code != 3 {
-		t.Errorf("code %d", r.code)
+	if r := run(t, dir, "get", "gone"); r.code != 3 || !strings.Contains(r.err, "get --forgotten") {
+		t.Errorf("code %d, %q", r.code, r.err)
+	}
+	if r := run(t, dir, "get", "gone", "--forgotten"); r.code != 3 || !strings.Contains(r.err, "it was deleted") {
+		t.Errorf("looked for: code %d, %q", r.code, r.err)
 	}
 }
 
@@ -350,6 +384,58 @@ func historyTellsEveryEvent(t *testing.T, dir string) {
 	}
 	if want := []string{"Created", "Started", "CancelRequested", "Failed"}; !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)
+	}
+}
+
+func historyComesInPages(t *testing.T, dir string) {
+	must(t, dir, "submit", "sleep", `{"duration":"1ms"}`, "--id", "paged", "--wait")
+	kinds := func(r result) string {
+		t.Helper()
+		if r.code != 0 {
+			t.Fatalf("exit code %d: %s", r.code, r.err)
+		}
+		var kinds []string
+		for _, e := range objects(t, r.out) {
+			kinds = append(kinds, e["kind"].(string))
+		}
+		return strings.Join(kinds, " ")
+	}
+	page := run(t, dir, "history", "paged", "--newest", "--limit", "2", "-o", "json")
+	_, cursor, follows := strings.Cut(strings.TrimSpace(page.err), "more follows: --cursor ")
+	if got := kinds(page); got != "Succeeded Started" || !follows {
+		t.Errorf("newest two: %s, said %q", got, page.err)
+	}
+	page = run(t, dir, "history", "paged", "--newest", "--limit", "2", "--cursor", cursor, "-o", "json")
+	if got := kinds(page); got != "Created" || page.err != "" {
+		t.Errorf("the rest: %s, said %q", got, page.err)
+	}
+	if r := run(t, dir, "history", "paged", "--cursor", cursor); r.code != 2 || !strings.Contains(r.err, "cursor: of a history newest first") {
+		t.Errorf("cursor of the other order: code %d, %q", r.code, r.err)
+	}
+	var statuses []string
+	for _, e := range objects(t, must(t, dir, "history", "paged", "--states", "-o", "json")) {
+		statuses = append(statuses, e["state"].(map[string]any)["status"].(string))
+	}
+	if want := []string{"CREATED", "RUNNING", "SUCCESS"}; !slices.Equal(statuses, want) {
+		t.Errorf("statuses %v, want %v", statuses, want)
+	}
+	if table := must(t, dir, "history", "paged", "--states"); !strings.Contains(table, "SUBSTATUS") || strings.Count(table, "\n") != 3 {
+		t.Errorf("table: %s", table)
+	}
+}
+
+func versionIsThePosition(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "versioned", "--wait")
+	all := objects(t, must(t, dir, "history", "versioned", "-o", "json"))
+	want := all[len(all)-1]["position"]
+	if got := field(t, dir, "versioned", "version"); got != want {
+		t.Errorf("get: %v, want %v", got, want)
+	}
+	if listed := objects(t, must(t, dir, "list", "--affinity", "versioned", "-o", "json")); len(listed) != 1 || listed[0]["version"] != want {
+		t.Errorf("list: %v, want %v", listed, want)
+	}
+	if then := objects(t, must(t, dir, "state", "versioned", "--seq", "1", "-o", "json")); then[0]["version"] != all[0]["position"] {
+		t.Errorf("state: %v, want %v", then[0]["version"], all[0]["position"])
 	}
 }
 
@@ -401,12 +487,17 @@ func listFilters(t *testing.T, dir string) {
 		args []string
 		want []any
 	}{
-		{[]string{"--affinity", "group"}, []any{"group/done", "group/runs"}},
+		{[]string{"--affinity", "group"}, []any{"group/runs", "group/done"}},
+		{[]string{"--affinity-prefix", "gro", "--behavior", "noop"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--creator", "nobody"}, nil},
+		{[]string{"--affinity", "group", "--substatus", "running"}, []any{"group/runs"}},
+		{[]string{"--affinity", "group", "--ended-from", "2020-01-01T00:00:00Z"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--created-to", "2020-01-01T00:00:00Z"}, nil},
 		{[]string{"--affinity", "group", "--status", "SUCCESS"}, []any{"group/done"}},
 		{[]string{"--affinity", "group", "--behavior", "sleep"}, []any{"group/runs"}},
 		{[]string{"--affinity", "group", "--node", "a"}, []any{"group/runs"}},
 		{[]string{"--affinity", "group", "--node", "b-aaaaaaaaaa"}, nil},
-		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/done"}},
+		{[]string{"--affinity", "group", "--limit", "1"}, []any{"group/runs"}},
 	} {
 		var ids []any
 		for _, o := range objects(t, must(t, dir, append([]string{"list", "-o", "json"}, c.args...)...)) {
@@ -415,6 +506,21 @@ func listFilters(t *testing.T, dir string) {
 		if !slices.Equal(ids, c.want) {
 			t.Errorf("%q lists %v, want %v", c.args, ids, c.want)
 		}
+	}
+	first := run(t, dir, "list", "--affinity", "group", "--limit", "1")
+	_, cursor, told := strings.Cut(strings.TrimSpace(first.err), "--cursor ")
+	if second := must(t, dir, "list", "--affinity", "group", "--cursor", cursor); !told || !strings.Contains(second, "group/done") || strings.Contains(second, "group/runs") {
+		t.Errorf("after %q the list goes on with %q", first.err, second)
+	}
+	if r := run(t, dir, "list", "--affinity", "other", "--cursor", cursor); r.code != 2 || !strings.Contains(r.err, "another filter") {
+		t.Errorf("cursor of another filter: code %d: %q", r.code, r.err)
+	}
+	counted := map[any]any{}
+	for _, o := range objects(t, must(t, dir, "counts", "-o", "json")) {
+		counted[fmt.Sprint(o["behavior"], " ", o["substatus"])] = o["tasks"]
+	}
+	if running, _ := counted["sleep running"].(float64); running < 1 {
+		t.Errorf("counts %v, want a sleep that runs", counted)
 	}
 	if r := run(t, dir, "list", "--node", "b"); r.code != 2 || !strings.Contains(r.err, "no node of that name") {
 		t.Errorf("code %d: %q, want that there is no node b", r.code, r.err)

@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions,
+	commits, otherWrites, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -170,6 +170,21 @@ var snapshots = []Bug{
 	{"event told with the behavior of another life", "ledger/recall.go", []Edit{
 		{"	if at < t.Created || at > t.Last {\n", "	if at > t.Last {\n"},
 	}, readSide, "TestFollow_ReadsSoManyEntriesOfATaskAtMost"},
+	{"page that goes on in the next life", "ledger/life.go", []Edit{
+		{"	if f.known == nil || at.Ref < f.now.Created || at.Ref > f.now.Last {\n", "	if f.known == nil {\n"},
+	}, readSide, "TestHistory_GoesOnInTheLifeThatItBegan"},
+	{"history that is held", "ledger/forth.go", []Edit{
+		{"		if ev.Seq-m.at.seq > maxHeld || len(held) == maxHeld {\n", "		if ev.Seq-m.at.seq > maxHeld && false {\n"},
+	}, readSide, "TestHistory_OfALongLifeIsNotHeldInMemory"},
+	{"follower told less for ever as something could not be read just then", "ledger/recall.go", []Edit{
+		{"	return err\n}\n\n// back reads from the next event", "	return nil\n}\n\n// back reads from the next event"},
+	}, readSide, "TestFollow_TellsLessOnlyOfWhatIsGone"},
+	{"loss of an entry that is there", "projection/journal/checker.go", []Edit{
+		{"		if l.Entry >= c.from && l.Entry < in {\n", "		if false {\n"},
+	}, readSide, "TestVerify_FindsLossesThatTheEntriesContradict"},
+	{"loss after any entry", "projection/journal/checker.go", []Edit{
+		{"known && hash != l.Sound", "known && hash != l.Sound && false"},
+	}, readSide, "TestVerify_FindsLossesThatTheEntriesContradict"},
 	{"attempt that goes on after its end", "ledger/event.go", []Edit{
 		{"		e.Node, k.node = k.node.Value(), noText\n", "		e.Node = k.node.Value()\n"},
 	}, readSide, "TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins"},
@@ -191,8 +206,23 @@ var decisions = []Bug{
 		{"	if b.Number < row.Number {\n		return nil, true\n", "	if b.Number < row.Number {\n		return nil, false\n"},
 	}, engine, "TestNumbers_EarlierBatchThanTheLastIsNotDecided"},
 	{"event of a kind that a present node cannot read", "engine/internal/command/unread.go", []Edit{
-		{"	if kind <= d.Highest {\n", "	if kind >= d.Highest {\n"},
+		{"	if kind <= d.Highest || d.Members == nil {\n", "	if kind >= d.Highest || d.Members == nil {\n"},
 	}, commandPkg, "TestDecide_RefusesWhatANodeCannotReadByItsName"},
+	{"join refused because a node cannot read its record", "engine/internal/command/submit.go", []Edit{
+		{` && d.forbids(events.KindJoined) == ""`, ""},
+	}, commandPkg, "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined"},
+	{"shard given up because there is no room to say what joins must read", "engine/full.go", []Edit{
+		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
+	}, engine, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},
+	{"outcome that cannot be recorded is forgotten", "engine/attempt.go", []Edit{
+		{"	case never && !a.rejected:", "	case never && false:"},
+	}, engine, "TestAttempt_WhoseResultCannotBeStoredFails"},
+	{"hand-over to a node whose entries not all can read", "engine/drain.go", []Edit{
+		{` || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != ""`, ""},
+	}, engine, "TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver"},
+	{"sleep that overflows", "engine/shardclock.go", []Edit{
+		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
+	}, engine, "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
@@ -226,6 +256,15 @@ var decisions = []Bug{
 	{"answers larger than a message", "engine/internal/command/answer.go", []Edit{
 		{"	if size > 0 && size+n > MaxReadBytes {", "	if size > MaxReadBytes {"},
 	}, engine, "TestQuery_AnswersFitIntoAMessage"},
+	{"ties that nobody checks", "events/entry.go", []Edit{
+		{"		return b.Ties.check()\n", "		return nil\n"},
+	}, "./events", "TestSeal_RefusesWhatDecodeWouldRefuse"},
+	{"answer of a later release that is asked for again and again", "engine/internal/command/answer.go", []Edit{
+		{"		a.setCode(code)\n", "		if a.setCode(code); code >= uint64(answerCodeCount) {\n			r.Fail(\"answer code %d\", code)\n		}\n"},
+	}, commandPkg, "TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals"},
+	{"outcome with too many properties that is never answered", "engine/internal/command/complete.go", []Edit{
+		{"c.Error.DecodeUpTo(r, maxSentProperties)", "c.Error.DecodeUpTo(r, maxSentProperties/64)"},
+	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"completion without the attempt", "engine/internal/command/complete.go", []Edit{
 		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
@@ -356,7 +395,7 @@ var futures = []Bug{
 		{"!o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
-		{"		c.futures.get = c.Get\n", "		_ = c.Get\n"},
+		{"		c.futures.get = c.GetForgotten\n", "		_ = c.GetForgotten\n"},
 	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},
 }
 
@@ -406,10 +445,10 @@ var times = []Bug{
 // What a session keeps in memory, and what it believes of others.
 var sessions = []Bug{
 	{"what is paused starts in a process that does not know it", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().Pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() != nil && m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_ThatCannotBeReadLetsNothingStartAndIsExplained"},
 	{"what was paused between two sessions of a process starts in the second", "engine/settings.go", []Edit{
-		{"return !m.heard.Load() || m.settings.known.Load().Pauses(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Pauses(behavior)"},
+		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},

@@ -92,6 +92,9 @@ var planOfOneOwner = []bugs.Bug{
 		"	a, err := c.postPlan(ctx, cmd, planners[:1])\n	if err != nil {\n		err = fmt.Errorf(\"%w: %w\", ErrUnknown, err)\n	}\n	return readPlanned(a, err, cmd.Behavior)\n"),
 }
 
+// firstCaller takes all commands of a batch for those of who asked for the first one.
+var firstCaller = edit("engine/router.go", "f.batch.Add(f.calls[i].command, f.calls[i].asker)", "f.batch.Add(f.calls[i].command, f.calls[0].asker)")
+
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
 var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", store.ErrAlien, ", "by somebody who does not own the shard\", store.ErrFenced, ")
 
@@ -109,7 +112,7 @@ var list = []planted{
 	own("take-over that leaves the last entry out", "no end, 1, 3, 8",
 		edit("engine/recover.go", "		if err := l.state.Replay(e.Entry); err != nil {\n",
 			"		if last != nil {\n			err = l.state.Replay(last)\n		}\n		last = e.Entry\n		if err != nil {\n"),
-		edit("engine/recover.go", "	for e, err := range ahead(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range ahead(ledger.Decoded(")),
+		edit("engine/recover.go", "	for e, err := range ahead.Of(ledger.Decoded(", "	var last *events.Entry\n	for e, err := range ahead.Of(ledger.Decoded(")),
 	own("completion without attempt and node", "4, 5, 10", anyCompletion),
 	own("late outcome of an ended session is reported and accepted", "4, 5, 10",
 		known("outcome reported after the session"), anyCompletion),
@@ -166,11 +169,31 @@ var list = []planted{
 	own("alien entry that is taken for another owner's", "8, no end, 7, 14", alienIsFenced),
 	like("wait that is a time of the worker's clock", "11"),
 
+	like("pause told by nobody", "3"),
+	like("behavior that stays paused", "3, 8, no end, linear"),
+	like("snapshot and digest without the settings", "2, 3, 8, no end, linear"),
+	own("callers of a batch taken for its first one", "7", firstCaller),
+	like("sender taken for the caller before it", "7"),
+	like("task of a request of anybody", "11"),
+	like("principal of the client for that of its caller", "11"),
+	own("join with a request that is not recorded", "linear",
+		edit("engine/internal/command/submit.go", `(c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil)`, "c.terms(t) != nil")),
+	own("requests but the last forgotten by a snapshot", "3, 11, linear",
+		edit("projection/storedtask.go", "			t.Requests[i] = r.Text()\n		}\n", "			t.Requests[i] = r.Text()\n		}\n		t.Requests = t.Requests[n-1:]\n")),
+	like("terms of the submit before", "linear"),
+	like("priority of a join that is not folded", "3, linear"),
+	own("creator forgotten with other terms", "3",
+		edit("projection/kinds.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),
+	own("wait told since another time", "3, linear",
+		edit("projection/wait.go", "	w := t.waited()\n	w.Since = ev.At\n", "	w := t.waited()\n")),
+
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),
 	underFaults("loss declared while the node's key lives", "6", "rolling-restart", lossOfTheLiving...),
 	underFaults("forged messages are heard", "2", "bus-forged",
 		edit("natsbus/subscribe.go", "		s.bus.dropForged(m.Subject)\n", "		s.bus.dropForged(m.Subject)\n		s.handle(msg)\n")),
 	underFaults("address of NATS that is read once", "8", "servers-elsewhere", known("address of NATS that is read once")),
+	underFaults("callers of a batch taken for its first one", "7", "partition-node-etcd,etcd-leader-kill", firstCaller),
+	underFaults("pause told by nobody", "3", "pause-and-restart", known("pause told by nobody")),
 	underFaults("address of etcd that is read once", "8", "servers-elsewhere", known("address of etcd that is read once")),
 }

@@ -42,6 +42,7 @@ func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 			return err
 		}
 		h.Served = served(ctx, r)
+		settings := readSettings(ctx, r)
 		h.Info.Read = clock.Since(r.Begin)
 		revision, err := r.Mark(ctx)
 		if err != nil {
@@ -52,8 +53,10 @@ func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 			return err
 		}
 		if !writtenSince(held[0], begin) {
+			r.Operations.Add(settings)
 			err := unite(ctx, r, r.Observer.Archive, h, held, revision)
 			h.Info.Snapshots = verify(ctx, r)
+			lookForBugs(ctx, r)
 			return err
 		}
 	}
@@ -103,6 +106,19 @@ func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
 	return all
 }
 
+// readSettings asks what the settings are at the end.
+func readSettings(ctx context.Context, r *cluster.Cluster) history.Operation {
+	ask, cancel := context.WithTimeout(ctx, archiveWithin)
+	defer cancel()
+	q := traffic.Request{Verb: history.Settings}
+	op := q.Operation(0, r.Begin)
+	q.Do(ask, r.Observer.Client, &op, r.Begin)
+	if op.Answer != history.OK {
+		r.Broken(check.Served, "the settings are not shown at the end: %s", op.Error)
+	}
+	return op
+}
+
 // shown asks the owners for tasks. Those that are not shown are damage the last time, and left before.
 func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (all []history.Served, left []string) {
 	var mu sync.Mutex
@@ -118,7 +134,7 @@ func shown(ctx context.Context, r *cluster.Cluster, ids []string, last bool) (al
 		}
 		var s history.Served
 		if err == nil {
-			s, err = traffic.Served(t)
+			s, err = traffic.Served(t, time.Now())
 		}
 		if err != nil {
 			r.Broken(check.Served, "task %s is not shown at the end: %v", id, err)
@@ -171,6 +187,19 @@ func journalAt(ctx context.Context, m *cluster.Member, shard int, revision int64
 		}
 		if !resp.More {
 			return records, nil
+		}
+	}
+}
+
+// lookForBugs asks the owners whether they have refused commands that they had decided wrongly.
+func lookForBugs(ctx context.Context, r *cluster.Cluster) {
+	all, err := r.Observer.Shards(ctx)
+	if err != nil {
+		r.Broken(check.Served, "what the shards hold is not told: %v", err)
+	}
+	for _, s := range all {
+		if s.Bugs > 0 {
+			r.Broken(check.Served, "the owner of shard %d has refused %d commands because of bugs", s.Shard, s.Bugs)
 		}
 	}
 }
@@ -360,7 +389,11 @@ func senderOf(h *history.Run, source string) string {
 			for j := range e.Events {
 				ev := &e.Events[j]
 				if ev.Kind() == events.KindCreated && ev.Origin != 0 && strings.HasPrefix(string(ev.Task), source+"-") {
-					return e.Origins[ev.Origin-1].Sender
+					o := &e.Origins[ev.Origin-1]
+					if o.Batch != 0 { // a caller behind the sender
+						o = &e.Origins[o.Batch-1]
+					}
+					return o.Sender
 				}
 			}
 		}
@@ -404,9 +437,9 @@ func nameTasks(ctx context.Context, r *cluster.Cluster) error {
 	return nil
 }
 
-// createdBy returns the ids of the tasks that requests with a key created, by the key.
-func createdBy(j history.Journals) map[string]string {
-	tasks := map[string]string{}
+// createdBy returns the ids of the tasks that requests with a key created.
+func createdBy(j history.Journals) map[record.Asked]string {
+	tasks := map[record.Asked]string{}
 	for _, shard := range j.Entries {
 		for i := range shard {
 			e, err := events.Decode(shard[i].Data)
@@ -414,8 +447,9 @@ func createdBy(j history.Journals) map[string]string {
 				continue // the checkers tell
 			}
 			for j := range e.Events {
-				if ev := &e.Events[j]; ev.Kind() == events.KindCreated && ev.RequestID != "" {
-					tasks[events.RequestKey(ev.RequestID)] = string(ev.Task)
+				ev := &e.Events[j]
+				if b, made := ev.Body.(*events.Created); made && ev.RequestID != "" {
+					tasks[record.Asked{By: ev.Asker.Principal + " " + b.Behavior, Request: events.RequestKey(ev.RequestID)}] = string(ev.Task)
 				}
 			}
 		}

@@ -16,15 +16,17 @@ func TestOperations_NameWhatWasCreated(t *testing.T) {
 	h := journalOf(t, "drawn", "sender")
 	o := record.NewOperations()
 	for _, op := range []history.Operation{
-		{Verb: history.Submit, Request: "request", Answer: history.Unknown},
-		{Verb: history.Submit, Request: "other", Answer: history.Unknown},
-		{Verb: history.Submit, Request: "request", Task: "named", Answer: history.Unknown},
-		{Verb: history.Wait, Request: "request", Answer: history.Unknown},
+		{Verb: history.Submit, By: "ada work", Request: "request", Answer: history.Unknown},
+		{Verb: history.Submit, By: "ada work", Request: "other", Answer: history.Unknown},
+		{Verb: history.Submit, By: "ada work", Request: "request", Task: "named", Answer: history.Unknown},
+		{Verb: history.Wait, By: "ada work", Request: "request", Answer: history.Unknown},
+		{Verb: history.Submit, By: "bob work", Request: "request", Answer: history.Unknown},
+		{Verb: history.Submit, By: "ada other", Request: "request", Answer: history.Unknown},
 	} {
 		o.Add(op)
 	}
 	o.Name(createdBy(h.Members[0]))
-	for i, want := range []string{"drawn", "", "named", ""} {
+	for i, want := range []string{"drawn", "", "named", "", "", ""} {
 		if got := o.All()[i].Task; got != want {
 			t.Errorf("operation %d is of task %q, want %q", i, got, want)
 		}
@@ -49,7 +51,7 @@ func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
 	if _, err := etcd.Delete(ctx, key); err != nil {
 		t.Fatal(err)
 	}
-	r.Operations.Add(history.Operation{Verb: history.Submit, Request: "request", Answer: history.Unknown})
+	r.Operations.Add(history.Operation{Verb: history.Submit, By: "ada work", Request: "request", Answer: history.Unknown})
 	if err := nameTasks(ctx, r); err != nil || r.Operations.All()[0].Task != "drawn" {
 		t.Errorf("%+v, %v", r.Operations.All()[0], err)
 	}

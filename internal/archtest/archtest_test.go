@@ -23,17 +23,29 @@ internal/version     |                                                   | a lea
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
-projection           | events internal/wire                              | folds are pure: state must follow from the journal alone
+projection/record    | events internal/wire                              | what records that are no tasks share: pure
+projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
+projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
+projection           | projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
-ledger               | task store events projection                      | the read side: it decides nothing and writes nothing
+ledger               | ledger/exportform ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
+ledger/exportform    | events                                                | the form of exports, between hostile bytes and the read side
+ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
 ledger/repair        | ledger store events                               | alone removes what is no entry
+meter                |                                                   | a leaf: names of figures, and the port that takes them
+meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine/internal/command | task store events projection internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/command | task store events projection projection/listing projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
+engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
-engine/internal/command/commandtest | engine/internal/command events | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
+engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
+engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
-engine               | engine/internal/asker engine/internal/command engine/internal/sessionfile engine/internal/taskids task ledger ledger/repair store events projection internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -42,9 +54,10 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... internal/version ledger ledger/repair behaviors cluster engine store engine/embedded events projection etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors cluster engine store engine/embedded events projection projection/listing projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/... behaviors cluster engine store engine/embedded events etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
+cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for HTTP
+cmd/node/internal/bench | cmd/node/... behaviors cluster engine meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
@@ -59,7 +72,7 @@ integration/robustness/check   | events integration/robustness/history github.co
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | engine events projection integration/robustness/clock integration/robustness/history | what clients ask, and functions do
+integration/robustness/traffic | engine events projection task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
@@ -71,7 +84,8 @@ integration/simulation   | integration/simulation/build integration/simulation/m
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/work    | engine events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases
 integration/bugs     |                                                  | a leaf: broken sources
@@ -113,7 +127,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "engine/internal/command/*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go"))
 }
 
 func TestProject_InterfacesAreSmall(t *testing.T) {

@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -12,6 +13,9 @@ import (
 
 // maxRewritten is more entries than a test writes into a journal that it replaces.
 const maxRewritten = 100
+
+// filledAtOnce is how many entries are written with one request, of which etcd takes 128.
+const filledAtOnce = 100
 
 // Journals are those of a cluster on an etcd of its own, for a test that changes what is stored.
 type Journals struct {
@@ -53,6 +57,20 @@ func (j *Journals) Replace(shard int, all []store.Record) {
 	}
 	for _, rec := range all {
 		if _, err := j.etcd.Put(Within(j.t), entryKey(shard, rec.Number), string(rec.Data)); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+}
+
+// Fill writes entries into the journal of a shard, many at a time.
+func (j *Journals) Fill(shard int, all []store.Record) {
+	j.t.Helper()
+	for some := range slices.Chunk(all, filledAtOnce) {
+		var puts []clientv3.Op
+		for _, rec := range some {
+			puts = append(puts, clientv3.OpPut(entryKey(shard, rec.Number), string(rec.Data)))
+		}
+		if _, err := j.etcd.Txn(Within(j.t)).Then(puts...).Commit(); err != nil {
 			j.t.Fatal(err)
 		}
 	}

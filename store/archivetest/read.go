@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -73,7 +74,9 @@ var reads = map[string]func(*world){
 		for number := uint64(1); number <= 3; number++ {
 			head = w.archive(0, head, []store.Record{w.entry(0, number, 20, "wanted")})
 		}
-		w.wantEnds(func(ctx context.Context) iter.Seq2[store.Record, error] { return w.FindArchived(ctx, 0, "wanted") })
+		w.wantEnds(func(ctx context.Context) iter.Seq2[store.Record, error] {
+			return w.FindArchived(ctx, 0, "wanted", math.MaxUint64)
+		})
 	},
 	"Find/NewestFirst": func(w *world) {
 		var head store.ArchiveHead
@@ -82,7 +85,7 @@ var reads = map[string]func(*world){
 				w.entry(0, number, 20, "wanted", Task(number)), w.entry(0, number+1, 20, Task(number+1))})
 		}
 		w.archive(1, store.ArchiveHead{}, []store.Record{w.entry(1, 1, 20, "wanted")}) // not asked for
-		got, err := Collect(w.FindArchived(w.ctx, 0, "wanted"))
+		got, err := Collect(w.FindArchived(w.ctx, 0, "wanted", math.MaxUint64))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -90,6 +93,25 @@ var reads = map[string]func(*world){
 			w.Errorf("entries %v, want the newest first", numbers(got))
 		}
 		w.wantFound(got, "wanted", 5, 3, 1)
+	},
+	"Find/NothingAfterTheLastEntryAskedFor": func(w *world) {
+		var head store.ArchiveHead
+		for number := uint64(1); number <= 9; number += 3 {
+			var entries []store.Record
+			for i := range uint64(3) {
+				entries = append(entries, w.entry(0, number+i, 20, "wanted"))
+			}
+			head = w.archive(0, head, entries)
+		}
+		for last, want := range [][]uint64{{}, {1}, {2, 1}, {3, 2, 1}, {4, 3, 2, 1}, {5, 4, 3, 2, 1}} {
+			got, err := Collect(w.FindArchived(w.ctx, 0, "wanted", uint64(last)))
+			if err != nil {
+				w.Fatal(err)
+			}
+			if !slices.Equal(numbers(got), want) {
+				w.Errorf("up to entry %d: found %v, want %v", last, numbers(got), want)
+			}
+		}
 	},
 	"Find/NoTaskIsOverlooked": func(w *world) {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -111,7 +133,7 @@ var reads = map[string]func(*world){
 		}
 		read := 0
 		for task, want := range at {
-			got, err := Collect(w.FindArchived(w.ctx, 0, task))
+			got, err := Collect(w.FindArchived(w.ctx, 0, task, math.MaxUint64))
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -124,11 +146,11 @@ var reads = map[string]func(*world){
 		}
 	},
 	"Find/NothingInAnEmptyArchive": func(w *world) {
-		if got, err := Collect(w.FindArchived(w.ctx, 0, "wanted")); len(got) > 0 || err != nil && !errors.Is(err, store.ErrNoArchive) {
+		if got, err := Collect(w.FindArchived(w.ctx, 0, "wanted", math.MaxUint64)); len(got) > 0 || err != nil && !errors.Is(err, store.ErrNoArchive) {
 			w.Errorf("found %v, %v", numbers(got), err)
 		}
 		w.fill(0, 1, 2)
-		if got, err := Collect(w.FindArchived(w.ctx, 1, Task(1))); len(got) > 0 || err != nil {
+		if got, err := Collect(w.FindArchived(w.ctx, 1, Task(1), math.MaxUint64)); len(got) > 0 || err != nil {
 			w.Errorf("found %v, %v in another shard", numbers(got), err)
 		}
 	},

@@ -177,7 +177,7 @@ func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.
 }
 
 // FindArchived implements store.ArchiveReader.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
+func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
 	all := a.of(shard)
 	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {
@@ -185,6 +185,9 @@ func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskI
 				continue
 			}
 			for _, r := range slices.Backward(s.Entries) {
+				if r.Number > last {
+					continue
+				}
 				if err := ctx.Err(); err != nil {
 					yield(store.Record{}, err)
 					return

@@ -3,6 +3,7 @@ package memarchive_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestFindArchived_YieldsWhatCannotBeRead(t *testing.T) {
 		s[0].Entries[1].Data = []byte("garbled")
 		return s
 	})
-	got, err := archivetest.Collect(a.FindArchived(t.Context(), 0, "nobody"))
+	got, err := archivetest.Collect(a.FindArchived(t.Context(), 0, "nobody", math.MaxUint64))
 	if err != nil || len(got) != 3 || got[0].Number != all[2].Number {
 		t.Errorf("found %d entries, %v, want the three beside the garbled one, newest first", len(got), err)
 	}
@@ -129,7 +130,7 @@ func TestFindArchived_EndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
-	for _, err := range a.FindArchived(ctx, 0, archivetest.Task(2)) {
+	for _, err := range a.FindArchived(ctx, 0, archivetest.Task(2), math.MaxUint64) {
 		if n++; err != nil {
 			break
 		}

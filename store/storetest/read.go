@@ -79,6 +79,48 @@ var reads = map[string]func(*world){
 		w.wantRecord(pull(w, w.A.Read(w.ctx, 0, 39))(), heads[38])
 		w.wantJournal(41)
 	},
+	"Backward/YieldsEveryEntryOnceFromTheNewestOn": func(w *world) {
+		session := w.join(w.A)
+		w.fill(w.take(w.A, session, 1, store.Owner{}), store.Head{}, 3)
+		heads := w.fill(w.take(w.A, session, 0, store.Owner{}), store.Head{}, 100)
+		for _, from := range []int{0, 1, 2, 16, 17, 84, 100} {
+			left := from
+			for r, err := range w.B.Backward(w.ctx, 0, uint64(from)) {
+				if err != nil || left == 0 {
+					w.Fatalf("from entry %d, with %d left: %+v, %v", from, left, r.Head, err)
+				}
+				w.wantRecord(r, heads[left-1])
+				left--
+			}
+			if left != 0 {
+				w.Errorf("from entry %d: it ended before entry %d", from, left)
+			}
+		}
+	},
+	"Backward/WhatIsMissingYieldsErrTrimmed": func(w *world) {
+		o := w.own(w.A)
+		heads := w.fill(o, store.Head{}, 40)
+		w.trimTo(w.A, o, 19)
+		failsWith(w, w.A.Backward(w.ctx, 0, 41), store.ErrTrimmed)
+		failsWith(w, w.A.Backward(w.ctx, 0, 18), store.ErrTrimmed)
+		var last error
+		number := uint64(40)
+		for r, err := range w.A.Backward(w.ctx, 0, number) {
+			if last = err; err == nil {
+				w.wantRecord(r, heads[number-1])
+				number--
+			}
+		}
+		if number != 18 || !errors.Is(last, store.ErrTrimmed) {
+			w.Errorf("it ended at entry %d with %v, want %v at entry 18", number, last, store.ErrTrimmed)
+		}
+	},
+	"Backward/EndOfContextIsAnError": func(w *world) {
+		w.fill(w.own(w.A), store.Head{}, 1)
+		ctx, cancel := context.WithCancel(w.ctx)
+		cancel()
+		failsWith(w, w.A.Backward(ctx, 0, 1), context.Canceled)
+	},
 	"Entry/IsTheOneOfItsNumberOrTrimmed": func(w *world) {
 		o := w.own(w.A)
 		heads := w.fill(o, store.Head{}, 3)

@@ -13,7 +13,7 @@ var sessions = map[string]func(*world){
 	"Join/ShowsTheNodeToEverybody": func(w *world) {
 		info := store.NodeInfo{Name: "n1", Version: "v1", Behaviors: []string{"purge", "reindex"},
 			Types: "abc", Slots: -1, Limits: map[string]int{"purge": 0}, Owner: true, Draining: true, Joined: 1_700_000_000_123, Load: []byte{0, 1},
-			Reads: store.Reads{Kind: 200, Entry: 300, Snapshot: 400}}
+			Reads: store.Reads{Kind: 200, Entry: 300, Snapshot: 400, Rules: 500}}
 		session, err := w.A.Join(w.ctx, info, time.Minute)
 		if err != nil {
 			w.Fatal(err)
@@ -41,8 +41,9 @@ var sessions = map[string]func(*world){
 		}
 	},
 	"Join/OfWhoReadsLessThanIsWrittenIsRefused": func(w *world) {
-		w.raise(w.A, store.Reads{Kind: 50, Entry: 30, Snapshot: 20})
-		for _, reads := range []store.Reads{{}, {Kind: 49, Entry: 90, Snapshot: 90}, {Kind: 99, Entry: 29, Snapshot: 90}, {Kind: 99, Entry: 90, Snapshot: 19}} {
+		w.raise(w.A, store.Reads{Kind: 50, Entry: 30, Snapshot: 20, Rules: 10})
+		for _, reads := range []store.Reads{{}, {Kind: 49, Entry: 90, Snapshot: 90, Rules: 90}, {Kind: 99, Entry: 29, Snapshot: 90, Rules: 90},
+			{Kind: 99, Entry: 90, Snapshot: 19, Rules: 90}, {Kind: 99, Entry: 90, Snapshot: 90, Rules: 9}} {
 			if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "old", Reads: reads}, time.Minute); !errors.Is(err, store.ErrOutdated) {
 				w.Errorf("join of who reads %+v: %v, want %v", reads, err, store.ErrOutdated)
 			}
@@ -50,13 +51,13 @@ var sessions = map[string]func(*world){
 		if n := len(w.members().Nodes); n != 0 {
 			w.Errorf("%d nodes are there", n)
 		}
-		if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 50, Entry: 30, Snapshot: 20}}, time.Minute); err != nil {
+		if _, err := w.B.Join(w.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 50, Entry: 30, Snapshot: 20, Rules: 10}}, time.Minute); err != nil {
 			w.Error(err)
 		}
 	},
 	"Raise/NoNumberEverFalls": func(w *world) {
-		want, highest := store.Reads{Kind: 50, Entry: 30, Snapshot: 70}, store.Reads{}
-		for _, need := range []store.Reads{{Kind: 50, Entry: 20, Snapshot: 10}, {Kind: 40, Entry: 30, Snapshot: 10}, {Kind: 1, Entry: 1, Snapshot: 70}, {}, want} {
+		want, highest := store.Reads{Kind: 50, Entry: 30, Snapshot: 70, Rules: 40}, store.Reads{}
+		for _, need := range []store.Reads{{Kind: 50, Entry: 20, Snapshot: 10, Rules: 40}, {Kind: 40, Entry: 30, Snapshot: 10}, {Kind: 1, Entry: 1, Snapshot: 70}, {}, want} {
 			w.raise(w.A, need)
 			highest = highest.With(need)
 			if got := w.members().Written; got.Lacks(highest) != "" {

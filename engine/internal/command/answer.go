@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -126,7 +127,7 @@ func (a *Answer) encode(w *wire.Writer) {
 	w.Bytes(a.Data)
 }
 
-// DecodeAnswers reads what EncodeAnswers writes.
+// DecodeAnswers reads what EncodeAnswers writes. An answer with a code that is not known is read as AnswerState.
 func DecodeAnswers(data []byte) ([]Answer, error) {
 	r, err := Scanned(data)
 	if err != nil {
@@ -140,16 +141,24 @@ func DecodeAnswers(data []byte) ([]Answer, error) {
 			r.Fail("answer of %d fields", fields)
 			break
 		}
-		a.Code, a.Life, a.Run = AnswerCode(r.Uint()), events.Ref(r.Uint()), uint32(r.Uint())
+		code := r.Uint()
+		a.Life, a.Run = events.Ref(r.Uint()), uint32(r.Uint())
 		if fields >= 8 {
 			a.Joined, a.Repeated, a.Text, a.Number, a.Data = r.Bool(), r.Bool(), r.Text(), r.Int(), r.Bytes()
 			r.Skip(fields - 8)
 		}
-		if int(a.Code) >= answerCodeCount {
-			r.Fail("answer code %d", a.Code)
-		}
+		a.setCode(code)
 	}
 	return answers, r.Close()
+}
+
+// setCode takes a code that a later release gives for a refusal: its batch is answered, and must not be sent for ever.
+func (a *Answer) setCode(code uint64) {
+	if code < uint64(answerCodeCount) {
+		a.Code = AnswerCode(code)
+		return
+	}
+	a.Code, a.Text = AnswerState, cmp.Or(a.Text, fmt.Sprintf("answer %d of a later release", code))
 }
 
 // arrayOf reads the head of an array in data whose elements take at least each bytes: a slice of so many may be made.

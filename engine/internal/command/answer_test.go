@@ -1,12 +1,14 @@
 package command_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/internal/wire"
 )
 
 var genAnswer = rapid.Custom(func(t *rapid.T) command.Answer {
@@ -42,8 +44,40 @@ func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
 	}
 }
 
+// Who does not know the code of an answer would ask for it again and again.
+func TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals(t *testing.T) {
+	for _, code := range []uint64{uint64(command.AnswerKeyUsed) + 1, 255, 256, 1 << 40} {
+		var w wire.Writer
+		w.Array(2)
+		for _, text := range []string{"", "the moon is full"} {
+			if text == "" {
+				w.Array(3)
+			} else {
+				w.Array(9)
+			}
+			w.Uint(code)
+			w.Uint(7)
+			w.Uint(1)
+			if text != "" {
+				w.Bool(false)
+				w.Bool(false)
+				w.Text(text)
+				w.Int(0)
+				w.Bytes(nil)
+				w.Text("a field more")
+			}
+		}
+		want := []command.Answer{{Code: command.AnswerState, Life: 7, Run: 1, Text: fmt.Sprintf("answer %d of a later release", code)},
+			{Code: command.AnswerState, Life: 7, Run: 1, Text: "the moon is full"}}
+		got, err := command.DecodeAnswers(w.B)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("code %d: read as %+v, %v; want %+v", code, got, err, want)
+		}
+	}
+}
+
 func FuzzDecodeAnswers(f *testing.F) {
-	fuzzed(f, command.DecodeAnswers, command.EncodeAnswers, command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}}))
+	fuzzed(f, command.DecodeAnswers, command.EncodeAnswers, []byte{0x91, 0x93, 0xcc, 0xc8, 0x01, 0x01}, command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}}))
 }
 
 // answerMessage is what an answer message says.

@@ -46,6 +46,7 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 	}
 	b.Asked = make([]Asked, n/2)
 	next := 0
+	var last events.Asker
 	for i := range b.Asked {
 		from := r.Uint()
 		if from < uint64(next) || from >= uint64(len(b.Commands)) {
@@ -53,8 +54,11 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 			return
 		}
 		b.Asked[i].From = int(from)
-		b.Asked[i].Asker.Decode(r)
-		next = int(from) + 1
+		if b.Asked[i].Asker.Decode(r); b.Asked[i].Asker == last {
+			r.Fail("caller of command %d is named again", from)
+			return
+		}
+		next, last = int(from)+1, b.Asked[i].Asker
 	}
 }
 

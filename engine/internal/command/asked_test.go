@@ -55,6 +55,9 @@ func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
 		"twice":               {{From: 1, Asker: *ada}, {From: 1, Asker: events.Asker{}}},
 		"out of order":        {{From: 1, Asker: *ada}, {From: 0, Asker: events.Asker{}}},
 		"too many":            {{From: 0, Asker: *ada}, {From: 1}, {From: 1, Asker: *ada}},
+		"none where none was": {{From: 0, Asker: events.Asker{}}},
+		"none before one":     {{From: 0, Asker: events.Asker{}}, {From: 1, Asker: *ada}},
+		"one like the last":   {{From: 0, Asker: *ada}, {From: 1, Asker: *ada}},
 		"too long":            {{From: 0, Asker: events.Asker{RequestID: string(make([]byte, events.MaxNameBytes+1))}}},
 	} {
 		b := batchOf(1, nil, nil)

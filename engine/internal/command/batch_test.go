@@ -46,7 +46,10 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			return &command.Complete{Task: c.Task, Started: l.state.Task(c.Task).Started, Node: "n-1", How: command.Failed, Error: &events.Error{Code: text(events.MaxNameBytes)}}
 		},
 		"pauses": func(_ *journalDriver, i int) command.Command {
-			return &command.Pause{fmt.Sprintf("%048d", i), true}
+			return &command.Pause{fmt.Sprintf("%048d", i/2), i%2 == 0, ""}
+		},
+		"pauses with a reason": func(_ *journalDriver, i int) command.Command {
+			return &command.Pause{fmt.Sprintf("%048d", i/2), i%2 == 0, text(events.MaxNameBytes)}
 		},
 		"merges": func(l *journalDriver, i int) command.Command {
 			c := l.ask(events.Policy{})

@@ -61,6 +61,8 @@ const (
 	opExplain
 	opPlan
 	opBarrier
+	opSettings
+	opTally
 	opCount
 )
 

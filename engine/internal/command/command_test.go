@@ -78,7 +78,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	case *command.Operate:
 		return &command.Operate{genID.Draw(t, "task"), command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason")}
 	case *command.Pause:
-		return &command.Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused")}
+		return &command.Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused"), genText.Draw(t, "reason")}
 	case *command.Offer:
 		*c = command.Offer{Node: genText.Draw(t, "node"), Lease: genTime.Draw(t, "lease"), Slots: rapid.Int().Draw(t, "slots")}
 		for range rapid.IntRange(0, 3).Draw(t, "behaviors") {
@@ -95,14 +95,20 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	case *command.Await:
 		return &command.Await{genID.Draw(t, "task"), genRef.Draw(t, "life"), uint64(rapid.Uint32().Draw(t, "run"))}
 	case *command.List:
-		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
-			genText.Draw(t, "node"), rapid.Int64Range(0, 1000).Draw(t, "limit"), genID.Draw(t, "after"), rapid.Uint64().Draw(t, "substatus")}
+		return &command.List{rapid.Uint64Range(0, 4).Draw(t, "status"), rapid.Uint64Range(0, 10).Draw(t, "substatus"), genText.Draw(t, "behavior"), genText.Draw(t, "affinity"),
+			genText.Draw(t, "prefix"), genText.Draw(t, "node"), genText.Draw(t, "creator"), rapid.Int64().Draw(t, "created from"), rapid.Int64().Draw(t, "created to"),
+			rapid.Int64().Draw(t, "ended from"), rapid.Int64().Draw(t, "ended to"), rapid.Uint64().Draw(t, "before"), rapid.Int64().Draw(t, "until"),
+			rapid.Int64Range(0, 1000).Draw(t, "limit"), rapid.Int64().Draw(t, "look"), genText.Draw(t, "cluster")}
 	case *command.Info:
 		return c
+	case *command.Tally:
+		return &command.Tally{genText.Draw(t, "behavior")}
 	case *command.Explain:
 		return &command.Explain{genID.Draw(t, "task")}
 	case *command.Plan:
 		return &command.Plan{genText.Draw(t, "behavior"), genPayload.Draw(t, "params"), rapid.Bool().Draw(t, "merge"), genPayload.Draw(t, "stored")}
+	case *command.Settings:
+		return &command.Settings{rapid.Bool().Draw(t, "linear")}
 	case *command.Barrier:
 		return &command.Barrier{rapid.Uint64().Draw(t, "number")}
 	}
@@ -134,7 +140,7 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 // The numbers are on the wire: none changes, and each has its command.
 func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 	want := []string{1: "Submit", "Merge", "Complete", "Progress", "Operate", "Pause", "Offer", "Reconcile", "HandOver", "Get", "Await", "List",
-		"Info", "Explain", "Plan", "Barrier"}
+		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally"}
 	for op := range uint64(len(want)) {
 		c := command.New(op)
 		if op == 0 {

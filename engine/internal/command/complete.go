@@ -23,8 +23,14 @@ type Complete struct {
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
 }
 
-// AnyTime is a Next in the past.
-const AnyTime events.Millis = 1
+// maxSentProperties bounds the properties of an error that are read; limits refuses what exceeds events.MaxProperties.
+const maxSentProperties = 64 * events.MaxProperties
+
+// AnyTime is a Next in the past, MaxTime the latest one: the last millisecond of the year 9999.
+const (
+	AnyTime events.Millis = 1
+	MaxTime events.Millis = 253_402_300_799_999
+)
 
 // Completion is how an attempt ended.
 type Completion uint8
@@ -52,7 +58,7 @@ func (c *Complete) Size() int {
 }
 
 func (c *Complete) limits() error {
-	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result))
+	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result), limitTime("next", c.Next))
 	if err != nil || c.Error == nil {
 		return err
 	}
@@ -89,7 +95,7 @@ func (c *Complete) decode(r *wire.Reader) {
 	c.Result = r.Bytes()
 	if r.Array() > 0 {
 		c.Error = new(events.Error)
-		c.Error.Decode(r)
+		c.Error.DecodeUpTo(r, maxSentProperties)
 	}
 	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
 	c.Wait = time.Duration(r.Int()) * time.Millisecond

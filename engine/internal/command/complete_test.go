@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +10,27 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
+
+// However many properties a sender puts into an error, its batch is read and the command refused by name.
+func TestComplete_WithManyPropertiesIsReadAndRefused(t *testing.T) {
+	for _, n := range []int{events.MaxProperties + 1, 64 * events.MaxProperties} {
+		c := &command.Complete{Task: "x", How: command.Failed, Error: &events.Error{Properties: map[string]string{}}}
+		for i := range n {
+			c.Error.Properties[fmt.Sprint(i)] = ""
+		}
+		b, err := command.DecodeBatch(batchIn(command.LaneWork, c).Encode())
+		if err != nil {
+			t.Errorf("%d properties: %v", n, err)
+			continue
+		}
+		limit, is := errors.AsType[*task.LimitError](command.Check(b.Commands[0]))
+		if !is || limit.Field != "number of error properties" || limit.Got != int64(n) {
+			t.Errorf("%d properties: %v, want them refused by name", n, command.Check(b.Commands[0]))
+		}
+	}
+}
 
 func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
 	for _, row := range []struct {

@@ -28,7 +28,7 @@ type Decider struct {
 	Members   *store.Membership                          // who is there, of the owner's latest view; nil = everybody reads everything
 	Misfits   *Misfits                                   // nil = none
 	LiveLimit int64                                      // bytes of live tasks; 0 = any
-	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it
+	Note      func(t *projection.Task, ev *events.Event) // called with every event and the task after it; nil for an event of no task
 
 	// Of the ownership, for the attempts that a node reports.
 	Self           string                              // session of the owner
@@ -53,7 +53,19 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 	if t != nil {
 		ev.Seq, ev.Prev = t.Seq+1, t.Last
 	}
-	if d.Err != nil || d.unread(body.Kind()) {
+	return d.record(t, ev)
+}
+
+// emitRecord is emit for a record that is no task.
+func (d *Decider) emitRecord(body events.Body) {
+	ev := events.Event{Body: body}
+	ev.Seq, ev.Prev = d.State.Next(body.Kind().Record())
+	d.record(nil, ev)
+}
+
+// record records an event, and returns its task as it is after it, if there is one.
+func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
+	if d.Err != nil || d.unread(ev.Kind()) {
 		return t
 	}
 	ev.Origin = d.origin()
@@ -70,7 +82,7 @@ func (d *Decider) emit(id events.TaskID, t *projection.Task, requestID string, b
 		d.Err = err
 		return t
 	}
-	if after == nil { // Deleted
+	if after == nil { // Deleted, or of no task
 		d.Note(t, added)
 		return nil
 	}

@@ -54,6 +54,13 @@ func (m *matrixMachine) compare(state *projection.Shard) {
 	if state.Len() != len(m.matrix.tasks) {
 		m.t.Fatalf("%d tasks, want %d: %v", state.Len(), len(m.matrix.tasks), slices.Sorted(maps.Keys(m.matrix.tasks)))
 	}
+	var paused []string
+	for _, p := range state.Settings().Pauses() {
+		paused = append(paused, p.Behavior)
+	}
+	if want := slices.Sorted(maps.Keys(m.matrix.paused)); !slices.Equal(paused, want) {
+		m.t.Fatalf("paused are %q, want %q", paused, want)
+	}
 	finished := 0
 	for id, p := range m.matrix.tasks {
 		t := state.Task(id)
@@ -63,9 +70,6 @@ func (m *matrixMachine) compare(state *projection.Shard) {
 		want := *p
 		if want.kept = p.kept || p.params == ""; !want.kept {
 			want.params = ""
-		}
-		if id == events.Settings {
-			want.policy = t.Kind.Policy
 		}
 		if got := seen(t); fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			m.t.Fatalf("%s is\n%+v, want\n%+v", id, got, want)
@@ -181,7 +185,7 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *command.Decider) {
 		}
 		return m.predicted(&command.Operate{Task: id, Do: command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do"))})
 	case "pause":
-		return m.predicted(&command.Pause{Behavior: behavior, Paused: n%2 == 0})
+		return m.predicted(&command.Pause{Behavior: behavior, Paused: n%2 == 0, Reason: fmt.Sprint(n % 3)})
 	case "start":
 		return func(d *command.Decider) {
 			next, ready := m.matrix.next(behavior), m.state.Ready(behavior)
@@ -308,7 +312,7 @@ func (m *matrixMachine) reconcile(t *rapid.T, node string, foreign bool, answere
 
 func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &matrixMachine{journalDriver: newJournalDriver(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, paramsMayGo: rapid.Bool().Draw(t, "params may go")}}
+		m := &matrixMachine{journalDriver: newJournalDriver(t), began: 1, matrix: matrix{tasks: map[events.TaskID]*taskModel{}, paused: map[string]bool{}, paramsMayGo: rapid.Bool().Draw(t, "params may go")}}
 		turn := func(t *rapid.T) {
 			steps := make([]func(*command.Decider), rapid.IntRange(1, 8).Draw(t, "steps"))
 			for i := range steps {

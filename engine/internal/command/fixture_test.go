@@ -65,6 +65,9 @@ func (l *journalDriver) entry(f func(d *command.Decider)) (kinds []string) {
 	l.t.Helper()
 	l.builder.Reset(events.Entry{Number: l.state.Number + 1, Epoch: 1, Owner: "owner", Time: l.now, Prev: l.state.Hash})
 	f(&command.Decider{State: l.state, Entry: &l.builder, Now: l.now, Note: func(t *projection.Task, ev *events.Event) {
+		if t == nil {
+			return
+		}
 		if o, ok := command.OutcomeOf(t, ev); ok {
 			l.outcomes = append(l.outcomes, o)
 		}

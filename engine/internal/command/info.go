@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"taskledger/events"
+	"taskledger/meter"
 )
 
 // Info reads what the shard tells of itself.
@@ -36,9 +37,12 @@ type ShardReport struct {
 	Degraded     string
 	Problem      string // why the shard is not served; "" = it is
 	Bugs         int64
+	Began        uint64   // the first entry of this owner
+	Behaviors    []string // of the figures that the owner counts, as meter.Pack makes them
+	Figures      []int64
 }
 
-// Check refuses hashes that are none, the want of one that others are compared with, and counts below zero.
+// Check refuses hashes that are none, the want of one that others are compared with, and counts below zero, and figures that no owner tells.
 func (s *ShardReport) Check() error {
 	for _, hash := range [...][]byte{s.Hash, s.Digest} {
 		if hash != nil && len(hash) != len(events.Hash{}) {
@@ -51,5 +55,11 @@ func (s *ShardReport) Check() error {
 	if least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs); least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}
-	return nil
+	for _, id := range s.Behaviors {
+		if err := events.ValidateBehavior(id); err != nil && id != meter.Other {
+			return err
+		}
+	}
+	_, err := meter.Unpack(s.Behaviors, s.Figures)
+	return err
 }

@@ -1,7 +1,11 @@
 package command
 
 import (
+	"fmt"
+	"unicode/utf8"
+
 	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -38,7 +42,24 @@ func atMost(field string, got, limit int) error {
 }
 
 func limitID(id events.TaskID) error { return atMost("id", len(id), events.MaxIDBytes) }
-func limitNode(node string) error    { return atMost("node", len(node), events.MaxNameBytes) }
+
+// limitNote refuses what a person says of something, unless it is short enough and UTF-8.
+func limitNote(field, text string) error {
+	if !utf8.ValidString(text) {
+		return &store.InvalidError{Field: field, Problem: "no UTF-8"}
+	}
+	return atMost(field, len(text), events.MaxNameBytes)
+}
+
+// limitTime refuses times that arithmetic with others could overflow.
+func limitTime(field string, at events.Millis) error {
+	if at < 0 || at > MaxTime {
+		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d ms, want 0 to %d, the end of the year 9999", at, MaxTime)}
+	}
+	return nil
+}
+
+func limitNode(node string) error { return atMost("node", len(node), events.MaxNameBytes) }
 func limitBehavior(behavior string) error {
 	return atMost("behavior", len(behavior), events.MaxBehaviorBytes)
 }

@@ -133,7 +133,7 @@ var largest = map[string]func(l *journalDriver) command.Command{
 	},
 	"first pause": func(l *journalDriver) command.Command { return form[*command.Pause](0) },
 	"pause beside as many as there may be": func(l *journalDriver) command.Command {
-		for i := range 640 {
+		for i := range 400 {
 			l.decide(&command.Pause{Behavior: fmt.Sprintf("%048d", i), Paused: true})
 		}
 		return form[*command.Pause](0)

@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +49,7 @@ type matrix struct {
 	limit       int64 // of live bytes
 	live        int64 // bytes, when the command at hand was decided
 	tasks       map[events.TaskID]*taskModel
+	paused      map[string]bool
 	want        []string // "task Kind" of the events of the entry under way
 }
 
@@ -214,6 +214,8 @@ func (m *matrix) join(c *command.Submit) {
 	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
 		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
+	} else if m.refusal != "" { // what changes nothing else is left out
+		return
 	} else if known := c.RequestID == "" || slices.Contains(p.requests, c.RequestID); p.agree(c) || !known {
 		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })
 	}
@@ -331,8 +333,6 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 	switch {
 	case p == nil:
 		return command.Answer{Code: command.AnswerNotFound}
-	case c.Task == events.Settings:
-		return command.Answer{Code: command.AnswerState}
 	case c.Do == command.DoRetry && m.forgot(p):
 		return command.Answer{Code: command.AnswerMerge}
 	}
@@ -373,34 +373,15 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 }
 
 func (m *matrix) pause(c *command.Pause) command.Answer {
-	var now struct {
-		Paused []string `json:"paused"`
+	switch was := m.paused[c.Behavior]; {
+	case was == c.Paused:
+	case c.Paused:
+		m.want = append(m.want, fmt.Sprint(" ", events.KindPaused))
+		m.paused[c.Behavior] = true
+	default:
+		m.want = append(m.want, fmt.Sprint(" ", events.KindUnpaused))
+		delete(m.paused, c.Behavior)
 	}
-	p := m.tasks[events.Settings]
-	if p != nil {
-		if err := json.Unmarshal([]byte(p.params)[1:], &now); err != nil {
-			panic(err)
-		}
-	}
-	if slices.Contains(now.Paused, c.Behavior) == c.Paused {
-		return command.Answer{}
-	}
-	now.Paused = slices.DeleteFunc(now.Paused, func(b string) bool { return b == c.Behavior })
-	if c.Paused {
-		now.Paused = slices.Sorted(slices.Values(append(now.Paused, c.Behavior)))
-	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		panic(err)
-	}
-	if p != nil {
-		m.mergeParams(events.Settings, string(events.JSON(text)), "")
-		return command.Answer{}
-	}
-	m.add(events.Settings, events.KindCreated, func(p *taskModel) {
-		p.status, p.behavior, p.due, p.params, p.kept = projection.Created, "cluster", m.now, string(events.JSON(text)), true
-	})
-	m.add(events.Settings, events.KindSuspended, func(p *taskModel) { p.suspended = true })
 	return command.Answer{}
 }
 

@@ -40,7 +40,7 @@ func (c *Offer) limits() error {
 			return err
 		}
 	}
-	return cmp.Or(limitNode(c.Node), atMost("behaviors", len(c.Behaviors), MaxOffered))
+	return cmp.Or(limitNode(c.Node), atMost("behaviors", len(c.Behaviors), MaxOffered), limitTime("lease", c.Lease))
 }
 
 func (c *Offer) encode(w *wire.Writer) {

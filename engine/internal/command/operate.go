@@ -39,7 +39,7 @@ func (*Operate) Op() uint64 { return opOperate }
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
 func (c *Operate) limits() error {
-	return cmp.Or(limitID(c.Task), atMost("reason", len(c.Reason), events.MaxNameBytes))
+	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
 }
 
 // Check refuses an operation that there is not.
@@ -57,9 +57,6 @@ func (c *Operate) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	if t == nil {
 		return Answer{Code: AnswerNotFound}
-	}
-	if c.Task == events.Settings {
-		return Refused(AnswerState, "the settings of the cluster are no task to %s", c.Do)
 	}
 	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}

@@ -1,7 +1,7 @@
 package command_test
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,33 +12,46 @@ import (
 func TestPause_RecordsEachChangeOnce(t *testing.T) {
 	l := newJournalDriver(t)
 	for _, row := range []struct {
-		behavior string
-		paused   bool
-		events   string
-		want     []string
+		behavior, reason string
+		paused           bool
+		events           string
+		want             string
 	}{
-		{"b", false, "", nil},
-		{"b", true, "Created Suspended", []string{"b"}},
-		{"b", true, "", []string{"b"}},
-		{"a", true, "Merged", []string{"a", "b"}},
-		{"b", false, "Merged", []string{"a"}},
-		{"a", false, "Merged", []string{}},
+		{"b", "", false, "", "[]"},
+		{"b", "a deployment", true, "Paused", "[behavior b is paused by ada: a deployment]"},
+		{"b", "another", true, "", "[behavior b is paused by ada: a deployment]"},
+		{"a", "", true, "Paused", "[behavior a is paused by ada behavior b is paused by ada: a deployment]"},
+		{"b", "", false, "Unpaused", "[behavior a is paused by ada]"},
+		{"a", "", false, "Unpaused", "[]"},
 	} {
-		a, kinds := l.decide(&command.Pause{row.behavior, row.paused})
+		var a command.Answer
+		kinds := l.entry(func(d *command.Decider) {
+			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: "s", Number: 1, Asker: events.Asker{Principal: "ada"}})
+			if a = d.Decide(&command.Pause{row.behavior, row.paused, row.reason}); len(d.Entry.Entry.Events) == 0 {
+				d.Entry.DropOrigin()
+			}
+		})
 		if got := strings.Join(kinds, " "); a.Code != command.AnswerOK || got != row.events {
 			t.Errorf("pause %s %t: answer %+v with events %q, want %q", row.behavior, row.paused, a, got, row.events)
 		}
-		if got, err := command.ReadSettings(l.state.Task(events.Settings)); err != nil || !slices.Equal(got.Paused, row.want) {
-			t.Errorf("pause %s %t: paused are %v, %v, want %v", row.behavior, row.paused, got.Paused, err, row.want)
+		if got := fmt.Sprint(l.state.Settings().Pauses()); got != row.want {
+			t.Errorf("pause %s %t: %s, want %s", row.behavior, row.paused, got, row.want)
 		}
 	}
-	for do := range command.OperationCount {
-		if a, kinds := l.decide(&command.Operate{Task: events.Settings, Do: do}); a.Code != command.AnswerState || kinds != nil {
-			t.Errorf("%s of the settings: answer %+v with events %v", do, a, kinds)
-		}
+	if l.state.Len() != 0 {
+		t.Errorf("the settings have left %d tasks", l.state.Len())
 	}
-	l.state.Ripen(l.now)
-	if got := l.state.Ready(l.state.Task(events.Settings).Kind.Behavior); got != nil {
-		t.Error("the settings are ready to run")
+}
+
+func TestPause_RefusesWhatBreaksALimit(t *testing.T) {
+	for want, c := range map[string]*command.Pause{
+		`behavior id "No Behavior"`: {"No Behavior", true, ""},
+		`behavior id "Nor This"`:    {"Nor This", false, ""},
+		"reason: 257 exceeds":       {"work", true, strings.Repeat("x", events.MaxNameBytes+1)},
+	} {
+		l := newJournalDriver(t)
+		if a, kinds := l.decide(c); a.Code != command.AnswerInvalid || !strings.Contains(a.Text, want) || kinds != nil {
+			t.Errorf("answer %+v with events %v, want %q", a, kinds, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/listing"
 	"taskledger/store"
 )
 
@@ -34,12 +35,11 @@ func TestSightings_MoveTheStampsOfRunningAttemptsAlone(t *testing.T) {
 		l := ledgerAt(t, at)
 		task := *l.task()
 		for _, seen := range []events.Millis{0, task.StartedAt, task.StartedAt + 100_000} {
-			pages := command.EncodePage([]*projection.Task{&task}, command.Sightings{task.Node: seen}, false)
-			served, _, err := command.DecodePage(pages)
+			served, err := command.DecodePage(command.EncodePage(listing.Found{Tasks: []*projection.Task{&task}}, command.Sightings{task.Node: seen}, "c"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := &served[0]
+			got := &served.Tasks[0]
 			recheck, lost := task.RecheckNotBefore(), task.LostNotBefore()
 			if task.OnNode() {
 				from := max(task.StartedAt, seen)

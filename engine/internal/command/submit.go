@@ -156,7 +156,7 @@ func (c *Submit) terms(t *projection.Task) *events.Terms {
 }
 
 // join lets a submit share an existing task with its stored parameters. What changes nothing but the terms, or what is known of
-// the request, is given up while nothing can be recorded.
+// the request, is given up while there is no room for more, or while a node is present that cannot read Joined.
 func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	at := max(c.NotBefore, d.Now)
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
@@ -165,7 +165,7 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 		return d.noSpace()
 	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at, Terms: c.terms(t)})
-	case (c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil) && !d.StoreFull:
+	case (c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil) && !d.StoreFull && d.Refusal == "" && d.forbids(events.KindJoined) == "":
 		t = d.emit(t.ID, t, c.RequestID, &events.Joined{Terms: c.terms(t)})
 	}
 	return joined(t)
@@ -218,6 +218,9 @@ func (c *Submit) Check() error {
 	}
 	if !c.Policy.IsComplete() {
 		return &store.InvalidError{Field: "policy", Problem: "a field is missing or out of range"}
+	}
+	if err := limitTime("not before", c.NotBefore); err != nil {
+		return err
 	}
 	switch {
 	case len(c.Params) > events.MaxPayloadBytes+1:

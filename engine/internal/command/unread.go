@@ -30,18 +30,22 @@ func (d *Decider) unread(kind events.Kind) bool {
 	if d.problem != nil && *d.problem != "" {
 		return true
 	}
-	if kind <= d.Highest {
+	switch why := d.forbids(kind); {
+	case why == "":
+		d.Highest = max(d.Highest, kind)
 		return false
+	case d.problem != nil:
+		*d.problem = why
+	default:
+		d.Err = errors.New(why)
 	}
-	if d.Members != nil {
-		if why := d.Members.Forbids(store.Reads{Kind: kind}); why != "" && d.problem != nil {
-			*d.problem = why
-			return true
-		} else if why != "" {
-			d.Err = errors.New(why)
-			return true
-		}
+	return true
+}
+
+// forbids says which node that is present cannot read events of a kind; "" = all can.
+func (d *Decider) forbids(kind events.Kind) string {
+	if kind <= d.Highest || d.Members == nil {
+		return ""
 	}
-	d.Highest = kind
-	return false
+	return d.Members.Outdated(store.Reads{Kind: kind})
 }

@@ -29,10 +29,10 @@ func membersWhoRead(kinds ...events.Kind) *store.Membership {
 func TestDecide_RefusesWhatANodeCannotReadByItsName(t *testing.T) {
 	l := ledgerAt(t, atCreated)
 	for name, members := range map[string]*store.Membership{
-		"a kind less":           membersWhoRead(laterKind, laterKind-1),
-		"it does not say":       membersWhoRead(laterKind, 0),
-		"nobody reads it":       membersWhoRead(laterKind - 1),
-		"more has been written": {Written: store.Reads{Kind: laterKind - 1}, Nodes: membersWhoRead(laterKind, laterKind-1).Nodes},
+		"a kind less":         membersWhoRead(laterKind, laterKind-1),
+		"it does not say":     membersWhoRead(laterKind, 0),
+		"nobody reads it":     membersWhoRead(laterKind - 1),
+		"it has been written": {Written: store.Reads{Kind: laterKind}, Nodes: membersWhoRead(laterKind, laterKind-1).Nodes},
 	} {
 		var answer, after command.Answer
 		kinds := l.entry(func(d *command.Decider) {
@@ -63,7 +63,6 @@ func TestDecide_RefusesWhatANodeCannotReadByItsName(t *testing.T) {
 func TestDecide_RecordsWhatAllNodesRead(t *testing.T) {
 	for name, members := range map[string]*store.Membership{
 		"all read it":           membersWhoRead(laterKind, laterKind+1),
-		"it has been written":   {Written: store.Reads{Kind: laterKind}, Nodes: map[string]store.NodeInfo{"x": {}}},
 		"nobody asks for nodes": nil,
 	} {
 		l := ledgerAt(t, atCreated)
@@ -75,6 +74,24 @@ func TestDecide_RecordsWhatAllNodesRead(t *testing.T) {
 			}
 			d.Entry.Reset(d.Entry.Entry) // it is not used
 		})
+	}
+}
+
+// A submit has to work while nodes are upgraded: what it would record of itself is left out.
+func TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined(t *testing.T) {
+	for highest, want := range map[events.Kind]int{events.KindJoined: 1, events.KindJoined - 1: 0} {
+		l := ledgerAt(t, atRunning)
+		var answer command.Answer
+		kinds := l.entry(func(d *command.Decider) {
+			d.Members = membersWhoRead(highest)
+			asked := l.ask(events.Policy{Existing: events.RunAgain})
+			asked.RequestID = "key"
+			answer = d.Decide(asked)
+			l.legal(d)
+		})
+		if answer.Code != command.AnswerOK || !answer.Joined || len(kinds) != want {
+			t.Errorf("with a node that reads up to %s: answered %+v, %d events, want %d", highest, answer, len(kinds), want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	byDelete
 	byAgain // a submit, a retry or a run-now that gives a task another time
 	byMerge // a submit with parameters of its own, or a retry whose parameters were gone
+	byJoin  // a submit that shares a task, and brings a request or terms
 	bySuspend
 	byResume
 	causes
@@ -47,6 +48,8 @@ func (t *task) cause(i int) cause {
 		return byAgain
 	case *events.Merged:
 		return byMerge
+	case *events.Joined:
+		return byJoin
 	case *events.Suspended:
 		return bySuspend
 	case *events.Resumed:
@@ -129,6 +132,7 @@ func (c *checker) checkCommands(t *task) {
 		{byResume, "Resumed", 0, asked[history.Resume].most()},
 		{byAgain, "Rescheduled", 0, submit.most() + retry.most() + runNow.most()},
 		{byMerge, "Merged", 0, submit.most() + retry.most()},
+		{byJoin, "Joined", 0, submit.most()},
 	} {
 		switch n := happened[row.by]; {
 		case n < row.least:

@@ -24,7 +24,9 @@ type builder struct {
 	epochs [shards]int64
 	heads  [shards]events.Entry
 	tasks  map[string]*tracked
+	chains [shards]map[events.Record]*tracked // of the records that are no tasks
 	batch  uint64
+	asker  events.Asker          // behind the next entry
 	change func(e *events.Entry) // of the next entry, before it is sealed
 	event  func(e *events.Event) // of the next event
 	record func(r *history.Record)
@@ -77,8 +79,43 @@ func (b *builder) own(node string) {
 // add commits an entry with events of a task.
 func (b *builder) add(id string, bodies ...events.Body) {
 	b.t.Helper()
+	b.commit(events.TaskID(id).Shard(shards), bodies, func(events.Body) (*tracked, events.TaskID) { return b.track(id), events.TaskID(id) })
+}
+
+// set commits an entry with events of records that are no tasks, and acknowledges what was asked for.
+func (b *builder) set(shard int, bodies ...events.Body) {
+	b.t.Helper()
+	call := b.clock
+	defer func() {
+		for i, body := range bodies {
+			o := history.Operation{Client: 10 + i, Task: string(events.Settings), Call: call, Return: b.clock, Answer: history.OK}
+			switch body := body.(type) {
+			case *events.Paused:
+				o.Verb, o.Behavior, o.Reason = history.Pause, body.Behavior, body.Reason
+			case *events.Unpaused:
+				o.Verb, o.Behavior = history.Unpause, body.Behavior
+			default:
+				continue
+			}
+			b.run.Operations = append(b.run.Operations, o)
+		}
+	}()
+	b.commit(shard, bodies, func(body events.Body) (*tracked, events.TaskID) {
+		if b.chains[shard] == nil {
+			b.chains[shard] = map[events.Record]*tracked{}
+		}
+		of := body.Kind().Record()
+		if b.chains[shard][of] == nil {
+			b.chains[shard][of] = &tracked{}
+		}
+		return b.chains[shard][of], ""
+	})
+}
+
+// commit commits an entry with events, each of what of returns for it.
+func (b *builder) commit(shard int, bodies []events.Body, of func(events.Body) (*tracked, events.TaskID)) {
+	b.t.Helper()
 	b.tick()
-	shard := events.TaskID(id).Shard(shards)
 	head := b.heads[shard]
 	e := events.Entry{Shard: uint16(shard), Number: head.Number + 1, Epoch: b.epochs[shard], Owner: b.owner, Time: b.now, Prev: head.Hash}
 	if b.change != nil {
@@ -88,16 +125,19 @@ func (b *builder) add(id string, bodies ...events.Body) {
 	entry.Reset(e)
 	b.batch++
 	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Asker: events.Asker{Principal: "ada"}})
+	if b.asker != (events.Asker{}) {
+		origin = entry.AddOrigin(events.Origin{Batch: origin, Asker: b.asker})
+	}
 	for _, body := range bodies {
-		t := b.track(id)
-		ev := events.Event{Task: events.TaskID(id), Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
+		t, id := of(body)
+		ev := events.Event{Task: id, Seq: t.Seq + 1, Prev: t.last, Origin: origin, Body: body}
 		if b.event != nil {
 			b.event(&ev)
 		}
 		t.nameNode(ev.Body)
 		t.fold(entry.Add(ev))
 	}
-	b.change, b.event = nil, nil
+	b.change, b.event, b.asker = nil, nil, events.Asker{}
 	data, err := entry.Seal()
 	if err != nil {
 		b.t.Fatalf("seal: %v", err)
@@ -136,7 +176,7 @@ func (t *tracked) fold(ev *events.Event) {
 	t.Seq, t.last = ev.Seq, ev.Position.Ref
 	switch body := ev.Body.(type) {
 	case *events.Created:
-		t.Status, t.due, t.Creator = "CREATED", body.NotBefore, ev.Asker.Principal
+		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, ev.Asker.Principal, history.TermsOf(&body.Policy, body.Priority)
 	case *events.Started:
 		t.Status, t.Outcome, t.Attempt = "RUNNING", "", body.Attempt
 		t.started, t.node, t.LastNode = ev.Position.Ref, body.Node, body.Node
@@ -148,6 +188,10 @@ func (t *tracked) fold(ev *events.Event) {
 		t.Status, t.Outcome, t.due = "FAILURE", "!"+body.Error.Code, body.Next
 		if body.Next == 0 {
 			t.Runs++
+		}
+	case *events.Joined:
+		if body.Terms != nil {
+			t.Terms = history.TermsOf(&body.Terms.Policy, body.Terms.Priority)
 		}
 	case *events.Rescheduled:
 		if t.Status == "FAILURE" && t.due != 0 && body.At == 0 {

@@ -66,6 +66,7 @@ func (c *checker) checkAll() {
 	c.checkServed()
 	c.checkFences()
 	c.checkAcknowledged()
+	c.checkAskers()
 	c.checkRequests()
 	c.checkDelays()
 	c.checkEnded()
@@ -77,6 +78,7 @@ func (c *checker) checkAll() {
 	c.checkIdle()
 	c.checkPaused()
 	c.checkBraked()
+	c.checkSettings()
 	c.checkLinear()
 }
 

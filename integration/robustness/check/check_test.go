@@ -116,10 +116,7 @@ func (b *builder) lostTwice() {
 
 // pause keeps the tasks of a behavior from running.
 func (b *builder) pause() {
-	c := b.created()
-	c.Behavior, c.Params = "cluster", events.JSON([]byte(`{"paused":["work"]}`))
-	b.add(string(events.Settings), c, &events.Suspended{})
-	delete(b.tasks, string(events.Settings))
+	b.set(events.Settings.Shard(shards), &events.Paused{Behavior: "work", Reason: "a deployment"})
 }
 
 func TestAll_FindsNothingInARunThatIsRight(t *testing.T) {

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type checker struct {
 	shards   []*journal
 	tasks    map[string]*task
 	order    []*task       // by id
+	pausings []pausing     // in the order of the settings' shard
 	latest   events.Millis // the latest time that any entry has
 	found    []Violation
 	unjudged []string        // tasks for which the search took too long
@@ -26,7 +28,7 @@ type checker struct {
 func newChecker(run *history.Run) *checker {
 	c := &checker{run: run, tasks: map[string]*task{}, accused: map[string]bool{}}
 	for shard := range max(run.Info.Shards, 1) {
-		c.shards = append(c.shards, &journal{shard: shard})
+		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*chain{}})
 	}
 	for i := range run.Operations {
 		t := c.task(run.Operations[i].Task)
@@ -48,14 +50,10 @@ func (c *checker) task(id string) *task {
 	return t
 }
 
-// sorted returns every task but the settings, by id.
+// sorted returns every task by id.
 func (c *checker) sorted() []*task {
 	if c.order == nil {
-		for id, t := range c.tasks {
-			if id != string(events.Settings) {
-				c.order = append(c.order, t)
-			}
-		}
+		c.order = slices.AppendSeq(make([]*task, 0, len(c.tasks)), maps.Values(c.tasks))
 		slices.SortFunc(c.order, func(a, b *task) int { return cmp.Compare(a.id, b.id) })
 	}
 	return c.order

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -92,44 +91,4 @@ func (s *state) stuck(by events.Millis) bool {
 		return s.runs == 0 || s.since <= by
 	}
 	return !s.suspended && s.due <= by
-}
-
-// pausedAtTheEnd returns the behaviors that the settings keep from running then.
-func (c *checker) pausedAtTheEnd() (paused []string) {
-	t := c.tasks[string(events.Settings)]
-	if t == nil {
-		return nil
-	}
-	for i := range t.steps {
-		now, changed, err := t.steps[i].pausedNow()
-		if err != nil {
-			c.accuse(legal, t, t.steps[i].entry, "the settings cannot be read: %v", err)
-		}
-		if changed {
-			paused = now
-		}
-	}
-	return paused
-}
-
-// pausedNow reads the behaviors that a step of the settings pauses.
-func (s *step) pausedNow() (paused []string, changed bool, err error) {
-	if s.ev == nil {
-		return nil, true, nil
-	}
-	var params events.Payload
-	switch b := s.ev.Body.(type) {
-	case *events.Created:
-		params = b.Params
-	case *events.Merged:
-		params = b.Params
-	default:
-		return nil, false, nil
-	}
-	var settings struct{ Paused []string }
-	text, err := params.JSON()
-	if err == nil {
-		err = json.Unmarshal(text, &settings)
-	}
-	return settings.Paused, true, err
 }

@@ -16,6 +16,10 @@ func (c *checker) fold() {
 }
 
 func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
+	if ev.Kind().Record() != events.OfTask {
+		c.applyRecord(j, e, ev)
+		return
+	}
 	t := c.task(string(ev.Task))
 	if t.shard != j {
 		t.broken = true

@@ -121,7 +121,6 @@ func roomFor(rooms []*roomOf, behavior string, s span, limit time.Duration) stri
 
 // disturbed is when faults were in force, or could still be felt.
 func (c *checker) disturbed() (all []span) {
-	felt := 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault)
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
 		edges := []span{{f.From, f.Until}}
@@ -132,11 +131,14 @@ func (c *checker) disturbed() (all []span) {
 			edges = nil
 		}
 		for _, e := range edges {
-			all = append(all, span{e.from - int64(time.Second), e.until + felt})
+			all = append(all, span{e.from - int64(time.Second), e.until + c.felt()})
 		}
 	}
 	return all
 }
+
+// felt is for how long a fault may be felt after its end.
+func (c *checker) felt() int64 { return 2*c.run.Info.TTLMs*int64(time.Millisecond) + int64(afterFault) }
 
 // timed reports whether the record tells when entries were committed, or wall clocks do.
 func (c *checker) timed() bool {
@@ -146,7 +148,12 @@ func (c *checker) timed() bool {
 
 // moment is when a step was committed, or else decided, by the clock of the run.
 func (c *checker) moment(t *task, step int) int64 {
-	e := t.shard.entries[t.steps[step].entry-1]
+	return c.committed(t.shard, t.steps[step].entry)
+}
+
+// committed is moment for an entry.
+func (c *checker) committed(j *journal, number uint64) int64 {
+	e := j.entries[number-1]
 	if e.at != 0 {
 		return e.at
 	}
@@ -190,28 +197,15 @@ func (c *checker) waits(t *task) (all []readySpan) {
 // pauses returns, by behavior, when it was paused.
 func (c *checker) pauses() map[string][]span {
 	all := map[string][]span{}
-	t := c.tasks[string(events.Settings)]
-	if t == nil {
-		return all
-	}
 	open := map[string]int64{}
-	for i := range t.steps {
-		now, changed, _ := t.steps[i].pausedNow() // checkEnded tells of what cannot be read
-		if !changed {
+	for _, p := range c.pausings {
+		at := c.committed(p.shard, p.entry)
+		if p.paused {
+			open[p.behavior] = at
 			continue
 		}
-		at := c.moment(t, i)
-		for behavior, from := range open {
-			if !slices.Contains(now, behavior) {
-				all[behavior] = append(all[behavior], span{from, at})
-				delete(open, behavior)
-			}
-		}
-		for _, behavior := range now {
-			if _, already := open[behavior]; !already {
-				open[behavior] = at
-			}
-		}
+		all[p.behavior] = append(all[p.behavior], span{open[p.behavior], at})
+		delete(open, p.behavior)
 	}
 	for behavior, from := range open {
 		all[behavior] = append(all[behavior], span{from, c.run.Info.End})

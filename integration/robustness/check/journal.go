@@ -7,6 +7,7 @@ type journal struct {
 	shard   int
 	entries []*entry
 	broken  bool // it goes on, but makes no sense
+	records map[events.Record]*chain
 }
 
 // last is the number of the last entry, 0 without one.

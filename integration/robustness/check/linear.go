@@ -28,7 +28,7 @@ import (
 func (c *checker) checkLinear() {
 	deadline := time.Now().Add(c.limit)
 	for _, t := range slices.SortedStableFunc(slices.Values(c.sorted()), func(a, b *task) int { return cmp.Compare(len(a.operations), len(b.operations)) }) {
-		if !t.known() || c.accused[t.id] {
+		if !t.known() || c.accused[t.id] || t.id == string(events.Settings) {
 			continue
 		}
 		ops := c.places(t)
@@ -120,11 +120,11 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 	switch o.Verb {
 	case history.Submit:
 		if !o.Joined {
-			return by == bySubmit, false
+			return by == bySubmit && (o.Terms == "" || o.Terms == s.terms()), false
 		}
-		return false, s.phase != absent && !(o.RunsAgain && o.Request == "" && s.final())
+		return false, s.phase != absent && !(o.RunsAgain && o.Request == "" && s.final()) && c.leaves(o, s)
 	case history.Get:
-		return false, s.phase != absent && s.phase.status() == o.Status && s.attempt == o.Attempt && s.shows(o.Outcome)
+		return false, s.phase != absent && s.phase.status() == o.Status && s.attempt == o.Attempt && s.shows(o.Outcome) && s.showsMore(o)
 	case history.Cancel:
 		return by == byCancel, s.cancelled && s.phase == running
 	case history.Retry:
@@ -139,6 +139,23 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 		return by == byResume, s.phase != absent && !s.suspended
 	}
 	return false, true
+}
+
+// leaves reports whether a submit that joined a task has left it with its terms, and with its request. One that repeats a request, or
+// meets what has ended and is not to run again, changes nothing; nor does one that finds no room.
+func (c *checker) leaves(o *history.Operation, s *state) bool {
+	if o.Repeated || s.final() && !o.RunsAgain || c.fullDuring(o) {
+		return true
+	}
+	is := func(id string) bool { return events.RequestKey(id) == o.Request }
+	return (o.Terms == "" || o.Terms == s.terms()) && (o.Request == "" || slices.ContainsFunc(s.requests, is))
+}
+
+// fullDuring reports whether an owner may have taken the store for full during an operation.
+func (c *checker) fullDuring(o *history.Operation) bool {
+	return slices.ContainsFunc(c.run.Faults, func(f history.Fault) bool {
+		return slices.Contains(history.FullKinds, f.Kind) && f.From <= o.Return && o.Call <= f.Until+c.felt()
+	})
 }
 
 // told reports whether a wait may have ended as it did when so many events had happened: it tells of the run that it is for,

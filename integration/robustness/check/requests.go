@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 )
@@ -24,11 +26,19 @@ func (c *checker) checkRequests() {
 				c.accuse(once, t, 0, "it is for request %q of %s, and for request %q of %s", of.request, of.by, o.Request, o.By)
 			}
 			tasks[k], of = t, k
+			if o.OtherRequest && !slices.ContainsFunc(t.operations, func(other *history.Operation) bool { return otherBody(o, other) }) {
+				c.accuse(once, t, 0, "request %q was refused as another one of its key, and nobody made another one", o.Request)
+			}
 		}
 		if of != (key{}) && t.known() {
 			c.checkRepeated(t, of.request)
 		}
 	}
+}
+
+// otherBody reports whether an operation, which may have been done, asked for something else under the key of another.
+func otherBody(o, other *history.Operation) bool {
+	return other.By == o.By && other.Request == o.Request && other.Body != o.Body && (other.Answer == history.OK || other.Answer == history.Unknown)
 }
 
 func (c *checker) checkRepeated(t *task, request string) {

@@ -1,18 +1,15 @@
 package check
 
-import (
-	"taskledger/events"
-	"taskledger/integration/robustness/history"
-)
+import "taskledger/integration/robustness/history"
 
 // checkServed compares what the owners showed with the fold. A task that goes on may have gone on since.
 func (c *checker) checkServed() {
-	shown := map[string]bool{string(events.Settings): true}
+	shown := map[string]bool{}
 	for i := range c.run.Served {
 		s := &c.run.Served[i]
 		t := c.task(s.Task)
 		switch {
-		case s.Task == string(events.Settings) || !t.known():
+		case !t.known():
 		case shown[s.Task]:
 			c.accuse(served, t, 0, "shown twice")
 		default:
@@ -47,6 +44,14 @@ func (c *checker) compareServed(t *task, s *history.Served) {
 	if s.Whole && (s.Creator != want.creator || s.LastNode != want.lastNode || s.WaitCause != want.cause || s.WaitSince != want.waits || s.SuspendedAt != want.suspendedAt) {
 		c.accuse(served, t, 0, "its owner showed it created by %q, last on %q, waiting for %q since %d, suspended at %d; the journal leads to %q, %q, %q, %d and %d",
 			s.Creator, s.LastNode, s.WaitCause, s.WaitSince, s.SuspendedAt, want.creator, want.lastNode, want.cause, want.waits, want.suspendedAt)
+		return
+	}
+	if s.Terms != "" && s.Terms != want.terms() {
+		c.accuse(served, t, 0, "its owner showed it with %s; the journal leads to %s", s.Terms, want.terms())
+		return
+	}
+	if word, since := want.substatus(s.Looked); s.Substatus != "" && (s.Substatus != word || s.Since != since) {
+		c.accuse(served, t, 0, "its owner showed it %s since %d at %d; the journal leads to %s since %d", s.Substatus, s.Since, s.Looked, word, since)
 	}
 }
 

@@ -3,8 +3,10 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/history"
 )
 
 // phase is where a task stands: the statuses, and RUNNING told apart by whether it is on a node.
@@ -47,6 +49,9 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindJoined:          {created, running, waiting, success, failure},
 }
 
+// reserved is how ids begin that no submit may have.
+const reserved = "store:"
+
 // state is what the events of a task come to.
 type state struct {
 	phase     phase
@@ -58,6 +63,8 @@ type state struct {
 	creator  string // principal
 	behavior string
 	policy   *events.Policy
+	priority int64
+	made     events.Millis // when it was created
 	seq      uint64
 	prev     events.Ref // of the last event
 	started  events.Ref // of the last attempt
@@ -116,6 +123,9 @@ func judge(s *state, ev *events.Event) *problem {
 	case *events.Created:
 		if b.NotBefore <= 0 || !b.Policy.IsComplete() {
 			return &problem{legal, "without a time or a complete policy"}
+		}
+		if strings.HasPrefix(string(ev.Task), reserved) {
+			return &problem{legal, "of an id that is reserved"}
 		}
 	case *events.Started:
 		return judgeStart(s, ev, b)
@@ -233,7 +243,8 @@ func (s *state) after(ev *events.Event) state {
 	n.seq, n.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		n = state{phase: created, creator: ev.Asker.Principal, behavior: b.Behavior, policy: &b.Policy, due: b.NotBefore, seq: ev.Seq, prev: ev.Position.Ref}
+		n = state{phase: created, creator: ev.Asker.Principal, behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, made: ev.At, due: b.NotBefore,
+			seq: ev.Seq, prev: ev.Position.Ref}
 	case *events.Started:
 		if n.runEnded {
 			n.failures, n.lost, n.runEnded, n.spent = 0, 0, false, false
@@ -292,9 +303,12 @@ func (s *state) after(ev *events.Event) state {
 // agree takes the terms of a further submit, if it brings any.
 func (s *state) agree(t *events.Terms) {
 	if t != nil {
-		s.policy = &t.Policy
+		s.policy, s.priority = &t.Policy, t.Priority
 	}
 }
+
+// terms are those of the task, as history.Operation has them.
+func (s *state) terms() string { return history.TermsOf(s.policy, s.priority) }
 
 func (s *state) end(ev *events.Event, p phase, next events.Millis, outcome string) {
 	s.phase, s.node, s.due, s.cancelled = p, "", next, false

@@ -9,27 +9,23 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-const settings = string(events.Settings)
-
 // pauses pauses a behavior.
 func (b *builder) pauses(behavior string) {
-	c := b.created()
-	c.Behavior, c.Params = "cluster", events.JSON([]byte(`{"paused":["`+behavior+`"]}`))
-	b.add(settings, c, &events.Suspended{})
+	b.set(events.Settings.Shard(shards), &events.Paused{Behavior: behavior})
 }
 
-func (b *builder) unpause() {
-	b.add(settings, &events.Merged{Params: events.JSON([]byte(`{"paused":[]}`))})
+func (b *builder) unpause(behavior string) {
+	b.set(events.Settings.Shard(shards), &events.Unpaused{Behavior: behavior})
 }
 
 // What is paused does not start. That something is paused, or no longer, takes a while to be heard.
 func TestAll_KnowsWhatIsPaused(t *testing.T) {
-	waits := func(behavior string, paused, after time.Duration) func(*builder) {
+	waits := func(paused string, during, after time.Duration) func(*builder) {
 		return func(b *builder) {
-			b.pauses(behavior)
+			b.pauses(paused)
 			b.submit("a")
-			b.pass(paused)
-			b.unpause()
+			b.pass(during)
+			b.unpause(paused)
 			b.pass(after)
 			b.start("a", "n-1")
 			b.succeed("a")
@@ -47,7 +43,7 @@ func TestAll_KnowsWhatIsPaused(t *testing.T) {
 			b.start("a", "n-1")
 			b.succeed("a")
 			b.pass(time.Minute)
-			b.unpause()
+			b.unpause("work")
 		}
 	}
 	at := func(from, until time.Duration) history.Fault {
@@ -69,7 +65,6 @@ func TestAll_KnowsWhatIsPaused(t *testing.T) {
 			b := newBuilder(t)
 			b.settled(1)
 			row.plant(b)
-			delete(b.tasks, settings)
 			r := b.finish()
 			wallEnds(r)
 			found := check.All(r)

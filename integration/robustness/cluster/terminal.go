@@ -87,7 +87,7 @@ func (r *Cluster) startTerminal() error {
 					continue
 				}
 				q := source.Next()
-				if q.Verb == history.Submit && q.Task == "" { // the program would draw the id, and might not live to print it
+				for !typable(q) {
 					q = source.Submit()
 				}
 				if broken := t.enter(ctx, i+1, q); broken != "" {
@@ -98,6 +98,12 @@ func (r *Cluster) startTerminal() error {
 	}
 	r.Terminal = t
 	return nil
+}
+
+// typable reports whether the program takes a request: where it draws an id, it might not live to print that, and what breaks a limit
+// ends it as a misuse.
+func typable(q traffic.Request) bool {
+	return q.Forbidden == "" && q.Verb != history.Settings && (q.Verb != history.Submit || q.Task != "")
 }
 
 // EndTerminal interrupts what runs, and returns when all has ended.
@@ -201,10 +207,18 @@ func (c *typed) end(answer history.Answer) {
 func (c *typed) waits() bool { return c.request.Delay == 0 && c.request.Params.Millis%3 == 0 }
 
 // args are those of the program.
-func (c *typed) args() []string {
+func (c *typed) args() []string { return c.with(CommandWithin, c.words()...) }
+
+// words are those of args that say what is asked.
+func (c *typed) words() []string {
 	q := c.request
 	args := []string{string(q.Verb), q.Task}
-	if q.Verb == history.Submit {
+	switch q.Verb {
+	case history.Pause:
+		args = []string{"pause", q.Behavior, "--reason", q.Reason, "--force"}
+	case history.Unpause:
+		args = []string{"unpause", q.Behavior}
+	case history.Submit:
 		behavior := "once"
 		if q.Again {
 			behavior = "again"
@@ -221,7 +235,7 @@ func (c *typed) args() []string {
 			args = append(args, "--wait")
 		}
 	}
-	return c.with(CommandWithin, args...)
+	return args
 }
 
 // with adds to a command what all have; serve has no time-out.
@@ -230,6 +244,23 @@ func (t *Terminal) with(timeout time.Duration, args ...string) []string {
 		args = append(args, "--timeout", timeout.String())
 	}
 	return append(args, "-o", "json", "--log-level", "warn", "--etcd", strings.Join(t.endpoints(), ","), "--nats", t.natsURL())
+}
+
+// SetPaused types the command that pauses a behavior, or that ends its pause, and records it.
+func (t *Terminal) SetPaused(ctx context.Context, on bool, behavior, reason string) error {
+	q := traffic.Request{Verb: history.Unpause, Behavior: behavior}
+	if on {
+		q = traffic.Request{Verb: history.Pause, Behavior: behavior, Reason: reason}
+	}
+	c := &typed{Terminal: t, request: q}
+	c.begin(q.Operation(0, t.begun)) // who types the traffic has other numbers
+	err := t.Operate(ctx, c.words()...)
+	answer := history.OK
+	if err != nil {
+		answer = history.Unknown
+	}
+	c.end(answer)
+	return err
 }
 
 // Operate types a command that is no part of the traffic. The error holds what it said.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/events"
 	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/link"
@@ -28,17 +29,65 @@ func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []hi
 // typeAt does so at a terminal; the program says something on its standard error, too.
 func typeAt(t *testing.T, at *Terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\ncat >&2 <<'END'\n%s\nEND\nexit %d\n", prints, says, code), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	done := record.NewOperations()
-	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, program, record.NewCalls(done)
+	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, script(t, prints, says, code), record.NewCalls(done)
 	broken = at.enter(t.Context(), 1, q)
 	if at.calls.UnderWay() > 0 || len(done.Waited()) > 0 {
 		t.Error("a call is still under way")
 	}
 	return done.All(), broken
+}
+
+// script is a program that prints, says and ends as told.
+func script(t *testing.T, prints, says string, code int) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\ncat <<'END'\n%sEND\ncat >&2 <<'END'\n%s\nEND\nexit %d\n", prints, says, code), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// What a fault pauses is recorded as what people type is.
+func TestTerminal_RecordsWhatIsPaused(t *testing.T) {
+	for code, want := range map[int]history.Answer{codeDone: history.OK, codeUnavailable: history.Unknown} {
+		for _, on := range []bool{true, false} {
+			done := record.NewOperations()
+			at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: script(t, "", "", code), calls: record.NewCalls(done)}
+			err := at.SetPaused(t.Context(), on, "once", "a deployment")
+			ops := done.All()
+			if (err == nil) != (want == history.OK) || len(ops) != 1 {
+				t.Fatalf("exit code %d: %v, recorded %+v", code, err, ops)
+			}
+			verb, reason := history.Unpause, ""
+			if on {
+				verb, reason = history.Pause, "a deployment"
+			}
+			if o := ops[0]; o.Verb != verb || o.Reason != reason || o.Behavior != "once" || o.Answer != want || o.Task != string(events.Settings) {
+				t.Errorf("exit code %d: recorded %+v", code, o)
+			}
+		}
+	}
+}
+
+// What is typed is what the program takes, and tells of.
+func TestTerminal_TypesWhatTheProgramTakes(t *testing.T) {
+	for name, row := range map[string]struct {
+		q    traffic.Request
+		want string // "" = it is not typed
+	}{
+		"a submit":            {traffic.Request{Verb: history.Submit, Task: "a", Delay: 1}, "submit once"},
+		"a submit without id": {traffic.Request{Verb: history.Submit}, ""},
+		"a pause":             {traffic.Request{Verb: history.Pause, Behavior: "spare", Reason: "why"}, "pause spare --reason why --force --timeout"},
+		"the end of a pause":  {traffic.Request{Verb: history.Unpause, Behavior: "spare"}, "unpause spare --timeout"},
+		"the settings":        {traffic.Request{Verb: history.Settings}, ""},
+		"what is forbidden":   {traffic.Request{Verb: history.Pause, Behavior: "spare", Forbidden: "reason"}, ""},
+	} {
+		c := &typed{Terminal: &Terminal{Links: Links{ToNATS: &link.Link{}}}, request: row.q}
+		if got := strings.Join(c.args(), " "); typable(row.q) != (row.want != "") || !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s: typed %t: %s", name, typable(row.q), got)
+		}
+	}
 }
 
 // A command that was about to be typed when typing ended does not begin. That is nobody's fault.

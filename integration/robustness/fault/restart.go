@@ -67,7 +67,7 @@ func works(ctx context.Context, r *cluster.Cluster, n *cluster.Node) (worked boo
 // that joined leave, and unpauses.
 func pauseAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	const behavior = "once"
-	if err := r.Terminal.Operate(ctx, "pause", behavior); err != nil {
+	if err := r.Terminal.SetPaused(ctx, true, behavior, "the nodes begin anew"); err != nil {
 		return "all nodes", "", err
 	}
 	clock.Sleep(ctx, heardWithin)
@@ -85,7 +85,7 @@ func pauseAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (ta
 		}
 		return err
 	})
-	return "all nodes", proof, errors.Join(err, r.Terminal.Operate(context.WithoutCancel(ctx), "unpause", behavior))
+	return "all nodes", proof, errors.Join(err, r.Terminal.SetPaused(context.WithoutCancel(ctx), false, behavior, ""))
 }
 
 // beginAnew ends nodes at once as a crash does, and starts them again. One that does not run yet joins.

@@ -16,7 +16,7 @@ type Run struct {
 	Faults     []Fault
 	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one
 	Keys       []KeyChange
-	Served     []Served // what the owners told of every task at the end, cluster/settings left out
+	Served     []Served // what the owners told of every task at the end
 	Remains    Remains
 	Damage     []Finding
 }
@@ -52,17 +52,21 @@ type Info struct {
 // Verb is what a client asked for.
 type Verb string
 
-// The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later.
+// The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later. Pause, Unpause and Settings
+// are of the settings, and their Task is events.Settings.
 const (
-	Submit  Verb = "submit"
-	Wait    Verb = "wait"
-	Get     Verb = "get" // linear
-	Cancel  Verb = "cancel"
-	Retry   Verb = "retry"
-	RunNow  Verb = "run-now"
-	Delete  Verb = "delete"
-	Suspend Verb = "suspend"
-	Resume  Verb = "resume"
+	Submit   Verb = "submit"
+	Wait     Verb = "wait"
+	Get      Verb = "get" // linear
+	Cancel   Verb = "cancel"
+	Retry    Verb = "retry"
+	RunNow   Verb = "run-now"
+	Delete   Verb = "delete"
+	Suspend  Verb = "suspend"
+	Resume   Verb = "resume"
+	Pause    Verb = "pause"
+	Unpause  Verb = "unpause"
+	Settings Verb = "settings" // a linear read of them
 )
 
 // Answer is how an operation ended.
@@ -99,6 +103,17 @@ type Operation struct {
 	// of the error. "" when it has not ended.
 	Outcome string
 	Error   string // for people
+
+	Asker        events.Asker  // who asked, as the events that follow from it name it; the zero value = not known
+	Forbidden    string        // the limit that it breaks, so that it must be refused; "" = none
+	OtherRequest bool          // of Submit: it was refused because its request key stands for another request
+	Terms        string        // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
+	Substatus    string        // of Get: at Looked; "" = not known
+	Since        events.Millis // of Get: of Substatus
+	Looked       events.Millis // of Get: when, by the clock of who asked
+	Behavior     string        // of Pause and Unpause
+	Reason       string        // of Pause
+	Paused       string        // of Settings: what is paused, as PausedText writes it
 }
 
 // Execution is one call of a task's function, as the function itself reported it on a way that faults do not touch.
@@ -177,6 +192,11 @@ type Served struct {
 	WaitCause   string // name of the kind of event that took it off its node; "" = it does not wait for that
 	WaitSince   events.Millis
 	SuspendedAt events.Millis
+
+	Terms     string        // as TermsOf writes them; "" = not known
+	Substatus string        // at Looked; "" = not known
+	Since     events.Millis // of Substatus
+	Looked    events.Millis
 }
 
 // Remains is what was left after every node and client had stopped.

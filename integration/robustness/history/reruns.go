@@ -21,6 +21,9 @@ const QuietKind = "quiet-for-minutes"
 // AlmostFullKind is that the store looks almost full to everybody.
 const AlmostFullKind = "store almost full"
 
+// FullKinds are the faults that fill the store, or let it look almost full: joins then record nothing.
+var FullKinds = []string{"no space", "etcd-full", AlmostFullKind}
+
 // Rerun is a call that a kill ended, and the next one of its task.
 type Rerun struct {
 	Task string

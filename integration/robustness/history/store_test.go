@@ -19,7 +19,10 @@ func sample() *history.Run {
 			BoundMs: 60_000, Commands: 8, Healed: 7, End: 9, Read: 10, EndWall: 1_800_000_000_000, Problems: []string{"a fault did not bite"}, Planned: []string{"kill"}},
 		Operations: []history.Operation{
 			{Client: 1, Verb: history.Submit, Task: "a", Call: 1, Return: 2, Answer: history.OK, Joined: true, RunsAgain: true, Delay: 5, Request: "r-1"},
-			{Client: 2, Verb: history.Get, Task: "<b>\u2028", Call: 1, Answer: history.Unknown, Status: "SUCCESS", Attempt: 1, Outcome: "=1\n2", Error: "x"},
+			{Client: 2, Verb: history.Get, Task: "<b>\u2028", Call: 1, Answer: history.Unknown, Status: "SUCCESS", Attempt: 1, Outcome: "=1\n2", Error: "x",
+				Terms: "priority 1", Substatus: "final", Since: 1_800_000_000_000, Looked: 1_800_000_000_001},
+			{Verb: history.Submit, Asker: events.Asker{Principal: "ada", RequestID: "r", Traceparent: "00-1"}, Forbidden: "priority", OtherRequest: true},
+			{Verb: history.Settings, Task: string(events.Settings), Behavior: "work", Reason: "a deployment", Paused: history.PausedText([]history.PausedBehavior{{Behavior: "work"}})},
 		},
 		Executions: []history.Execution{{Task: "a", Node: "n-1", Token: events.Position{Shard: 2, Ref: events.RefOf(1<<44-1, 3)}, Attempt: 1,
 			Begin: 3, End: 4, Outcome: "!no", Final: true}},
@@ -30,7 +33,7 @@ func sample() *history.Run {
 		},
 		Keys: []history.KeyChange{{Revision: 1, Node: "n-1"}, {Revision: 2, Shard: 1, Owner: "n-1"}, {Revision: 3, Node: "n-1", Deleted: true}},
 		Served: []history.Served{{Task: "a", Status: "SUCCESS", Seq: 3, Attempt: 1, Runs: 1, Outcome: "=1", Whole: true, Suspended: true, Due: 3, Failures: 4, Lost: 5,
-			Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 6, SuspendedAt: 7}},
+			Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 6, SuspendedAt: 7, Terms: "priority 2", Substatus: "lost", Since: 8, Looked: 9}},
 		Remains: history.Remains{Checked: true, Leases: 1, Keys: []string{"mailbox/1"}, Others: []string{"a goroutine"}},
 		Damage:  []history.Finding{{Invariant: "8 ended", Text: "a node does not come back"}},
 	}

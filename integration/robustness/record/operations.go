@@ -91,13 +91,16 @@ func (o *Operations) AnyUnnamed() bool {
 	return slices.ContainsFunc(o.all, unnamed)
 }
 
-// Name gives such submits the ids of the tasks that they created, by request id.
-func (o *Operations) Name(created map[string]string) {
+// Asked names a request: by principal and behavior, as history.Operation has them, and by its key.
+type Asked struct{ By, Request string }
+
+// Name gives such submits the ids of the tasks that they, or others who asked for the same, have created.
+func (o *Operations) Name(created map[Asked]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.all {
 		if unnamed(o.all[i]) {
-			o.all[i].Task = created[o.all[i].Request]
+			o.all[i].Task = created[Asked{o.all[i].By, o.all[i].Request}]
 		}
 	}
 }

@@ -115,6 +115,14 @@ func draw(run *history.Run, violations []check.Violation) timeline {
 	return t
 }
 
+// nameOf is the task of an event, or the record that is no task.
+func nameOf(ev *events.Event) string {
+	if of := ev.Kind().Record(); of != events.OfTask {
+		return of.String()
+	}
+	return string(ev.Task)
+}
+
 // tell gathers what there is of each task: those first in which something was found, then those with most operations.
 func tell(run *history.Run, violations []check.Violation) []*story {
 	all := map[string]*story{}
@@ -133,7 +141,7 @@ func tell(run *history.Run, violations []check.Violation) []*story {
 		st.executions = append(st.executions, &run.Executions[i])
 	}
 	for _, ev := range committed(run) {
-		st := of(string(ev.Task))
+		st := of(nameOf(ev))
 		st.events = append(st.events, ev)
 	}
 	for i := range violations {

@@ -174,13 +174,7 @@ func (c *client) call(wait context.Context, caller int, r traffic.Request) {
 		return
 	}
 	call := &Call{int(c.made.Add(1)), r.Operation(caller, c.Begin)}
-	key := fmt.Sprint(c.Source, "-", call.Number)
-	switch {
-	case r.Named:
-		call.Request = key
-	case r.Verb == history.Submit && r.Task == "":
-		r.Ask(&call.Operation, c.Name, key)
-	}
+	r.Ask(&call.Operation, c.Name, fmt.Sprint(c.Source, "-", call.Number))
 	c.say(Word{Call: call})
 	ask, cancel := context.WithTimeout(context.Background(), askWithin)
 	f := r.Do(ask, c.engine, &call.Operation, c.Begin)

@@ -204,7 +204,8 @@ func Source(name string, pid int) string { return fmt.Sprintf("%s-%d", name, pid
 
 // submit submits unique tasks until ctx ends.
 func (n *node) submit(ctx context.Context) {
-	source := traffic.NewSource(Source(n.Name, os.Getpid()), n.Seed)
+	name := Source(n.Name, os.Getpid())
+	source := traffic.NewSource(name, n.Seed)
 	source.Few = n.Few
 	for number := 1; ; number++ {
 		select {
@@ -214,6 +215,7 @@ func (n *node) submit(ctx context.Context) {
 		}
 		request := source.Submit()
 		op := request.Operation(0, n.Begin)
+		request.Ask(&op, n.Name, fmt.Sprint(name, "-", number))
 		n.say(Word{Call: &Call{number, op}})
 		ask, cancel := context.WithTimeout(context.Background(), askWithin)
 		request.Do(ask, n.engine.Client, &op, n.Begin).Close()

@@ -23,15 +23,33 @@ type Request struct {
 	Key    string // of Submit without Task: the request key; "" = that of its history.Operation
 	Params Params
 	Delay  time.Duration
+
+	Priority int64  // of Submit; 0 = that of the behavior
+	Behavior string // of Pause and Unpause
+	Reason   string // of Pause
+
+	By        string // principal of the caller who asks; "" = that of the client
+	Traced    bool   // the caller gives a request id and a trace
+	Forbidden string // the limit that it breaks; "" = none
 }
 
 // Operation is the record of the request before it is made.
 func (r Request) Operation(client int, begin int64) history.Operation {
-	return history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again, Delay: int64(r.Delay), Call: clock.Now() - begin}
+	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again, Delay: int64(r.Delay), Call: clock.Now() - begin,
+		Behavior: r.Behavior, Reason: r.Reason, Forbidden: r.Forbidden}
+	if r.ofSettings() {
+		op.Task = string(events.Settings)
+	}
+	return op
 }
 
-// Do makes the request and records what came of it. The future is that of a Submit.
+func (r Request) ofSettings() bool {
+	return r.Verb == history.Pause || r.Verb == history.Unpause || r.Verb == history.Settings
+}
+
+// Do makes the request, for who asks by its record, and records what came of it. The future is that of a Submit.
 func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation, begin int64) (f *engine.Future) {
+	ctx = engine.WithAsker(ctx, events.Asker{Principal: r.By, RequestID: op.Asker.RequestID, Traceparent: op.Asker.Traceparent})
 	id := events.TaskID(r.Task)
 	var err error
 	switch r.Verb {
@@ -42,9 +60,14 @@ func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation
 	case history.Get:
 		var t projection.Task
 		if t, err = c.GetLinear(ctx, id); err == nil {
-			op.Status, op.Attempt = t.Status.String(), t.Attempt
-			op.Outcome, err = OutcomeOf(&t)
+			err = Shown(op, &t, time.Now())
 		}
+	case history.Pause:
+		err = c.Pause(ctx, r.Behavior, r.Reason)
+	case history.Unpause:
+		err = c.Unpause(ctx, r.Behavior)
+	case history.Settings:
+		op.Paused, err = Paused(ctx, c)
 	default:
 		err = Operate(ctx, c, r.Verb, id)
 	}
@@ -59,10 +82,21 @@ func (r Request) behavior() string {
 	return once
 }
 
-// Ask gives the record of a submit that leaves the id to the engine the key that names its task, and says who asks for what.
+// Ask records who asks, with a client of the principal, and under which request key; key is one that no other operation has. It is that
+// of the trace, too.
 func (r Request) Ask(op *history.Operation, principal, key string) {
-	op.Request = cmp.Or(r.Key, key)
-	op.By, op.Body = principal+" "+r.behavior(), fmt.Sprintf("%d ms, %d failures, %d repetitions, after %s", r.Params.Millis, r.Params.Fails, r.Params.Repeats, r.Delay)
+	op.Asker.Principal = cmp.Or(r.By, principal)
+	if r.Traced {
+		op.Asker.RequestID, op.Asker.Traceparent = key, "00-"+key+"-01"
+	}
+	switch {
+	case r.Named:
+		op.Request = key
+	case r.Verb == history.Submit && r.Task == "":
+		op.Request = cmp.Or(r.Key, key)
+		op.By = op.Asker.Principal + " " + r.behavior()
+		op.Body = fmt.Sprintf("%d ms, %d failures, %d repetitions, after %s, priority %d", r.Params.Millis, r.Params.Fails, r.Params.Repeats, r.Delay, r.Priority)
+	}
 }
 
 func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Operation) (*engine.Future, error) {
@@ -70,9 +104,20 @@ func (r Request) submit(ctx context.Context, c *engine.Client, op *history.Opera
 	if err != nil {
 		return nil, err
 	}
-	f, err := c.Submit(ctx, &Work{ID_: r.behavior()}, params, engine.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay})
+	w := &Work{ID_: r.behavior()}
+	op.Terms = Terms(w.Policy(), r.Priority)
+	f, err := c.Submit(ctx, w, params, engine.SubmitOptions{ID: events.TaskID(r.Task), RequestKey: op.Request, Delay: r.Delay, Priority: r.Priority})
 	op.Task, op.Joined, op.Repeated = string(f.ID()), f.Joined(), f.Repeated()
 	return f, err
+}
+
+// Terms are those that a submit brings with a policy, and a priority that it gives itself; 0 = none.
+func Terms(p engine.Policy, priority int64) string {
+	full, err := p.Complete()
+	if err != nil {
+		panic(err) // the policies of the harnesses are in range
+	}
+	return history.TermsOf(&full, cmp.Or(priority, full.Priority))
 }
 
 // Wait waits for the outcome of a future. A task that failed is no error.
@@ -85,6 +130,7 @@ func Wait(ctx context.Context, f *engine.Future, op *history.Operation) error {
 
 // Settle records when and how an operation ended.
 func Settle(op *history.Operation, err error, begin int64) {
+	op.OtherRequest = OtherRequest(err)
 	if op.Answer = Answer(err); op.Answer != history.Unknown {
 		op.Return = clock.Now() - begin
 	}

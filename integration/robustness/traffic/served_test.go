@@ -10,11 +10,13 @@ import (
 )
 
 func TestServed_TellsAllThatIsCompared(t *testing.T) {
-	task := projection.Task{ID: "a", Kind: &projection.Kind{Creator: "ada"}, Status: projection.Running, Seq: 5, Attempt: 2, Runs: 1, Due: 9, Failures: 3,
+	policy := events.Policy{MaxLost: 3}
+	task := projection.Task{ID: "a", Kind: &projection.Kind{Creator: "ada", Policy: policy}, Priority: 2, Status: projection.Running, Seq: 5, Attempt: 2, Runs: 1, Due: 9, Failures: 3,
 		Lost: 4, Suspended: true, LastNode: projection.NameOf("n-1"), Wait: &projection.Wait{Cause: events.KindLost, Since: 7, SuspendedAt: 8}}
 	want := history.Served{Task: "a", Status: "RUNNING", Seq: 5, Attempt: 2, Runs: 1, Whole: true, Suspended: true, Due: 9, Failures: 3, Lost: 4,
-		Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 7, SuspendedAt: 8}
-	if got, err := traffic.Served(&task); got != want || err != nil {
+		Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 7, SuspendedAt: 8,
+		Terms: history.TermsOf(&policy, 2), Substatus: "suspended", Since: 8, Looked: 10}
+	if got, err := traffic.Served(&task, events.Millis(10).Time()); got != want || err != nil {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
@@ -23,7 +25,7 @@ func TestServed_TellsAllThatIsCompared(t *testing.T) {
 func TestServed_LeavesOutTheLostStamp(t *testing.T) {
 	task := projection.Task{ID: "a", Status: projection.Running, Kind: &projection.Kind{}, Node: "n-1", StartedAt: 5, Lease: 30}
 	task.Sight(20)
-	if got, err := traffic.Served(&task); got.Due != 0 || task.Due == 0 || err != nil {
+	if got, err := traffic.Served(&task, events.Millis(25).Time()); got.Due != 0 || task.Due == 0 || err != nil {
 		t.Errorf("due %d as it is told, %d as it is served, %v", got.Due, task.Due, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 )
 
@@ -17,7 +18,14 @@ const (
 	// sharedTasks is how many deterministic ids are in use at a time, sharedFor how many of a source's requests long.
 	sharedTasks = 6
 	sharedFor   = 40
+	// sharedKeys is how many request keys that all sources know are in use at a time.
+	sharedKeys = 2
+	// spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
+	spares = 3
 )
+
+// callers are whom requests may be for; who makes them for himself is none of these.
+var callers = []string{"ada", "bob", "eve"}
 
 // Source draws requests. Sources of one run share deterministic ids. It must not be used concurrently.
 type Source struct {
@@ -46,9 +54,12 @@ var mix = []struct {
 	share int
 	draw  func(*Source) Request
 }{
-	{34, (*Source).unique},
+	{28, (*Source).unique},
 	{14, (*Source).shared},
-	{14, func(s *Source) Request { return s.about(history.Get) }},
+	{3, (*Source).together},
+	{4, (*Source).settings},
+	{1, (*Source).forbidden},
+	{12, func(s *Source) Request { return s.about(history.Get) }},
 	{12, func(s *Source) Request { return s.about(history.Wait) }},
 	{7, func(s *Source) Request { return s.about(history.Cancel) }},
 	{5, func(s *Source) Request { return s.about(history.Retry) }},
@@ -94,13 +105,65 @@ func (s *Source) unique() Request {
 	return r
 }
 
-// shared submits what other sources submit too.
+// asks lets one of the callers ask, or nobody but the client, and gives the request a trace now and then.
+func (s *Source) asks(r Request) Request {
+	if s.random.IntN(2) == 0 {
+		r.By = callers[s.random.IntN(len(callers))]
+	}
+	r.Traced = s.random.IntN(2) == 0
+	return r
+}
+
+// together makes a request that other sources make, too, in other processes and after restarts: under one key, for one of two callers,
+// whose tasks differ. Now and then it is another request of that key.
+func (s *Source) together() Request {
+	k := s.made/sharedFor*sharedKeys + s.random.IntN(sharedKeys)
+	r := Request{Verb: history.Submit, Key: fmt.Sprint("together-", k), By: callers[s.random.IntN(2)], Again: k%2 == 0, Params: Params{Millis: 1 + k%60}, Priority: int64(k % 3)}
+	r.Traced = s.random.IntN(2) == 0
+	if s.random.IntN(8) == 0 {
+		r.Priority++
+	}
+	return r
+}
+
+// settings asks about the settings, or changes them.
+func (s *Source) settings() Request {
+	r := s.asks(Request{Verb: history.Settings})
+	switch s.random.IntN(5) {
+	case 0, 1:
+		r.Verb, r.Behavior, r.Reason = history.Pause, fmt.Sprint("spare-", s.random.IntN(spares)), fmt.Sprint("for ", s.name, ", ", s.made)
+	case 2:
+		r.Verb, r.Behavior = history.Unpause, fmt.Sprint("spare-", s.random.IntN(spares))
+	}
+	return r
+}
+
+// forbidden asks for what breaks a limit.
+func (s *Source) forbidden() Request {
+	r := s.Submit()
+	switch s.random.IntN(4) {
+	case 0:
+		r.Forbidden, r.Task = "reserved affinity", "store:"+r.Task+"/1"
+	case 1:
+		r.Forbidden, r.Priority = "priority", events.MaxPriority+1
+	case 2:
+		r.Forbidden, r.Params.Pad = "parameters", strings.Repeat("x", events.MaxPayloadBytes)
+	default:
+		r = Request{Verb: history.Pause, Behavior: "spare-0", Forbidden: "reason", Reason: strings.Repeat("x", events.MaxNameBytes+1)}
+	}
+	return r
+}
+
+// shared submits what other sources submit too. Who joins brings a priority of his own, now and then.
 func (s *Source) shared() Request {
 	k := s.made/sharedFor*sharedTasks + s.random.IntN(sharedTasks)
 	r := Request{Verb: history.Submit, Task: fmt.Sprint("shared-", k), Again: k%2 == 0, Params: s.params()}
-	r.Named = r.Again && s.random.IntN(2) == 0
+	r.Named = s.random.IntN(2) == 0
+	if k%3 == 0 {
+		r.Priority = int64(s.random.IntN(3))
+	}
 	s.remember(r.Task)
-	return r
+	return s.asks(r)
 }
 
 func (s *Source) remember(id string) {
@@ -139,7 +202,7 @@ func (s *Source) about(v history.Verb) Request {
 		return s.shared()
 	}
 	back := min(s.random.IntN(len(s.tasks)), s.random.IntN(len(s.tasks)))
-	return Request{Verb: v, Task: s.tasks[len(s.tasks)-1-back]}
+	return s.asks(Request{Verb: v, Task: s.tasks[len(s.tasks)-1-back]})
 }
 
 func (s *Source) suspend() Request {
@@ -154,7 +217,7 @@ func (s *Source) resume() Request {
 	if len(s.suspended) == 0 {
 		return s.about(history.Get)
 	}
-	r := Request{Verb: history.Resume, Task: s.suspended[0]}
+	r := s.asks(Request{Verb: history.Resume, Task: s.suspended[0]})
 	s.suspended = s.suspended[1:]
 	return r
 }
@@ -166,5 +229,5 @@ func (s *Source) Submit() Request {
 	if s.random.IntN(4) == 0 {
 		r.Delay = 100*time.Millisecond + time.Duration(s.random.IntN(2000))*time.Millisecond
 	}
-	return r
+	return s.asks(r)
 }

@@ -8,6 +8,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Answer is what a call that ended with err was told. Whoever did not live to hear it knows nothing: history.Unknown.
@@ -15,6 +16,7 @@ func Answer(err error) history.Answer {
 	var state *engine.StateError
 	var invalid *engine.InvalidError
 	var overload *engine.OverloadError
+	var limit *engine.LimitError
 	switch {
 	case err == nil:
 		return history.OK
@@ -22,12 +24,15 @@ func Answer(err error) history.Answer {
 		return history.Unknown
 	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotKept):
 		return history.Absent
-	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload),
+	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload), errors.As(err, &limit),
 		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):
 		return history.Refused
 	}
 	return history.Unknown
 }
+
+// OtherRequest reports whether a submit was refused because its request key stands for another request.
+func OtherRequest(err error) bool { return errors.Is(err, task.ErrOtherRequest) }
 
 // Outcome is the outcome that Future.Wait returned. That of a task that failed is no error.
 func Outcome(result []byte, err error) (string, error) {

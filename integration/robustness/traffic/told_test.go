@@ -24,6 +24,7 @@ func TestAnswer_TellsDoneFromUnknown(t *testing.T) {
 		{&engine.StateError{}, history.Refused},
 		{&engine.InvalidError{}, history.Refused},
 		{&engine.OverloadError{}, history.Refused},
+		{&engine.LimitError{}, history.Refused},
 		{engine.ErrUnavailable, history.Refused},
 		{engine.ErrClosed, history.Refused},
 		{engine.ErrUnknown, history.Unknown},

@@ -53,6 +53,24 @@ func TestSource_DrawsEveryProfile(t *testing.T) {
 		"shared": func(r traffic.Request) bool {
 			return submitted(r) && slices.ContainsFunc(draw("b", 1, 2000), func(o traffic.Request) bool { return o.Verb == r.Verb && o.Task == r.Task && r.Task != "" })
 		},
+		"named join": func(r traffic.Request) bool { return submitted(r) && r.Named && !r.Again },
+		"terms":      func(r traffic.Request) bool { return submitted(r) && r.Task != "" && r.Priority == 2 },
+		"shared key": func(r traffic.Request) bool {
+			return submitted(r) && r.Task == "" && slices.ContainsFunc(draw("b", 2, 2000), func(o traffic.Request) bool { return o.Key == r.Key && o.By == r.By })
+		},
+		"key of two callers": func(r traffic.Request) bool {
+			return r.Key != "" && slices.ContainsFunc(requests, func(o traffic.Request) bool { return o.Key == r.Key && o.By != r.By })
+		},
+		"caller": func(r traffic.Request) bool { return submitted(r) && r.By != "" && !r.Traced },
+		"trace":  func(r traffic.Request) bool { return r.Verb == history.Cancel && r.By == "" && r.Traced },
+		"pause": func(r traffic.Request) bool {
+			return r.Verb == history.Pause && r.Behavior != "" && r.Reason != "" && r.Forbidden == ""
+		},
+		"unpause":     func(r traffic.Request) bool { return r.Verb == history.Unpause && r.Behavior != "" },
+		"settings":    func(r traffic.Request) bool { return r.Verb == history.Settings },
+		"forbidden":   func(r traffic.Request) bool { return submitted(r) && r.Forbidden != "" },
+		"long reason": func(r traffic.Request) bool { return r.Verb == history.Pause && r.Forbidden != "" },
+
 		"wait":    func(r traffic.Request) bool { return r.Verb == history.Wait },
 		"get":     func(r traffic.Request) bool { return r.Verb == history.Get },
 		"cancel":  func(r traffic.Request) bool { return r.Verb == history.Cancel },

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,23 +12,43 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/simulation/work"
 )
 
 // caller makes one call at a time and records what it asked and was told.
 type caller struct {
-	world  *world
-	number int
+	world     *world
+	number    int
+	principal string // for whom the process asks; "" = for itself
+	traced    bool   // each call has a request id and a trace of its own
 }
 
-func (w *world) caller() *caller { return &caller{w, w.record.caller()} }
+// caller is a new one, who asks for somebody now and then.
+func (w *world) caller() *caller {
+	return &caller{w, w.record.caller(), pick(w.dice, "", "", "", "ada", "bob"), w.dice.chance(0.4)}
+}
+
+// asker is who asks by a call, as the process tells it and as events name it.
+func (c *caller) asker(p *process) (told, named events.Asker) {
+	told.Principal = c.principal
+	if c.traced {
+		n := c.world.record.trace()
+		told.RequestID, told.Traceparent = fmt.Sprint("request-", n), fmt.Sprintf("00-%032x-%016x-01", n, n)
+	}
+	named = told
+	named.Principal = cmp.Or(told.Principal, p.principal)
+	return told, named
+}
 
 // do makes a call, with a drawn patience. ask fills in what it learns.
 func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
 	ctx, cancel := context.WithTimeout(c.world.patient, patience)
 	defer cancel()
+	var told events.Asker
+	told, op.Asker = c.asker(p)
 	op.Client, op.Call = c.number, c.world.record.now()
-	err := ask(ctx, &op)
-	op.Return, op.Answer = c.world.record.now(), traffic.Answer(err)
+	err := ask(engine.WithAsker(ctx, told), &op)
+	op.Return, op.Answer, op.OtherRequest = c.world.record.now(), traffic.Answer(err), traffic.OtherRequest(err)
 	if err != nil {
 		op.Error = err.Error()
 	}
@@ -61,21 +82,31 @@ type order struct {
 	delay    time.Duration
 	request  string // its key
 	raw      bool   // by the behavior's name
+	by       string // of an order whose request names its task: for whom it is made; "" = for the process itself
+
+	priority  int64  // 0 = that of the behavior
+	losses    int    // so many more than the behavior allows; not by its name
+	forbidden string // the limit that it breaks
 }
 
 // submit returns the future, of which the id is "" when nothing was accepted.
 func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation) {
 	b := behavior(p, o.behavior)
-	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request}
+	if !o.raw {
+		b = work.Varied(b, o.losses)
+	}
+	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request,
+		Terms: traffic.Terms(b.Policy(), o.priority), Forbidden: o.forbidden}
 	o.job.Pad = c.world.pad
 	params, err := json.Marshal(o.job)
 	if err != nil {
 		panic(err) // a struct of texts and numbers
 	}
 	if o.id == "" && o.request != "" {
-		op.By, op.Body = p.principal+" "+o.behavior, fmt.Sprintf("%s after %s", params, o.delay)
+		c.principal = o.by
+		op.By, op.Body = cmp.Or(o.by, p.principal)+" "+o.behavior, fmt.Sprintf("%s after %s, priority %d", params, o.delay, o.priority)
 	}
-	options := engine.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay}
+	options := engine.SubmitOptions{ID: o.id, RequestKey: o.request, Delay: o.delay, Priority: o.priority}
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {
@@ -128,14 +159,39 @@ func (c *caller) get(p *process, task string) history.Operation {
 			return errNoAnswer
 		}
 		if err == nil {
-			op.Status, op.Attempt = t.Status.String(), t.Attempt
-			op.Outcome, err = traffic.OutcomeOf(&t)
+			err = traffic.Shown(op, &t, time.Now())
 		}
 		return err
 	})
 }
 
 var errNoAnswer = errors.New("no answer")
+
+// pause keeps a behavior from starting, or ends that.
+func (c *caller) pause(p *process, on bool, behavior, reason string) history.Operation {
+	op := history.Operation{Verb: history.Unpause, Task: string(events.Settings), Behavior: behavior}
+	if on {
+		op.Verb, op.Reason = history.Pause, reason
+	}
+	if len(reason) > events.MaxNameBytes {
+		op.Forbidden = "reason"
+	}
+	return c.do(p, op, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+		if on {
+			return p.client.Pause(ctx, behavior, reason)
+		}
+		return p.client.Unpause(ctx, behavior)
+	})
+}
+
+// settings reads what is paused.
+func (c *caller) settings(p *process, patience time.Duration) history.Operation {
+	op := history.Operation{Verb: history.Settings, Task: string(events.Settings)}
+	return c.do(p, op, patience, func(ctx context.Context, op *history.Operation) (err error) {
+		op.Paused, err = traffic.Paused(ctx, p.client)
+		return err
+	})
+}
 
 // operate makes a call that changes a task.
 func (c *caller) operate(p *process, verb history.Verb, task string) history.Operation {

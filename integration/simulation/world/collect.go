@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine"
+	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
@@ -27,6 +28,30 @@ func (w *world) tasks(ctx context.Context) (all []projection.Task, err error) {
 		all = append(all, t)
 	}
 	return all, nil
+}
+
+// settledWithin is the time within which the settings are told when the cluster is quiet.
+const settledWithin = 5 * time.Second
+
+// readSettings has somebody read what the settings are at the end.
+func (w *world) readSettings() {
+	if op := w.caller().settings(w.clients[0], settledWithin); op.Answer != history.OK {
+		w.record.damage(served, "the settings are not shown at the end: %s", op.Error)
+	}
+}
+
+// substatuses returns the words under which the owners list each task.
+func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, error) {
+	words := map[events.TaskID]string{}
+	for i, word := range projection.Substatuses() {
+		for t, err := range w.clients[0].client.List(ctx, engine.Filter{Substatus: projection.Substatus(i + 1), Limit: 1000}) {
+			if err != nil {
+				return nil, err
+			}
+			words[t.ID] = strings.TrimSpace(words[t.ID] + " " + word)
+		}
+	}
+	return words, nil
 }
 
 // someWait reports whether a task has still something to do.
@@ -61,17 +86,25 @@ func eventsOf(tasks []projection.Task) (n uint64) {
 func (w *world) collect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	if w.patient.Err() == nil { // else somebody waited in vain, which is damage enough
+		w.readSettings()
+	}
 	tasks, err := w.tasks(ctx)
 	if err != nil {
 		return fmt.Errorf("list all tasks: %w", err)
 	}
+	words, err := w.substatuses(ctx)
+	if err != nil {
+		return fmt.Errorf("list tasks by substatus: %w", err)
+	}
 	run := &w.record.run
 	for i := range tasks {
 		t := &tasks[i]
-		served, err := traffic.Served(t)
+		served, err := traffic.Served(t, time.Now())
 		if err != nil {
 			return fmt.Errorf("task %s: %w", t.ID, err)
 		}
+		served.Substatus = words[t.ID]
 		run.Served = append(run.Served, served)
 	}
 	changes := w.etcd.History(1)

@@ -14,6 +14,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/simulation/work"
 	"taskledger/store"
 )
 
@@ -59,7 +60,7 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	}
 	w.mu.Unlock()
 	p.etcd = w.etcd.Connect(p.way)
-	p.behaviors = behaviors(p)
+	p.behaviors = work.Behaviors(p.killed, w.record)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, err := etcdstore.Open(ctx, etcdstore.Config{Client: p.etcd, Cluster: cluster, Shards: w.shards,

@@ -8,7 +8,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/modeletcd"
@@ -223,7 +222,7 @@ func (w *world) unseenStep() {
 // pauseAndRestart pauses a behavior and then gives every node a reason to begin anew. What is paused must not start.
 func (w *world) pauseAndRestart() {
 	behavior := pick(w.dice, once, again)
-	if !w.operatePause(behavior, (*engine.Client).Pause) {
+	if !w.setPaused(true, behavior) {
 		return
 	}
 	w.trickle(calm)
@@ -238,18 +237,15 @@ func (w *world) pauseAndRestart() {
 		w.suffer(fault{"kill", someNode, (*world).killNode})
 	}
 	w.trickle(w.dice.between(time.Second, 10*time.Second))
-	if !w.operatePause(behavior, (*engine.Client).Unpause) {
+	if !w.setPaused(false, behavior) {
 		w.record.damage(served, "%s cannot be unpaused", behavior)
 	}
 }
 
-// operatePause makes a call again until it is answered, and reports whether it was.
-func (w *world) operatePause(behavior string, call func(*engine.Client, context.Context, string) error) bool {
+// setPaused pauses a behavior, or ends that, again until it is answered, and reports whether it was.
+func (w *world) setPaused(on bool, behavior string) bool {
 	for range 10 {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		err := call(w.clients[0].client, ctx, behavior)
-		cancel()
-		if err == nil {
+		if op := w.caller().pause(w.clients[0], on, behavior, "the nodes begin anew"); op.Answer == history.OK {
 			return true
 		}
 		time.Sleep(time.Second)

@@ -74,8 +74,8 @@ func (r *reach) ReadArchive(ctx context.Context, shard int, from uint64) iter.Se
 }
 
 // FindArchived implements store.ArchiveReader.
-func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID) iter.Seq2[store.Record, error] {
-	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.archive.FindArchived(ctx, shard, task) })
+func (r *reach) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+	return r.read(ctx, func() iter.Seq2[store.Record, error] { return r.archive.FindArchived(ctx, shard, task, last) })
 }
 
 // read yields what the archive holds, or the error of a way that breaks before all is read.

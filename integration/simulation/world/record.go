@@ -15,6 +15,7 @@ type record struct {
 	mu      sync.Mutex
 	run     history.Run
 	callers int
+	traces  int
 }
 
 // now is the time since the beginning, nanoseconds.
@@ -28,6 +29,14 @@ func (r *record) caller() int {
 	return r.callers
 }
 
+// trace returns a number that no call has had.
+func (r *record) trace() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traces++
+	return r.traces
+}
+
 // operate adds an operation.
 func (r *record) operate(op history.Operation) {
 	r.mu.Lock()
@@ -35,8 +44,8 @@ func (r *record) operate(op history.Operation) {
 	r.run.Operations = append(r.run.Operations, op)
 }
 
-// begin adds an execution that begins now, and returns its place.
-func (r *record) begin(e history.Execution) int {
+// Begin implements work.Record: the execution begins now.
+func (r *record) Begin(e history.Execution) int {
 	e.Begin = r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,8 +53,8 @@ func (r *record) begin(e history.Execution) int {
 	return len(r.run.Executions) - 1
 }
 
-// end completes an execution, which ends now, with the outcome of how.
-func (r *record) end(at int, how history.Execution) {
+// End implements work.Record: the execution ends now.
+func (r *record) End(at int, how history.Execution) {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,8 +32,11 @@ type errand struct {
 var stories = []func(*errand){
 	(*errand).simple, (*errand).simple, (*errand).twins, (*errand).twins, (*errand).delayed, (*errand).delayed, (*errand).unlucky,
 	(*errand).repeated, (*errand).long, (*errand).doomed, (*errand).suspended, (*errand).runAgain, (*errand).merged, (*errand).timed,
-	(*errand).reborn, (*errand).keyed, (*errand).keyed,
+	(*errand).reborn, (*errand).keyed, (*errand).keyed, (*errand).paused, (*errand).agreed, (*errand).forbidden,
 }
+
+// spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
+const spares = 3
 
 // traffic runs the errands to their ends, waits left out.
 func (w *world) traffic() {
@@ -88,6 +92,11 @@ func (e *errand) get(task string) {
 	if task != "" {
 		e.w.caller().get(e.client(), task)
 	}
+}
+
+func (e *errand) settings() {
+	c := e.w.caller()
+	c.settings(e.client(), c.patience())
 }
 
 // work draws how many milliseconds an attempt takes.
@@ -201,7 +210,7 @@ func (e *errand) timed() {
 // keyed is a request without an id: at once from several places, after its end, and with another one under its key.
 func (e *errand) keyed() {
 	o := order{behavior: pick(e.w.dice, once, again, brief, merge), request: "key of " + string(e.id), job: job{Work: e.work(300)},
-		delay: pick(e.w.dice, 0, 0, 200*time.Millisecond)}
+		delay: pick(e.w.dice, 0, 0, 200*time.Millisecond), by: pick(e.w.dice, "", "ada", "bob")}
 	for range 2 {
 		var all sync.WaitGroup
 		for range 1 + e.w.dice.n(3) {
@@ -210,17 +219,78 @@ func (e *errand) keyed() {
 				e.submit(o)
 			})
 		}
+		if e.w.dice.chance(0.3) { // somebody else has another task under the key
+			all.Go(func() {
+				other := o
+				other.by, other.job.Work = "eve", e.work(300)
+				e.submit(other)
+			})
+		}
 		all.Wait()
 		e.pause(2 * time.Second)
 		if e.w.dice.chance(0.3) {
 			other := o
-			other.job.Work++
+			if e.w.dice.chance(0.5) {
+				other.job.Work++
+			} else {
+				other.priority = 1
+			}
 			e.submit(other)
 		}
 	}
 	task := e.submit(o)
 	e.get(task)
 	e.operate(pick(e.w.dice, history.Delete, history.Retry, history.Cancel), task)
+	e.submit(o)
+}
+
+// agreed is a task that others join with requests and terms of their own: those of the last one hold.
+func (e *errand) agreed() {
+	o := order{id: e.id, behavior: pick(e.w.dice, once, again, brief, merge), job: job{Work: pick(e.w.dice, 100, 1500)}, delay: pick(e.w.dice, 0, 700*time.Millisecond)}
+	e.submit(o)
+	var all sync.WaitGroup
+	for i := range 2 + e.w.dice.n(3) {
+		all.Go(func() {
+			e.pause(time.Second)
+			other := o
+			other.priority, other.losses = int64(e.w.dice.n(3)), e.w.dice.n(3)
+			other.request = pick(e.w.dice, "", fmt.Sprint("join ", i))
+			e.submit(other)
+			e.get(string(e.id))
+		})
+	}
+	all.Wait()
+	e.get(string(e.id))
+}
+
+// paused has somebody pause a behavior that no task has, for a reason, and read what is paused; the pause may stay.
+func (e *errand) paused() {
+	behavior, reason := fmt.Sprint("spare-", e.w.dice.n(spares)), "for "+string(e.id)
+	e.w.caller().pause(e.client(), true, behavior, reason)
+	e.pause(time.Second)
+	e.settings()
+	if e.w.dice.chance(0.6) {
+		e.w.caller().pause(e.client(), false, behavior, "")
+		e.settings()
+	}
+}
+
+// forbidden asks for what must be refused.
+func (e *errand) forbidden() {
+	o := order{id: e.id, behavior: once}
+	switch e.w.dice.n(5) {
+	case 0:
+		o.id, o.forbidden = "store:"+e.id+"/1", "reserved affinity"
+	case 1:
+		o.priority, o.forbidden = events.MaxPriority+1, "priority"
+	case 2:
+		o.id, o.request, o.forbidden = "", strings.Repeat("k", events.MaxKeyBytes+1), "request key"
+	case 3:
+		o.id, o.forbidden = events.Settings, "reserved id"
+	default:
+		e.w.caller().pause(e.client(), true, "spare-0", strings.Repeat("x", events.MaxNameBytes+1))
+		return
+	}
 	e.submit(o)
 }
 

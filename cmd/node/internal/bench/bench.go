@@ -10,8 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"taskledger/behaviors"
 	"taskledger/engine"
+	"taskledger/meter"
+	"taskledger/meter/prommeter"
 )
 
 const (
@@ -27,6 +31,7 @@ const (
 type Config struct {
 	InFlight int           // tasks; 1 or more
 	Duration time.Duration // of all windows together; at least two windows are made
+	Metered  bool          // both nodes tell a Prometheus meter what they do
 	Servers  []string      // command line of the process that runs Serve, for etcd over gRPC; nil: etcd in this process
 }
 
@@ -54,7 +59,16 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	a, b, err := startPair(ctx, s, cfg.InFlight)
+	var meters [2]meter.Meter
+	for i := range meters {
+		if !cfg.Metered {
+			break
+		}
+		if meters[i], err = prommeter.New(prometheus.NewRegistry()); err != nil {
+			return r, err
+		}
+	}
+	a, b, err := startPair(ctx, s, cfg.InFlight, meters)
 	if err != nil {
 		return r, err
 	}
@@ -72,12 +86,12 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 }
 
 // startPair starts A, which submits and runs nothing, and B, which runs.
-func startPair(ctx context.Context, s *servers, inFlight int) (a, b *node, err error) {
+func startPair(ctx context.Context, s *servers, inFlight int, meters [2]meter.Meter) (a, b *node, err error) {
 	linkA, err := s.link(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, err = startNode(ctx, linkA, engine.NodeConfig{Name: "a", Slots: -1}); err != nil {
+	if a, err = startNode(ctx, linkA, engine.NodeConfig{Name: "a", Slots: -1, Meter: meters[0]}); err != nil {
 		return nil, nil, err
 	}
 	linkB, err := s.link(ctx)
@@ -85,7 +99,7 @@ func startPair(ctx context.Context, s *servers, inFlight int) (a, b *node, err e
 		return nil, nil, errors.Join(err, a.close())
 	}
 	slots := max(512, perTaskSlots*inFlight)
-	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Behaviors: []engine.Behavior{behaviors.Noop()}})
+	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: meters[1], Behaviors: []engine.Behavior{behaviors.Noop()}})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.close())
 	}

@@ -25,6 +25,23 @@ func TestScaleResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
 	}
 }
 
+func TestListsResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
+	r := ListsResult{ListTurnMs: 3, Pages: []FilterPages{{Filter: "all", Pages: 9, P99Ms: 20}, {Filter: "slow", Pages: 9, P99Ms: 40}}}
+	for says, b := range map[string]ListsBounds{
+		"":        {Page: 50 * time.Millisecond, Turn: 10 * time.Millisecond},
+		"slow":    {Page: 30 * time.Millisecond},
+		"3.00 ms": {Turn: 2 * time.Millisecond},
+	} {
+		if err := r.Within(b); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: %v, want %q", b, err, says)
+		}
+	}
+	r.Pages[0].Pages, r.ListTurnMs = 0, 0
+	if r.Within(ListsBounds{Page: time.Hour}) == nil || r.Within(ListsBounds{Turn: time.Hour}) == nil {
+		t.Error("nothing was measured, and is within a bound")
+	}
+}
+
 // line is so many samples, each a million tasks after the one before, of which one quantity grows by so much.
 func line(n int, of func(*SoakPoint) *float64, from, growth float64) []SoakPoint {
 	all := make([]SoakPoint, n)

@@ -47,6 +47,16 @@ func (t *turns) Append(ctx context.Context, o store.Ownership, after store.Head,
 	return revision, err
 }
 
+// taken returns how long the owner was busy between commits, sorted, and begins anew.
+func (t *turns) taken() []time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	times := slices.Concat(t.holds[:]...)
+	t.last, t.holds = time.Time{}, [2][]time.Duration{}
+	slices.Sort(times)
+	return times
+}
+
 func (t *turns) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	t.storing.Store(true)
 	return t.Store.PutPart(ctx, o, entry, part, data)

@@ -243,7 +243,7 @@ func (awayArchive) ReadArchive(context.Context, int, uint64) iter.Seq2[store.Rec
 	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errArchiveAway) }
 }
 
-func (awayArchive) FindArchived(context.Context, int, events.TaskID) iter.Seq2[store.Record, error] {
+func (awayArchive) FindArchived(context.Context, int, events.TaskID, uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) { yield(store.Record{}, errArchiveAway) }
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/internal/version"
 )
 
@@ -37,8 +38,8 @@ func Main(ctx context.Context, p Program) int {
 	return exitcode.Of(err)
 }
 
-// oneLine joins the lines of errors that were joined.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the terminal.
+func oneLine(err error) string { return output.Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
 
@@ -120,9 +121,9 @@ type group struct {
 func (a *app) groups() []group {
 	return []group{
 		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.demoCommand(), a.benchCommand()}},
-		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand())},
+		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
-			a.nodesCommand(), a.shardsCommand(), a.repairCommand()}},
+			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,55 +15,9 @@ import (
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
-	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
 )
-
-func (a *app) historyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "history ID",
-		Short: "Show what happened to a task: every event of its present or last life",
-		Long: `History reads the journal, and the archive where the journal was trimmed. A task that was deleted, or forgotten some time
-after its end, still has one.`,
-		Args: arguments,
-		Example: a.examples(example{"who asked, who ran it, what came of it",
-			[]string{"history", "report/2026-11"}}),
-		ValidArgsFunction: a.completeTasks,
-	}
-	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-		p := a.print("AT", "SEQ", "EVENT", "BY", "NODE", "POSITION", "DETAILS")
-		for e, err := range client.Ledger().History(ctx, events.TaskID(args[0])) {
-			if err == nil {
-				err = printEvent(p, e)
-			}
-			if err != nil {
-				return errors.Join(err, p.Flush())
-			}
-		}
-		return p.Flush()
-	})
-}
-
-func printEvent(p *output.Printer, e ledger.Event) error {
-	v, err := view.OfEvent(e)
-	if err != nil {
-		return err
-	}
-	var details strings.Builder
-	if v.Data != nil {
-		enc := json.NewEncoder(&details)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v.Data); err != nil {
-			return fmt.Errorf("event %s: %w", e.Position, err)
-		}
-	}
-	by := v.Principal
-	if by == "" {
-		by = "(owner)"
-	}
-	return p.Row(v, output.Time(v.At), v.Seq, v.Kind, by, cmp.Or(v.Node, "-"), v.Position, details.String())
-}
 
 func (a *app) explainCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -105,6 +58,25 @@ nodes nobody knows which one is right.`}
 		for _, n := range nodes {
 			v := view.OfNode(n)
 			if err := p.Row(v, v.Name, v.Session, v.Slots, v.Owner, v.Draining, v.JoinedAt, view.Clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
+				return err
+			}
+		}
+		return p.Flush()
+	})
+}
+
+func (a *app) settingsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "settings", Short: "Show what is set for the whole cluster: the behaviors that are paused, why, by whom and since when", Args: cobra.NoArgs,
+		Long: `Settings lists the behaviors whose tasks do not start, because somebody paused them. replay --record settings shows what was set
+before.`}
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
+		s, err := client.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		p := a.print("PAUSED", "SINCE", "BY", "REASON")
+		for _, pause := range s.Pauses() {
+			if err := p.Row(pause, pause.Behavior, output.Time(pause.Since), pause.By, pause.Reason); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
@@ -54,6 +55,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 	}
 	for _, help := range behaviorVerbs {
 		var force bool
+		var reason string
 		c := &cobra.Command{
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
@@ -62,10 +64,11 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {
+			c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the settings")
 			c.Flags().BoolVar(&force, "force", false, "also a behavior that no node runs yet")
 		}
 		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-			return a.operateBehaviors(ctx, client, help.verb, args, force)
+			return a.operateBehaviors(ctx, client, help.verb, args, reason, force)
 		}))
 	}
 	return all
@@ -96,22 +99,38 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 }
 
 // operateBehaviors lets nobody pause a name with a typing error. To take a pause back is never refused.
-func (a *app) operateBehaviors(ctx context.Context, client operations.Client, verb operations.Verb, behaviors []string, force bool) error {
+func (a *app) operateBehaviors(ctx context.Context, client operations.Client, verb operations.Verb, behaviors []string, reason string, force bool) error {
 	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	set, err := client.Settings(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, behavior := range behaviors {
-		unknown := !runs(nodes, behavior)
-		if unknown && verb == operations.Pause && !force && events.ValidateBehavior(behavior) == nil {
+		if err := events.ValidateBehavior(behavior); err != nil {
+			errs = append(errs, &exitcode.UsageError{Problem: fmt.Sprintf("%s %s: %v", verb, behavior, err)})
+		} else if !runs(nodes, behavior) && verb == operations.Pause && !force {
 			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
-			continue
 		}
-		if err := client.Operate(ctx, verb, behavior, ""); err != nil {
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...) // of any, so that nothing was done
+	}
+	for _, behavior := range behaviors {
+		unknown := !runs(nodes, behavior)
+		if err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
 		} else if unknown {
 			fmt.Fprintf(a.Err, "%s: no node runs %s\n", a.Name, behavior)
+		} else if paused := set.Paused(behavior); paused == (verb == operations.Pause) {
+			was := "not paused"
+			if paused {
+				was = "paused already; the reason stays"
+			}
+			fmt.Fprintf(a.Err, "%s: behavior %s was %s\n", a.Name, behavior, was)
 		}
 	}
 	return errors.Join(errs...)

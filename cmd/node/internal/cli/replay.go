@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +18,7 @@ import (
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var from, to, task, status string
+	var from, to, task, status, record string
 	var o ledger.ReplayOptions
 	c := &cobra.Command{
 		Use:   "replay",
@@ -32,8 +35,10 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	c.Flags().StringVar(&task, "task", "", "`id` of the task")
 	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
 	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
+	c.Flags().StringVar(&record, "record", "", "of the record "+strings.Join(records(), ", "))
 	a.completeFlag(c, "task", a.completeTasks)
 	a.completeFlag(c, "behavior", a.completeBehaviors)
+	a.completeFlag(c, "record", cobra.FixedCompletions(records(), cobra.ShellCompDirectiveNoFileComp))
 	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) (err error) {
 		if o.From, err = timeFlag("from", from); err != nil {
@@ -50,8 +55,31 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 				return &exitcode.UsageError{Problem: "--" + err.Error()}
 			}
 		}
+		if record != "" {
+			if o.Records, err = recordNamed(record); err != nil {
+				return err
+			}
+			if o.Records[0] != events.OfTask && (task != "" || o.Behavior != "" || status != "") {
+				return &exitcode.UsageError{Problem: "--record " + record + " selects events of no task: leave out --task, --behavior and --status"}
+			}
+		}
 		return a.replay(ctx, client, o)
 	})
+}
+
+func records() (names []string) {
+	for _, of := range events.Records() {
+		names = append(names, of.String())
+	}
+	return names
+}
+
+// recordNamed reads a value of --record.
+func recordNamed(name string) ([]events.Record, error) {
+	if i := slices.Index(records(), name); i >= 0 {
+		return events.Records()[i : i+1], nil
+	}
+	return nil, &exitcode.UsageError{Problem: fmt.Sprintf("--record %q: want %s", name, strings.Join(records(), ", "))}
 }
 
 func statuses() (names []string) {

@@ -17,6 +17,7 @@ import (
 	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/internal/version"
@@ -84,20 +85,36 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if servers != nil {
 		cfg.SessionFile = filepath.Join(a.access.dir, "session.json")
 	}
-	node, err := engine.NewNode(cfg)
+	watch, err := a.monitor(&cfg, log)
 	if err != nil {
 		return err
 	}
+	node, err := engine.NewNode(cfg)
+	if err != nil {
+		return errors.Join(err, watch.Close())
+	}
 	if servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
 		if err := servers.Advertise(); err != nil {
-			return err
+			return errors.Join(err, watch.Close())
 		}
 	}
-	return a.runUntil(ctx, node, link, servers)
+	return a.runUntil(ctx, node, link, servers, watch)
+}
+
+// monitor listens for who reads metrics, and lets the node measure; nil unless it is asked for.
+func (a *app) monitor(cfg *engine.NodeConfig, log *slog.Logger) (*monitor.Monitor, error) {
+	if a.serve.metrics == "" {
+		return nil, nil
+	}
+	m, err := monitor.Listen(a.serve.metrics, log)
+	if err == nil {
+		cfg.Meter = m.Meter()
+	}
+	return m, err
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Link, servers *embedded.Servers) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	g, running := errgroup.WithContext(running)
@@ -105,13 +122,19 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 		defer stop()
 		return node.Run(ctx)
 	})
+	if watch != nil {
+		g.Go(func() error { // until the node has drained
+			watch.Serve(running, node.Vitals)
+			return nil
+		})
+	}
 	g.Go(func() error {
 		select {
 		case <-node.Ready():
 		case <-running.Done():
 			return nil
 		}
-		a.greet(link, servers)
+		a.greet(link, servers, watch)
 		<-running.Done()
 		if ctx.Err() != nil {
 			fmt.Fprintf(a.Err, "%s: draining, for at most %s; a second signal ends it at once\n", a.Name, max(a.serve.grace, 0))
@@ -194,7 +217,7 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 }
 
 // greet says where the node listens and what to type next.
-func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
+func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor) {
 	name := a.serve.name
 	if name == "" {
 		name, _ = os.Hostname() // what the engine has shown by now
@@ -204,6 +227,9 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers) {
 	fmt.Fprintf(&b, "  etcd  %s\n", strings.Join(link.Etcd, " "))
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))
+	}
+	if watch != nil {
+		fmt.Fprintf(&b, "  metrics  %s\n", watch.URL())
 	}
 	where := a.access.given("data")
 	if servers != nil {

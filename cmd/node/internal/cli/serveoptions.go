@@ -18,6 +18,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
@@ -38,6 +39,7 @@ type serveOptions struct {
 	logLevel           slog.Level
 	logFormat          string
 	archive            string
+	metrics            string
 	archiving          natsbus.ArchiveConfig
 }
 
@@ -77,6 +79,8 @@ etcd; with --nats`)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
+	f.StringVar(&o.metrics, "metrics", "", `loopback `+"`address`"+` and port on which /metrics, /healthz and /readyz are served, to every user of this
+machine; port 0 is a free one (default: none)`)
 	levelVar(f, &o.logLevel, slog.LevelWarn)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
@@ -152,6 +156,11 @@ func (o *serveOptions) check(c *access) error {
 	}
 	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
 		return err
+	}
+	if o.metrics != "" {
+		if err := monitor.Check(o.metrics); err != nil {
+			return wrong("--metrics %s: %v", o.metrics, err)
+		}
 	}
 	for _, program := range o.execAllow {
 		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -35,7 +36,7 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 			return err
 		}
 		p := a.print()
-		return errors.Join(printTask(p, t, when), p.Flush())
+		return errors.Join(rows.Task(p, t, client.Ledger().Version(&t), when), p.Flush())
 	})
 }
 

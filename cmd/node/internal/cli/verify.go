@@ -12,6 +12,7 @@ import (
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/ledger"
 )
@@ -71,7 +72,7 @@ func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", file, err)
 		}
-		fmt.Fprintf(a.Err, "checkpoint %s: %s\n", file, words)
+		fmt.Fprintf(a.Err, "checkpoint %s: %s\n", file, output.Clean(words))
 		all = append(all, p)
 	}
 	return all, nil
@@ -98,6 +99,7 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 		if v.Problem != "" {
 			damaged++
 		}
+		a.tellLosses(&v)
 		if err := p.Row(v, v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
 			return err
 		}
@@ -106,6 +108,13 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 		err = fmt.Errorf("%d of %d shards have problems", damaged, len(found))
 	}
 	return errors.Join(err, p.Flush())
+}
+
+// tellLosses says what was given up or lost before, which is no damage.
+func (a *app) tellLosses(v *ledger.Verification) {
+	for _, l := range v.Losses {
+		fmt.Fprintf(a.Err, "shard %d: %s\n", v.Shard, output.Clean(l.String()))
+	}
 }
 
 // entries is how many entries the shards that answer soon tell of, for the progress bar.
@@ -140,6 +149,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	if v.Checkpoint != "" && v.Problem == "" {
 		words, err = checkLast(&v, f.trust)
 	}
+	a.tellLosses(&v.Verification)
 	p := a.print("SHARD", "TASK", "FROM", "ENTRIES", "EVENTS", "HASH", "CHECKPOINT", "PROBLEM")
 	if err := p.Row(v, v.Shard, cmp.Or(string(v.Task), "-"), v.From, v.Entries, v.Events, v.Hash.String()[:16], words, v.Problem); err != nil {
 		return err

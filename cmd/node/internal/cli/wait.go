@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
 	"taskledger/engine"
 	"taskledger/events"
@@ -44,7 +45,7 @@ func (a *app) await(ctx context.Context, handle operations.Handle) error {
 		return errors.Join(err, p.Row(view.OfOutcome(handle.ID(), result, failed)))
 	}
 	if len(result) > 0 {
-		_, printed := fmt.Fprintf(a.Out, "%s\n", result)
+		_, printed := fmt.Fprintf(a.Out, "%s\n", output.CleanJSON(result))
 		err = errors.Join(err, printed)
 	}
 	return err

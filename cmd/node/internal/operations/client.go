@@ -4,13 +4,14 @@ package operations
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/projection/settings"
 	"taskledger/store"
 )
 
@@ -61,7 +62,9 @@ const (
 // Reader reads tasks.
 type Reader interface {
 	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
-	List(ctx context.Context, f engine.Filter) iter.Seq2[projection.Task, error]
+	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
+	ListPage(ctx context.Context, f engine.Filter, cursor string) (listing.Page, error)
+	Counts(ctx context.Context, behavior string) (listing.Counts, error)
 	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
 }
 
@@ -72,6 +75,7 @@ type Historian interface{ Ledger() *ledger.Ledger }
 type Observer interface {
 	Nodes(ctx context.Context) ([]store.NodeInfo, error)
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
+	Settings(ctx context.Context) (settings.State, error)
 	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
 }
 
@@ -105,7 +109,7 @@ func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error
 	case Delete:
 		return d.Client.Delete(ctx, id)
 	case Pause:
-		return d.Client.Pause(ctx, on)
+		return d.Client.Pause(ctx, on, reason)
 	case Unpause:
 		return d.Client.Unpause(ctx, on)
 	}

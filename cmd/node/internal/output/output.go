@@ -2,6 +2,7 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ type Printer struct {
 func New(out io.Writer, asJSON bool, columns ...string) *Printer {
 	p := &Printer{table: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	if asJSON {
-		p.json = json.NewEncoder(out)
+		p.json = json.NewEncoder(jsonWriter{out})
 		p.json.SetEscapeHTML(false)
 		return p
 	}
@@ -41,7 +42,7 @@ func (p *Printer) Row(v any, cells ...any) error {
 	}
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = clean(fmt.Sprint(c))
+		texts[i] = Clean(fmt.Sprint(c))
 	}
 	p.cells(texts)
 	return nil
@@ -54,14 +55,45 @@ func (p *Printer) cells(texts []string) {
 // Flush writes what a table has held back to know how wide its columns are.
 func (p *Printer) Flush() error { return p.table.Flush() }
 
-// clean keeps what came from tasks from steering the terminal or breaking the table.
-func clean(s string) string {
+// Clean keeps text of tasks, journals and files from steering the terminal, or breaking the table or the line.
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if isControl(r) {
 			return ' '
 		}
 		return r
 	}, s)
+}
+
+// CleanJSON is Clean of JSON text, whose meaning stays: what JSON allows of control characters in its strings is escaped.
+func CleanJSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, steers) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if steers(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }
+
+// steers is isControl but for the white space of JSON.
+func steers(r rune) bool { return isControl(r) && r != '\n' && r != '\t' && r != '\r' }
+
+// jsonWriter passes JSON text on, cleaned. A call brings whole characters.
+type jsonWriter struct{ to io.Writer }
+
+func (w jsonWriter) Write(text []byte) (int, error) {
+	if _, err := w.to.Write(CleanJSON(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // Time writes a time for people, "-" for none.

@@ -17,6 +17,7 @@ import (
 // Task is a task as JSON shows it.
 type Task struct {
 	ID                events.TaskID        `json:"id"`
+	Version           events.Position      `json:"version"` // the position of its last event
 	Behavior          string               `json:"behavior"`
 	Status            projection.Status    `json:"status"`
 	Substatus         projection.Substatus `json:"substatus"`
@@ -53,9 +54,9 @@ type Progress struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// OfTask shows a task as it is at a time. An error says that its parameters or its result cannot be read.
-func OfTask(t projection.Task, now events.Millis) (v Task, err error) {
-	v = Task{ID: t.ID, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
+// OfTask shows a task as it is at a time, with its version. An error says that its parameters or its result cannot be read.
+func OfTask(t projection.Task, version events.Position, now events.Millis) (v Task, err error) {
+	v = Task{ID: t.ID, Version: version, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, LastNode: t.LastNode, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
 		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
@@ -82,7 +83,8 @@ func OfTask(t projection.Task, now events.Millis) (v Task, err error) {
 type Event struct {
 	Position  events.Position `json:"position"`
 	At        events.Millis   `json:"at"`
-	Task      events.TaskID   `json:"task"`
+	Task      events.TaskID   `json:"task,omitempty"`
+	Record    string          `json:"record,omitempty"` // that the event is of; "" = a task
 	Seq       uint64          `json:"seq"`
 	Kind      events.Kind     `json:"kind"`
 	Behavior  string          `json:"behavior,omitempty"` // of the task
@@ -106,11 +108,19 @@ func OfEvent(e ledger.Event) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
 	}
-	v := Event{e.Position, e.At, e.Task, e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
+	v := Event{e.Position, e.At, e.Task, recordOf(&e), e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
 	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
 		v.Caller = &caller
 	}
 	return v, nil
+}
+
+// recordOf names the record of an event, if that is no task.
+func recordOf(e *ledger.Event) string {
+	if of := e.Kind().Record(); of != events.OfTask {
+		return of.String()
+	}
+	return ""
 }
 
 type object = map[string]any

@@ -16,7 +16,7 @@ import (
 // What is shown of a session that has ended long ago comes from its id alone.
 func TestNames_StandBesideSessionsWhereverANodeIsShown(t *testing.T) {
 	session := store.SessionID("web-1", "abcdefghij")
-	task, err := view.OfTask(projection.Task{Kind: &projection.Kind{Behavior: "work"}, Node: session}, 1)
+	task, err := view.OfTask(projection.Task{Kind: &projection.Kind{Behavior: "work"}, Node: session}, events.Position{}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/projection"
 )
 
 // Count is one more than the highest number of a command.
@@ -51,7 +52,7 @@ func Error() *events.Error {
 // Largest returns a command of a number in each of its largest forms that command.Check lets pass, made anew.
 func Largest(op uint64) []command.Command {
 	if op == (*command.Complete).Op(nil) {
-		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: math.MaxInt64, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
+		done := command.Complete{Task: id, Started: math.MaxUint64, Node: name, Next: command.MaxTime, Wait: math.MaxInt64 / 1_000_000 * time.Millisecond}
 		succeeded, failed := done, done
 		succeeded.Result = payload
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
@@ -61,7 +62,7 @@ func Largest(op uint64) []command.Command {
 }
 
 func largest(op uint64) command.Command {
-	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: math.MaxInt64, Params: payload,
+	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Params: payload,
 		RequestID: name, Merges: true, RunNow: true}
 	switch c := command.New(op).(type) {
 	case *command.Submit:
@@ -75,9 +76,9 @@ func largest(op uint64) command.Command {
 	case *command.Operate:
 		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name}
 	case *command.Pause:
-		return &command.Pause{Behavior: behavior, Paused: true}
+		return &command.Pause{Behavior: behavior, Paused: true, Reason: name}
 	case *command.Offer:
-		*c = command.Offer{Node: name, Lease: math.MaxInt64, Slots: math.MaxInt}
+		*c = command.Offer{Node: name, Lease: command.MaxTime, Slots: math.MaxInt}
 		for range command.MaxOffered {
 			c.Behaviors = append(c.Behaviors, command.OfferedBehavior{Behavior: behavior, Slots: math.MaxInt})
 		}
@@ -95,20 +96,27 @@ func largest(op uint64) command.Command {
 	case *command.Await:
 		return &command.Await{Task: id, Life: math.MaxUint64, Run: math.MaxUint32}
 	case *command.List:
-		return &command.List{Status: math.MaxUint64, Behavior: behavior, Affinity: string(id), Node: name, Limit: math.MinInt64, After: id}
+		return &command.List{Status: uint64(projection.Failure), Substatus: uint64(projection.SubCancelled), Behavior: behavior, Affinity: string(id), Prefix: string(id), Node: name, Creator: name,
+			CreatedFrom: math.MinInt64, CreatedTo: math.MinInt64, EndedFrom: math.MinInt64, EndedTo: math.MinInt64, Before: math.MaxUint64, Until: math.MinInt64,
+			Limit: math.MinInt64, Look: math.MinInt64, Cluster: name}
+	case *command.Tally:
+		return &command.Tally{Behavior: behavior}
 	case *command.Info:
 		return &command.Info{Digest: true}
 	case *command.Explain:
 		return &command.Explain{Task: id}
 	case *command.Plan:
 		return &command.Plan{Behavior: behavior, Params: payload[1:], Merge: true, Stored: payload[1:]}
+	case *command.Settings:
+		return &command.Settings{Linear: true}
 	case *command.Barrier:
 		return &command.Barrier{Number: math.MaxUint64}
 	}
 	panic(fmt.Sprintf("command %d has no largest form", op))
 }
 
-// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text or a list, longer by one.
+// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text, a list or the latest time,
+// larger by one.
 func Oversized(op uint64) map[string]command.Command {
 	all := map[string]command.Command{}
 	for form := range Largest(op) {
@@ -125,7 +133,7 @@ func Oversized(op uint64) map[string]command.Command {
 	return all
 }
 
-// grow makes one field of v longer, the one that *left others come before, and returns its name; "" when there are not so many. Fields
+// grow makes one field of v larger, the one that *left others come before, and returns its name; "" when there are not so many. Fields
 // that are empty have no part in a form.
 func grow(v reflect.Value, name string, left *int) (grown string) {
 	switch v.Kind() {
@@ -138,6 +146,14 @@ func grow(v reflect.Value, name string, left *int) (grown string) {
 			if grown = grow(v.Field(i), name+"."+v.Type().Field(i).Name, left); grown != "" {
 				return grown
 			}
+		}
+	case reflect.Int64:
+		if v.Int() != int64(command.MaxTime) {
+			return ""
+		}
+		if *left--; *left < 0 {
+			v.SetInt(v.Int() + 1)
+			return name
 		}
 	case reflect.String, reflect.Map, reflect.Slice:
 		if v.Len() == 0 { // in this form

@@ -1,4 +1,4 @@
-package cli
+package benchcli
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 )
 
-func (a *app) utilizationCommand() *cobra.Command {
+func (t *Terminal) utilizationCommand() *cobra.Command {
 	var cfg bench.UtilizationConfig
 	var least float64
 	var asJSON bool
@@ -28,7 +28,7 @@ which share of their time the slots ran a task; the rest is the way of an outcom
 			if err != nil {
 				return err
 			}
-			if err := a.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r, asJSON); err != nil {
 				return err
 			}
 			if r.Utilization < least {

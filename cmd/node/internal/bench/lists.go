@@ -1,0 +1,326 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+const (
+	rareEvery    = 200  // of so many finished tasks one is of each rare sort
+	suspendEvery = 18   // of so many waiting tasks one is suspended: one in 200 of all
+	fillInFlight = 1000 // tasks under way while the shards are filled
+	loadShare    = 0.8  // of the speed without lists
+	pageLimit    = 100
+	turnListers  = 4
+)
+
+// ListsConfig says how many tasks are listed beside a load.
+type ListsConfig struct {
+	Finished int           // tasks that have ended, kept by a retention of 24 hours and 100,000 tasks of a behavior in each shard
+	Waiting  int           // older ones, which wait for their time
+	InFlight int           // tasks of the load
+	Duration time.Duration // of each timed part
+}
+
+// ListsResult is what pages of lists took, and what owners felt of them.
+type ListsResult struct {
+	Finished    int           `json:"finished"`
+	Waiting     int           `json:"waiting"`
+	TasksPerS   float64       `json:"tasks_per_s"`      // without lists
+	LoadPerS    float64       `json:"load_tasks_per_s"` // beside them
+	PageP50Ms   float64       `json:"page_p50_ms"`      // of the filter whose pages take the longest
+	PageP99Ms   float64       `json:"page_p99_ms"`      // of the same
+	Worst       string        `json:"worst_filter"`     // its name
+	TurnP99Ms   float64       `json:"turn_p99_ms"`      // of the owner of a shard of 100,000 tasks between two commits, without lists
+	ListTurnMs  float64       `json:"list_turn_p99_ms"` // beside lists of what no task matches
+	ListedPerS  float64       `json:"list_pages_per_s"` // of these
+	Pages       []FilterPages `json:"pages"`
+	CountsP99Ms float64       `json:"counts_p99_ms"`
+}
+
+// FilterPages is what the pages of one filter took.
+type FilterPages struct {
+	Filter string  `json:"filter"`
+	Pages  int     `json:"pages"`
+	Tasks  float64 `json:"tasks_per_page"`
+	P50Ms  float64 `json:"p50_ms"`
+	P99Ms  float64 `json:"p99_ms"`
+}
+
+// ListsBounds are for checks; zero ones allow everything.
+type ListsBounds struct {
+	Page, Turn time.Duration // p99 of each filter's pages, and of an owner's turns beside lists
+}
+
+// Within returns which bound is broken, or could not be measured.
+func (r ListsResult) Within(b ListsBounds) error {
+	for _, f := range r.Pages {
+		if b.Page > 0 && (f.Pages == 0 || f.P99Ms > float64(b.Page)/float64(time.Millisecond)) {
+			return fmt.Errorf("the p99 of %d pages of the filter %q is %.2f ms, the bound %s", f.Pages, f.Filter, f.P99Ms, b.Page)
+		}
+	}
+	if b.Turn > 0 && (r.ListTurnMs == 0 || r.ListTurnMs > float64(b.Turn)/float64(time.Millisecond)) {
+		return fmt.Errorf("the p99 of an owner's turns beside lists is %.2f ms, the bound %s", r.ListTurnMs, b.Turn)
+	}
+	return nil
+}
+
+// Lists measures pages of lists among many tasks beside a load, and the turns of an owner beside lists.
+func Lists(ctx context.Context, cfg ListsConfig) (r ListsResult, err error) {
+	r.Finished, r.Waiting = cfg.Finished, cfg.Waiting
+	if err := listAmongMany(ctx, cfg, &r); err != nil {
+		return r, err
+	}
+	return r, turnsBesideLists(ctx, cfg, &r)
+}
+
+// sorted are the tasks to list: most of one behavior, some of each rare sort.
+type sorted struct {
+	*node
+	usual, rare *behaviors.Behavior[int, behaviors.None]
+	half        time.Time // when half of them had ended
+}
+
+var errRare = errors.New("one in 200")
+
+// startSorted starts the node that runs them, and a load of noop tasks.
+func startSorted(ctx context.Context, s *servers, inFlight int) (*sorted, error) {
+	rules := &behaviors.Rules[int, behaviors.None]{Policy: engine.Policy{MaxAttempts: 1, RetainCount: projection.MaxFinished}}
+	all := &sorted{usual: behaviors.Define("usual", rules), rare: behaviors.Define("rare", rules)}
+	end := func(_ context.Context, i int) (behaviors.None, error) {
+		if i%rareEvery == 1 {
+			return behaviors.None{}, errRare
+		}
+		return behaviors.None{}, nil
+	}
+	link, err := s.link(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all.node, err = startNode(ctx, link, engine.NodeConfig{Name: "a", Archive: link.Archive, Slots: perTaskSlots * max(inFlight, fillInFlight/2),
+		Behaviors: []engine.Behavior{all.usual.Bind(end), all.rare.Bind(end), behaviors.Noop()}})
+	return all, err
+}
+
+// fill makes the tasks that wait, and then those that have ended.
+func (s *sorted) fill(ctx context.Context, cfg ListsConfig) error {
+	far := time.Now().Add(farAhead)
+	if err := inParallel(ctx, cfg.Waiting, func(ctx context.Context, i int) error {
+		f, err := s.usual.SubmitWith(ctx, s.node, 0, engine.SubmitOptions{NotBefore: far})
+		if err == nil && i%suspendEvery == 0 {
+			err = s.Suspend(ctx, f.ID())
+		}
+		return err
+	}); err != nil {
+		return fmt.Errorf("make waiting tasks: %w", err)
+	}
+	var begun atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range fillInFlight {
+		g.Go(func() error {
+			for i := int(begun.Add(1)); i <= cfg.Finished; i = int(begun.Add(1)) {
+				if i == cfg.Finished/2 {
+					s.half = time.Now()
+				}
+				if err := s.finish(ctx, i); err != nil {
+					return fmt.Errorf("make a finished task: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// finish makes the i-th finished task.
+func (s *sorted) finish(ctx context.Context, i int) error {
+	of, o := s.usual, engine.SubmitOptions{}
+	switch i % rareEvery {
+	case 0:
+		of = s.rare
+	case 2:
+		ctx = engine.WithAsker(ctx, events.Asker{Principal: "rare"})
+	case 3:
+		o.ID = events.TaskID(fmt.Sprintf("tenant-%d/%d", i%97, i))
+	}
+	f, err := of.SubmitWith(ctx, s.node, i, o)
+	if err == nil {
+		_, err = f.Wait(ctx)
+	}
+	if failed := (*engine.TaskError)(nil); errors.As(err, &failed) && i%rareEvery == 1 {
+		err = nil
+	}
+	return err
+}
+
+// filters are those that are measured: each but the last two matches one task in 200, or more.
+func (s *sorted) filters() map[string]engine.Filter {
+	return map[string]engine.Filter{
+		"all": {}, "created": {Status: projection.Created}, "suspended": {Substatus: projection.SubSuspended}, "success": {Status: projection.Success},
+		"failed": {Status: projection.Failure, Substatus: projection.SubFinal}, "behavior": {Behavior: "rare"}, "creator": {Creator: "rare"},
+		"affinity prefix": {AffinityPrefix: "tenant-"}, "created after the half": {CreatedFrom: s.half}, "ended before the half": {EndedTo: s.half},
+		"node": {Node: s.SessionID()}, "running": {Status: projection.Running}}
+}
+
+// listAmongMany measures the pages of each filter beside a load.
+func listAmongMany(ctx context.Context, cfg ListsConfig, r *ListsResult) (err error) {
+	s, err := startServers(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	all, err := startSorted(ctx, s, cfg.InFlight)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, all.close()) }()
+	if err := all.fill(ctx, cfg); err != nil {
+		return err
+	}
+	alone, err := closedLoop(ctx, cfg.InFlight, cfg.Duration, submitAndWait(all.node))
+	if err != nil {
+		return err
+	}
+	r.TasksPerS = alone.perSecond()
+	lists, stop := context.WithCancel(ctx)
+	g, lists := errgroup.WithContext(lists)
+	var load window
+	g.Go(func() (err error) {
+		load, err = paced(lists, ctx, cfg.InFlight, loadShare*r.TasksPerS, submitAndWait(all.node))
+		return err
+	})
+	g.Go(func() error {
+		defer stop()
+		filters := all.filters()
+		var counts recorder
+		for name, f := range filters {
+			pages, err := all.listFor(lists, f, cfg.Duration/time.Duration(len(filters)))
+			if err != nil {
+				return fmt.Errorf("list of the filter %q: %w", name, err)
+			}
+			pages.Filter = name
+			if r.Pages = append(r.Pages, pages); pages.P99Ms >= r.PageP99Ms {
+				r.PageP50Ms, r.PageP99Ms, r.Worst = pages.P50Ms, pages.P99Ms, name
+			}
+			began := time.Now()
+			if _, err := all.Counts(lists, ""); err != nil {
+				return err
+			}
+			counts.add(time.Since(began))
+		}
+		r.CountsP99Ms = quantile(counts.take(), 0.99)
+		return nil
+	})
+	err = g.Wait()
+	r.LoadPerS = load.perSecond()
+	return err
+}
+
+// paced keeps beginning op at a rate, by so many workers at most, until working ends.
+func paced(working, ctx context.Context, workers int, perSecond float64, op func(context.Context, int) error) (window, error) {
+	start := time.Now()
+	var begun, done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for worker := range workers {
+		g.Go(func() error {
+			for {
+				due := start.Add(time.Duration(float64(begun.Add(1)-1) / perSecond * float64(time.Second)))
+				if !pause(working, time.Until(due)) {
+					return nil
+				}
+				if err := op(ctx, worker); err != nil {
+					return err
+				}
+				done.Add(1)
+			}
+		})
+	}
+	err := g.Wait()
+	return window{count: int(done.Load()), took: time.Since(start)}, err
+}
+
+// listFor lists page after page, and again from the beginning, for a time.
+func (n *node) listFor(ctx context.Context, f engine.Filter, d time.Duration) (r FilterPages, err error) {
+	f.Limit = pageLimit
+	var took []time.Duration
+	cursor, tasks := "", 0
+	for begun := time.Now(); time.Since(begun) < d; {
+		asked := time.Now()
+		page, err := n.ListPage(ctx, f, cursor)
+		if err != nil {
+			return r, err
+		}
+		if len(page.Missing) > 0 {
+			return r, page.Missing[0].Err
+		}
+		took = append(took, time.Since(asked))
+		tasks, cursor = tasks+len(page.Tasks), page.Cursor
+	}
+	slices.Sort(took)
+	return FilterPages{Pages: len(took), Tasks: float64(tasks) / float64(len(took)), P50Ms: quantile(took, 0.5), P99Ms: quantile(took, 0.99)}, nil
+}
+
+// turnsBesideLists measures what the owner of one large shard feels of lists of what no task matches.
+func turnsBesideLists(ctx context.Context, cfg ListsConfig, r *ListsResult) (err error) {
+	s, err := startServers(ctx, nil)
+	if err != nil {
+		return err
+	}
+	s.shards = 1
+	defer func() { err = errors.Join(err, s.close()) }()
+	link, err := s.link(ctx)
+	if err != nil {
+		return err
+	}
+	t := &turns{Store: link.Store}
+	n, err := startNodeOn(ctx, link, t, engine.NodeConfig{Name: "a", Archive: link.Archive, Behaviors: []engine.Behavior{behaviors.Noop()}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
+	far := time.Now().Add(farAhead)
+	if err := inParallel(ctx, min(heldTasks, cfg.Waiting), func(ctx context.Context, _ int) error {
+		_, err := n.Submit(ctx, behaviors.Noop(), nil, engine.SubmitOptions{NotBefore: far})
+		return err
+	}); err != nil {
+		return err
+	}
+	loop := func() (p99 float64, err error) {
+		t.on.Store(true)
+		_, err = closedLoop(ctx, loadInFlight, cfg.Duration, submitAndWait(n))
+		t.on.Store(false)
+		return quantile(t.taken(), 0.99), err
+	}
+	if r.TurnP99Ms, err = loop(); err != nil {
+		return err
+	}
+	lists, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	var pages atomic.Int64
+	for range turnListers {
+		g.Go(func() error {
+			for lists.Err() == nil {
+				if _, err := n.ListPage(lists, engine.Filter{Affinity: "nobody"}, ""); err != nil && lists.Err() == nil {
+					return err
+				}
+				pages.Add(1)
+			}
+			return nil
+		})
+	}
+	r.ListTurnMs, err = loop()
+	stop()
+	r.ListedPerS = float64(pages.Load()) / cfg.Duration.Seconds()
+	return errors.Join(err, g.Wait())
+}

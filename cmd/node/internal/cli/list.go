@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/rows"
+	"taskledger/cmd/node/internal/view"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/store"
+)
+
+// pageTasks is how many tasks are asked for at once.
+const pageTasks = 500
+
+func (a *app) listCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List tasks, newest first",
+		Long: `List shows the tasks that match every flag given, newest first by their creation. When there are more than --limit, it tells the
+cursor with which it goes on. Shards that have not answered after 3 seconds are named; what the others hold is shown, and what
+these hold as soon as they answer, which is as late in the list as that. Times are RFC 3339.`,
+		Args: cobra.NoArgs,
+		Example: a.examples(
+			example{"what has failed for good", []string{"list", "--status", "FAILURE", "--substatus", "final"}},
+			example{"what a tenant asked for since the morning", []string{"list", "--affinity-prefix", "tenant-7.", "--created-from", "2026-11-23T06:00:00Z"}}),
+	}
+	filter := a.filterFlags(c)
+	var limit int
+	var cursor string
+	c.Flags().IntVar(&limit, "limit", 100, "most tasks to list")
+	c.Flags().StringVar(&cursor, "cursor", "", "go on where an earlier list with the same flags ended")
+	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
+		if limit < 1 {
+			return &exitcode.UsageError{Problem: "--limit: want 1 or more"}
+		}
+		f, err := filter(ctx, client)
+		if err != nil {
+			return err
+		}
+		return a.list(ctx, client, f, limit, cursor)
+	})
+}
+
+// filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed.
+func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (engine.Filter, error) {
+	names, values := listing.Fields()
+	texts := make([]string, len(names))
+	for i, name := range names {
+		c.Flags().StringVar(&texts[i], name, "", values[i])
+	}
+	a.completeFlag(c, "behavior", a.completeBehaviors)
+	return func(ctx context.Context, client operations.Observer) (f engine.Filter, err error) {
+		for i, name := range names {
+			if texts[i] == "" {
+				continue
+			}
+			if err := f.Set(name, texts[i]); err != nil {
+				return f, &exitcode.UsageError{Problem: "--" + err.Error()}
+			}
+		}
+		if f.Node != "" {
+			f.Node, err = sessionOf(ctx, client, f.Node)
+		}
+		return f, err
+	}
+}
+
+// list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
+func (a *app) list(ctx context.Context, client operations.Client, f engine.Filter, limit int, cursor string) error {
+	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
+	var errs []error
+	for first, said, more := true, false, true; more; first = false {
+		f.Limit = min(limit, pageTasks)
+		page, err := client.ListPage(ctx, f, cursor)
+		if err != nil && first && len(page.Missing) == 0 {
+			return err
+		}
+		if err != nil && len(page.Missing) == 0 {
+			errs = append(errs, err)
+			break
+		}
+		for _, t := range page.Tasks {
+			errs = append(errs, listTask(p, t, client.Ledger().Version(&t)))
+		}
+		limit, cursor = limit-len(page.Tasks), cmp.Or(page.Cursor, cursor)
+		if page.Cursor == "" && err == nil {
+			cursor = ""
+		}
+		silent := silentShards(page.Missing)
+		if silent != "" && !said {
+			said = true
+			errs = append(errs, p.Flush())
+			fmt.Fprintf(a.Err, "waiting for the shards %s: nobody answers\n", silent)
+		}
+		if more = err == nil && limit > 0 && cursor != "" && (!page.Through || silent != ""); !more {
+			for _, m := range page.Missing {
+				errs = append(errs, m.Err)
+			}
+		}
+	}
+	errs = append(errs, p.Flush())
+	if cursor != "" {
+		fmt.Fprintf(a.Err, "there may be more: go on with --cursor %s\n", cursor)
+	}
+	return errors.Join(errs...)
+}
+
+func listTask(p *output.Printer, t projection.Task, version events.Position) error {
+	v, err := view.OfTask(t, version, now())
+	if err != nil {
+		return err
+	}
+	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+}
+
+// silentShards names the shards for which nobody answers.
+func silentShards(missing []listing.Missing) string {
+	var names []string
+	for _, m := range missing {
+		if m.Silent {
+			names = append(names, strconv.Itoa(m.Shard))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// sessionOf returns the session id of the node with a name, which must be present and the only one of that name. A session id is taken as
+// it is: that of a node that has died may still be in tasks.
+func sessionOf(ctx context.Context, client operations.Observer, node string) (string, error) {
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return "", err
+	}
+	var named, present []string
+	for _, n := range nodes {
+		if n.ID == node {
+			return node, nil
+		}
+		if n.Name == node || store.NodeName(n.ID) == node {
+			named = append(named, n.ID)
+		}
+		present = append(present, n.Name)
+	}
+	switch {
+	case len(named) == 1:
+		return named[0], nil
+	case len(named) > 1:
+		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: %d nodes have that name; choose one of the sessions %s", node, len(named), strings.Join(named, ", "))}
+	case store.IsSessionID(node):
+		return node, nil
+	case len(present) == 0:
+		return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: no node is present", node)}
+	}
+	return "", &exitcode.UsageError{Problem: fmt.Sprintf("--node %s: no node of that name is present; there are %s", node, strings.Join(slices.Sorted(slices.Values(present)), ", "))}
+}

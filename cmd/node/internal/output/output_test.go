@@ -1,0 +1,57 @@
+package output_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+
+	"taskledger/cmd/node/internal/output"
+)
+
+// hostile clears a screen, sets a title, and has the forms of a control sequence that are one character.
+const hostile = "a\x1b[2J\x1b]0;title\x07\u009b31m\x7f\r\nb"
+
+// steers reports whether text has control characters besides the line ends and tabs of a table.
+func steers(text string) bool {
+	return strings.ContainsFunc(strings.TrimSuffix(text, "\n"), func(r rune) bool { return unicode.IsControl(r) })
+}
+
+func TestPrinter_WritesNoControlCharacters(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		p := output.New(&out, asJSON)
+		if err := p.Row(map[string]string{"text": hostile}, hostile); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if steers(out.String()) {
+			t.Errorf("as JSON %t: %q", asJSON, out.String())
+		}
+		var read map[string]string
+		if asJSON && (json.Unmarshal(out.Bytes(), &read) != nil || read["text"] != hostile) {
+			t.Errorf("%q is read as %q", out.String(), read)
+		}
+	}
+	if got := output.Clean(hostile); steers(got) || len([]rune(got)) != len([]rune(hostile)) {
+		t.Errorf("cleaned: %q", got)
+	}
+}
+
+func TestCleanJSON_KeepsTheMeaning(t *testing.T) {
+	text := "{\n\t\"a\": \"\u009b31m\x7f é\"\r\n}"
+	got := output.CleanJSON([]byte(text))
+	var want, read any
+	if json.Unmarshal([]byte(text), &want) != nil || json.Unmarshal(got, &read) != nil || want.(map[string]any)["a"] != read.(map[string]any)["a"] {
+		t.Errorf("%q is cleaned to %q", text, got)
+	}
+	if strings.ContainsAny(string(got), "\u009b\x7f") {
+		t.Errorf("%q", got)
+	}
+	if plain := []byte("{\n \"a\": \"é\"}"); &output.CleanJSON(plain)[0] != &plain[0] {
+		t.Error("text without control characters is copied")
+	}
+}

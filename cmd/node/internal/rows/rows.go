@@ -1,0 +1,127 @@
+// Package rows writes tasks and events as the rows of tables, or as JSON.
+package rows
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/view"
+	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/projection"
+)
+
+// Task writes one task as it is at a time, as a table one field a line.
+func Task(p *output.Printer, t projection.Task, version events.Position, now events.Millis) error {
+	v, err := view.OfTask(t, version, now)
+	if err != nil {
+		return err
+	}
+	if p.IsJSON() {
+		return p.Row(v)
+	}
+	lines := [][2]any{
+		{"id", v.ID}, {"behavior", v.Behavior}, {"status", Status(t)}, {"substatus", v.Substatus}, {"since", output.Time(v.Since)}, {"priority", v.Priority}, {"attempt", v.Attempt},
+		{"failures", v.Failures}, {"lost", v.Lost}, {"creator", cmp.Or(v.Creator, "-")}, {"created", output.Time(v.CreatedAt)}, {"starts", output.Time(v.ScheduleNotBefore)},
+		{"started", output.Time(v.StartedAt)}, {"ended", output.Time(v.EndedAt)}, {"node", cmp.Or(view.Owner(v.Node, v.Session), "-")},
+		{"last node", cmp.Or(v.LastNode.String(), "-")}, {"version", v.Version},
+	}
+	if v.Progress != nil {
+		lines = append(lines, [2]any{"progress", fmt.Sprintf("%d/%d %s", v.Progress.Done, v.Progress.Total, v.Progress.Note)})
+	}
+	if v.Params != nil {
+		lines = append(lines, [2]any{"params", string(v.Params)})
+	}
+	if v.Result != nil {
+		lines = append(lines, [2]any{"result", string(v.Result)})
+	}
+	if v.Error != nil {
+		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
+	}
+	for _, l := range lines {
+		p.Row(nil, l[0], l[1]) // a table: errors come back from flush
+	}
+	return nil
+}
+
+// Status is the status with what an operator, or retention, did to it.
+func Status(t projection.Task) string {
+	text := t.Status.String()
+	if t.Suspended {
+		text += " suspended"
+	}
+	if t.Cancelled {
+		text += " cancelled"
+	}
+	if t.Forgotten {
+		text += " forgotten"
+	}
+	return text
+}
+
+// EventColumns are the headings of a table of events; states tells whether it has the task after each.
+func EventColumns(states bool) []string {
+	columns := []string{"AT", "SEQ", "EVENT", "BY", "NODE", "POSITION", "DETAILS"}
+	if states {
+		columns = slices.Insert(columns, 3, "STATUS", "SUBSTATUS")
+	}
+	return columns
+}
+
+// moment is an event with the task after it.
+type moment struct {
+	view.Event
+	State *view.Task `json:"state"` // null after Deleted
+}
+
+// Moment writes an event with the task after it, the zero Task after Deleted.
+func Moment(p *output.Printer, e ledger.Event, t projection.Task, version events.Position) error {
+	v, err := view.OfEvent(e)
+	if err != nil {
+		return err
+	}
+	m := moment{Event: v}
+	now, substatus := "-", "-"
+	if t.ID != "" {
+		then, err := view.OfTask(t, version, e.At)
+		if err != nil {
+			return err
+		}
+		m.State, now, substatus = &then, Status(t), then.Substatus.String()
+	}
+	cells, err := eventCells(e, v)
+	if err != nil {
+		return err
+	}
+	return p.Row(m, slices.Insert(cells, 3, any(now), any(substatus))...)
+}
+
+// Event writes an event.
+func Event(p *output.Printer, e ledger.Event) error {
+	v, err := view.OfEvent(e)
+	if err != nil {
+		return err
+	}
+	cells, err := eventCells(e, v)
+	if err != nil {
+		return err
+	}
+	return p.Row(v, cells...)
+}
+
+// eventCells are the cells of an event in a table.
+func eventCells(e ledger.Event, v view.Event) ([]any, error) {
+	var details strings.Builder
+	if v.Data != nil {
+		enc := json.NewEncoder(&details)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v.Data); err != nil {
+			return nil, fmt.Errorf("event %s: %w", e.Position, err)
+		}
+	}
+	return []any{output.Time(v.At), v.Seq, v.Kind, cmp.Or(v.Principal, "(owner)"), cmp.Or(v.Node, "-"), v.Position, details.String()}, nil
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/meter"
+)
+
+// figures implements meter.Meter: how much was counted, by name.
+type figures map[string]int64
+
+// Count implements meter.Meter.
+func (f figures) Count(c meter.Counter, behavior string, n int64) {
+	f[meter.Counters[c].Name+" "+behavior] += n
+}
+
+// Observe implements meter.Meter.
+func (f figures) Observe(h meter.Histogram, behavior string, values []float64) {
+	f[meter.Histograms[h].Name+" "+behavior] += int64(len(values))
+}
+
+// Set implements meter.Meter.
+func (figures) Set(meter.Gauge, string, float64) {}
+
+// infoTold returns what the owner tells of itself.
+func (b *bench) infoTold() ShardInfo {
+	b.Helper()
+	a := b.ask(command.LaneQuery, &command.Info{})
+	report, err := command.ReadTold[command.ShardReport](a.Data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return infoOf(0, &report)
+}
+
+// measured returns a bench whose owner tells a meter.
+func measured(t *testing.T, behaviors ...Behavior) (*bench, figures) {
+	b, f := newBench(t, -1, behaviors...), figures{}
+	b.m.cfg.Meter = f
+	b.takeOver()
+	return b, f
+}
+
+func TestFigures_CountWhatIsCommittedAndOnce(t *testing.T) {
+	b, f := measured(t)
+	b.store.refuse = errors.New("unplugged")
+	b.deliver(b.next("somebody", command.LaneSubmit, submitOf(Policy{})))
+	if err := b.own.takeTurn(b.Context()); err == nil {
+		t.Fatal("nothing was refused")
+	}
+	if len(f) > 0 {
+		t.Errorf("counted before the commit: %v", f)
+	}
+	b.store.refuse = nil
+	b.takeOver()
+	b.submit(Policy{})
+	_, task := b.assign()
+	b.time += 40
+	b.accept(command.LaneWork, report(task, command.Failed))
+	b.takeOver()
+	b.turn()
+	if want := (figures{"tasks_created_total work": 1, "attempts_started_total work": 1, "lateness_seconds work": 1, "wait_seconds work": 1, "failures_total work": 1,
+		"failures_final_total work": 1, "attempt_duration_seconds work": 1, "commit_latency_seconds ": int64(b.sealed()), "entry_events ": int64(b.sealed())}); !maps.Equal(f, want) {
+		t.Errorf("counted %v, want %v", f, want)
+	}
+	if told := b.infoTold(); len(told.Figures) > 0 || told.Began != uint64(b.sealed())+1 {
+		t.Errorf("an owner that has committed nothing tells of %v, since entry %d", told.Figures, told.Began)
+	}
+}
+
+func TestFigures_OfAnOwnerTellCountsAndTimes(t *testing.T) {
+	b, _ := measured(t)
+	b.submit(Policy{})
+	b.time += 60_000 // far more than passes meanwhile
+	_, task := b.assign()
+	b.time += 90_000
+	b.accept(command.LaneWork, report(task, command.Succeeded))
+	if a := b.ask(command.LaneWork, report(task, command.Succeeded)); a.Code != command.AnswerStale {
+		t.Fatalf("second outcome: answer %d", a.Code)
+	}
+	told := b.infoTold()
+	if len(told.Figures) != 1 || told.Began != 1 {
+		t.Fatalf("told %v, since entry %d", told.Figures, told.Began)
+	}
+	f := told.Figures[0]
+	if f.Behavior != benchBehavior || f.Counts[meter.AttemptsSucceeded] != 1 || f.Times[meter.Lateness].SumMs != 60_000 || f.Times[meter.Wait].SumMs != 60_000 ||
+		f.Times[meter.Duration].SumMs != 90_000 {
+		t.Errorf("told %+v", f)
+	}
+}
+
+// A cancelled task that never ran has no attempt that took long, though it has failed.
+func TestFigures_OfACancelledTaskHaveNoDuration(t *testing.T) {
+	b, f := measured(t)
+	b.submit(Policy{})
+	b.accept(command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
+	if f["failures_total work"] != 1 || f["attempt_duration_seconds work"] != 0 {
+		t.Errorf("counted %v", f)
+	}
+}
+
+func TestFigures_CountRefusedSubmits(t *testing.T) {
+	b, f := measured(t)
+	b.submit(Policy{})
+	full := "the store is almost full"
+	b.m.brake.Store(&full)
+	c := submitOf(Policy{})
+	for _, behavior := range []string{benchBehavior, "made-up"} {
+		c.Task, c.Behavior = events.TaskID("of-"+behavior), behavior
+		if a := b.ask(command.LaneSubmit, c); a.Code != command.AnswerOverload {
+			t.Fatalf("submit of %s: answer %d", behavior, a.Code)
+		}
+	}
+	if f["submits_refused_total work"] != 1 || f["submits_refused_total "+meter.Other] != 1 {
+		t.Errorf("counted %v", f)
+	}
+}
+
+// What came from another node may be anything.
+func TestFigures_ThatNoOwnerTellsAreRefused(t *testing.T) {
+	sound := func() command.ShardReport {
+		var r command.ShardReport
+		r.Behaviors, r.Figures = meter.Pack([]meter.Figures{{Behavior: "work"}})
+		return r
+	}
+	for what, spoil := range map[string]func(*command.ShardReport){
+		"a behavior that is none":     func(r *command.ShardReport) { r.Behaviors[0] = "No Behavior" },
+		"a count below zero":          func(r *command.ShardReport) { r.Figures[0] = -1 },
+		"a count that overflows sums": func(r *command.ShardReport) { r.Figures[0] = 1 << 60 },
+		"numbers of no behavior":      func(r *command.ShardReport) { r.Behaviors = nil },
+		"a number too few":            func(r *command.ShardReport) { r.Figures = r.Figures[1:] },
+		"too many behaviors": func(r *command.ShardReport) {
+			r.Behaviors, r.Figures = meter.Pack(make([]meter.Figures, meter.MaxBehaviors+2))
+			for i := range r.Behaviors {
+				r.Behaviors[i] = "work"
+			}
+		},
+	} {
+		r := sound()
+		spoil(&r)
+		if _, err := command.ReadTold[command.ShardReport](message.Encode(&r)); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	r := sound()
+	if _, err := command.ReadTold[command.ShardReport](message.Encode(&r)); err != nil {
+		t.Error(err)
+	}
+}

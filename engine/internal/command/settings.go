@@ -1,0 +1,37 @@
+package command
+
+import (
+	"taskledger/internal/wire"
+	"taskledger/projection/settings"
+)
+
+// Settings reads the settings of the cluster.
+type Settings struct {
+	Linear bool // the answer waits for a proof of ownership
+}
+
+var _ = register(opSettings, func() Command { return new(Settings) })
+
+func (*Settings) Op() uint64 { return opSettings }
+
+func (*Settings) Size() int { return 64 }
+
+func (*Settings) limits() error { return nil }
+
+// EncodeSettings writes the answer to Settings.
+func EncodeSettings(s *settings.State) []byte {
+	var w wire.Writer
+	s.Encode(&w)
+	return w.B
+}
+
+// DecodeSettings reads what EncodeSettings writes.
+func DecodeSettings(data []byte) (settings.State, error) {
+	r, err := Scanned(data)
+	if err != nil {
+		return settings.State{}, err
+	}
+	var s settings.State
+	s.Decode(r)
+	return s, r.Close()
+}

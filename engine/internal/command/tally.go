@@ -1,0 +1,106 @@
+package command
+
+import (
+	"fmt"
+
+	"taskledger/internal/message"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+)
+
+// Tally asks how many tasks of a behavior, or of each, have each status and substatus.
+type Tally struct {
+	Behavior string // "" = all
+}
+
+var _ = register(opTally, func() Command { return new(Tally) })
+
+func (*Tally) Op() uint64 { return opTally }
+
+func (c *Tally) Size() int { return 16 + len(c.Behavior) }
+
+func (c *Tally) limits() error { return limitBehavior(c.Behavior) }
+
+// maxTallied is how many behaviors are told apart, and maxCounts how many rows an answer has then.
+const (
+	maxTallied = 500
+	maxCounts  = (maxTallied + 1) * 19
+)
+
+// counts answers a Tally.
+type counts struct {
+	Tasks int64 // of all rows
+	Rows  []countRow
+}
+
+type countRow struct {
+	Behavior          string
+	Status, Substatus uint64
+	Tasks             int64
+}
+
+// Check refuses more rows than there are, and numbers that none has.
+func (c *counts) Check() error {
+	if len(c.Rows) > maxCounts {
+		return fmt.Errorf("%d counts, at most %d", len(c.Rows), maxCounts)
+	}
+	tasks := c.Tasks
+	for _, r := range c.Rows {
+		tasks -= r.Tasks
+		if r.Status > uint64(projection.Failure) || r.Substatus > uint64(projection.SubCancelled) || r.Tasks < 0 {
+			return fmt.Errorf("%d tasks of status %d and substatus %d", r.Tasks, r.Status, r.Substatus)
+		}
+	}
+	if tasks != 0 {
+		return fmt.Errorf("%d tasks, of which %d are in no row", c.Tasks, tasks)
+	}
+	return nil
+}
+
+// EncodeTallies answers a Tally.
+func EncodeTallies(s *projection.Shard, c *Tally) []byte {
+	var told counts
+	rest, behaviors := s.Tally(), 0
+	for behavior, of := range s.Tallies() {
+		if c.Behavior != "" && c.Behavior != behavior {
+			continue
+		}
+		if behaviors++; behaviors > maxTallied {
+			break
+		}
+		told.add(behavior, of)
+		for status := range of {
+			for substatus, n := range of[status] {
+				rest[status][substatus] -= n
+			}
+		}
+	}
+	if c.Behavior == "" {
+		told.add("", &rest)
+	}
+	return message.Encode(told)
+}
+
+func (c *counts) add(behavior string, of *projection.Tally) {
+	for status := range of {
+		for substatus, n := range of[status] {
+			if n > 0 {
+				c.Tasks += int64(n)
+				c.Rows = append(c.Rows, countRow{behavior, uint64(status), uint64(substatus), int64(n)})
+			}
+		}
+	}
+}
+
+// DecodeTallies reads what EncodeTallies writes.
+func DecodeTallies(data []byte) ([]listing.Count, error) {
+	told, err := ReadTold[counts](data)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]listing.Count, len(told.Rows))
+	for i, r := range told.Rows {
+		rows[i] = listing.Count{Behavior: r.Behavior, Status: projection.Status(r.Status), Substatus: projection.Substatus(r.Substatus), Tasks: r.Tasks}
+	}
+	return rows, nil
+}

@@ -1,0 +1,32 @@
+package notice
+
+import (
+	"maps"
+	"slices"
+
+	"taskledger/store"
+)
+
+// Members says who came and who is gone between two views of the membership. Who is there in the first view has not come. A node that leaves
+// drains first, and its key says so: one that is gone without has died, or has given its session up.
+func (l *Log) Members(self string, before, now *store.Membership) {
+	if before.Revision == 0 || !l.Enabled() {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(now.Nodes)) {
+		if _, known := before.Nodes[id]; !known && id != self {
+			n := now.Nodes[id]
+			l.Say("a node came", "peer", n.Name, "peer_session", id, "slots", n.Slots, "owner", n.Owner)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(before.Nodes)) {
+		if _, present := now.Nodes[id]; present || id == self {
+			continue
+		}
+		if n := before.Nodes[id]; n.Draining {
+			l.Say("a node left", "peer", n.Name, "peer_session", id)
+		} else {
+			l.Say("a node died", "peer", n.Name, "peer_session", id, "why", "its session has ended, and it was not seen to leave")
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package notice
+
+import (
+	"strings"
+
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/store"
+)
+
+// maxErrorText is how much of an error a line holds.
+const maxErrorText = 200
+
+// Mishaps are the lost attempts and the final failures of an entry, gathered while it is decided and told when it is committed. One
+// goroutine at a time may use them.
+type Mishaps struct {
+	log    *Log
+	shard  int
+	lost   []mishap
+	failed []mishap
+	left   struct{ lost, failed int64 } // what exceeds a burst
+}
+
+type mishap struct {
+	task              events.TaskID
+	behavior, session string
+	attempt           uint32
+	code, text        string
+}
+
+// NewMishaps returns those of a shard.
+func NewMishaps(log *Log, shard int) *Mishaps { return &Mishaps{log: log, shard: shard} }
+
+// Note takes an event and the task after it. A cancelled task has not failed: somebody asked for that.
+func (m *Mishaps) Note(t *projection.Task, ev *events.Event) {
+	switch b := ev.Body.(type) {
+	case *events.Lost:
+		if m.log.Enabled() {
+			m.lost = take(m.lost, &m.left.lost, mishap{t.ID, t.Kind.Behavior, b.Node, t.Attempt, "", ""})
+		}
+	case *events.Failed:
+		if b.Next == 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled() {
+			m.failed = take(m.failed, &m.left.failed, mishap{t.ID, t.Kind.Behavior, t.LastNode.String(), t.Attempt, b.Error.Code, firstLine(b.Error.Message)})
+		}
+	}
+}
+
+func take(all []mishap, left *int64, m mishap) []mishap {
+	if len(all) == burst {
+		*left++
+		return all
+	}
+	return append(all, m)
+}
+
+// Tell logs what was noted, which is committed now.
+func (m *Mishaps) Tell() {
+	const lost, failed = "an attempt was lost", "a task failed for good"
+	for _, l := range m.lost {
+		m.log.Say(lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior, "attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
+	}
+	for _, f := range m.failed {
+		m.log.Say(failed, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
+	}
+	m.log.Leave(lost, m.left.lost)
+	m.log.Leave(failed, m.left.failed)
+	clear(m.lost)
+	clear(m.failed)
+	m.lost, m.failed, m.left.lost, m.left.failed = m.lost[:0], m.failed[:0], 0, 0
+}
+
+// firstLine is the beginning of an error's text: that of a panic has the stack behind it.
+func firstLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
+}

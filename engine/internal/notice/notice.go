@@ -1,0 +1,100 @@
+// Package notice logs what operators look for, and no more of it than they can read: who came and went, which attempts were lost, which
+// tasks failed for good.
+package notice
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// burst is how many lines of a kind are logged at once.
+	burst = 20
+	// perSecond is how many follow each second.
+	perSecond = 1
+)
+
+// Log logs lines at INFO. Lines of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs nothing.
+type Log struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	kinds map[string]*kind
+}
+
+type kind struct {
+	limit *rate.Limiter
+	out   int64 // left out since the last line
+}
+
+// New returns a Log that writes to log.
+func New(log *slog.Logger) *Log { return &Log{log: log, kinds: map[string]*kind{}} }
+
+// Enabled reports whether anybody reads lines.
+func (l *Log) Enabled() bool {
+	return l != nil && l.log.Enabled(context.Background(), slog.LevelInfo)
+}
+
+// Say logs a line, unless too many of its message came lately. The line after those that were left out says how many they were.
+func (l *Log) Say(message string, args ...any) {
+	if !l.Enabled() {
+		return
+	}
+	l.mu.Lock()
+	k := l.kind(message)
+	if !k.limit.Allow() {
+		k.out++
+		l.mu.Unlock()
+		return
+	}
+	out := k.out
+	k.out = 0
+	l.mu.Unlock()
+	if out > 0 {
+		args = append(args, "left_out", out)
+	}
+	l.log.Info(message, args...)
+}
+
+// Leave counts lines as left out.
+func (l *Log) Leave(message string, n int64) {
+	if n == 0 || !l.Enabled() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kind(message).out += n
+}
+
+// Flush says of what was left out how much it was, where no line has come since that could say it.
+func (l *Log) Flush() {
+	if !l.Enabled() {
+		return
+	}
+	out := map[string]int64{}
+	l.mu.Lock()
+	for message, k := range l.kinds {
+		if k.out > 0 && k.limit.Allow() {
+			out[message], k.out = k.out, 0
+		}
+	}
+	l.mu.Unlock()
+	for _, message := range slices.Sorted(maps.Keys(out)) {
+		l.log.Info("lines were left out", "of", message, "left_out", out[message])
+	}
+}
+
+// kind returns the kind of a message. The caller holds the lock.
+func (l *Log) kind(message string) *kind {
+	k := l.kinds[message]
+	if k == nil {
+		k = &kind{limit: rate.NewLimiter(perSecond, burst)}
+		l.kinds[message] = k
+	}
+	return k
+}

@@ -1,0 +1,147 @@
+package paging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/projection/listing"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// silentAfter is how long a shard is waited for, and silentAgain one that was missing in the page before.
+const (
+	silentAfter = 3 * time.Second
+	silentAgain = 300 * time.Millisecond
+)
+
+var errSilent = errors.New("nobody has answered in time")
+
+// Shards are asked what concerns all of them.
+type Shards struct {
+	Count   int
+	Cluster string                          // its id; "" = not known
+	Ready   func(ctx context.Context) error // waits until Ask can be called
+	Ask     func(ctx context.Context, shard int, q command.Command) (command.Answer, error)
+}
+
+// List returns a page of the tasks that match, from a cursor on. When ctx ends it returns the page as it is, and an error.
+func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
+	if f.Limit < 0 || f.Limit > command.MaxPage {
+		return page, &task.LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)}
+	}
+	if field, problem := f.Problem(); problem != "" {
+		return page, &store.InvalidError{Field: field, Problem: problem}
+	}
+	at, err := listing.ParseCursor(cursor, f, s.Count, s.Cluster)
+	if err != nil {
+		return page, &store.InvalidError{Field: "cursor", Problem: err.Error()}
+	}
+	if err := s.Ready(ctx); err != nil {
+		return page, err
+	}
+	soon, stop := patience(ctx)
+	defer stop()
+	var mu sync.Mutex
+	cluster := at.Cluster
+	found := Page(soon, at.From, cmp.Or(f.Limit, 100), func(ctx context.Context, shard int, from listing.Place, limit, look int) (listing.Part, error) {
+		if at.Behind(shard) {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeoutCause(ctx, silentAgain, errSilent)
+			defer stop()
+		}
+		a, err := s.ask(ctx, shard, command.ListOf(f, from, limit, look, at.Cluster))
+		if err != nil {
+			return listing.Part{}, err
+		}
+		p, err := command.DecodePage(a.Data)
+		mu.Lock()
+		defer mu.Unlock()
+		cluster = cmp.Or(p.Cluster, cluster)
+		return p.Part, err
+	})
+	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through}
+	if found.Next != nil {
+		page.Cursor = listing.Cursor{Cluster: cluster, From: found.Next}.Text(f)
+	}
+	if err := refusal(page.Missing); err != nil {
+		return listing.Page{}, err
+	}
+	if ctx.Err() != nil && len(page.Missing) > 0 {
+		return page, page.Missing[0].Err
+	}
+	return page, nil
+}
+
+// Counts returns how many tasks of a behavior, or of each where that is "", have each status and substatus.
+func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts, err error) {
+	if err := s.Ready(ctx); err != nil {
+		return all, err
+	}
+	soon, stop := patience(ctx)
+	defer stop()
+	told, errs := make([][]listing.Count, s.Count), make([]error, s.Count)
+	var asked sync.WaitGroup
+	for shard := range s.Count {
+		asked.Go(func() {
+			var a command.Answer
+			if a, errs[shard] = s.ask(soon, shard, &command.Tally{Behavior: behavior}); errs[shard] == nil {
+				told[shard], errs[shard] = command.DecodeTallies(a.Data)
+			}
+		})
+	}
+	asked.Wait()
+	for shard, err := range errs {
+		if err != nil {
+			all.Missing = append(all.Missing, missing(shard, err))
+		}
+	}
+	all.Rows = listing.Sum(slices.Concat(told...))
+	return all, refusal(all.Missing)
+}
+
+// patience ends when no more answers are waited for: before half of what ctx leaves, so that what was found is of use.
+func patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	most := silentAfter
+	if end, limited := ctx.Deadline(); limited {
+		most = min(most, time.Until(end)/2)
+	}
+	return context.WithTimeoutCause(ctx, most, errSilent)
+}
+
+// ask asks the owner of a shard. Its error names the shard.
+func (s Shards) ask(ctx context.Context, shard int, q command.Command) (command.Answer, error) {
+	a, err := s.Ask(ctx, shard, q)
+	switch {
+	case err == nil:
+		err = a.Err("")
+	case ctx.Err() != nil:
+		return a, fmt.Errorf("shard %d does not answer: %w: %w", shard, store.ErrUnavailable, context.Cause(ctx))
+	}
+	if err != nil {
+		err = fmt.Errorf("shard %d: %w", shard, err)
+	}
+	return a, err
+}
+
+func missing(shard int, err error) listing.Missing {
+	return listing.Missing{Shard: shard, Err: err, Silent: errors.Is(err, errSilent)}
+}
+
+// refusal is the error that concerns the question, and not the shards that are missing; nil for none.
+func refusal(missing []listing.Missing) error {
+	for _, m := range missing {
+		_, invalid := errors.AsType[*store.InvalidError](m.Err)
+		_, limit := errors.AsType[*task.LimitError](m.Err)
+		if invalid || limit || errors.Is(m.Err, task.ErrClosed) {
+			return m.Err
+		}
+	}
+	return nil
+}

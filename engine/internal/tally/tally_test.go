@@ -1,0 +1,80 @@
+package tally_test
+
+import (
+	"fmt"
+	"testing"
+
+	"taskledger/engine/internal/tally"
+	"taskledger/events"
+	"taskledger/meter"
+	"taskledger/projection"
+)
+
+func note(t *tally.Tally, behavior string) {
+	t.Note(&projection.Task{Kind: &projection.Kind{Behavior: behavior}}, &events.Event{Body: &events.Created{Behavior: behavior}})
+}
+
+// Behaviors are named by users: however many there are, an owner keeps and tells figures of few.
+func TestTally_CountsBehaviorsBeyondTheBoundTogether(t *testing.T) {
+	one := tally.New(nil)
+	for i := range 3 * meter.MaxBehaviors {
+		for range 2 {
+			note(one, fmt.Sprintf("b-%03d", i))
+		}
+	}
+	if behaviors, _ := one.Figures(); len(behaviors) != meter.MaxBehaviors+1 {
+		t.Fatalf("figures of %d behaviors", len(behaviors))
+	}
+	one.Count(0, 0)
+	all, err := meter.Unpack(one.Figures())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		want := int64(2)
+		if f.Behavior == meter.Other {
+			want = 2 * 2 * meter.MaxBehaviors
+		}
+		if got := f.Counts[meter.TasksCreated]; got != want {
+			t.Errorf("%s: %d created, want %d", f.Behavior, got, want)
+		}
+	}
+}
+
+func TestTally_CountsNothingBeforeItIsToldThatItIsCommitted(t *testing.T) {
+	one := tally.New(nil)
+	note(one, "work")
+	sum := func() (n int64) {
+		_, numbers := one.Figures()
+		for _, number := range numbers {
+			n += number
+		}
+		return n
+	}
+	if n := sum(); n != 0 {
+		t.Errorf("counted %d before", n)
+	}
+	one.Count(0, 0)
+	one.Count(0, 0)
+	if n := sum(); n != 1 {
+		t.Errorf("counted %d", n)
+	}
+}
+
+// An entry under load costs no memory once there is room for its times.
+func TestTally_AllocatesNothingForEvents(t *testing.T) {
+	one := tally.New(nil)
+	task := &projection.Task{Kind: &projection.Kind{Behavior: "work"}, Due: 1, CreatedAt: 1, StartedAt: 2}
+	all := []*events.Event{{Body: &events.Created{}}, {Body: &events.Started{Attempt: 1}}, {Body: &events.Succeeded{}}}
+	if n := testing.AllocsPerRun(1000, func() {
+		for range 100 {
+			one.Starts(task)
+			for _, ev := range all {
+				one.Note(task, ev)
+			}
+		}
+		one.Count(0, 0)
+	}); n != 0 {
+		t.Errorf("%v allocations for an entry", n)
+	}
+}

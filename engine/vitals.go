@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"taskledger/meter"
+)
+
+// Vitals returns how the node is at the moment, for who asks whether it is ready and for gauges: what a Meter is not told.
+func (n *Node) Vitals() meter.Vitals {
+	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.router.connected.Load(), Slots: max(n.cfg.Slots, 0)}
+	n.exec.mu.Lock()
+	v.SlotsUsed = n.exec.used
+	n.exec.mu.Unlock()
+	for i := range n.futures.shards {
+		s := &n.futures.shards[i]
+		s.mu.Lock()
+		v.FuturesOpen += len(s.waiting)
+		s.mu.Unlock()
+	}
+	m := n.member.Load()
+	if m == nil {
+		return v
+	}
+	usage := m.usage.Load()
+	v.Session, v.Silent, v.Renewed, v.Settled, v.Draining = m.session.ID, m.age(), m.mayStart(), m.settled.Load(), m.draining.Load()
+	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.brake.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
+	v.TasksReady = m.load.readyHere()
+	for _, o := range m.place.served() {
+		v.ShardsServed++
+		v.TasksHeld += o.stats.tasks.Load()
+		v.TasksLive += o.stats.live.Load()
+		if o.trims.problem.Load() != nil {
+			v.ShardsNotTrimmed++
+		}
+	}
+	m.place.mu.Lock()
+	v.ShardsQuarantined = len(m.place.broken)
+	m.place.mu.Unlock()
+	return v
+}

@@ -1,0 +1,103 @@
+package bugs
+
+const (
+	settingsPkg   = "./projection/settings"
+	journalPkg    = "./projection/journal"
+	projectionPkg = "./projection"
+)
+
+// Records that are no tasks.
+var records = []Bug{
+	{"behavior that stays paused", "projection/settings/settings.go", []Edit{
+		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Concat(s.pauses[:at], s.pauses[at:]), nil"},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"pause that changes the settings others hold", "projection/settings/settings.go", []Edit{
+		{"return slices.Concat(s.pauses[:at], s.pauses[at+1:]), nil", "return slices.Delete(s.pauses, at, at+1), nil"},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"settings without a limit", "projection/settings/settings.go", []Edit{
+		{"	if n := s.bytes() + p.bytes() + events.MaxNameBytes; n > MaxBytes {", "	if n := 0; n > MaxBytes {"},
+	}, settingsPkg, "TestState_StaysSmall"},
+	{"event of a record with a gap before it", "projection/record/record.go", []Edit{
+		{"	case ev.Seq != c.Seq+1:\n", "	case ev.Seq <= c.Seq:\n"},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"losses that are kept for ever", "projection/journal/journal.go", []Edit{
+		{"s.losses[max(0, len(s.losses)-MaxLosses+1):]", "s.losses"},
+	}, journalPkg, "TestState_KeepsTheLatestLosses"},
+	{"older settings that replace newer ones", "engine/settings.go", []Edit{
+		{"now.Last <= old.Last", "now.Last == old.Last"},
+	}, engine, "TestSettings_OlderOnesNeverReplaceNewer"},
+	{"event of a record that does not name the one before", "projection/record/record.go", []Edit{
+		{"	case ev.Prev != c.Last:\n", "	case false:\n"},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"pause that a refused event leaves behind", "projection/settings/settings.go", []Edit{
+		{"	if err := s.Follow(ev); err != nil {\n		return err\n	}\n	s.pauses = pauses\n	return nil\n", "	s.pauses = pauses\n	return s.Follow(ev)\n"},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"pause told by nobody", "projection/settings/settings.go", []Edit{
+		{"Pause{b.Behavior, b.Reason, ev.Asker.Principal, ev.At}", `Pause{b.Behavior, b.Reason, "", ev.At}`},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"pause of what is paused", "projection/settings/settings.go", []Edit{
+		{"	if _, paused := s.find(behavior); paused {\n		return nil, nil\n	}\n", ""},
+	}, settingsPkg, "TestState_IsTheModelWhateverIsAskedAndRecorded"},
+	{"settings read in any order", "projection/settings/settings.go", []Edit{
+		{"s.pauses[i-1].Behavior >= p.Behavior", "s.pauses[i-1].Behavior == p.Behavior"},
+	}, settingsPkg, "TestDecode_RefusesWhatIsTheFoldOfNoEvents"},
+	{"loss of an entry to come", "projection/journal/journal.go", []Edit{
+		{"(l.Entry == 0 || l.Entry > in)", "l.Entry == 0"},
+	}, journalPkg, "TestState_IsTheModelWhateverIsRecorded"},
+	{"loss read back as one of the store", "projection/journal/journal.go", []Edit{
+		{"l := Loss{Kind: events.Kind(kind), Entry", "l := Loss{Kind: events.KindRecovered, Entry"},
+	}, journalPkg, "TestState_IsTheModelWhateverIsRecorded"},
+	{"snapshot and digest without the settings", "projection/records.go", []Edit{
+		{"seq == 1 {\n				return listed{}", "seq == 1 || of == events.OfSettings {\n				return listed{}"},
+	}, projectionPkg, "TestRecords_HaveEveryKindOfEventFolded"},
+	{"snapshot of a record as it is later", "projection/records.go", []Edit{
+		{"			var row wire.Writer\n			r.Encode(&row)\n", ""},
+		{"w.B = append(w.B, row.B...)", "r.Encode(w)"},
+	}, projectionPkg, "TestRecords_AreInASnapshotAsTheyWereWhenItBegan"},
+	{"snapshot with a record of an entry to come", "projection/records.go", []Edit{
+		{"last.Entry() > entry {", "last.Entry() > entry+1 {"},
+	}, projectionPkg, "TestRestore_RefusesARecordOfAnEntryToCome"},
+	{"event of a record that is not folded", "projection/shard.go", []Edit{
+		{"		return nil, s.applyRecord(ev)\n", "		return nil, nil\n"},
+	}, projectionPkg, "TestRecords_HaveEveryKindOfEventFolded"},
+}
+
+// Requests with a key, and what submits that join bring.
+var requests = []Bug{
+	{"request whose priority is any", "events/request.go", []Edit{
+		{"	w.Array(5)\n", "	w.Array(4)\n"},
+		{"	w.Int(q.Priority)\n", ""},
+	}, "./events", "TestRequest_IDTellsTheKeyAndEveryDifference"},
+	{"task of a request of any behavior", "events/request.go", []Edit{
+		{"	w.Array(3)\n", "	w.Array(2)\n"},
+		{"	w.Text(behavior)\n", ""},
+	}, "./events", "TestTaskOfRequest_TellsItsTextsApart"},
+	{"principal of the client for that of its caller", "engine/submit.go", []Edit{
+		{"		return cmp.Or(a.Principal, c.cfg.Name)\n", "		return c.cfg.Name\n"},
+	}, engine, "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask"},
+	{"repeated request that is a further one", "engine/internal/command/submit.go", []Edit{
+		{"	case t.Requested(c.RequestID):\n", "	case false:\n"},
+	}, commandPkg, "TestSubmit_SameRequestJoinsItself"},
+	{"repeated merge that is a further one", "engine/internal/command/merge.go", []Edit{
+		{"	case t.Requested(c.Submit.RequestID): //", "	case false: //"},
+	}, commandPkg, "TestMerge_OfARequestThatWasRecordedJoins"},
+	{"terms of the submit before", "engine/internal/command/submit.go", []Edit{
+		{"	if t.Priority == c.Priority && t.Kind.Policy == c.Policy {\n", "	if t.Priority <= c.Priority || t.Kind.Policy == c.Policy {\n"},
+	}, commandPkg, "TestSubmit_OnAnExistingTask"},
+	{"priority of a join that is not folded", "projection/kinds.go", []Edit{
+		{"	t.Priority = terms.Priority\n", ""},
+	}, projectionPkg, "TestTerms_OfTheLastSubmitHold"},
+}
+
+// Who asked.
+var callers = []Bug{
+	{"sender taken for the caller before it", "engine/internal/command/asked.go", []Edit{
+		{"	if is != last {\n", "	if is != last && asker != nil {\n"},
+	}, commandPkg, "TestDecideBatch_EventsTellWhoAsked"},
+	{"caller of all that follows in its batch", "engine/internal/command/asked.go", []Edit{
+		{"			d.Origin, d.caller = batch, nil\n			if asked[0]", "			if asked[0]"},
+	}, commandPkg, "TestDecideBatch_EventsTellWhoAsked"},
+	{"caller told without the principal of its sender", "events/origin.go", []Edit{
+		{"		a.Principal = cmp.Or(a.Principal, e.Origins[o.Batch-1].Principal)\n", "		a.Principal = cmp.Or(a.Principal, \"\")\n"},
+	}, "./events", "TestOrigin_CallersAreKnownBesideTheirBatch"},
+}

@@ -1,0 +1,92 @@
+package check
+
+import (
+	"slices"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+)
+
+// askedBy are the verbs of the operations that an event of a cause may follow from.
+var askedBy = [causes][]history.Verb{
+	bySubmit:  {history.Submit},
+	byJoin:    {history.Submit},
+	byMerge:   {history.Submit, history.Retry},
+	byAgain:   {history.Submit, history.Retry, history.RunNow},
+	byCancel:  {history.Cancel},
+	byDelete:  {history.Delete},
+	bySuspend: {history.Suspend},
+	byResume:  {history.Resume},
+}
+
+// checkAskers holds that each event names who asked for what it follows from, that what a task came to by itself names no caller, and
+// that a submit that made its task, and a delete, have an event that names who asked. What must be refused has been.
+func (c *checker) checkAskers() {
+	for _, t := range c.sorted() {
+		for _, o := range t.operations {
+			if o.Forbidden != "" && o.Answer == history.OK {
+				c.accuse(acknowledged, t, 0, "a %s was acknowledged that breaks a limit: %s", o.Verb, o.Forbidden)
+			}
+		}
+		if t.known() && t.id != string(events.Settings) {
+			c.checkAskersOf(t)
+		}
+	}
+}
+
+func (c *checker) checkAskersOf(t *task) {
+	for i := range t.steps {
+		ev := t.steps[i].ev
+		if ev == nil {
+			continue
+		}
+		by := t.cause(i)
+		if by == byEngine {
+			if ev.Asker.RequestID != "" || ev.Asker.Traceparent != "" {
+				c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names a caller, %+v, and nobody asked for it", ev.Kind(), ev.Seq, ev.Asker)
+				return
+			}
+			continue
+		}
+		asked := func(o *history.Operation) bool { return slices.Contains(askedBy[by], o.Verb) && mayHave(o, ev.Asker) }
+		if !slices.ContainsFunc(t.operations, asked) {
+			c.accuse(acknowledged, t, t.steps[i].entry, "%s (event %d) names %+v, who did not ask for it", ev.Kind(), ev.Seq, ev.Asker)
+			return
+		}
+	}
+	for _, o := range t.operations {
+		if o.Answer != history.OK || o.Asker == (events.Asker{}) || o.Verb != history.Delete && (o.Verb != history.Submit || o.Joined) {
+			continue
+		}
+		by := bySubmit
+		if o.Verb == history.Delete {
+			by = byDelete
+		}
+		if !t.names(by, o.Asker) {
+			c.accuse(acknowledged, t, 0, "a %s of %+v was acknowledged, and no event that follows from one names him", o.Verb, o.Asker)
+			return
+		}
+	}
+}
+
+// names reports whether an event of a cause names who asked.
+func (t *task) names(by cause, asker events.Asker) bool {
+	for i := range t.steps {
+		if ev := t.steps[i].ev; ev != nil && t.cause(i) == by && ev.Asker == asker {
+			return true
+		}
+	}
+	return false
+}
+
+// mayHave reports whether an operation may have asked for an event that names this asker. Who asked is not known of what was typed, by
+// clients that give no trace.
+func mayHave(o *history.Operation, asker events.Asker) bool {
+	switch {
+	case o.Answer != history.OK && o.Answer != history.Unknown:
+		return false
+	case o.Asker == (events.Asker{}):
+		return asker.RequestID == "" && asker.Traceparent == ""
+	}
+	return o.Asker == asker
+}

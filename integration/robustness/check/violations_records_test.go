@@ -1,0 +1,52 @@
+package check_test
+
+import (
+	"slices"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/integration/robustness/check"
+)
+
+// recordSamples has an event of every kind that is of no task, in an order in which they are legal.
+func recordSamples(b *builder) []events.Body {
+	last := b.heads[events.Settings.Shard(shards)]
+	return []events.Body{&events.Paused{Behavior: "work"}, &events.Unpaused{Behavior: "work"},
+		&events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Hash, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
+}
+
+func TestAll_JudgesEveryKindOfRecord(t *testing.T) {
+	b := newBuilder(t)
+	b.set(events.Settings.Shard(shards), &events.Paused{Behavior: "sleep"})
+	samples := recordSamples(b)
+	for _, kind := range events.Kinds() {
+		if kind.Record() != events.OfTask && !slices.ContainsFunc(samples, func(body events.Body) bool { return body.Kind() == kind }) {
+			t.Errorf("%s has no sample", kind)
+		}
+	}
+	b.set(events.Settings.Shard(shards), samples...)
+	for _, v := range check.All(b.finish()) {
+		t.Error(v)
+	}
+}
+
+func TestAll_FindsWhatRecordsForbid(t *testing.T) {
+	in := events.Settings.Shard(shards)
+	for name, plant := range map[string]func(b *builder){
+		"a behavior is paused twice":      func(b *builder) { b.pauses("work"); b.pauses("work") },
+		"what is not paused is unpaused":  func(b *builder) { b.unpause("work") },
+		"something is paused elsewhere":   func(b *builder) { b.set(1-in, &events.Paused{Behavior: "work"}) },
+		"a sequence is left out":          func(b *builder) { b.event = func(ev *events.Event) { ev.Seq++ }; b.pauses("work") },
+		"a predecessor is another":        func(b *builder) { b.event = func(ev *events.Event) { ev.Prev++ }; b.pauses("work") },
+		"an entry to come is given up":    func(b *builder) { b.set(in, &events.AcceptedLoss{Entry: 3}) },
+		"another hash is the last one":    func(b *builder) { b.set(in, &events.AcceptedLoss{Entry: 1, Sound: events.Hash{1}}) },
+		"a loss is of what is to come":    func(b *builder) { b.set(in, &events.Recovered{Entry: 1}) },
+		"a loss follows another sequence": func(b *builder) { b.event = func(ev *events.Event) { ev.Seq = 2 }; b.set(in, &events.Recovered{}) },
+	} {
+		b := newBuilder(t)
+		plant(b)
+		if found := check.All(b.finish()); len(found) != 1 || found[0].Invariant != "2 legal" {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+}

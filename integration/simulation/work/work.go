@@ -1,0 +1,181 @@
+// Package work is what the tasks of a simulated history do, and the behaviors that they have.
+package work
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+)
+
+// Job is the parameters of every task: what its function does.
+type Job struct {
+	Work   int    `json:"work,omitempty"`   // milliseconds that an attempt takes
+	Fails  int    `json:"fails,omitempty"`  // attempts of a run that fail before one succeeds
+	Dooms  int    `json:"dooms,omitempty"`  // attempts of the life that fail for good
+	Snooze int    `json:"snooze,omitempty"` // attempts of the life that snooze first
+	Runs   int    `json:"runs,omitempty"`   // attempts of the life up to which each success has a next run
+	Panics bool   `json:"panics,omitempty"` // failed attempts panic
+	Pad    string `json:"pad,omitempty"`
+}
+
+// Record takes down the calls of functions. Begin returns the place of one, and End completes it.
+type Record interface {
+	Begin(e history.Execution) (at int)
+	End(at int, how history.Execution)
+}
+
+// work is a behavior on one process. It implements engine.Behavior.
+type work struct {
+	id     string
+	policy engine.Policy
+	record Record
+	killed context.Context // of the process
+}
+
+// merging is a behavior that combines parameters. It implements task.Merger.
+type merging struct{ work }
+
+// Merge implements task.Merger: the longer work wins.
+func (*merging) Merge(stored, requested []byte) ([]byte, error) {
+	var a, b Job
+	if err := json.Unmarshal(stored, &a); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(requested, &b); err != nil {
+		return nil, err
+	}
+	a.Work = max(a.Work, b.Work)
+	return json.Marshal(a)
+}
+
+// The behaviors.
+const (
+	Once  = "once"  // a submit that meets a final record returns its outcome
+	Again = "again" // it runs the task again
+	Brief = "brief" // attempts have a time-out, and a shard keeps one task that has ended
+	Merge = "merge" // it combines parameters
+)
+
+// defaultLosses is how many attempts of a run may be lost where a policy does not say.
+const defaultLosses = 5
+
+// Behaviors returns those of a process, which is killed when a context ends.
+func Behaviors(killed context.Context, r Record) []engine.Behavior {
+	backoff := engine.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
+	return []engine.Behavior{
+		&work{Once, engine.Policy{MaxAttempts: 3, MaxLost: 3, Backoff: backoff}, r, killed},
+		&work{Again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, LostDelay: 100 * time.Millisecond}, r, killed},
+		&work{Brief, engine.Policy{MaxAttempts: 2, Backoff: backoff, Timeout: 700 * time.Millisecond, Priority: 5, RetainCount: 1}, r, killed},
+		&merging{work{Merge, engine.Policy{MaxAttempts: 3, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
+	}
+}
+
+// Varied is a behavior as another release might have it, which lets more attempts be lost.
+func Varied(b engine.Behavior, losses int) engine.Behavior {
+	switch b := b.(type) {
+	case *work:
+		return b.allowing(losses)
+	case *merging:
+		return &merging{*b.allowing(losses)}
+	}
+	panic("no behavior of this package")
+}
+
+// allowing is the work with more losses allowed.
+func (b *work) allowing(losses int) *work {
+	other := *b
+	if losses > 0 {
+		other.policy.MaxLost = cmp.Or(b.policy.MaxLost, defaultLosses) + losses
+	}
+	return &other
+}
+
+// ID implements engine.Behavior.
+func (b *work) ID() string { return b.id }
+
+// Types implements engine.Behavior.
+func (b *work) Types() string { return "job string" }
+
+// Policy implements engine.Behavior.
+func (b *work) Policy() engine.Policy { return b.policy }
+
+// Plan implements engine.Behavior.
+func (b *work) Plan([]byte, time.Time) (engine.Plan, error) { return engine.Plan{}, nil }
+
+// Run implements engine.Behavior. What it returns, and when, goes into the record.
+func (b *work) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
+	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1})
+	out, stopped := b.attempt(ctx, a)
+	if b.killed.Err() != nil {
+		return out // its process died with it
+	}
+	e := history.Execution{Final: out.Err != nil && out.Wait == 0, Wait: int64(out.Wait)}
+	if !stopped {
+		e.Outcome = outcomeOf(out)
+	}
+	panics := out.Err != nil && !stopped && !e.Final && out.Err.Code == events.CodePanic
+	if panics {
+		e.Wait = 0 // who panics asks for nothing
+	}
+	b.record.End(at, e)
+	if panics {
+		panic("as planned")
+	}
+	return out
+}
+
+func outcomeOf(out engine.Outcome) string {
+	switch {
+	case out.Snooze > 0:
+		return ""
+	case out.Err != nil:
+		return "!" + out.Err.Code
+	}
+	return "=" + string(out.Result)
+}
+
+// attempt does the job; stopped means that it was told to.
+func (b *work) attempt(ctx context.Context, a engine.Attempt) (out engine.Outcome, stopped bool) {
+	var j Job
+	if err := json.Unmarshal(a.Params, &j); err != nil {
+		return engine.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
+	}
+	a.Progress(0, 1, "")
+	select {
+	case <-ctx.Done():
+		return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "told to stop"}, Wait: b.later(a)}, true
+	case <-time.After(time.Duration(j.Work) * time.Millisecond):
+	}
+	switch {
+	case a.Number <= j.Snooze:
+		return engine.Outcome{Snooze: 200 * time.Millisecond}, false
+	case a.Number <= j.Dooms:
+		return engine.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
+	case a.Failures < j.Fails:
+		code := "unlucky"
+		if b.later(a) > 0 && j.Panics {
+			code = events.CodePanic
+		}
+		return engine.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
+	}
+	out.Result = fmt.Appendf(nil, "%q", a.Token)
+	if a.Number < j.Runs {
+		out.Wait = 300 * time.Millisecond
+	}
+	return out, false
+}
+
+// later is the wait for the next attempt of a run; 0 when its attempts are used up.
+func (b *work) later(a engine.Attempt) time.Duration {
+	if a.Failures+1 >= a.Policy.MaxAttempts {
+		return 0
+	}
+	return a.Policy.Backoff.Base
+}

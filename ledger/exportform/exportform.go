@@ -1,0 +1,99 @@
+// Package exportform is the form of the lines of an export, which the comment of package ledger specifies.
+package exportform
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"taskledger/events"
+)
+
+// The first values of the first line.
+const (
+	Format  = "taskledger export"
+	Version = 3
+)
+
+// Header is the first line.
+type Header struct {
+	Format  string        `json:"format"`
+	Version int           `json:"version"`
+	Cluster string        `json:"cluster"`
+	Shard   int           `json:"shard"`
+	Task    events.TaskID `json:"task,omitempty"`
+	From    uint64        `json:"from"`
+	Prev    events.Hash   `json:"prev"`
+}
+
+// Line is any other line; the fields that it has tell which.
+type Line struct {
+	Entry []byte `json:"entry,omitempty"`
+
+	Head    []byte  `json:"head,omitempty"`
+	Digests Hashes  `json:"digests,omitempty"`
+	Origins Origins `json:"origins,omitempty"`
+	Shown   Shown   `json:"shown,omitempty"`
+
+	Link *events.Hash `json:"link,omitempty"`
+
+	End        uint64       `json:"end,omitempty"`
+	Hash       *events.Hash `json:"hash,omitempty"`
+	Checkpoint string       `json:"checkpoint,omitempty"`
+}
+
+// Origins and Shown are what an excerpt shows of an entry.
+type (
+	Origins []events.ShownOrigin
+	Shown   []events.Shown
+)
+
+// maxShownCommas is how many commas the origins or events of the largest entry take: three each, of 8 bytes there at least.
+const maxShownCommas = 3 * events.MaxEntryBytes / 8
+
+// UnmarshalJSON reads no more than an entry holds.
+func (all *Origins) UnmarshalJSON(text []byte) error {
+	return unmarshalShown(text, (*[]events.ShownOrigin)(all))
+}
+
+// UnmarshalJSON reads no more than an entry holds.
+func (all *Shown) UnmarshalJSON(text []byte) error {
+	return unmarshalShown(text, (*[]events.Shown)(all))
+}
+
+func unmarshalShown(text []byte, all any) error {
+	if bytes.Count(text, []byte{','}) > maxShownCommas {
+		return errors.New("more than an entry holds")
+	}
+	return json.Unmarshal(text, all)
+}
+
+// Hashes are written one after the other, as bytes.
+type Hashes []events.Hash
+
+// MarshalJSON joins them.
+func (all Hashes) MarshalJSON() ([]byte, error) {
+	joined := make([]byte, 0, len(all)*len(events.Hash{}))
+	for i := range all {
+		joined = append(joined, all[i][:]...)
+	}
+	return json.Marshal(joined)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (all *Hashes) UnmarshalJSON(text []byte) error {
+	var joined []byte
+	if err := json.Unmarshal(text, &joined); err != nil {
+		return err
+	}
+	if len(joined)%len(events.Hash{}) != 0 {
+		return fmt.Errorf("digests of %d bytes", len(joined))
+	}
+	*all = make(Hashes, 0, len(joined)/len(events.Hash{}))
+	for chunk := range slices.Chunk(joined, len(events.Hash{})) {
+		*all = append(*all, events.Hash(chunk))
+	}
+	return nil
+}

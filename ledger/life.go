@@ -1,0 +1,163 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"taskledger/events"
+	"taskledger/ledger/pagecursor"
+	"taskledger/projection"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// life is one of a task, from its creation to its deletion, or as far as it has come.
+type life struct {
+	Owners
+	reader *Reader
+	shard  int
+	id     events.TaskID
+	known  []events.Ref    // some of its events, in order; the last one is the last of all
+	now    projection.Task // the task as its owner has it, perhaps in a later life
+	untold error           // why the owner has not told that
+}
+
+// life finds the life that a task was in, or had last, at a time; 0 = now. It asks the owner, and searches if the owner does not answer
+// or does not know the life.
+func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis) (*life, error) {
+	f, err := l.ask(ctx, id)
+	if err != nil || f.known != nil && (until == 0 || f.now.CreatedAt <= until) {
+		return f, err
+	}
+	last, err := f.reader.last(ctx, f.shard, id, until)
+	f.known = []events.Ref{last}
+	return f, err
+}
+
+// turn finds the life that the cursor of a page names, as far as its owner or the cursor tells.
+func (l *Ledger) turn(ctx context.Context, at pagecursor.Cursor) (*life, error) {
+	f, err := l.ask(ctx, at.Task)
+	if err != nil {
+		return nil, err
+	}
+	if f.known == nil || at.Ref < f.now.Created || at.Ref > f.now.Last {
+		f.known = []events.Ref{at.Last}
+	}
+	ev, err := f.reader.Event(ctx, f.shard, at.Ref)
+	if err == nil && (ev.Task != at.Task || ev.Seq != at.Seq) {
+		err = &store.InvalidError{Field: "cursor", Problem: "it names no event of the task: the cluster may have been restored since"}
+	}
+	return f, err
+}
+
+// ask returns the life that the owner of a task knows. It has no known events if the owner does not answer, or does not know the task.
+func (l *Ledger) ask(ctx context.Context, id events.TaskID) (*life, error) {
+	if err := id.Validate(); err != nil {
+		return nil, &store.InvalidError{Field: "id", Problem: err.Error()}
+	}
+	r, err := l.reader()
+	if err != nil {
+		return nil, err
+	}
+	f := &life{Owners: l.cfg.Owners, reader: r, shard: id.Shard(l.cfg.Cluster.Shards), id: id}
+	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
+	defer cancel()
+	f.now, f.untold = l.cfg.Owners.Task(ask, id)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
+	case f.untold == nil:
+		f.known = slices.DeleteFunc([]events.Ref{f.now.Created, f.now.Started, f.now.Last}, func(ref events.Ref) bool { return ref == 0 })
+	}
+	return f, nil
+}
+
+// Task implements Owners: the owner is not asked again.
+func (f *life) Task(context.Context, events.TaskID) (projection.Task, error) { return f.now, f.untold }
+
+// oldest yields the events of the life after one of them, oldest first. whole is described at Reader.forth.
+func (f *life) oldest(ctx context.Context, at after, whole bool) iter.Seq2[*events.Event, error] {
+	return f.reader.forth(ctx, f.shard, f.id, at, f.known, whole)
+}
+
+// last is the last event of the life.
+func (f *life) last() events.Ref { return f.known[len(f.known)-1] }
+
+// first finds the first event of the life.
+func (f *life) first(ctx context.Context) (first events.Ref, err error) {
+	if len(f.known) > 1 {
+		return f.known[0], nil
+	}
+	for ev, err := range f.reader.back(ctx, f.shard, f.id, f.last()) {
+		if err != nil {
+			return 0, err
+		}
+		first = ev.Position.Ref
+	}
+	return first, nil
+}
+
+// last finds the last event of the task up to a time, 0 = of all: in the store, then in the archive, newest first. It wraps
+// ErrNotFound.
+func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
+	first, err := r.First(ctx, shard)
+	if err != nil {
+		return 0, err
+	}
+	for rec, err := range r.Read(ctx, shard, first) {
+		if err != nil {
+			return 0, err
+		}
+		if ref, err := lastIn(rec, id, until); err != nil {
+			return 0, err
+		} else if ref != 0 {
+			last = ref
+		}
+	}
+	if last != 0 {
+		return last, nil
+	}
+	if first == 1 {
+		return 0, task.ErrNotFound
+	}
+	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", task.ErrNotFound, first)
+	if r.archive == nil {
+		return 0, dropped
+	}
+	for rec, err := range r.archive.FindArchived(ctx, shard, id, first-1) {
+		switch {
+		case errors.Is(err, store.ErrNoArchive) && !r.archived:
+			return 0, dropped
+		case err != nil:
+			return 0, r.unarchived(ctx, shard, first-1, err)
+		}
+		if ref, err := lastIn(rec, id, until); err != nil || ref != 0 {
+			return ref, err
+		}
+	}
+	return 0, task.ErrNotFound
+}
+
+// lastIn finds the last event of the task in an entry, up to a time; 0 = none.
+func lastIn(rec store.Record, id events.TaskID, until events.Millis) (events.Ref, error) {
+	if !bytes.Contains(rec.Data, []byte(id)) {
+		return 0, nil
+	}
+	e, err := events.Decode(rec.Data)
+	if err != nil {
+		return 0, err
+	}
+	if until != 0 && e.Time > until {
+		return 0, nil
+	}
+	for i, ev := range slices.Backward(e.Events) {
+		if ev.Task == id {
+			return events.RefOf(e.Number, i), nil
+		}
+	}
+	return 0, nil
+}

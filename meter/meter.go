@@ -1,0 +1,141 @@
+// Package meter names what a node measures, and is the port through which it tells it.
+//
+// A node counts what its shards have committed: every event is counted once, after its commit, by the owner that committed it. It tells a
+// Meter the counts entry by entry, where its configuration names one; package prommeter is one for Prometheus. Owners also keep them, as
+// Figures, since they took their shards over: engine.Client.Shards asks all owners, so that any process sums the cluster's. What is the
+// case at a moment, the owners do not tell: Vitals are read when somebody looks.
+package meter
+
+// Meter takes what a node measures. Several goroutines call it, among them owners of shards for whom callers wait: it must return at
+// once. behavior is "" for what is of no behavior.
+type Meter interface {
+	// Count adds n, 0 or more, to a counter.
+	Count(c Counter, behavior string, n int64)
+	// Observe adds values to a histogram, and does not keep the slice.
+	Observe(h Histogram, behavior string, values []float64)
+	// Set sets a gauge.
+	Set(g Gauge, behavior string, value float64)
+}
+
+// MaxBehaviors is how many behaviors are told apart, those that came first; behaviors are named by users, and others share Other. An owner
+// and a Meter count them for themselves.
+const MaxBehaviors = 100
+
+// Other stands for the behaviors that are not told apart. No behavior has this id.
+const Other = "(other)"
+
+// Counter is something that is counted.
+type Counter uint8
+
+// The counters by behavior, which Figures hold. Each but the last is the number of events of a kind in the journals.
+const (
+	TasksCreated Counter = iota
+	AttemptsStarted
+	AttemptsSucceeded
+	Failures      // of attempts, and of tasks that failed while they waited
+	FinalFailures // those of them that are not tried again
+	AttemptsLost
+	AttemptsSnoozed
+	AttemptsReleased
+	TasksDeleted
+	SubmitsRefused // by the owner, because of overload or of what the task or the submit is
+	TaskCounters   // how many these are
+
+	// Those of no behavior.
+
+	OutcomesStale Counter = iota - 1 // outcomes that came late, or were of another attempt
+	CommandsBugs                     // commands that were refused because of a bug
+	counters      = iota - 1
+)
+
+// Histogram is something whose values are counted by size.
+type Histogram uint8
+
+// The histograms by behavior, which Figures hold, in seconds.
+const (
+	Lateness       Histogram = iota // from when an attempt was due to its start
+	Wait                            // from the creation of a task to its first attempt
+	Duration                        // of attempts that succeeded or failed; not of those that were cancelled, lost or given back
+	TaskHistograms                  // how many these are
+
+	// Those of no behavior.
+
+	CommitLatency Histogram = iota - 1 // seconds until an entry was committed
+	EntryEvents                        // events of an entry
+	TakeOver                           // seconds from the ownership of a shard until it is served
+	histograms    = iota - 1
+)
+
+// Gauge is something that has a value at any time.
+type Gauge uint8
+
+// The gauges.
+const (
+	TasksReady Gauge = iota // by behavior: those that wait for a slot, in the shards served here; not those of paused behaviors
+	TasksHeld               // in the memory of the shards served here
+	TasksLive               // those of them that have not ended
+	ShardsServed
+	ShardsQuarantined
+	ShardsNotTrimmed
+	Slots
+	SlotsUsed
+	FuturesOpen
+	Nodes
+	BusConnected
+	Session
+	Ready
+	StoreBytes
+	StoreQuota
+	gauges
+)
+
+// Description is what a name stands for, in the words of Prometheus.
+type Description struct {
+	Name       string // without a prefix
+	Help       string
+	ByBehavior bool
+	Bounds     []float64 // of a histogram: the upper ends of its buckets, the last of which has none
+}
+
+// Counters, Histograms and Gauges are all that there are: the place of each is its number.
+var (
+	Counters = [counters]Description{
+		TasksCreated:      {"tasks_created_total", "Tasks created.", true, nil},
+		AttemptsStarted:   {"attempts_started_total", "Attempts started.", true, nil},
+		AttemptsSucceeded: {"attempts_succeeded_total", "Attempts that succeeded.", true, nil},
+		Failures:          {"failures_total", "Attempts that failed, and tasks that failed while they waited.", true, nil},
+		FinalFailures:     {"failures_final_total", "Failures after which the task is not tried again, those of cancelled tasks among them.", true, nil},
+		AttemptsLost:      {"attempts_lost_total", "Attempts lost because the session of their node ended.", true, nil},
+		AttemptsSnoozed:   {"attempts_snoozed_total", "Attempts that asked for a later one.", true, nil},
+		AttemptsReleased:  {"attempts_released_total", "Attempts given back by their node.", true, nil},
+		TasksDeleted:      {"tasks_deleted_total", "Tasks deleted.", true, nil},
+		SubmitsRefused:    {"submits_refused_total", "Submits refused by the owner of their shard.", true, nil},
+		OutcomesStale:     {"outcomes_stale_total", "Outcomes refused because they came late or were of another attempt.", false, nil},
+		CommandsBugs:      {"commands_bugs_total", "Commands refused because of a bug; the log tells of each.", false, nil},
+	}
+	Histograms = [histograms]Description{
+		Lateness:      {"lateness_seconds", "Time from when an attempt was due to its start.", true, seconds(timeBounds[:])},
+		Wait:          {"wait_seconds", "Time from the creation of a task to its first attempt.", true, seconds(timeBounds[:])},
+		Duration:      {"attempt_duration_seconds", "Time that attempts took which succeeded or failed.", true, seconds(timeBounds[:])},
+		CommitLatency: {"commit_latency_seconds", "Time until the store had committed an entry.", false, []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10}},
+		EntryEvents:   {"entry_events", "Events of an entry.", false, []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
+		TakeOver:      {"take_over_seconds", "Time from the ownership of a shard until it was served.", false, seconds(timeBounds[:])},
+	}
+	Gauges = [gauges]Description{
+		TasksReady:        {"tasks_ready", "Tasks that wait for a slot, in the shards served here; not those of paused behaviors.", true, nil},
+		TasksHeld:         {"tasks_held", "Tasks in the memory of the shards served here.", false, nil},
+		TasksLive:         {"tasks_live", "Tasks in the shards served here that have not ended.", false, nil},
+		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
+		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
+		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},
+		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
+		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
+		FuturesOpen:       {"futures_open", "Tasks whose outcomes are waited for in this process.", false, nil},
+		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
+		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
+		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
+		Ready:             {"ready", "1 while the node is ready, as /readyz says.", false, nil},
+		StoreBytes:        {"store_bytes", "Bytes in use in the store.", false, nil},
+		StoreQuota:        {"store_quota_bytes", "Bytes that the store takes at most.", false, nil},
+	}
+)

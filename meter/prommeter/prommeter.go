@@ -1,0 +1,184 @@
+// Package prommeter is a meter on the Prometheus client library. All its names begin with taskledger_.
+package prommeter
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"taskledger/meter"
+)
+
+const (
+	namespace = "taskledger"
+	label     = "behavior"
+
+	// maxScrapes is how many may be under way; one more is turned away.
+	maxScrapes    = 4
+	scrapeTimeout = 10 * time.Second
+)
+
+// Meter implements meter.Meter.
+type Meter struct {
+	counters   [len(meter.Counters)]*prometheus.CounterVec
+	histograms [len(meter.Histograms)]*prometheus.HistogramVec
+	gauges     [len(meter.Gauges)]*prometheus.GaugeVec
+
+	rows atomic.Pointer[map[string]*row] // by behavior; "" is that of no behavior
+	mu   sync.Mutex                      // of who adds a row, or sets a gauge of meter.Other
+
+	others [len(meter.Gauges)]map[string]float64 // what meter.Other sums up; 0 is left out
+}
+
+var _ meter.Meter = (*Meter)(nil)
+
+// row is what there is of a behavior.
+type row struct {
+	label      string // "" of no behavior
+	counters   [len(meter.Counters)]prometheus.Counter
+	histograms [len(meter.Histograms)]prometheus.Observer
+	gauges     [len(meter.Gauges)]prometheus.Gauge
+}
+
+// New returns a meter that is registered.
+func New(reg prometheus.Registerer) (*Meter, error) {
+	m := new(Meter)
+	var all []prometheus.Collector
+	for i, d := range meter.Counters {
+		m.counters[i] = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: d.Name, Help: d.Help}, labels(d))
+		all = append(all, m.counters[i])
+	}
+	for i, d := range meter.Histograms {
+		m.histograms[i] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: d.Name, Help: d.Help, Buckets: d.Bounds}, labels(d))
+		all = append(all, m.histograms[i])
+	}
+	for i, d := range meter.Gauges {
+		m.gauges[i] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: d.Name, Help: d.Help}, labels(d))
+		all = append(all, m.gauges[i])
+	}
+	for _, c := range all {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	m.rows.Store(&map[string]*row{"": m.newRow(""), meter.Other: m.newRow(meter.Other)})
+	return m, nil
+}
+
+func labels(d meter.Description) []string {
+	if d.ByBehavior {
+		return []string{label}
+	}
+	return nil
+}
+
+// newRow makes the metrics of a behavior, or with "" those of none.
+func (m *Meter) newRow(behavior string) *row {
+	r := &row{label: behavior}
+	byBehavior := behavior != ""
+	values := []string{behavior}
+	if !byBehavior {
+		values = nil
+	}
+	for i, d := range meter.Counters {
+		if d.ByBehavior == byBehavior {
+			r.counters[i] = m.counters[i].WithLabelValues(values...)
+		}
+	}
+	for i, d := range meter.Histograms {
+		if d.ByBehavior == byBehavior {
+			r.histograms[i] = m.histograms[i].WithLabelValues(values...)
+		}
+	}
+	for i, d := range meter.Gauges {
+		if d.ByBehavior == byBehavior {
+			r.gauges[i] = m.gauges[i].WithLabelValues(values...)
+		}
+	}
+	return r
+}
+
+// maxRows are those of behaviors, of no behavior, and of the others.
+const maxRows = meter.MaxBehaviors + 2
+
+// row returns that of a behavior, meter.Other when there are too many. It locks for a behavior that is new.
+func (m *Meter) row(behavior string) *row {
+	rows := *m.rows.Load()
+	if r := rows[behavior]; r != nil {
+		return r
+	}
+	if len(rows) >= maxRows {
+		return rows[meter.Other]
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	rows = *m.rows.Load()
+	if r := rows[behavior]; r != nil {
+		return r
+	}
+	if len(rows) >= maxRows {
+		return rows[meter.Other]
+	}
+	r := m.newRow(behavior)
+	grown := maps.Clone(rows)
+	grown[behavior] = r
+	m.rows.Store(&grown)
+	return r
+}
+
+// Count implements meter.Meter.
+func (m *Meter) Count(c meter.Counter, behavior string, n int64) {
+	m.row(behavior).counters[c].Add(float64(n))
+}
+
+// Observe implements meter.Meter.
+func (m *Meter) Observe(h meter.Histogram, behavior string, values []float64) {
+	to := m.row(behavior).histograms[h]
+	for _, v := range values {
+		to.Observe(v)
+	}
+}
+
+// Set implements meter.Meter. The gauge of meter.Other is the sum of those that it stands for.
+func (m *Meter) Set(g meter.Gauge, behavior string, value float64) {
+	r := m.row(behavior)
+	if r.label != meter.Other {
+		r.gauges[g].Set(value)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.others[g] == nil {
+		m.others[g] = map[string]float64{}
+	}
+	m.others[g][behavior] = value
+	if value == 0 {
+		delete(m.others[g], behavior)
+	}
+	sum := 0.0
+	for _, v := range m.others[g] {
+		sum += v
+	}
+	r.gauges[g].Set(sum)
+}
+
+// Handler serves what is registered, with the gauges of m as vitals tell them at that time.
+func Handler(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vitals) http.Handler {
+	inner := promhttp.HandlerFor(registered, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
+	var one sync.Mutex
+	var before meter.Vitals
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one.Lock()
+		now := vitals()
+		now.Tell(m, &before)
+		before = now
+		one.Unlock()
+		inner.ServeHTTP(w, r)
+	})
+}

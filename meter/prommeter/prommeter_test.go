@@ -1,0 +1,152 @@
+package prommeter_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"taskledger/meter"
+	"taskledger/meter/prommeter"
+)
+
+// scraped are the lines of a scrape that are values, by name with labels.
+func scraped(t *testing.T, reg *prometheus.Registry, m *prommeter.Meter, v meter.Vitals) map[string]string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	prommeter.Handler(reg, m, func() meter.Vitals { return v }).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	lines := map[string]string{}
+	for s := bufio.NewScanner(w.Body); s.Scan(); {
+		if line := s.Text(); !strings.HasPrefix(line, "#") {
+			at := strings.LastIndex(line, " ")
+			lines[line[:at]] = line[at+1:]
+			if !strings.HasPrefix(line, "taskledger_") {
+				t.Errorf("name of another: %s", line)
+			}
+		}
+	}
+	return lines
+}
+
+func newMeter(t *testing.T) (*prometheus.Registry, *prommeter.Meter) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	m, err := prommeter.New(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg, m
+}
+
+func TestMeter_ShowsWhatItIsTold(t *testing.T) {
+	reg, m := newMeter(t)
+	m.Count(meter.AttemptsStarted, "work", 3)
+	m.Count(meter.AttemptsStarted, "work", 4)
+	m.Count(meter.OutcomesStale, "", 1)
+	m.Observe(meter.Lateness, "work", []float64{0.002, 0.5})
+	m.Observe(meter.CommitLatency, "", []float64{0.004})
+	got := scraped(t, reg, m, meter.Vitals{Slots: 5, TasksReady: map[string]int{"work": 9}})
+	for name, want := range map[string]string{
+		`taskledger_attempts_started_total{behavior="work"}`:            "7",
+		`taskledger_outcomes_stale_total`:                               "1",
+		`taskledger_lateness_seconds_bucket{behavior="work",le="0.03"}`: "1",
+		`taskledger_lateness_seconds_count{behavior="work"}`:            "2",
+		`taskledger_commit_latency_seconds_count`:                       "1",
+		`taskledger_slots`:                        "5",
+		`taskledger_tasks_ready{behavior="work"}`: "9",
+		`taskledger_ready`:                        "0",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	if got = scraped(t, reg, m, meter.Vitals{}); got[`taskledger_slots`] != "0" {
+		t.Errorf("slots are %s", got[`taskledger_slots`])
+	}
+}
+
+// Behaviors are named by users: however many there are, and however many goroutines tell of them, nothing is lost and few are told apart.
+func TestMeter_BoundsTheBehaviorsThatItTellsApart(t *testing.T) {
+	reg, m := newMeter(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 3 * meter.MaxBehaviors {
+				m.Count(meter.TasksCreated, fmt.Sprint("b-", i), 1)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 3 * meter.MaxBehaviors {
+		m.Set(meter.TasksReady, fmt.Sprint("b-", i), 2)
+	}
+	m.Set(meter.TasksReady, fmt.Sprint("b-", 3*meter.MaxBehaviors-1), 0)
+	rows, sum, ready := 0, 0, 0
+	for name, value := range scraped(t, reg, m, meter.Vitals{}) {
+		var n int
+		fmt.Sscan(value, &n)
+		switch {
+		case strings.HasPrefix(name, "taskledger_tasks_created_total"):
+			rows++
+			sum += n
+		case strings.HasPrefix(name, "taskledger_tasks_ready"):
+			ready += n
+		}
+	}
+	if rows != meter.MaxBehaviors+1 || sum != 4*3*meter.MaxBehaviors {
+		t.Errorf("%d rows with %d tasks", rows, sum)
+	}
+	if want := 2*3*meter.MaxBehaviors - 2; ready != want {
+		t.Errorf("%d ready, want %d", ready, want)
+	}
+}
+
+func TestNew_TwiceOnOneRegistryIsAnError(t *testing.T) {
+	reg, _ := newMeter(t)
+	if _, err := prommeter.New(reg); err == nil {
+		t.Error("registered twice")
+	}
+}
+
+// Gathered once more by others, what is counted is the same.
+func TestMeter_NeverLosesWhatIsToldWhileItIsRead(t *testing.T) {
+	reg, m := newMeter(t)
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		for range 1000 {
+			m.Count(meter.TasksCreated, "work", 1)
+		}
+	})
+	for range 5 {
+		scraped(t, reg, m, meter.Vitals{})
+	}
+	telling.Wait()
+	if got := scraped(t, reg, m, meter.Vitals{})[`taskledger_tasks_created_total{behavior="work"}`]; got != "1000" {
+		t.Errorf("counted %s", got)
+	}
+}
+
+func TestManual_ListsEveryMetric(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []meter.Description
+	all = append(append(append(all, meter.Counters[:]...), meter.Histograms[:]...), meter.Gauges[:]...)
+	for _, d := range all {
+		if !strings.Contains(string(text), "`taskledger_"+d.Name+"`") {
+			t.Errorf("the manual does not list %s", d.Name)
+		}
+	}
+	if named := strings.Count(string(text), "`taskledger_"); named != len(all) {
+		t.Errorf("the manual lists %d metrics, there are %d", named, len(all))
+	}
+}

@@ -1,0 +1,93 @@
+package meter
+
+import (
+	"fmt"
+	"time"
+)
+
+// Vitals are how a node is at a moment.
+type Vitals struct {
+	Session  string        // id; "" = none at the moment
+	Silent   time.Duration // since the store was last asked to renew the session, and did
+	Renewed  bool          // lately enough that the node takes on work
+	Settled  bool          // since the session began the node has once served all shards that fell to it
+	Draining bool
+
+	HasBus, BusConnected bool
+	Refusing             string // why no new tasks are accepted; "" = they are
+	StoreBytes           int64
+	StoreQuota           int64
+
+	Nodes             int // that are present
+	ShardsServed      int
+	ShardsQuarantined int
+	ShardsNotTrimmed  int
+	TasksHeld         int64
+	TasksLive         int64
+	TasksReady        map[string]int // by behavior
+	Slots, SlotsUsed  int
+	FuturesOpen       int
+}
+
+// NotReady says why the node should not be counted on now; "" = it is ready.
+func (v *Vitals) NotReady() string {
+	switch {
+	case v.Session == "":
+		return "the node has no session: it has not joined yet, or cannot reach the store"
+	case !v.Renewed:
+		return fmt.Sprintf("the store has not renewed the session for %s", v.Silent.Round(100*time.Millisecond))
+	case v.Draining:
+		return "the node drains"
+	case !v.Settled:
+		return "the node does not serve its shards yet"
+	}
+	return ""
+}
+
+// Degraded says what does not work in a node that may be ready.
+func (v *Vitals) Degraded() (all []string) {
+	if v.HasBus && !v.BusConnected {
+		all = append(all, "NATS is not connected: everything goes by way of the store, and is slower")
+	}
+	if v.Refusing != "" {
+		all = append(all, "new tasks are refused: "+v.Refusing)
+	}
+	if v.ShardsQuarantined > 0 {
+		all = append(all, fmt.Sprintf("%d shards are quarantined: the command shards says why", v.ShardsQuarantined))
+	}
+	if v.ShardsNotTrimmed > 0 {
+		all = append(all, fmt.Sprintf("the journals of %d shards are not trimmed: the command shards says why", v.ShardsNotTrimmed))
+	}
+	return all
+}
+
+// Tell sets the gauges of a Meter. before are the Vitals that were told last: behaviors of theirs that have no ready task any more are set
+// to 0.
+func (v *Vitals) Tell(to Meter, before *Vitals) {
+	for g, value := range [gauges]float64{
+		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),
+		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
+		Slots: float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
+		BusConnected: is(v.BusConnected), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
+		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
+	} {
+		if Gauge(g) != TasksReady {
+			to.Set(Gauge(g), "", value)
+		}
+	}
+	for behavior := range before.TasksReady {
+		if _, some := v.TasksReady[behavior]; !some {
+			to.Set(TasksReady, behavior, 0)
+		}
+	}
+	for behavior, n := range v.TasksReady {
+		to.Set(TasksReady, behavior, float64(n))
+	}
+}
+
+func is(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

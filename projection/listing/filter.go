@@ -1,0 +1,134 @@
+// Package listing says what a list of tasks is: which tasks match, in which order they come, where a list goes on, and how the owner of
+// a shard finds its part. It is pure.
+//
+// A list is ordered by creation, newest first, over all shards. Time never runs back within a shard, so that the tasks of a shard are in
+// the order of their Keys, and a Key says where the list goes on in every shard, whatever was created, changed or deleted meanwhile.
+package listing
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+	"taskledger/projection"
+)
+
+// Filter selects tasks; zero fields match everything.
+type Filter struct {
+	Status    projection.Status
+	Substatus projection.Substatus // as the owner of the shard finds it when it is asked
+	Behavior  string
+	Affinity  string
+	Node      string // that an attempt runs on: its session id
+	Limit     int    // of tasks: default 100, at most 1,000. It is no part of what is selected
+
+	AffinityPrefix string // the affinity begins with it
+	Creator        string // the principal that created it
+
+	// Times are compared to the millisecond. From is included, To is not. A task that was never ended is in no range of ends; one that
+	// runs again ended when its last outcome was recorded.
+	CreatedFrom, CreatedTo time.Time
+	EndedFrom, EndedTo     time.Time
+}
+
+// fields are those of a Filter as text names them, in the order in which they are told.
+var fields = []struct {
+	name, value string // the value in words
+	set         func(f *Filter, text string) error
+}{
+	{"status", "CREATED, RUNNING, SUCCESS or FAILURE", func(f *Filter, text string) (err error) {
+		f.Status, err = projection.ParseStatus(text)
+		return err
+	}},
+	{"substatus", strings.Join(projection.Substatuses(), ", "), func(f *Filter, text string) (err error) {
+		f.Substatus, err = projection.ParseSubstatus(text)
+		return err
+	}},
+	{"behavior", "its behavior", func(f *Filter, text string) error { f.Behavior = text; return events.ValidateBehavior(text) }},
+	{"affinity", "the part of its id before the slash", text(func(f *Filter) *string { return &f.Affinity })},
+	{"affinity-prefix", "what that part begins with", text(func(f *Filter) *string { return &f.AffinityPrefix })},
+	{"node", "name or session id of the node that runs it", text(func(f *Filter) *string { return &f.Node })},
+	{"creator", "the principal that created it", text(func(f *Filter) *string { return &f.Creator })},
+	{"created-from", "created at this time or later", at(func(f *Filter) *time.Time { return &f.CreatedFrom })},
+	{"created-to", "created before this time", at(func(f *Filter) *time.Time { return &f.CreatedTo })},
+	{"ended-from", "ended at this time or later", at(func(f *Filter) *time.Time { return &f.EndedFrom })},
+	{"ended-to", "ended before this time", at(func(f *Filter) *time.Time { return &f.EndedTo })},
+}
+
+func text(of func(*Filter) *string) func(*Filter, string) error {
+	return func(f *Filter, text string) error {
+		if *of(f) = text; text == "" {
+			return fmt.Errorf("it is empty")
+		}
+		return nil
+	}
+}
+
+func at(of func(*Filter) *time.Time) func(*Filter, string) error {
+	return func(f *Filter, text string) (err error) {
+		if *of(f), err = time.Parse(time.RFC3339, text); err != nil {
+			return fmt.Errorf("%q: want a time such as 2026-11-23T17:00:00Z", text)
+		}
+		return nil
+	}
+}
+
+// Fields returns the names of the fields that Set takes, and what their values are, in words.
+func Fields() (names, values []string) {
+	for _, of := range fields {
+		names, values = append(names, of.name), append(values, of.value)
+	}
+	return names, values
+}
+
+// Set sets a field to what text says. Its error names the field, and for an unknown one those that there are.
+func (f *Filter) Set(field, text string) error {
+	for _, of := range fields {
+		if of.name != field {
+			continue
+		}
+		if err := of.set(f, text); err != nil {
+			return fmt.Errorf("%s: %w", field, err)
+		}
+		return nil
+	}
+	names, _ := Fields()
+	return fmt.Errorf("%q is no field of a filter: want one of %s", field, strings.Join(names, ", "))
+}
+
+// Problem returns the field for which no task can match, and why; "" for none.
+func (f Filter) Problem() (field, problem string) {
+	switch {
+	case f.Status > projection.Failure:
+		return "status", fmt.Sprintf("there is no status %d", f.Status)
+	case f.Substatus > projection.SubCancelled:
+		return "substatus", fmt.Sprintf("there is no substatus %d", f.Substatus)
+	case !f.CreatedTo.IsZero() && !f.CreatedFrom.Before(f.CreatedTo):
+		return "created-from", "it is not before created-to"
+	case !f.EndedTo.IsZero() && !f.EndedFrom.Before(f.EndedTo):
+		return "ended-from", "it is not before ended-to"
+	case f.Affinity != "" && !strings.HasPrefix(f.Affinity, f.AffinityPrefix):
+		return "affinity-prefix", "the affinity does not begin with it"
+	}
+	return "", ""
+}
+
+// digest is a sum of what is selected.
+func (f Filter) digest() uint64 {
+	var w wire.Writer
+	w.Array(11)
+	w.Uint(uint64(f.Status))
+	w.Uint(uint64(f.Substatus))
+	for _, text := range []string{f.Behavior, f.Affinity, f.AffinityPrefix, f.Node, f.Creator} {
+		w.Text(text)
+	}
+	for _, t := range []time.Time{f.CreatedFrom, f.CreatedTo, f.EndedFrom, f.EndedTo} {
+		w.Int(int64(events.MillisOf(t)))
+	}
+	sum := sha256.Sum256(w.B)
+	return binary.BigEndian.Uint64(sum[:])
+}

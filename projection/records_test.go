@@ -1,0 +1,120 @@
+package projection_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+// recordBodies has a body of every kind that is of no task, in an order in which they are legal.
+func recordBodies(j *journal) []events.Body {
+	return []events.Body{
+		&events.Paused{Behavior: "work", Reason: "a deployment"},
+		&events.Unpaused{Behavior: "work"},
+		&events.AcceptedLoss{Entry: j.state.Number + 1, Sound: j.state.Hash, Reason: "torn"},
+		&events.Recovered{Entry: j.state.Number, Sound: j.state.Hash, Reason: "a disk was replaced"},
+	}
+}
+
+// ofRecord is the event that would come next in a record that is no task.
+func (j *journal) ofRecord(body events.Body) events.Event {
+	ev := events.Event{Body: body, At: j.now}
+	ev.Seq, ev.Prev = j.state.Next(body.Kind().Record())
+	ev.Position = events.Position{Shard: shard, Ref: events.RefOf(j.state.Number+1, len(j.entry.Entry.Events))}
+	return ev
+}
+
+func TestRecords_HaveEveryKindOfEventFolded(t *testing.T) {
+	j := newJournal(t)
+	bodies := recordBodies(j)
+	for _, kind := range events.Kinds() {
+		if kind.Record() != events.OfTask && !slices.ContainsFunc(bodies, func(b events.Body) bool { return b.Kind() == kind }) {
+			t.Errorf("%s has no sample", kind)
+		}
+	}
+	j.add("beside", j.created())
+	for _, body := range bodies {
+		of, before := body.Kind().Record(), j.state.Digest(nil)
+		seq, _ := j.state.Next(of)
+		j.addEvent(j.ofRecord(body))
+		if next, prev := j.state.Next(of); next != seq+1 || prev == 0 {
+			t.Errorf("%s: the next event of the %s is %d after %d", body.Kind(), of, next, prev)
+		}
+		if j.state.Digest(nil) == before {
+			t.Errorf("%s leaves the digest as it was", body.Kind())
+		}
+	}
+	j.seal(0)
+	if restored := restore(t, write(j.state)); restored.Digest(nil) != j.state.Digest(nil) {
+		t.Error("restored, the shard differs")
+	}
+	replayed := projection.NewShard(shard)
+	for _, e := range j.entries {
+		if err := replayed.Replay(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if replayed.Digest(nil) != j.state.Digest(nil) || replayed.Len() != 1 {
+		t.Errorf("replayed, the shard differs, or has %d tasks", replayed.Len())
+	}
+}
+
+func TestRecords_RefuseWithTheirNameAndWithoutATrace(t *testing.T) {
+	for i := range recordBodies(newJournal(t)) {
+		j := newJournal(t)
+		for _, body := range recordBodies(j)[:i] {
+			j.addEvent(j.ofRecord(body))
+		}
+		ev := j.ofRecord(recordBodies(j)[i])
+		ev.Seq++
+		before := j.state.Digest(nil)
+		after, err := j.state.Apply(nil, &ev)
+		var refused *projection.TransitionError
+		switch {
+		case !errors.As(err, &refused) || after != nil:
+			t.Errorf("%s: %v, %v; want a TransitionError", ev.Kind(), after, err)
+		case refused.Record != ev.Kind().Record() || refused.Seq != ev.Seq || refused.Kind != ev.Kind():
+			t.Errorf("refused with %+v, want %s, event %d of %s", refused, ev.Kind(), ev.Seq, ev.Kind().Record())
+		case !strings.Contains(err.Error(), refused.Record.String()) || !strings.Contains(err.Error(), ev.Kind().String()):
+			t.Errorf("%q does not name %s of %s", err, ev.Kind(), refused.Record)
+		}
+		if j.state.Digest(nil) != before {
+			t.Errorf("%s was refused and left a trace", ev.Kind())
+		}
+	}
+}
+
+// What changes while a snapshot is being written is in it as it was when it began.
+func TestRecords_AreInASnapshotAsTheyWereWhenItBegan(t *testing.T) {
+	j := newJournal(t)
+	bodies := recordBodies(j)
+	j.addEvent(j.ofRecord(bodies[0]))
+	j.addEvent(j.ofRecord(bodies[2]))
+	j.seal(0)
+	sn, then := j.state.BeginSnapshot(), j.state.Digest(nil)
+	j.addEvent(j.ofRecord(bodies[1]))
+	j.addEvent(j.ofRecord(bodies[3]))
+	j.seal(0)
+	for !sn.Step(1) {
+	}
+	if got := restore(t, sn.Parts()); got.Digest(nil) != then {
+		t.Error("it holds what came later")
+	}
+}
+
+func TestRestore_RefusesARecordOfAnEntryToCome(t *testing.T) {
+	j := newJournal(t)
+	j.seal(0)
+	ev := j.ofRecord(&events.Paused{Behavior: "work"})
+	ev.Position.Ref = events.RefOf(j.state.Number+1, 0)
+	if _, err := j.state.Apply(nil, &ev); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := restored(write(j.state)); !errors.Is(err, projection.ErrSnapshot) || !strings.Contains(err.Error(), "settings") {
+		t.Errorf("%v, want ErrSnapshot of the settings", err)
+	}
+}
