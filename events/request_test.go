@@ -75,6 +75,21 @@ func TestRequest_IDTellsTheKeyAndEveryDifference(t *testing.T) {
 			}
 		}
 		q, other, key := draw(), draw(), rapid.StringN(1, -1, events.MaxKeyBytes).Draw(t, "key")
+		if one := q; rapid.Bool().Draw(t, "one difference") {
+			switch rapid.IntRange(0, 4).Draw(t, "in") {
+			case 0:
+				one.Behavior = other.Behavior
+			case 1:
+				one.Params = other.Params
+			case 2:
+				one.NotBefore = other.NotBefore
+			case 3:
+				one.Delay = other.Delay
+			case 4:
+				one.Priority = other.Priority
+			}
+			other = one
+		}
 		same := q.Behavior == other.Behavior && string(q.Params) == string(other.Params) && q.NotBefore == other.NotBefore && q.Delay == other.Delay && q.Priority == other.Priority
 		if id := q.ID(key); (id == other.ID(key)) != same || events.RequestKey(id) != key || len(id) > events.MaxNameBytes {
 			t.Fatalf("%+v is %q with key %q, %+v is %q", q, id, events.RequestKey(id), other, other.ID(key))

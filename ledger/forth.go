@@ -203,7 +203,7 @@ func (m *march) note(ctx context.Context) error {
 		}
 	}
 	if len(met) == 0 && !cut {
-		return fmt.Errorf("%w: the events up to %s are not numbered 1, 2, 3 ...", events.ErrDamaged, m.position(m.known[0]))
+		return fmt.Errorf("%w: the events up to %s are not numbered from 1 on without a gap", events.ErrDamaged, m.position(m.known[0]))
 	}
 	slices.Reverse(met)
 	m.known = slices.Concat(met, m.known)

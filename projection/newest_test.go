@@ -107,6 +107,21 @@ func TestNewest_HoldsWhatManyThatCameAndWentHaveLeft(t *testing.T) {
 	})
 }
 
+// The sums of stretches that were poured together are those of their tasks, until the last one leaves.
+func TestNewest_SumsUpStretchesThatArePouredTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := delayed(t, 150)
+		all := slices.SortedFunc(j.state.Tasks(), func(a, b *projection.Task) int { return cmp.Compare(a.ID, b.ID) })
+		for gone, task := range rapid.Permutation(all).Draw(t, "order") {
+			j.add(task.ID, &events.Deleted{})
+			j.seal(time.Second)
+			if found, _ := listed(j.state, projection.Sought{Status: projection.Created}); len(found) != len(all)-gone-1 {
+				t.Fatalf("%d tasks are found by their status, want %d", len(found), len(all)-gone-1)
+			}
+		}
+	})
+}
+
 // What nobody is is passed over without a look at the tasks.
 func TestNewest_PassesOverStretchesInWhichNothingCanMatch(t *testing.T) {
 	j := delayed(t, 10_000)

@@ -72,7 +72,7 @@ func (b *binary) kill(ctx context.Context, m *mutation) error {
 		return ctx.Err()
 	case err == nil:
 		return fmt.Errorf("%s stays green", m.Test)
-	case !strings.Contains(out, "--- FAIL: "+m.Test+" ") && !waitsForEver(out, m.Test):
+	case !strings.Contains(out, "--- FAIL: "+m.Test+" ") && !waitsForEver(out, m.Test) && !panics(out, m.Test):
 		return fmt.Errorf("%s did not fail by itself: %w\n%s", m.Test, err, out)
 	}
 	return nil
@@ -83,6 +83,12 @@ func (b *binary) kill(ctx context.Context, m *mutation) error {
 func waitsForEver(out, test string) bool {
 	_, after, timedOut := strings.Cut(out, "panic: test timed out after ")
 	return timedOut && (strings.Contains(after, "\t"+test+" (") || strings.Contains(after, "\t"+test+"/"))
+}
+
+// panics reports whether the program panicked while a test ran, which ends it before it is told what failed.
+func panics(out, test string) bool {
+	before, after, panicked := strings.Cut(out, "\npanic: ")
+	return panicked && strings.Contains(before+"\n", "=== RUN   "+test+"\n") && !strings.HasPrefix(after, "test timed out after ")
 }
 
 // test runs the named tests, which must be of one depth, with a mutation; "" = none.

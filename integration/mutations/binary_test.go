@@ -17,3 +17,18 @@ func TestWaitsForEver_KnowsATestByItsPartsAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestPanics_KnowsATestThatRan(t *testing.T) {
+	for out, want := range map[string]bool{
+		"=== RUN   TestOne\npanic: runtime error\n":                     true,
+		"=== RUN   TestOne\nlogged\npanic: no such\n\ngoroutine 1\n":    true,
+		"=== RUN   TestOneMore\npanic: runtime error\n":                 false,
+		"=== RUN   TestOne\npanic: test timed out after 2m0s\n":         false,
+		"=== RUN   TestOne\n--- FAIL: TestOne (0.00s)\n":                false,
+		"=== RUN   TestOne\n    one_test.go:1: a panic: is in a text\n": false,
+	} {
+		if got := panics(out, "TestOne"); got != want {
+			t.Errorf("%v, want %v:\n%s", got, want, out)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -23,8 +24,8 @@ func SlotsOf(run *history.Run) *Slots {
 }
 
 // Waited is how long a task whose node was killed had to wait until it ran again, for which others were free: from the kill, or from
-// when the owner of its shard may have given its last sign of life, if its session ended later; without the time in which the task was
-// ready and every slot taken.
+// when the owner of its shard may have given its last sign of life, if its session ended later; without the time in which a fault
+// disturbed every node that was there, and that in which the task was ready and every slot of the others taken.
 func (s *Slots) Waited(task string, killed, next int64) time.Duration {
 	from, owner, run := killed, "", s.checker.run
 	shard := events.TaskID(task).Shard(len(s.checker.shards))
@@ -37,14 +38,31 @@ func (s *Slots) Waited(task string, killed, next int64) time.Duration {
 			from = max(from, k.At-run.Info.TTLMs*int64(time.Millisecond))
 		}
 	}
-	return time.Duration(next-from) - s.Wanting(task, from, next)
+	took := time.Duration(next - from)
+	without := span{from, next}.without(s.undisturbed())
+	for _, w := range without {
+		took -= w.lasts()
+	}
+	for _, w := range s.wanting(task, from, next) {
+		for _, further := range w.without(without) {
+			took -= further.lasts()
+		}
+	}
+	return took
 }
 
-// Wanting is for how long, between two times of the run, a task was ready and no node that may run it had a free slot.
+// Wanting is for how long, between two times of the run, a task was ready and no undisturbed node that may run it had a free slot.
 func (s *Slots) Wanting(task string, from, until int64) (total time.Duration) {
+	for _, w := range s.wanting(task, from, until) {
+		total += w.lasts()
+	}
+	return total
+}
+
+func (s *Slots) wanting(task string, from, until int64) (all []span) {
 	t := s.checker.tasks[task]
 	if t == nil || !t.known() || !s.checker.timed() {
-		return 0
+		return nil
 	}
 	for i := range t.steps {
 		at := &t.steps[i].state
@@ -60,18 +78,40 @@ func (s *Slots) Wanting(task string, from, until int64) (total time.Duration) {
 		if ready.lasts() <= 0 {
 			continue
 		}
-		for _, left := range ready.without(s.free(at.behavior)) {
-			total += left.lasts()
-		}
+		all = append(all, ready.without(s.free(at.behavior))...)
 	}
-	return total
+	return all
 }
 
-// free is when some node had a free slot for a behavior.
+// free is when some node that no fault disturbed had a free slot for a behavior.
 func (s *Slots) free(behavior string) (all []span) {
 	for _, r := range s.rooms {
-		if slices.Contains(r.behaviors, behavior) {
-			all = append(all, r.free[behavior]...)
+		if !slices.Contains(r.behaviors, behavior) {
+			continue
+		}
+		disturbed := s.disturbed(r.node)
+		for _, free := range r.free[behavior] {
+			all = append(all, free.without(disturbed)...)
+		}
+	}
+	return all
+}
+
+// undisturbed is when some node was there that no fault disturbed.
+func (s *Slots) undisturbed() (all []span) {
+	for _, r := range s.rooms {
+		all = append(all, r.there.without(s.disturbed(r.node))...)
+	}
+	return all
+}
+
+// disturbed is when faults had the session of a node as their target, or left no room in the store.
+func (s *Slots) disturbed(session string) (all []span) {
+	for i := range s.checker.run.Faults {
+		f := &s.checker.run.Faults[i]
+		_, target, _ := strings.Cut(f.Target, " ")
+		if target == session && !history.UsedTo(f.Kind) || slices.Contains(history.FullKinds, f.Kind) {
+			all = append(all, span{f.From, f.Until})
 		}
 	}
 	return all
