@@ -12,7 +12,7 @@ import (
 // is given becomes a Started in the entry in the making.
 func (o *owner) assign(d *command.Decider) {
 	o.blocked = false
-	since := o.m.exec.slotsFreed()
+	since := o.m.exec.Freeings()
 	for d.Err == nil && !d.EntryFull() {
 		t, local, offer := o.nextStart()
 		if t == nil {
@@ -35,7 +35,7 @@ func (o *owner) assign(d *command.Decider) {
 	}
 	o.answerGiven(d)
 	if o.blocked {
-		o.m.exec.awaitSlot(o.inbox, since)
+		o.m.exec.Await(o.inbox, since)
 	}
 }
 
@@ -46,10 +46,10 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 		if o.m.paused(behavior) || best != nil && !projection.Before(t, best) {
 			continue
 		}
-		isLocal := o.m.exec.free(behavior)
+		isLocal := o.m.exec.Free(behavior)
 		var from *parkedOffer
 		if !isLocal {
-			if o.m.exec.runs(behavior) {
+			if o.m.exec.Runs(behavior) {
 				o.blocked = true
 			}
 			if from = o.offerFor(behavior); from == nil {
@@ -58,7 +58,7 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 		}
 		best, local, offer = t, isLocal, from
 	}
-	if best != nil && local && !o.m.exec.take(best.Kind.Behavior) { // another shard was faster
+	if best != nil && local && !o.m.exec.Take(best.Kind.Behavior) { // another shard was faster
 		o.blocked = true
 		local, offer = false, o.offerFor(best.Kind.Behavior)
 		if offer == nil {

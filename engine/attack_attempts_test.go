@@ -229,7 +229,7 @@ func TestExecutor_CallsNoFunctionWhileTheSessionIsOld(t *testing.T) {
 		return Outcome{}
 	}})
 	freed := make(chan struct{}, 2)
-	b.m.exec.freed = func() { freed <- struct{}{} }
+	b.m.exec.Freed = func() { freed <- struct{}{} }
 	b.store.commit = func() { b.m.renewed.Store(int64(time.Since(clockBase) - b.m.ttl*3/4)) }
 	b.submit(Policy{})
 	await(t, freed, "the slot")
@@ -268,7 +268,7 @@ func TestExecutor_ReportsNothingOfAnEndedSession(t *testing.T) {
 				return out
 			}})
 			freed := make(chan struct{}, 1)
-			b.m.exec.freed = func() { freed <- struct{}{} }
+			b.m.exec.Freed = func() { freed <- struct{}{} }
 			session, end := context.WithCancel(t.Context())
 			b.m.ctx = session
 			for i := range b.m.parents {

@@ -113,7 +113,7 @@ func TestEffects_RefusedEntryGivesItsSlotsBack(t *testing.T) {
 	if err := b.own.takeTurn(t.Context()); !errors.Is(err, store.ErrFenced) {
 		t.Fatalf("turn: %v, want %v", err, store.ErrFenced)
 	}
-	if n := b.m.exec.unused(); n != 1 {
+	if n := b.m.exec.Unused(); n != 1 {
 		t.Errorf("%d slots are free, want 1", n)
 	}
 	if n := b.sealed(); n != 0 {

@@ -296,9 +296,9 @@ func TestRollCall_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 	}})
 	of, x := b.m.offers, b.m.exec
 	freed := make(chan struct{}, slots)
-	x.freed = func() { freed <- struct{}{} }
+	x.Freed = func() { freed <- struct{}{} }
 	for range rounds {
-		n, detail := x.reserve(slots, nil)
+		n, detail := x.Reserve(slots, nil)
 		if n != slots {
 			t.Fatalf("%d slots are free, want %d", n, slots)
 		}

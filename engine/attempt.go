@@ -63,7 +63,7 @@ func (x *executor) execute(a *attempt) {
 			a.timeout.Stop() // which would hold the attempt
 		}
 		x.endLoan(a)
-		x.release(a.Assignment.Behavior)
+		x.Release(a.Assignment.Behavior)
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
 		a.ctx.end(errDraining)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/slots"
 	"taskledger/events"
 )
 
@@ -32,36 +33,19 @@ type executor struct {
 	workers   sync.WaitGroup
 	plans     map[string]chan struct{} // by behavior: taken by the plans under way
 
-	mu       sync.Mutex
-	slots    int
-	used     int    // running or about to, less those that lend their slot; more than slots when these go on
-	lent     int    // by attempts that wait for other tasks
-	starting int    // of these, those about to: their Started is being committed
-	offered  int    // reserved by standing offers
-	promised int    // kept for offers that are about to be made
-	started  uint64 // attempts that owners here have taken a slot for, ever
-	draining bool
-	limits   map[string]*slotLimit
-	attempts map[attemptKey]*attempt // running, or with an outcome not yet answered
-	queue    []*attempt              // launched, and not taken by a worker yet
-	waking   bool                    // a worker is on its way to the queue
-	held     []int                   // shards with outcomes that leave when the queue is empty
-	waiting  map[*inbox]struct{}     // owners with a ready task and no slot
-	freeings uint64                  // how often slots became free
-	freed    func()                  // told when a slot is freed
-	flush    func(shard int)         // lets the outcomes of a shard leave
-	idle     chan struct{}           // closed, and nil again, when no attempt is left
+	*slots.Slots                         // whose lock guards what follows
+	attempts     map[attemptKey]*attempt // running, or with an outcome not yet answered
+	queue        []*attempt              // launched, and not taken by a worker yet
+	waking       bool                    // a worker is on its way to the queue
+	held         []int                   // shards with outcomes that leave when the queue is empty
+	flush        func(shard int)         // lets the outcomes of a shard leave
+	idle         chan struct{}           // closed, and nil again, when no attempt is left
 }
 
-func newExecutor(behaviors map[string]Behavior, slots int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
-	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}), slots: max(slots, 0),
-		plans: map[string]chan struct{}{}, limits: map[string]*slotLimit{}, attempts: map[attemptKey]*attempt{}, waiting: map[*inbox]struct{}{}, freed: func() {}, flush: func(int) {}}
+func newExecutor(behaviors map[string]Behavior, most int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
+	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}),
+		plans: map[string]chan struct{}{}, Slots: slots.New(most, sortedKeys(behaviors), limits), attempts: map[attemptKey]*attempt{}, flush: func(int) {}}
 	for id := range behaviors {
-		most := x.slots
-		if n, ok := limits[id]; ok {
-			most = n
-		}
-		x.limits[id] = &slotLimit{max: most}
 		x.plans[id] = make(chan struct{}, maxPlans)
 	}
 	return x
@@ -75,13 +59,13 @@ func (x *executor) launch(m *member, shard int, as command.Assignment) {
 		a.ctx.deadline = time.Now().Add(as.Policy.Timeout)
 		a.timeout = time.AfterFunc(as.Policy.Timeout, a.timedOut)
 	}
-	x.mu.Lock()
-	x.starting--
+	x.Lock()
+	x.Starting--
 	x.attempts[attemptKey{shard, as.Started}] = a
 	x.queue = append(x.queue, a)
 	wake := !x.waking
 	x.waking = true
-	x.mu.Unlock()
+	x.Unlock()
 	if wake {
 		x.wakeWorker()
 	}
@@ -119,7 +103,7 @@ func (x *executor) worker() {
 
 // next takes the first attempt that waits, nil for none; woken tells that this is the worker that was on its way.
 func (x *executor) next(woken bool) *attempt {
-	x.mu.Lock()
+	x.Lock()
 	if woken {
 		x.waking = false
 	}
@@ -128,7 +112,7 @@ func (x *executor) next(woken bool) *attempt {
 		if !x.waking {
 			held, x.held = x.held, nil
 		}
-		x.mu.Unlock()
+		x.Unlock()
 		for _, shard := range held {
 			x.flush(shard)
 		}
@@ -139,7 +123,7 @@ func (x *executor) next(woken bool) *attempt {
 	x.queue = x.queue[1:]
 	wake := (len(x.queue) > 0 || len(x.held) > 0) && !x.waking
 	x.waking = x.waking || wake
-	x.mu.Unlock()
+	x.Unlock()
 	if wake {
 		x.wakeWorker()
 	}
@@ -148,8 +132,8 @@ func (x *executor) next(woken bool) *attempt {
 
 // hold reports whether the outcome that waits in a shard's lane is held: a worker on its way will let it leave.
 func (x *executor) hold(shard int) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	if x.waking && !slices.Contains(x.held, shard) {
 		x.held = append(x.held, shard)
 	}
@@ -159,8 +143,8 @@ func (x *executor) hold(shard int) bool {
 // detach runs user code that may never return in a goroutine which nobody waits for but the node when it stops, as for those
 // of attempts. Once it has stopped nothing is run, and detach returns false.
 func (x *executor) detach(f func()) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	select {
 	case <-x.quit:
 		return false
@@ -172,18 +156,18 @@ func (x *executor) detach(f func()) bool {
 
 // left is how many attempts and plans have not returned yet.
 func (x *executor) left() (attempts, plans int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	for _, places := range x.plans {
 		plans += len(places)
 	}
-	return x.used + x.lent - x.starting, plans
+	return x.Used + x.Lent - x.Starting, plans
 }
 
 // forget drops an attempt whose outcome is settled.
 func (x *executor) forget(a *attempt) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	key := attemptKey{a.shard, a.Started}
 	if x.attempts[key] == a {
 		delete(x.attempts, key)
@@ -192,17 +176,26 @@ func (x *executor) forget(a *attempt) {
 }
 
 func (x *executor) tellIdleLocked() {
-	if len(x.attempts) == 0 && x.starting == 0 && x.idle != nil {
+	if len(x.attempts) == 0 && x.Starting == 0 && x.idle != nil {
 		close(x.idle)
 		x.idle = nil
 	}
 }
 
+// untake gives back a slot for which there was no launch.
+func (x *executor) untake(behavior string) {
+	x.Lock()
+	x.Starting--
+	x.tellIdleLocked()
+	x.Unlock()
+	x.Release(behavior)
+}
+
 // cancelAttempt ends the context of an attempt, if it is known here.
 func (x *executor) cancelAttempt(shard int, started events.Ref, cause error) {
-	x.mu.Lock()
+	x.Lock()
 	a := x.attempts[attemptKey{shard, started}]
-	x.mu.Unlock()
+	x.Unlock()
 	if a != nil {
 		a.end(cause)
 	}
@@ -210,7 +203,7 @@ func (x *executor) cancelAttempt(shard int, started events.Ref, cause error) {
 
 // cancelAll ends the context of every attempt of a session; when its outcomes can no longer count, they are forgotten.
 func (x *executor) cancelAll(m *member, cause error) {
-	x.mu.Lock()
+	x.Lock()
 	var all []*attempt
 	for key, a := range x.attempts {
 		if a.m != m {
@@ -221,7 +214,7 @@ func (x *executor) cancelAll(m *member, cause error) {
 			delete(x.attempts, key)
 		}
 	}
-	x.mu.Unlock()
+	x.Unlock()
 	for _, a := range all {
 		a.end(cause)
 	}
@@ -229,8 +222,8 @@ func (x *executor) cancelAll(m *member, cause error) {
 
 // names lists the attempts of a session in a shard.
 func (x *executor) names(m *member, shard int) (all []command.AttemptName) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	for key, a := range x.attempts {
 		if a.m == m && key.shard == shard {
 			all = append(all, a.AttemptName)
@@ -244,9 +237,9 @@ func (x *executor) busy(m *member, shard int) bool { return len(x.names(m, shard
 
 // drain refuses new work and returns a channel that is closed when no attempt is left.
 func (x *executor) drain() <-chan struct{} {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.draining = true
+	x.Lock()
+	defer x.Unlock()
+	x.Draining = true
 	if x.idle == nil {
 		x.idle = make(chan struct{})
 	}

@@ -74,7 +74,7 @@ func (p *post) enterWith(ctx context.Context) {
 // launch makes an attempt of the behavior, for which there must be a slot.
 func (p *post) launch(behavior string, policy Policy) events.Ref {
 	p.Helper()
-	if !p.exec.take(behavior) {
+	if !p.exec.Take(behavior) {
 		p.Fatalf("no slot for %s", behavior)
 	}
 	p.started++
@@ -179,7 +179,7 @@ func TestExecutor_NeverRunsMoreThanItsSlotsAndLimits(t *testing.T) {
 		made := 0
 		for range 50 {
 			for _, b := range []string{"b1", "b0"} {
-				for p.exec.free(b) {
+				for p.exec.Free(b) {
 					p.launch(b, Policy{})
 					made++
 				}
@@ -204,11 +204,11 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { <-release; return Outcome{} }})
-		since := p.exec.slotsFreed()
+		since := p.exec.Freeings()
 		p.launch("b", Policy{})
 		waiting := []*inbox{newInbox(), newInbox(), newInbox()}
 		for _, i := range waiting {
-			p.exec.awaitSlot(i, since)
+			p.exec.Await(i, since)
 		}
 		rung := func(i *inbox) bool {
 			select {
@@ -230,7 +230,7 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 			}
 		}
 		late := newInbox()
-		p.exec.awaitSlot(late, since)
+		p.exec.Await(late, since)
 		if !rung(late) {
 			t.Error("an owner that looked before the slot was freed and waits after it was not woken")
 		}
@@ -239,20 +239,20 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 
 func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 	p := newPost(t, 3, map[string]int{"limited": 1}, &script{id: "b"}, &script{id: "limited"})
-	slots, detail := p.exec.reserve(8, map[string]int{"limited": 8})
-	if slots != 3 || p.exec.free("b") || p.exec.free("limited") || p.exec.unused() != 3 {
+	slots, detail := p.exec.Reserve(8, map[string]int{"limited": 8})
+	if slots != 3 || p.exec.Free("b") || p.exec.Free("limited") || p.exec.Unused() != 3 {
 		t.Fatalf("reserved %d of 3 slots, detail %v", slots, detail)
 	}
-	if again, _ := p.exec.reserve(1, nil); again != 0 {
+	if again, _ := p.exec.Reserve(1, nil); again != 0 {
 		t.Errorf("%d slots were reserved twice", again)
 	}
 	i := newInbox()
-	p.exec.awaitSlot(i, p.exec.slotsFreed())
-	p.exec.unreserve(slots, detail, []command.Assignment{{Behavior: "limited"}})
+	p.exec.Await(i, p.exec.Freeings())
+	p.exec.Unreserve(slots, detail, []command.Assignment{{Behavior: "limited"}})
 	if len(i.wake) == 0 {
 		t.Error("the owner that waits was not woken")
 	}
-	if !p.exec.free("b") || p.exec.free("limited") || p.exec.unused() != 2 {
+	if !p.exec.Free("b") || p.exec.Free("limited") || p.exec.Unused() != 2 {
 		t.Error("the assigned slot is not the one that is taken")
 	}
 }
@@ -360,13 +360,13 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 				if c := p.outcome(); c.How != command.Failed || name == "timeout" && c.Error.Code != events.CodeTimeout {
 					t.Errorf("%+v, %+v", c, c.Error)
 				}
-				if p.exec.free("b") {
+				if p.exec.Free("b") {
 					t.Error("the slot is free while the function runs")
 				}
 				close(release)
 				synctest.Wait()
 				p.wantNothing("a second time")
-				if !p.exec.free("b") {
+				if !p.exec.Free("b") {
 					t.Error("the slot is not free after the function has returned")
 				}
 			})
@@ -461,10 +461,10 @@ func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {
 		}})
 		p.launch("b", Policy{})
 		idle := p.exec.drain()
-		if p.exec.free("b") || p.exec.runs("b") || p.exec.take("b") || p.exec.unused() != 0 {
+		if p.exec.Free("b") || p.exec.Runs("b") || p.exec.Take("b") || p.exec.Unused() != 0 {
 			t.Error("a draining node takes on work")
 		}
-		if n, _ := p.exec.reserve(1, nil); n != 0 {
+		if n, _ := p.exec.Reserve(1, nil); n != 0 {
 			t.Error("a draining node offers slots")
 		}
 		p.exec.cancelAll(p.member, errDraining)
@@ -493,7 +493,7 @@ func TestExecutor_FencedAttemptsReportNothing(t *testing.T) {
 		p.exec.cancelAll(p.member, errFenced)
 		synctest.Wait()
 		p.wantNothing("by a fenced attempt")
-		if !p.exec.free("b") || len(p.exec.names(p.member, 0)) != 0 {
+		if !p.exec.Free("b") || len(p.exec.names(p.member, 0)) != 0 {
 			t.Error("a fenced attempt is remembered or keeps its slot")
 		}
 	})

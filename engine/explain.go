@@ -160,7 +160,7 @@ func (o *owner) whyReady(t *projection.Task) Explanation {
 		return Explanation{Why: WhyNoNode, Text: "no live node with slots runs " + behavior}
 	case len(may) == 0:
 		return Explanation{Why: WhyNoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
-	case o.m.exec.free(behavior) || o.offerFor(behavior) != nil:
+	case o.m.exec.Free(behavior) || o.offerFor(behavior) != nil:
 		return Explanation{Why: WhyWaiting, Text: "it has just become due, and a slot is free: it starts next"}
 	}
 	return Explanation{Why: WhyWaiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}

@@ -32,6 +32,9 @@ type inbox struct {
 
 func newInbox() *inbox { return &inbox{wake: newSignal()} }
 
+// Wake implements slots.Waiter.
+func (i *inbox) Wake() { i.wake.notify() }
+
 // mail is what an owner takes out of its inbox at once.
 type mail struct {
 	lanes [command.LaneCount][]delivery

@@ -16,26 +16,18 @@ func lendSlot(ctx context.Context) (takeBack func()) {
 // lend lends the slot while a goroutine of the attempt waits.
 func (a *attempt) lend() (takeBack func()) {
 	x := a.m.exec
-	x.mu.Lock()
+	x.Lock()
 	a.waits++
-	lends := a.waits == 1 && !a.done.Load()
-	var woken map[*inbox]struct{}
-	if lends {
+	freed := func() {}
+	if a.waits == 1 && !a.done.Load() {
 		a.lent = true
-		x.lent++
-		x.used--
-		woken = x.wakeLocked()
+		freed = x.LendLocked()
 	}
-	x.mu.Unlock()
-	if lends {
-		for i := range woken {
-			i.wake.notify()
-		}
-		x.freed()
-	}
+	x.Unlock()
+	freed()
 	return func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+		x.Lock()
+		defer x.Unlock()
 		if a.waits--; a.waits == 0 {
 			x.endLoanLocked(a)
 		}
@@ -44,18 +36,16 @@ func (a *attempt) lend() (takeBack func()) {
 
 // endLoan takes the slot of an attempt back whose function has returned, whoever of its goroutines still waits.
 func (x *executor) endLoan(a *attempt) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.Lock()
+	defer x.Unlock()
 	x.endLoanLocked(a)
 }
 
 func (x *executor) endLoanLocked(a *attempt) {
 	if a.lent {
 		a.lent = false
-		x.lent--
-		x.used++
-		if x.offered > 0 && x.used+x.offered > x.slots {
-			a.m.offers.wake.notify() // an offer would bring what must not start
+		if x.TakeBackLocked() {
+			a.m.offers.wake.notify()
 		}
 	}
 }

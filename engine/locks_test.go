@@ -115,7 +115,7 @@ func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
 		wantReturn(t, "the answer", func() { p.router.answered(0, command.LaneWork, 1, []command.Answer{{}}, true) })
 		close(left)
 	}}
-	p.exec.freed = func() { ended <- struct{}{} }
+	p.exec.Freed = func() { ended <- struct{}{} }
 	p.router.bus = bus
 	p.router.connected.Store(true)
 	p.router.serveHere(0, nil)

@@ -17,7 +17,7 @@ func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 		b.accept(command.LaneSubmit, c)
 	}
 	x := b.m.exec
-	x.slots, x.limits["limited"].max, x.limits["free"].max = 4, 1, 4
+	x.Max, x.Limits["limited"].Max, x.Limits["free"].Max = 4, 1, 4
 	done := make(chan struct{})
 	var other sync.WaitGroup
 	defer other.Wait()
@@ -29,7 +29,7 @@ func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 				return
 			default:
 			}
-			if x.take("limited") {
+			if x.Take("limited") {
 				x.untake("limited")
 			}
 		}
@@ -47,16 +47,16 @@ func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 func TestReserve_CountsWhatStandsOfferedOfEveryBehavior(t *testing.T) {
 	b := newBench(t, 4, &plain{id: "work"})
 	x := b.m.exec
-	x.limits["work"].used, x.lent = 3, 3
-	n, detail := x.reserve(1, nil)
+	x.Limits["work"].Used, x.Lent = 3, 3
+	n, detail := x.Reserve(1, nil)
 	if n != 1 {
 		t.Fatalf("%d slots are set aside, want one", n)
 	}
-	if more, _ := x.reserve(1, nil); more != 0 {
+	if more, _ := x.Reserve(1, nil); more != 0 {
 		t.Errorf("with three attempts that wait and one that is offered another one is offered, of four")
 	}
-	x.unreserve(n, detail, nil)
-	if again, _ := x.reserve(1, nil); again != 1 {
+	x.Unreserve(n, detail, nil)
+	if again, _ := x.Reserve(1, nil); again != 1 {
 		t.Errorf("%d slots are set aside after the offer was answered, want one", again)
 	}
 }

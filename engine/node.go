@@ -139,7 +139,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	n.killed, n.kill = context.WithCancelCause(context.Background())
 	n.exec = newExecutor(behaviors, cfg.Slots, cfg.Limits, cfg.Now, cfg.Log)
 	n.offers = newOffers(n)
-	n.exec.freed = n.offers.slotFreed
+	n.exec.Freed = n.offers.slotFreed
 	n.exec.flush = func(shard int) { n.router.flush(shard, command.LaneWork) }
 	client.router.offers = n.offers
 	client.local = &n.member
@@ -258,9 +258,9 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
-	n.exec.mu.Lock()
+	n.exec.Lock()
 	close(n.exec.quit)
-	n.exec.mu.Unlock()
+	n.exec.Unlock()
 	idle := make(chan struct{})
 	go func() {
 		n.exec.workers.Wait()

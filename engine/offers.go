@@ -207,12 +207,12 @@ func (of *offers) answered(shard int, number uint64, answers []command.Answer) {
 		given = nil // attempts of a session that is over: their owner finds them lost
 	}
 	x := of.n.exec
-	x.unreserve(offer.slots, offer.detail, given)
+	x.Unreserve(offer.slots, offer.detail, given)
 	s.open = slices.Delete(s.open, at, at+1)
 	s.close(at)
 	s.rollCall = true
 	if len(given) > 0 {
-		s.want = min(2*len(given), max(x.unused()/2, 1))
+		s.want = min(2*len(given), max(x.Unused()/2, 1))
 	}
 	for i := range given { // before the lock is free: a roll call must not count the offer as answered and miss its attempts
 		x.launch(m, shard, given[i])
@@ -337,11 +337,11 @@ func (of *offers) reset() {
 	for i := range of.shards {
 		s := &of.shards[i]
 		for _, o := range s.open {
-			of.n.exec.unreserve(o.slots, o.detail, nil)
+			of.n.exec.Unreserve(o.slots, o.detail, nil)
 		}
 		s.open, s.want = nil, 0
 	}
-	of.n.exec.promise(0)
+	of.n.exec.Promise(0)
 }
 
 // forget gives up offers that are closed and whose answer does not come, and all of a shard whose owner does not answer
@@ -364,7 +364,7 @@ func (of *offers) giveUp(s *shardOffers, over func(*openOffer) bool) (slots int)
 			return false
 		}
 		slots += o.slots
-		of.n.exec.unreserve(o.slots, o.detail, nil)
+		of.n.exec.Unreserve(o.slots, o.detail, nil)
 		s.rollCall = true
 		of.calls.notify()
 		return true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/slots"
 )
 
 const (
@@ -24,7 +25,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 	if !m.mayStart() {
 		return busPatience
 	}
-	room := m.exec.room()
+	room := m.exec.Room()
 	v, here := m.view.Load(), m.load.readyHere()
 	of.lock()
 	defer of.unlock()
@@ -41,7 +42,7 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 		return busPatience
 	}
 	hungry := slices.DeleteFunc(slices.Clone(foreign), func(f foreignShard) bool { return !of.shards[f.shard].takesMore(&f, now) })
-	own := room.of(here)
+	own := room.Of(here)
 	needed := own // slots that ready work could use
 	for i := range hungry {
 		needed += hungry[i].ready
@@ -49,11 +50,11 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 			here[behavior] += n
 		}
 	}
-	scarce := m.exec.usedUpByOffers(here)
-	missing := needed - m.exec.unreserved() // or offered, and taken since by attempts that had lent them
-	fair := m.exec.unused() / max(1, len(foreign))
+	scarce := m.exec.UsedUpByOffers(here)
+	missing := needed - m.exec.Unreserved() // or offered, and taken since by attempts that had lent them
+	fair := m.exec.Unused() / max(1, len(foreign))
 	of.serve(m, hungry, own, fair, now)
-	of.short.Store(missing > 0 || len(scarce) > 0 || room.limited)
+	of.short.Store(missing > 0 || len(scarce) > 0 || room.Limited)
 	switch {
 	case missing > 0 || len(scarce) > 0:
 		return of.reclaim(m, missing, scarce, now)
@@ -68,14 +69,14 @@ func (of *offers) adjust(m *member, now time.Time) time.Duration {
 // more than tasks have started here.
 func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now time.Time) {
 	slices.SortStableFunc(hungry, func(a, b foreignShard) int { return of.shards[a.shard].helped.Compare(of.shards[b.shard].helped) })
-	started := m.exec.startedHere()
+	started := m.exec.StartedHere()
 	of.abroad = max(of.abroad, started-min(started, uint64(m.cfg.Slots)))
 	turns, promised := int(started-of.abroad), 0
 	for i := range hungry {
 		f := &hungry[i]
 		s := &of.shards[f.shard]
-		share := max(1, m.exec.unused()/(len(hungry)-i+min(here, 1)))
-		free := m.exec.unreserved() - here
+		share := max(1, m.exec.Unused()/(len(hungry)-i+min(here, 1)))
+		free := m.exec.Unreserved() - here
 		due := here > 0 && free <= 0 && now.Sub(s.helped) > f.helpEvery()
 		if due {
 			free = min(share, turns-promised)
@@ -91,7 +92,7 @@ func (of *offers) serve(m *member, hungry []foreignShard, here, fair int, now ti
 			promised++
 		}
 	}
-	m.exec.promise(promised)
+	m.exec.Promise(promised)
 }
 
 // park offers free slots to the shards without ready work, for what may come: it then starts without another question.
@@ -158,7 +159,7 @@ func (of *offers) reclaim(m *member, missing int, scarce map[string]int, now tim
 
 // offer reserves slots, as many as wanted and free, offers them and returns how many.
 func (of *offers) offer(m *member, shard, want int, backlog map[string]int) int {
-	slots, detail := m.exec.reserve(want, backlog)
+	slots, detail := m.exec.Reserve(want, backlog)
 	if slots > 0 {
 		of.send(m, shard, slots, detail)
 	}
@@ -181,7 +182,7 @@ func (f *foreignShard) helpEvery() time.Duration {
 }
 
 // foreignShards returns the shards that other live nodes serve, beginning with a different one every second.
-func (of *offers) foreignShards(m *member, r room, now time.Time) []foreignShard {
+func (of *offers) foreignShards(m *member, r slots.Room, now time.Time) []foreignShard {
 	v := m.view.Load()
 	shards := m.shards
 	all := make([]foreignShard, 0, shards)
@@ -193,7 +194,7 @@ func (of *offers) foreignShards(m *member, r room, now time.Time) []foreignShard
 			continue
 		}
 		f := foreignShard{shard: shard, backlog: m.load.readyAt(shard, owner.Node, of.mute[owner.Node])}
-		f.ready = r.of(f.backlog)
+		f.ready = r.Of(f.backlog)
 		f.self = n.Slots > 0 && slices.ContainsFunc(n.Behaviors, func(b string) bool { return f.backlog[b] > 0 })
 		all = append(all, f)
 	}

@@ -36,7 +36,7 @@ func TestOffers_AnOwnerThatDoesNotAnswerIsOfferedNothingUntilItSpeaksAgain(t *te
 		wantFree := func(when string, n int) {
 			t.Helper()
 			adjust()
-			if free := b.m.exec.unreserved(); free != n {
+			if free := b.m.exec.Unreserved(); free != n {
 				t.Errorf("%s: %d slots are free, want %d", when, free, n)
 			}
 		}
@@ -82,7 +82,7 @@ func TestOffers_CountFromWhenTheirLetterIsWritten(t *testing.T) {
 			if got := of.shards[0].number; got != number {
 				t.Errorf("%s: the last offer is the %dth, want %d", when, got, number)
 			}
-			if got := b.m.exec.unreserved(); got != free {
+			if got := b.m.exec.Unreserved(); got != free {
 				t.Errorf("%s: %d slots are free, want %d", when, got, free)
 			}
 		}
@@ -116,13 +116,13 @@ func TestOffers_HoldTheirSlotsForABoundedTimeWhileTheirLetterIsNotWritten(t *tes
 		adjust()
 		b.needsSlots(1)
 		for _, wait := range []time.Duration{3*usualMost + idleAfter, 3*usualMost + abandonAfter + time.Millisecond} {
-			if adjust(); b.m.exec.unreserved() != 0 {
-				t.Fatalf("%d slots are free", b.m.exec.unreserved())
+			if adjust(); b.m.exec.Unreserved() != 0 {
+				t.Fatalf("%d slots are free", b.m.exec.Unreserved())
 			}
 			time.Sleep(wait)
 			adjust()
 		}
-		if free := b.m.exec.unreserved(); free != 2 {
+		if free := b.m.exec.Unreserved(); free != 2 {
 			t.Errorf("%d slots are free, want 2", free)
 		}
 	})
@@ -156,14 +156,14 @@ func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
 		b, adjust := sizing(t)
 		x := b.m.exec
 		for range 2 {
-			if !x.take(benchBehavior) {
+			if !x.Take(benchBehavior) {
 				t.Fatal("no slot is free")
 			}
 		}
-		x.mu.Lock()
-		x.used--
-		x.lent++
-		x.mu.Unlock()
+		x.Lock()
+		x.Used--
+		x.Lent++
+		x.Unlock()
 		b.m.load.hear(saying(farID, 1, benchStart, 0, 5))
 		adjust()
 		if n := b.m.offers.shards[0].number; n != 0 {

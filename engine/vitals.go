@@ -7,9 +7,9 @@ import (
 // Vitals returns how the node is at the moment, for who asks whether it is ready and for gauges: what a Meter is not told.
 func (n *Node) Vitals() meter.Vitals {
 	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.router.connected.Load(), Slots: max(n.cfg.Slots, 0)}
-	n.exec.mu.Lock()
-	v.SlotsUsed = n.exec.used
-	n.exec.mu.Unlock()
+	n.exec.Lock()
+	v.SlotsUsed = n.exec.Used
+	n.exec.Unlock()
 	for i := range n.futures.shards {
 		s := &n.futures.shards[i]
 		s.mu.Lock()
