@@ -8,6 +8,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // None is the type of no parameters or no result.
@@ -116,6 +117,8 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
 	Submit(ctx context.Context, b engine.Behavior, params []byte, o engine.SubmitOptions) (*engine.Future, error)
+	// SubmitMany is Submit for many requests, with a result for each.
+	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []engine.Result
 	// Attach returns the future of a task that any process submitted.
 	Attach(id events.TaskID) *engine.Future
 }

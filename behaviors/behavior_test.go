@@ -30,6 +30,8 @@ func (t table) Validate() error {
 // recorder is a Client that remembers what it was asked.
 type recorder struct {
 	calls    int
+	requests []task.Request
+	many     task.ManyOptions
 	behavior engine.Behavior
 	params   []byte
 	options  engine.SubmitOptions
@@ -40,6 +42,16 @@ func (r *recorder) Submit(_ context.Context, b engine.Behavior, params []byte, o
 	r.calls++
 	r.behavior, r.params, r.options = b, params, o
 	return &engine.Future{}, r.err
+}
+
+func (r *recorder) SubmitMany(_ context.Context, requests []task.Request, o task.ManyOptions) []engine.Result {
+	r.calls++
+	r.requests, r.many = requests, o
+	all := make([]engine.Result, len(requests))
+	for i := range all {
+		all[i] = engine.Result{Future: &engine.Future{}, Err: r.err}
+	}
+	return all
 }
 
 func (r *recorder) Attach(events.TaskID) *engine.Future { return &engine.Future{} }

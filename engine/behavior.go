@@ -7,21 +7,21 @@ import (
 	"taskledger/task"
 )
 
-// What a behavior is made of: see package task.
+// What a behavior is made of, and how a submit is asked for: see package task.
 type (
-	Behavior = task.Behavior
-	Plan     = task.Plan
-	Attempt  = task.Attempt
-	Outcome  = task.Outcome
-	Policy   = task.Policy
-	Backoff  = task.Backoff
+	Behavior      = task.Behavior
+	Plan          = task.Plan
+	Attempt       = task.Attempt
+	Outcome       = task.Outcome
+	Policy        = task.Policy
+	Backoff       = task.Backoff
+	SubmitOptions = task.SubmitOptions
 )
 
 // Errors that callers branch on, and what they hold: see packages task and store.
 var (
 	ErrUnknownBehavior = task.ErrUnknownBehavior
 	ErrNotFound        = task.ErrNotFound
-	ErrNotKept         = task.ErrNotKept
 	ErrClosed          = task.ErrClosed
 	ErrUnavailable     = store.ErrUnavailable
 	ErrUnknown         = task.ErrUnknown

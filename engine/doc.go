@@ -59,6 +59,8 @@
 //   - ErrUnavailable: the cluster could not be asked in time; ErrClosed: Run has ended.
 //   - ErrUnknownBehavior, of a submit by name: no live node has the behavior.
 //
+// SubmitMany is Submit for up to 1,000 requests, which travel together and cost less: it tells what became of each.
+//
 // A submit whose id names an existing task joins that task. What it then waits for, and whether it changes the parameters or the
 // schedule, depends on the state of the task and on its behavior: ARCHITECTURE.md has the table.
 //

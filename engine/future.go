@@ -72,7 +72,7 @@ func (f *Future) Done() <-chan struct{} {
 //   - that of the submit, if the submit failed;
 //   - a *TaskError if the task failed;
 //   - one that wraps ErrNotFound if there is no such task, or it was deleted before the run had ended;
-//   - one that wraps ErrNotKept if the task has been forgotten and its journal entries were dropped;
+//   - one that wraps task.ErrNotKept if the task has been forgotten and its journal entries were dropped;
 //   - ErrClosed after Close, or when the client has stopped;
 //   - the cause of ctx if ctx ends first.
 //

@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 const (
@@ -377,7 +378,7 @@ func (fs *futures) recall(f *Future) {
 			f.resolve(o.Value())
 			return
 		case errors.Is(err, store.ErrTrimmed):
-			err = fmt.Errorf("%w: %w", ErrNotKept, err)
+			err = fmt.Errorf("%w: %w", task.ErrNotKept, err)
 		case fs.ctx.Err() != nil: // and so do those who wait
 			return
 		case !errors.Is(err, ErrNotFound) && !errors.Is(err, events.ErrDamaged):

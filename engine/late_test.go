@@ -14,6 +14,7 @@ import (
 	"taskledger/ledger"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // echo is a behavior that returns its parameters; the task "held" waits until it is let go.
@@ -141,20 +142,20 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			if _, err := p.client.GetLinear(within(t), "early"); !errors.Is(err, engine.ErrNotFound) {
 				t.Fatalf("got %v, want it forgotten", err)
 			}
-			task, err := p.node.GetForgotten(within(t), "early")
+			last, err := p.node.GetForgotten(within(t), "early")
 			if mode == "drop" {
 				if !errors.Is(err, engine.ErrNotFound) {
-					t.Errorf("get of what is not kept: %+v, %v; want ErrNotFound", task, err)
+					t.Errorf("get of what is not kept: %+v, %v; want ErrNotFound", last, err)
 				}
-			} else if same := events.JSON(bulk); err != nil || !task.Forgotten || !bytes.Equal(task.Params, same) || !bytes.Equal(task.Result, same) {
-				t.Errorf("get: %.20s, %.20s, forgotten %t, %v; want its last state", task.Params, task.Result, task.Forgotten, err)
+			} else if same := events.JSON(bulk); err != nil || !last.Forgotten || !bytes.Equal(last.Params, same) || !bytes.Equal(last.Result, same) {
+				t.Errorf("get: %.20s, %.20s, forgotten %t, %v; want its last state", last.Params, last.Result, last.Forgotten, err)
 			}
 			if mode != "drop" {
 				wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
 				if then, err := p.node.Ledger().StateAfter(within(t), "early", 2); err != nil || then.Status != projection.Running || !bytes.Equal(then.Params, events.JSON(bulk)) {
 					t.Errorf("after its second event: %s of %.20s, %v", then.Status, then.Params, err)
 				}
-				if then, err := p.node.Ledger().StateAt(within(t), "early", task.EndedAt.Time()); err != nil || then.Status != projection.Success {
+				if then, err := p.node.Ledger().StateAt(within(t), "early", last.EndedAt.Time()); err != nil || then.Status != projection.Success {
 					t.Errorf("at its end: %s, %v", then.Status, err)
 				}
 			}
@@ -163,7 +164,7 @@ func TestFuture_OfAForgottenTaskResolvesFromWhatIsKept(t *testing.T) {
 			}
 			got, err := f.Wait(within(t))
 			if mode == "drop" {
-				if !errors.Is(err, engine.ErrNotKept) {
+				if !errors.Is(err, task.ErrNotKept) {
 					t.Errorf("got %.20s, %v; want ErrNotKept", got, err)
 				}
 			} else if err != nil || string(got) != string(bulk) {

@@ -67,9 +67,18 @@ func (r *router) send(shard int, laneID uint8, c command.Command, by caller) err
 	return r.sendCall(shard, laneID, call{command: c, caller: by})
 }
 
-// sendCall queues a command. An error means that nothing was sent, and its caller is never told: the command is larger than any may be, or
-// the submit lane takes no more.
+// sendCall queues a command, and lets it leave.
 func (r *router) sendCall(shard int, laneID uint8, c call) error {
+	err := r.queue(shard, laneID, c)
+	if err == nil {
+		r.flush(shard, laneID)
+	}
+	return err
+}
+
+// queue lets a command wait for the next batch. An error means that nothing will be sent, and its caller is never told: the command is larger than
+// any may be, or the submit lane takes no more.
+func (r *router) queue(shard int, laneID uint8, c call) error {
 	if err := command.Check(c.command); err != nil {
 		return err
 	}
@@ -85,7 +94,6 @@ func (r *router) sendCall(shard int, laneID uint8, c call) error {
 	c.since, c.left = now, l.left
 	l.waiting = append(l.waiting, c)
 	l.mu.Unlock()
-	r.flush(shard, laneID)
 	return nil
 }
 

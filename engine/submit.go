@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
@@ -14,65 +13,20 @@ import (
 	"taskledger/task"
 )
 
-// SubmitOptions override what the behavior plans; a zero field leaves it as planned.
-type SubmitOptions struct {
-	ID        events.TaskID // default: the behavior's rule
-	NotBefore time.Time     // default: the behavior's delay
-	Delay     time.Duration // instead of NotBefore: so long after the submit; 0 or less = none
-	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of its shard; 0: the plan's
-	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
-	// neither makes nor changes again, and its Future says Repeated. A key that was used with other parameters, which are compared byte by
-	// byte, or another NotBefore, Delay or Priority is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
-	//
-	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
-	// WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
-	// task. Otherwise the key counts within the task.
-	//
-	// The task is kept for 10 minutes at least after its last outcome. When it has been forgotten, or was deleted, so are its keys: a
-	// submit makes a new task. A task remembers its last 16 requests, those that joined it among them. One that joins while the store is
-	// almost full, or a node is present that cannot read that, is not recorded: repeated after the end of the run, it is a new request.
-	RequestKey string
-}
-
 // mergeTries is how often a submit combines parameters again because the task changed meanwhile.
 const mergeTries = 5
-
-// maxDelay is how far in the future a task may be scheduled: 10 years.
-const maxDelay = 10 * 365 * 24 * time.Hour
 
 // Submit commits a request and returns once it is durable. ctx bounds the call, never the task. The Future is never nil: after an error
 // its Wait returns that error. After ErrUnknown its ID names the task that may exist: submit again with that id, or the same key. After any other error nothing was accepted:
 // *InvalidError, *LimitError, *StateError, *OverloadError, ErrUnavailable, ErrClosed, or the error of b's Plan.
 func (c *Client) Submit(ctx context.Context, b Behavior, params []byte, o SubmitOptions) (*Future, error) {
-	now := c.now()
-	plan, err := b.Plan(params, now)
-	if err != nil {
-		return failedFuture(o.ID, err), err
-	}
-	merge, _ := b.(task.Merger)
-	return c.submit(ctx, now, b.ID(), b.Policy(), plan, params, o, merge)
+	return c.submit(ctx, &task.Request{Behavior: b, Params: params, SubmitOptions: o})
 }
 
 // SubmitRaw is Submit for a process without the behavior's code: a node that has the behavior plans the task. It returns
 // ErrUnknownBehavior if no live node has it.
 func (c *Client) SubmitRaw(ctx context.Context, behavior string, params []byte, o SubmitOptions) (*Future, error) {
-	if err := events.ValidateBehavior(behavior); err != nil {
-		err = &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
-		return failedFuture(o.ID, err), err
-	}
-	planned, err := c.planAway(ctx, &command.Plan{Behavior: behavior, Params: params})
-	if err != nil {
-		return failedFuture(o.ID, err), err
-	}
-	policy, err := planned.policy()
-	if err != nil {
-		return failedFuture(o.ID, err), err
-	}
-	var merge task.Merger
-	if planned.Merges {
-		merge = &remoteMerger{ctx, c, behavior}
-	}
-	return c.submit(ctx, c.now(), behavior, policy, planned.plan(), params, o, merge)
+	return c.submit(ctx, &task.Request{Name: behavior, Params: params, SubmitOptions: o})
 }
 
 // remoteMerger combines parameters on a node that has the behavior.
@@ -87,77 +41,106 @@ func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 	return planned.Merged, err
 }
 
-func (c *Client) submit(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions, merge task.Merger) (*Future, error) {
-	cmd, err := c.request(ctx, now, behavior, policy, plan, params, o)
-	if err != nil {
-		return failedFuture(o.ID, err), err
-	}
-	cmd.Merges = merge != nil
-	if err := c.awaitRun(ctx); err != nil {
-		return failedFuture(cmd.Task, err), err
-	}
-	shard := cmd.Task.Shard(c.cfg.Shards)
-	c.ids.Submitting.Add(1)
-	a, err := c.router.ask(ctx, shard, command.LaneSubmit, cmd)
-	c.ids.Submitting.Add(-1)
-	for try := 0; err == nil && (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged); try++ {
-		if try == mergeTries {
-			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", cmd.Task, mergeTries, ErrUnavailable)
-			break
-		}
-		a, err = c.combine(ctx, cmd, params, merge)
-	}
+// submission is a request on its way to the owner of its task's shard.
+type submission struct {
+	*task.Request
+	cmd   *command.Submit
+	merge task.Merger // nil: the behavior combines no parameters
+}
+
+func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
+	s, err := c.plan(ctx, q)
 	if err == nil {
-		err = a.Err(cmd.Task)
+		c.name(ctx, s.cmd, q.RequestKey)
+		err = check(s.cmd)
 	}
 	if err != nil {
-		return failedFuture(cmd.Task, err), err
+		return failedFuture(q.ID, err), err
 	}
-	return &Future{futures: c.futures, shard: shard, id: cmd.Task, joined: a.Joined, repeated: a.Repeated, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
+	if err := c.awaitRun(ctx); err != nil {
+		return failedFuture(s.cmd.Task, err), err
+	}
+	c.ids.Submitting.Add(1)
+	a, err := c.router.askTask(ctx, s.cmd.Task, command.LaneSubmit, s.cmd)
+	c.ids.Submitting.Add(-1)
+	return c.conclude(ctx, s, a, err)
 }
 
-func checkParams(params []byte) error {
-	if len(params) > events.MaxPayloadBytes {
-		return &LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(params))}
+// plan lets the behavior plan a request, here or on a node that has it, and makes its command, which may name no task yet.
+func (c *Client) plan(ctx context.Context, q *task.Request) (s submission, err error) {
+	var plan Plan
+	var policy Policy
+	s.Request = q
+	behavior, now := q.Name, c.now()
+	if b := q.Behavior; b != nil {
+		if plan, err = b.Plan(q.Params, now); err != nil {
+			return s, err
+		}
+		behavior, policy = b.ID(), b.Policy()
+		s.merge, _ = b.(task.Merger)
+	} else {
+		if err := events.ValidateBehavior(behavior); err != nil {
+			return s, &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
+		}
+		planned, err := c.planAway(ctx, &command.Plan{Behavior: behavior, Params: q.Params})
+		if err != nil {
+			return s, err
+		}
+		if policy, err = planned.policy(); err != nil {
+			return s, err
+		}
+		if planned.Merges {
+			s.merge = &remoteMerger{ctx, c, behavior}
+		}
+		plan, now = planned.plan(), c.now()
 	}
-	return nil
+	s.cmd, err = command.NewSubmit(now, behavior, policy, plan, q)
+	if err == nil {
+		s.cmd.Merges = s.merge != nil
+	}
+	return s, err
 }
 
-// request checks a submit and makes its command.
-func (c *Client) request(ctx context.Context, now time.Time, behavior string, policy Policy, plan Plan, params []byte, o SubmitOptions) (*command.Submit, error) {
-	complete, err := policy.Complete()
-	if err != nil {
-		return nil, &InvalidError{Field: "policy", Problem: err.Error()}
-	}
-	if err := checkParams(params); err != nil {
-		return nil, err
-	}
-	notBefore := plan.NotBefore
-	switch {
-	case !o.NotBefore.IsZero():
-		notBefore = o.NotBefore
-	case o.Delay > 0:
-		notBefore = now.Add(o.Delay)
-	}
-	if d := notBefore.Sub(now); d > maxDelay {
-		return nil, &InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
-	}
-	cmd := &command.Submit{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(params),
-		Task: cmp.Or(o.ID, plan.ID), RunNow: plan.RunNow, Priority: cmp.Or(o.Priority, plan.Priority, complete.Priority)}
-	if o.RequestKey != "" {
-		asked := events.Request{Behavior: behavior, Params: cmd.Params, NotBefore: events.MillisOf(o.NotBefore), Delay: o.Delay, Priority: o.Priority}
-		cmd.RequestID = asked.ID(o.RequestKey)
-	}
+// name gives a submit that names no task the one of its request's key, or a random one.
+func (c *Client) name(ctx context.Context, cmd *command.Submit, key string) {
 	switch {
 	case cmd.Task != "":
-	case o.RequestKey != "":
-		cmd.Task = events.TaskOfRequest(c.principal(ctx), behavior, o.RequestKey)
+	case key != "":
+		cmd.Task = events.TaskOfRequest(c.principal(ctx), cmd.Behavior, key)
 	default:
-		cmd.Task = c.ids.Draw(now)
+		cmd.Task = c.ids.Draw(c.now())
 	}
-	err = cmd.Check()
+}
+
+// check checks a submit that names its task, once in this process.
+func check(cmd *command.Submit) error {
+	err := cmd.Check()
 	cmd.Checked = err == nil
-	return cmd, err
+	return err
+}
+
+// conclude takes the answer to a submit, and combines parameters where it asks for that.
+func (c *Client) conclude(ctx context.Context, s submission, a command.Answer, err error) (*Future, error) {
+	id := s.cmd.Task
+	for try := 0; err == nil && combines(a); try++ {
+		if try == mergeTries {
+			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", id, mergeTries, ErrUnavailable)
+			break
+		}
+		a, err = c.combine(ctx, s)
+	}
+	if err == nil {
+		err = a.Err(id)
+	}
+	if err != nil {
+		return failedFuture(id, err), err
+	}
+	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: a.Joined, repeated: a.Repeated, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
+}
+
+// combines reports whether an answer asks for combined parameters.
+func combines(a command.Answer) bool {
+	return a.Code == command.AnswerMerge || a.Code == command.AnswerChanged
 }
 
 // principal is who asks for what a call under ctx sends.
@@ -169,7 +152,8 @@ func (c *Client) principal(ctx context.Context) string {
 }
 
 // combine is the second step of a submit that met an existing task.
-func (c *Client) combine(ctx context.Context, cmd *command.Submit, params []byte, merge task.Merger) (command.Answer, error) {
+func (c *Client) combine(ctx context.Context, s submission) (command.Answer, error) {
+	cmd := s.cmd
 	stored, err := c.get(ctx, cmd.Task, false)
 	if err == nil && stored.ParamsElided && stored.Params == nil {
 		stored, err = c.GetLinear(ctx, cmd.Task) // which waits where they cannot be read at the moment
@@ -187,7 +171,7 @@ func (c *Client) combine(ctx context.Context, cmd *command.Submit, params []byte
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("task %s: stored parameters: %w", cmd.Task, err)
 	}
-	merged, err := merge.Merge(text, params)
+	merged, err := s.merge.Merge(text, s.Params)
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
 	}

@@ -20,6 +20,9 @@ const (
 	digestMark  = "#"
 	digestBytes = 10 // of a sum
 	digestChars = digestBytes * 8 / 5
+
+	derivedBytes = 16 // of a sum
+	derivedChars = (derivedBytes*8 + 4) / 5
 )
 
 // IDEncoding writes ids that are drawn or derived: base32 with small letters, not padded.
@@ -34,7 +37,20 @@ func TaskOfRequest(principal, behavior, key string) TaskID {
 	w.Text(behavior)
 	w.Text(key)
 	sum := sha256.Sum256(w.B)
-	return TaskID(IDEncoding.EncodeToString(sum[:16]))
+	return TaskID(IDEncoding.EncodeToString(sum[:derivedBytes]))
+}
+
+// IsDerived reports whether an id can be one that TaskOfRequest returns. Random ids look the same.
+func IsDerived(id TaskID) bool {
+	if len(id) != derivedChars {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
 }
 
 // TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index", where id is what
@@ -62,14 +78,32 @@ type Request struct {
 // ID is what events and tasks remember of the request: the key, a "#", and the first 10 bytes of a SHA-256 sum of the rest.
 func (q *Request) ID(key string) string {
 	var w wire.Writer
+	q.encode(&w)
+	return idOf(key, &w)
+}
+
+func (q *Request) encode(w *wire.Writer) {
 	w.Array(5)
 	w.Text(q.Behavior)
 	w.Bytes(q.Params)
 	w.Int(int64(q.NotBefore))
 	w.Int(int64(q.Delay))
 	w.Int(q.Priority)
-	sum := sha256.Sum256(w.B)
+}
+
+func idOf(key string, asked *wire.Writer) string {
+	sum := sha256.Sum256(asked.B)
 	return key + digestMark + IDEncoding.EncodeToString(sum[:digestBytes])
+}
+
+// RequestsID is what the ID of a Request is, of requests that make their tasks together under one key.
+func RequestsID(key string, all []Request) string {
+	var w wire.Writer
+	w.Array(len(all))
+	for i := range all {
+		all[i].encode(&w)
+	}
+	return idOf(key, &w)
 }
 
 // RequestKey is the key of the request of an id; of a text that is no such id, the text.

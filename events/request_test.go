@@ -44,6 +44,35 @@ func TestTaskOfRequest_TellsItsTextsApart(t *testing.T) {
 	}
 }
 
+func TestGolden_IDOfRequestsTogetherIsDerivedAsEver(t *testing.T) {
+	var derived strings.Builder
+	for _, all := range [][]events.Request{nil, {{}}, {{Behavior: "noop"}, {Behavior: "noop", Params: events.JSON([]byte(`{"a":1}`))}}} {
+		fmt.Fprintf(&derived, "%d\n  %s\n", len(all), events.RequestsID("key", all))
+	}
+	pinned(t, "requests.txt", []byte(derived.String()))
+}
+
+func TestIsDerived_KnowsTheFormOfIDsOfRequests(t *testing.T) {
+	for id, want := range map[events.TaskID]bool{events.TaskOfRequest("client", "noop", "1"): true, "": false, "order": false,
+		"abcdefghijklmnopqrstuvwxyz": true, "abcdefghijklmnopqrstuvwxy1": false, "abcdefghijklmnopqrstuvwxyZ": false, "abcdefghijklmnopqrstuvwxyz2": false} {
+		if events.IsDerived(id) != want {
+			t.Errorf("%q is derived: %t, want %t", id, !want, want)
+		}
+	}
+}
+
+func TestRequestsID_TellsRequestsFromOneAndFromOthers(t *testing.T) {
+	one, two := events.Request{Behavior: "a"}, events.Request{Behavior: "b"}
+	seen := map[string]int{one.ID("k"): -1}
+	for i, all := range [][]events.Request{nil, {one}, {two}, {one, one}, {one, two}, {two, one}, {one, one, one, one, one}} {
+		id := events.RequestsID("k", all)
+		if other, met := seen[id]; met || events.RequestKey(id) != "k" {
+			t.Errorf("requests %d have id %q, as %d has", i, id, other)
+		}
+		seen[id] = i
+	}
+}
+
 func TestTaskInRequest_IsOfTheRequestsShardAndWithinItsBounds(t *testing.T) {
 	id := events.TaskOfRequest("client", "noop", "many")
 	seen := map[events.TaskID]bool{}

@@ -23,6 +23,8 @@ var (
 	// ErrOtherRequest reports that the key of a submit stands for another request, of other parameters or options. It comes
 	// with a *StateError: nothing was changed.
 	ErrOtherRequest = errors.New("the request key stands for another request")
+	// ErrNoneSubmitted reports that a request was not submitted because of another one of those that were to be submitted together.
+	ErrNoneSubmitted = errors.New("none is submitted")
 	// ErrCancelled is what the Error of a cancelled task matches, by errors.Is.
 	ErrCancelled = errors.New("task cancelled")
 )

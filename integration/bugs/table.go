@@ -236,8 +236,11 @@ var decisions = []Bug{
 		{"	case t.Final() && t.heldAt(s.Time):\n", "	case false:\n"},
 	}, "./projection", "TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds"},
 	{"task of a request of anybody", "engine/submit.go", []Edit{
-		{"events.TaskOfRequest(c.principal(ctx), behavior", "events.TaskOfRequest(\"\", behavior"},
+		{"events.TaskOfRequest(c.principal(ctx), cmd.Behavior", "events.TaskOfRequest(\"\", cmd.Behavior"},
 	}, engine, "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask"},
+	{"key of a request of one task that makes many", "engine/internal/command/submit.go", []Edit{
+		{"	case t == nil && d.usedByAnother(c):\n", "	case false:\n"},
+	}, commandPkg, "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey"},
 	{"merges that pass the brake", "engine/internal/command/merge.go", []Edit{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},

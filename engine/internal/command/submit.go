@@ -75,6 +75,8 @@ const maxLiveTasks = 1_000_000
 func (c *Submit) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	switch {
+	case t == nil && d.usedByAnother(c):
+		return otherRequest(c.RequestID)
 	case t == nil:
 		if refusal, refused := d.noRoom(true, len(c.Params)); refused {
 			return refusal
@@ -104,6 +106,17 @@ func (c *Submit) decide(d *Decider) Answer {
 		}
 	}
 	return d.join(t, c)
+}
+
+// usedByAnother reports whether a request of one task has used the key of a submit that is one of many, or the reverse, or another request of
+// many tasks has. Their tasks derive from one id: that of the one task is the affinity of the many, of which the first is always made.
+func (d *Decider) usedByAnother(c *Submit) bool {
+	id := events.TaskID(c.Task.Affinity())
+	if c.RequestID == "" || !events.IsDerived(id) {
+		return false
+	}
+	one, first := d.State.Task(id), d.State.Task(id+"/0")
+	return one != nil && one.RequestedOtherwise(c.RequestID) || first != nil && first.RequestedOtherwise(c.RequestID)
 }
 
 // noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.

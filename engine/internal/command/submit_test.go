@@ -386,3 +386,39 @@ func TestSubmit_CountsHeldTasksAgainstTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// Tasks of a request of many derive from the id of the one task that a single request of the same key would have.
+func TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey(t *testing.T) {
+	one := events.Request{Behavior: "work"}
+	many, fewer := []events.Request{one, one, one}, []events.Request{one, one}
+	derived := events.TaskOfRequest("client", "work", "k")
+	submit := func(l *journalDriver, id events.TaskID, request string) command.AnswerCode {
+		c := l.ask(events.Policy{})
+		c.Task, c.RequestID = id, request
+		a, _ := l.decide(c)
+		return a.Code
+	}
+	for _, row := range []struct {
+		first, then       events.TaskID
+		firstKey, thenKey string
+		want              command.AnswerCode
+	}{
+		{derived + "/0", derived, events.RequestsID("k", many), one.ID("k"), command.AnswerKeyUsed},
+		{derived, derived + "/0", one.ID("k"), events.RequestsID("k", many), command.AnswerKeyUsed},
+		{derived, derived + "/2", one.ID("k"), events.RequestsID("k", many), command.AnswerKeyUsed},
+		{derived + "/0", derived + "/2", events.RequestsID("k", fewer), events.RequestsID("k", many), command.AnswerKeyUsed},
+		{derived + "/0", derived + "/2", events.RequestsID("k", many), events.RequestsID("k", many), command.AnswerOK},
+		{derived + "/0", derived, events.RequestsID("other", many), one.ID("k"), command.AnswerOK},
+		{derived + "/0", derived, events.RequestsID("k", many), "", command.AnswerOK},
+		{"order", "order/0", one.ID("k"), events.RequestsID("k", many), command.AnswerOK}, // named by callers: the key counts within each
+		{"order/0", "order", events.RequestsID("k", many), one.ID("k"), command.AnswerOK},
+	} {
+		l := newJournalDriver(t)
+		if code := submit(l, row.first, row.firstKey); code != command.AnswerOK {
+			t.Fatalf("%s: answer %d", row.first, code)
+		}
+		if code := submit(l, row.then, row.thenKey); code != row.want || (code == command.AnswerOK) != (l.state.Task(row.then) != nil) {
+			t.Errorf("%s of %s after %s of %s: answer %d, want %d", row.then, row.thenKey, row.first, row.firstKey, code, row.want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ func Answer(err error) history.Answer {
 		return history.OK
 	case errors.Is(err, engine.ErrUnknown):
 		return history.Unknown
-	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrNotKept):
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, task.ErrNotKept):
 		return history.Absent
 	case errors.As(err, &state), errors.As(err, &invalid), errors.As(err, &overload), errors.As(err, &limit),
 		errors.Is(err, engine.ErrUnavailable), errors.Is(err, engine.ErrClosed):

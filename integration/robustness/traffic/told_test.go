@@ -11,6 +11,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 func TestAnswer_TellsDoneFromUnknown(t *testing.T) {
@@ -20,7 +21,7 @@ func TestAnswer_TellsDoneFromUnknown(t *testing.T) {
 	}{
 		{nil, history.OK},
 		{engine.ErrNotFound, history.Absent},
-		{engine.ErrNotKept, history.Absent},
+		{task.ErrNotKept, history.Absent},
 		{&engine.StateError{}, history.Refused},
 		{&engine.InvalidError{}, history.Refused},
 		{&engine.OverloadError{}, history.Refused},

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // What the program ends with; scripts rely on it.
@@ -32,7 +33,7 @@ func Of(err error) int {
 		return Failed
 	case is[*UsageError](err) || is[*engine.InvalidError](err) || is[*engine.LimitError](err):
 		return Usage
-	case errors.Is(err, engine.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
+	case errors.Is(err, task.ErrNotKept) || errors.Is(err, store.ErrTrimmed):
 		return NotKept
 	case errors.Is(err, engine.ErrNotFound):
 		return NotFound

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/engine/internal/asker"
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// abreast is how many requests of one SubmitMany are planned by name, or have their parameters combined, at once.
+const abreast = 16
+
+// Result is what became of one request of SubmitMany. Its Future is never nil: after an error its Wait returns that error.
+type Result struct {
+	*Future
+	Err error // as that of Submit
+}
+
+// SubmitMany is Submit for up to 1,000 requests, and returns a result for each, in their order, when the last of them is known. Of more
+// none is submitted: each has a *LimitError. The requests to one shard travel and are decided together, in their order, and
+// tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
+func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Result {
+	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests)), done: make(chan struct{})}
+	for i := range m.all {
+		m.all[i].many, m.all[i].Request = m, &requests[i]
+	}
+	c.ids.Submitting.Add(int64(len(requests)))
+	defer c.ids.Submitting.Add(-int64(len(requests)))
+	by, err := asker.Of(ctx)
+	if err == nil {
+		err = m.prepare(o)
+	}
+	if err == nil {
+		err = c.awaitRun(ctx)
+	}
+	for i := range m.all {
+		switch s := &m.all[i]; {
+		case s.err != nil:
+		case err != nil:
+			s.err = err
+		default:
+			m.left++
+		}
+	}
+	if m.left > 0 {
+		m.send(by)
+	}
+	return m.results()
+}
+
+// many are the requests of one SubmitMany.
+type many struct {
+	*Client
+	ctx context.Context
+	all []one
+
+	mu   sync.Mutex
+	left int           // that are not answered
+	done chan struct{} // closed when none is left
+}
+
+// one is a request of many, and the caller of its command.
+type one struct {
+	submission
+	many  *many
+	err   error // nothing is sent
+	reply reply
+	told  bool
+}
+
+// prepare plans, names and checks the requests. It returns an error if none may be sent.
+func (m *many) prepare(o task.ManyOptions) error {
+	if n := len(m.all); n > events.MaxRequestTasks {
+		return &LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(n)}
+	}
+	var away errgroup.Group
+	away.SetLimit(abreast)
+	for i := range m.all {
+		s := &m.all[i]
+		plan := func() error {
+			s.submission, s.err = m.plan(m.ctx, s.Request)
+			return nil
+		}
+		if s.Behavior != nil {
+			_ = plan()
+		} else {
+			away.Go(plan)
+		}
+	}
+	_ = away.Wait()
+	if o.RequestKey != "" {
+		if err := m.share(o.RequestKey); err != nil {
+			return err
+		}
+	}
+	for i := range m.all {
+		if s := &m.all[i]; s.err == nil {
+			m.name(m.ctx, s.cmd, s.RequestKey)
+			s.err = check(s.cmd)
+		}
+	}
+	if o.RequestKey != "" || o.AllValid {
+		return m.invalid()
+	}
+	return nil
+}
+
+// invalid is why none is sent if one request is refused here; nil if none is.
+func (m *many) invalid() error {
+	at := slices.IndexFunc(m.all, func(s one) bool { return s.err != nil })
+	if at < 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: request %d: %w", task.ErrNoneSubmitted, at, m.all[at].err)
+}
+
+// share makes the requests one, of a key.
+func (m *many) share(key string) error {
+	if err := m.invalid(); err != nil {
+		return err
+	}
+	asked, about := make([]events.Request, len(m.all)), map[events.TaskID]int{}
+	for i := range m.all {
+		s := &m.all[i]
+		asked[i] = s.cmd.Asked(s.Request)
+		if s.RequestKey != "" {
+			return &InvalidError{Field: "request key", Problem: fmt.Sprintf("request %d has one of its own beside that of all", i)}
+		}
+		if other, twice := about[s.cmd.Task]; twice && s.cmd.Task != "" {
+			return &InvalidError{Field: "id", Problem: fmt.Sprintf("requests %d and %d of one key name task %s", other, i, s.cmd.Task)}
+		}
+		about[s.cmd.Task] = i
+	}
+	id, of, n := events.RequestsID(key, asked), events.TaskID(""), 0
+	for i := range m.all {
+		s := &m.all[i]
+		s.cmd.RequestID = id
+		if s.cmd.Task != "" {
+			continue
+		}
+		if n == 0 {
+			of = events.TaskOfRequest(m.principal(m.ctx), s.cmd.Behavior, key)
+		}
+		s.cmd.Task, s.err = events.TaskInRequest(of, n)
+		n++
+	}
+	return nil
+}
+
+// send sends what is left, and returns when all of it is answered or given up.
+func (m *many) send(by *events.Asker) {
+	shards := make([]bool, m.cfg.Shards)
+	for i := range m.all {
+		s := &m.all[i]
+		if s.err != nil {
+			continue
+		}
+		shard := s.shard()
+		if err := m.router.queue(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by}); err != nil {
+			s.answered(command.Answer{}, err)
+			continue
+		}
+		shards[shard] = true
+	}
+	for shard, some := range shards {
+		if some {
+			m.router.flush(shard, command.LaneSubmit)
+		}
+	}
+	if m.router.closed.Load() { // as in ask
+		m.giveUp(func(s *one, sent bool) {
+			if !sent {
+				s.answered(command.Answer{}, ErrClosed)
+			}
+		})
+	}
+	select {
+	case <-m.done:
+	case <-m.ctx.Done():
+		m.giveUp(func(s *one, sent bool) {
+			why := ErrUnavailable
+			if sent {
+				why = ErrUnknown
+			}
+			s.answered(command.Answer{}, fmt.Errorf("%w: %w", why, context.Cause(m.ctx)))
+		})
+	}
+}
+
+// giveUp takes back what has not left, and tells of each that is not answered whether it has.
+func (m *many) giveUp(tell func(s *one, sent bool)) {
+	for i := range m.all {
+		if s := &m.all[i]; s.err == nil && !s.isTold() {
+			tell(s, !m.router.withdraw(s.shard(), command.LaneSubmit, s.cmd))
+		}
+	}
+}
+
+func (s *one) shard() int { return s.cmd.Task.Shard(s.many.cfg.Shards) }
+
+// answered implements caller. Only the first answer counts.
+func (s *one) answered(a command.Answer, err error) {
+	m := s.many
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.told {
+		return
+	}
+	s.told, s.reply = true, reply{a, err}
+	if m.left--; m.left == 0 {
+		close(m.done)
+	}
+}
+
+func (s *one) isTold() bool {
+	s.many.mu.Lock()
+	defer s.many.mu.Unlock()
+	return s.told
+}
+
+// results tells what became of each. Parameters of one shard are combined in turn: they may be about one task.
+func (m *many) results() []Result {
+	all := make([]Result, len(m.all))
+	merging := map[int][]int{}
+	for i := range m.all {
+		if s := &m.all[i]; s.err == nil && s.reply.err == nil && combines(s.reply.a) {
+			merging[s.shard()] = append(merging[s.shard()], i)
+		} else {
+			all[i] = s.result()
+		}
+	}
+	var shards errgroup.Group
+	shards.SetLimit(abreast)
+	for _, in := range merging {
+		shards.Go(func() error {
+			for _, i := range in {
+				all[i] = m.all[i].result()
+			}
+			return nil
+		})
+	}
+	_ = shards.Wait()
+	return all
+}
+
+func (s *one) result() Result {
+	switch {
+	case s.err == nil:
+		f, err := s.many.conclude(s.many.ctx, s.submission, s.reply.a, s.reply.err)
+		return Result{f, err}
+	case s.cmd == nil:
+		return Result{failedFuture(s.ID, s.err), s.err}
+	}
+	return Result{failedFuture(s.cmd.Task, s.err), s.err}
+}
