@@ -27,7 +27,7 @@ type Rules[P, R any] struct {
 	TaskID func(p P) events.TaskID
 	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
 	Delay func(p P) time.Duration
-	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of a shard the highest starts first. 0, or a
+	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0, or a
 	// nil rule: the policy's. Any other value refuses the submit.
 	Priority func(p P) int64
 	// RunNow is for submits that join a task which has ended and will run again later, by a repetition or a retry. true: its next

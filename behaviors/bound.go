@@ -136,6 +136,8 @@ func (b *Bound[P, R]) failed(ctx context.Context, p P, a engine.Attempt, err err
 	switch {
 	case v.final:
 		return engine.Outcome{Err: v.failure()}
+	case v.release != nil:
+		return engine.Outcome{Release: true, Wait: v.release.after}
 	case v.snooze > 0:
 		return engine.Outcome{Snooze: v.snooze}
 	}

@@ -23,6 +23,7 @@
 //
 //   - a nil error: the task has succeeded, and Rules.AfterSuccess says whether and when it runs again;
 //   - Snooze(d): this was no failure; the task runs again after d, and no attempt is used up;
+//   - Release(d): the attempt is given back; after d the task is ready for any node again, as if its node had stopped;
 //   - RetryAfter(d, err): a failure, retried after d;
 //   - Cancel(err): a failure that is final;
 //   - any other error: a failure. The policy retries it, with a growing back-off, until Policy.MaxAttempts attempts of the run

@@ -80,6 +80,10 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 		{"snooze", behaviors.Snooze(time.Minute), engine.Outcome{Snooze: time.Minute}},
 		{"snooze wrapped", wrap(behaviors.Snooze(time.Minute)), engine.Outcome{Snooze: time.Minute}},
 		{"snooze for no time", behaviors.Snooze(0), engine.Outcome{Snooze: time.Millisecond}},
+		{"release", behaviors.Release(0), engine.Outcome{Release: true}},
+		{"release for a while, wrapped", wrap(behaviors.Release(time.Minute)), engine.Outcome{Release: true, Wait: time.Minute}},
+		{"cancel of release", behaviors.Cancel(behaviors.Release(time.Minute)),
+			engine.Outcome{Err: &events.Error{Code: "failed", Message: "released for 1m0s"}}},
 		{"retry after", behaviors.RetryAfter(time.Hour, errWork),
 			engine.Outcome{Wait: time.Hour, Err: &events.Error{Code: "failed", Message: "disk is full", Retryable: true}}},
 		{"retry at once", behaviors.RetryAfter(0, errWork),
@@ -127,6 +131,8 @@ func TestRun_AbsurdWaitsAreOrdinaryFailures(t *testing.T) {
 	for name, err := range map[string]error{
 		"snooze back":  behaviors.Snooze(-1),
 		"snooze long":  behaviors.Snooze(math.MaxInt64),
+		"release back": behaviors.Release(-1),
+		"release long": behaviors.Release(math.MaxInt64),
 		"retry before": behaviors.RetryAfter(-1, errWork),
 		"retry long":   behaviors.RetryAfter(math.MaxInt64, errWork),
 	} {

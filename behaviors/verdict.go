@@ -9,7 +9,7 @@ import (
 	"taskledger/events"
 )
 
-// Cancel makes err final: the task fails, is not retried, and AfterFailure is not called. If the same error also wraps a Snooze
+// Cancel makes err final: the task fails, is not retried, and AfterFailure is not called. If the same error also wraps a Release, Snooze
 // or RetryAfter, Cancel prevails. The failure has the code "failed", unless Code gives it another. A nil err still fails the
 // attempt.
 func Cancel(err error) error { return &cancelError{orUnnamed(err)} }
@@ -22,6 +22,16 @@ func Snooze(d time.Duration) error {
 		return err
 	}
 	return &snoozeError{max(d, leastWait)}
+}
+
+// Release gives the attempt back, as a node that stops does: it was neither a failure nor a loss, no attempt is used up and no rule is called.
+// The task is ready for any node again after d, at most ten years. 0 means at once, which is at the earliest 50 ms after the start of the
+// attempt. If d is negative or longer, the error is an *engine.InvalidError, which fails the attempt like any other error.
+func Release(d time.Duration) error {
+	if err := checkDelay("release", d); err != nil {
+		return err
+	}
+	return &releaseError{d}
 }
 
 // RetryAfter fails the attempt and runs the task again after d, at most ten years, in place of the policy's back-off. The attempt
@@ -43,7 +53,10 @@ func Code(code string, err error, properties map[string]string) error {
 type (
 	cancelError struct{ error }
 	snoozeError struct{ after time.Duration }
-	retryError  struct {
+
+	releaseError struct{ after time.Duration }
+
+	retryError struct {
 		after time.Duration
 		error
 	}
@@ -60,6 +73,8 @@ func (e *codeError) Unwrap() error   { return e.error }
 
 func (e *snoozeError) Error() string { return "snooze for " + e.after.String() }
 
+func (e *releaseError) Error() string { return "released for " + e.after.String() }
+
 func orUnnamed(err error) error {
 	if err == nil {
 		return errors.New("no reason given")
@@ -72,6 +87,7 @@ type verdict struct {
 	err        error
 	final      bool
 	snooze     time.Duration // above 0: no failure
+	release    *releaseError // nil = none
 	retry      bool
 	retryAfter time.Duration
 }
@@ -79,6 +95,7 @@ type verdict struct {
 func verdictOf(err error) verdict {
 	v := verdict{err: err}
 	_, v.final = errors.AsType[*cancelError](err)
+	v.release, _ = errors.AsType[*releaseError](err)
 	if e, ok := errors.AsType[*snoozeError](err); ok {
 		v.snooze = e.after
 	}

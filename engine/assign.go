@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/slots"
 	"taskledger/projection"
 )
 
@@ -34,23 +35,34 @@ func (o *owner) assign(d *command.Decider) {
 		o.inbox.wake.notify() // what did not fit starts with the next entry
 	}
 	o.answerGiven(d)
-	if o.blocked {
-		o.m.exec.Await(o.inbox, since)
+	switch {
+	case o.blocked:
+		o.m.exec.Await(o.inbox, since, o.heads)
+	case o.waits:
+		o.m.exec.Leave(o.inbox)
 	}
+	o.waits = o.blocked
 }
 
-// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot.
+// rankOf is by what a ready task is compared with those of other shards of this node.
+func rankOf(t *projection.Task) slots.Head {
+	return slots.Head{Behavior: t.Kind.Behavior, Priority: t.Priority, Due: t.Due, Created: t.CreatedAt}
+}
+
+// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot. One of this node is for the first
+// of all its shards.
 func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
+	o.heads = o.heads[:0]
 	for behavior := range o.state.Backlog() {
 		t := o.state.Ready(behavior)
 		if o.m.paused(behavior) || best != nil && !projection.Before(t, best) {
 			continue
 		}
-		isLocal := o.m.exec.Free(behavior)
+		isLocal := o.m.exec.FreeFor(o.inbox, rankOf(t))
 		var from *parkedOffer
 		if !isLocal {
 			if o.m.exec.Runs(behavior) {
-				o.blocked = true
+				o.blocked, o.heads = true, append(o.heads, rankOf(t))
 			}
 			if from = o.offerFor(behavior); from == nil {
 				continue
@@ -58,7 +70,7 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 		}
 		best, local, offer = t, isLocal, from
 	}
-	if best != nil && local && !o.m.exec.Take(best.Kind.Behavior) { // another shard was faster
+	if best != nil && local && !o.m.exec.Take(o.inbox, rankOf(best)) { // another shard was faster
 		o.blocked = true
 		local, offer = false, o.offerFor(best.Kind.Behavior)
 		if offer == nil {

@@ -167,6 +167,9 @@ func (a *attempt) report(out Outcome, ended bool) {
 			return
 		}
 		c.How = command.Released
+	case out.Release:
+		c.How = command.Released
+		reportNext(c, Outcome{Wait: max(out.Wait, time.Nanosecond)})
 	case out.Snooze > 0:
 		c.How, c.Wait = command.Snoozed, out.Snooze
 	case out.Err != nil:

@@ -323,7 +323,7 @@ func TestExecutor_OutcomeFollowsFromAnEndThatNobodyLookedAt(t *testing.T) {
 // A time-out may be hours, and thousands of short attempts come in each second.
 func TestExecutor_KeepsNothingOfAnAttemptUntilItsTimeOut(t *testing.T) {
 	p := newPost(t, 2, nil, &script{"b", func(context.Context, Attempt) Outcome { return Outcome{} }})
-	p.exec.Take("b")
+	p.exec.take("b")
 	text := []byte(fmt.Sprintf("\x01%01000d", 7))
 	params := weak.Make(&text[0])
 	p.exec.launch(p.member, 0, command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "b", Params: text, Policy: Policy{Timeout: time.Hour}})

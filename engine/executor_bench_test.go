@@ -25,7 +25,7 @@ func BenchmarkAttempt(b *testing.B) {
 				n := min(wave, left)
 				left -= n
 				for range n {
-					if !p.exec.Take("b") {
+					if !p.exec.take("b") {
 						b.Fatal("no slot")
 					}
 					as.Started++

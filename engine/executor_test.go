@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/slots"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -71,10 +72,13 @@ func (p *post) enterWith(ctx context.Context) {
 	}
 }
 
+// take takes a slot for whatever is ready of the behavior.
+func (x *executor) take(behavior string) bool { return x.Take(nil, slots.Head{Behavior: behavior}) }
+
 // launch makes an attempt of the behavior, for which there must be a slot.
 func (p *post) launch(behavior string, policy Policy) events.Ref {
 	p.Helper()
-	if !p.exec.Take(behavior) {
+	if !p.exec.take(behavior) {
 		p.Fatalf("no slot for %s", behavior)
 	}
 	p.started++
@@ -208,7 +212,7 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 		p.launch("b", Policy{})
 		waiting := []*inbox{newInbox(), newInbox(), newInbox()}
 		for _, i := range waiting {
-			p.exec.Await(i, since)
+			p.exec.Await(i, since, nil)
 		}
 		rung := func(i *inbox) bool {
 			select {
@@ -230,7 +234,7 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 			}
 		}
 		late := newInbox()
-		p.exec.Await(late, since)
+		p.exec.Await(late, since, nil)
 		if !rung(late) {
 			t.Error("an owner that looked before the slot was freed and waits after it was not woken")
 		}
@@ -247,7 +251,7 @@ func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 		t.Errorf("%d slots were reserved twice", again)
 	}
 	i := newInbox()
-	p.exec.Await(i, p.exec.Freeings())
+	p.exec.Await(i, p.exec.Freeings(), nil)
 	p.exec.Unreserve(slots, detail, []command.Assignment{{Behavior: "limited"}})
 	if len(i.wake) == 0 {
 		t.Error("the owner that waits was not woken")
@@ -461,7 +465,7 @@ func TestExecutor_DrainRefusesWorkAndEndsWithTheLastAttempt(t *testing.T) {
 		}})
 		p.launch("b", Policy{})
 		idle := p.exec.drain()
-		if p.exec.Free("b") || p.exec.Runs("b") || p.exec.Take("b") || p.exec.Unused() != 0 {
+		if p.exec.Free("b") || p.exec.Runs("b") || p.exec.take("b") || p.exec.Unused() != 0 {
 			t.Error("a draining node takes on work")
 		}
 		if n, _ := p.exec.Reserve(1, nil); n != 0 {

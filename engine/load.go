@@ -113,6 +113,9 @@ func (l *load) run(ctx context.Context) error {
 			return nil
 		case <-regular.C:
 			l.checkClock(ctx)
+			if n := l.m.node; n.relimited.Swap(false) && l.m.updateKey(ctx) != nil {
+				n.relimited.Store(true)
+			}
 		}
 	}
 }

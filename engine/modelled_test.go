@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -23,6 +24,7 @@ type modelled struct {
 	etcd  *modeletcd.Model
 	bus   *memoryBus                     // nil: no node has a bus
 	ways  map[string]modeletcd.Transport // to etcd, by name of node; nil: a direct one
+	many  int                            // shards; 0 = modelledShards
 	nodes []*modelledNode
 }
 
@@ -82,7 +84,7 @@ func (c *modelled) start(name string, ahead time.Duration, configure func(*cfg),
 		way = modeletcd.Direct{}
 	}
 	client := c.etcd.ConnectInBubble(way)
-	store, err := etcdstore.Open(c.Context(), etcdstore.Config{Client: client, Shards: modelledShards})
+	store, err := etcdstore.Open(c.Context(), etcdstore.Config{Client: client, Shards: cmp.Or(c.many, modelledShards)})
 	if err != nil {
 		c.Fatal(err)
 	}

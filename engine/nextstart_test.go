@@ -29,7 +29,7 @@ func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 				return
 			default:
 			}
-			if x.Take("limited") {
+			if x.take("limited") {
 				x.untake("limited")
 			}
 		}

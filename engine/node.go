@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -101,6 +100,7 @@ type Node struct {
 
 	joined     time.Time   // when its first session began
 	clockWrong atomic.Bool // too far off the other nodes'
+	relimited  atomic.Bool // limits have changed that its key does not tell yet
 }
 
 // NewNode returns a node, or an error if the configuration or one of the behaviors is wrong. It starts nothing: call Run.
@@ -274,6 +274,21 @@ func (n *Node) stopWorkers() {
 	}
 }
 
+// SetLimit changes how many attempts of a behavior of the node are made at once, from now on: NodeConfig.Limits, while the node runs. Below 0
+// their number is bounded by the slots alone. What runs above a lower limit goes on, and at 0 none starts. The other nodes hear of it within seconds.
+func (n *Node) SetLimit(behavior string, limit int) error {
+	if n.exec.behaviors[behavior] == nil {
+		return &InvalidError{Field: "limit", Problem: fmt.Sprintf("the node does not run %.48q", behavior)}
+	}
+	n.exec.SetLimit(behavior, limit)
+	n.relimited.Store(true)
+	n.offers.wake.notify()
+	if m := n.member.Load(); m != nil {
+		m.place.ringOwners() // at 0 none waits for a slot
+	}
+	return nil
+}
+
 // Ready is closed when the node has joined and first serves all shards that fall to it and that nobody else serves. Shards that
 // other nodes serve move to it later, one by one.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
@@ -293,7 +308,7 @@ func (n *Node) SessionID() string {
 
 func (n *Node) info() store.NodeInfo {
 	return store.NodeInfo{Name: n.cfg.Name, Version: version.Version, Behaviors: sortedKeys(n.exec.behaviors), Types: n.types,
-		Slots: max(n.cfg.Slots, 0), Limits: maps.Clone(n.cfg.Limits), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Reads: ledger.Reads(), Joined: n.cfg.Now().UnixMilli()}
+		Slots: max(n.cfg.Slots, 0), Limits: n.exec.OwnLimits(), Owner: *n.cfg.Owner && !n.clockWrong.Load(), Reads: ledger.Reads(), Joined: n.cfg.Now().UnixMilli()}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -156,7 +156,7 @@ func TestOffers_NoneIsMadeForABehaviorWhosePlacesAreTaken(t *testing.T) {
 		b, adjust := sizing(t)
 		x := b.m.exec
 		for range 2 {
-			if !x.Take(benchBehavior) {
+			if !x.take(benchBehavior) {
 				t.Fatal("no slot is free")
 			}
 		}

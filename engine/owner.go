@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/slots"
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
@@ -42,6 +43,8 @@ type owner struct {
 	turnOf     turn
 	looking    looking
 	blocked    bool             // a ready task waits for a slot of this node
+	heads      []slots.Head     // of the behaviors with such a task
+	waits      bool             // among the owners that wait for a slot
 	misfits    *command.Misfits // what owners of the shard on this node could not store
 	held       bool             // nothing could start in the last turn: the session may be over
 	full       bool             // the store was, when the entry under way was last sent
@@ -123,6 +126,7 @@ func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 // run serves the shard until ctx ends, the shard is handed over, or it is lost; the last two by the error that is returned.
 func (o *owner) run(ctx context.Context) error {
 	defer close(o.stopped)
+	defer o.m.exec.Leave(o.inbox)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

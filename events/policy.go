@@ -20,7 +20,7 @@ type Policy struct {
 	LostDelay   time.Duration // from a loss to the next attempt; default 0: at once
 	Backoff     Backoff       // from a failure to the next attempt
 	Existing    Existing      // what a submit does that meets a final record
-	Priority    int64         // higher first among the ready tasks of a shard; 0 to 9,223,371; default 0
+	Priority    int64         // higher first among the ready tasks of the shards of a node; 0 to 9,223,371; default 0
 	Retain      time.Duration // of a finished task in memory; default 24h
 	RetainCount int           // finished tasks of the behavior that a shard keeps in memory; default 10,000
 }

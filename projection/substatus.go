@@ -18,7 +18,7 @@ const (
 	SubRetry                          // its last attempt failed, and it waits for the next one
 	SubSnoozed                        // its function asked for a later attempt, and it waits for that
 	SubLost                           // the node of its last attempt has gone, and it waits for the next attempt
-	SubReleased                       // its node gave the last attempt back, and it waits for the next one
+	SubReleased                       // the last attempt was given back, and it waits for the next one
 	SubSuspended                      // somebody keeps it from starting
 	SubRunning                        // an attempt runs
 	SubFinal                          // it has ended, and does not run again unless somebody asks

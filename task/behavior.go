@@ -50,7 +50,7 @@ const (
 type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now
-	Priority  int64         // 0 to 9,223,371; the highest starts first among the ready tasks of a shard; 0 = the policy's
+	Priority  int64         // 0 to 9,223,371; the highest starts first among the ready tasks of the shards of a node; 0 = the policy's
 	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit makes its next run
 	// due when a new task would be.
 	RunNow bool
@@ -83,8 +83,8 @@ type Attempt struct {
 	Lend func() (takeBack func())
 }
 
-// Outcome is what an attempt led to. The zero value is a success without a result. An outcome is final unless it has a Wait, a Next
-// or a Snooze.
+// Outcome is what an attempt led to. The zero value is a success without a result. An outcome is final unless it has a Wait, a Next,
+// a Snooze or a Release.
 type Outcome struct {
 	Result []byte        // of a success, JSON text; nil = none
 	Err    *events.Error // nil: success
@@ -97,4 +97,7 @@ type Outcome struct {
 	// one counts.
 	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after this time; the other fields are ignored
+	// Release gives the attempt back, as a node does that stops: it was neither success nor failure nor loss, and nothing is used up. The
+	// task is ready again, for any node, at once or after Wait. The other fields are ignored.
+	Release bool
 }

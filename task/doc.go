@@ -15,12 +15,13 @@
 //   - a failure, with Err. If Wait or Next names a time, the task is retried then, as part of the same run; otherwise the failure
 //     is final.
 //   - a Snooze: no outcome yet. The task is run again after that time, and no attempt of the policy is used up.
+//   - a Release: the attempt is given back, and the task is ready again for any node.
 //
 // So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its back-off, in the
 // Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return.
 //
 // An attempt whose node dies has no outcome: it is recorded as lost and made again, at most Policy.MaxLost times in a run. One that
-// is cut off because its node stops in order is recorded as released, and made again elsewhere.
+// is cut off because its node stops in order is recorded as released, too, and made again elsewhere.
 //
 // # What an implementation owes
 //

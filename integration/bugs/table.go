@@ -453,6 +453,9 @@ var sessions = []Bug{
 	{"what was paused between two sessions of a process starts in the second", "engine/settings.go", []Edit{
 		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
+	{"slot for whoever comes first", "engine/internal/slots/queue.go", []Edit{
+		{"	if x.firstLocked(w, &h, time.Now()) {\n", "	if true {\n"},
+	}, engine, "TestPriorityAndOrder_HoldAmongAllShardsOfANode"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},

@@ -45,7 +45,7 @@ engine/internal/sessionfile | store                                    | a file:
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
-engine/internal/slots | engine/internal/command                        | counts: it starts nothing
+engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
 engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none

@@ -17,7 +17,7 @@ type Complete struct {
 	How      Completion
 	Result   events.Payload
 	Error    *events.Error // of failed
-	Next     events.Millis // earliest time of the next attempt, of succeeded and failed; AnyTime = Wait alone counts, 0 = there is no next attempt
+	Next     events.Millis // earliest time of the next attempt, but of snoozed; AnyTime = Wait alone counts, 0 = there is no next attempt; of released, it is made at once
 	ByPolicy bool          // of failed: Next follows from the recorded policy and Random
 	Random   uint32        // drawn for the back-off; the fraction of 2^32
 	Wait     time.Duration // how long the next attempt is put off at least; counts for snoozed, and beside a Next
@@ -124,7 +124,7 @@ func (c *Complete) decide(d *Decider) Answer {
 	case Snoozed:
 		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
 	case Released:
-		d.giveBack(t, &events.Released{Until: d.Now, Node: t.Node})
+		d.giveBack(t, &events.Released{Until: max(d.Now, d.chosen(t, c)), Node: t.Node})
 	}
 	return Answer{}
 }
@@ -160,7 +160,7 @@ func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	}
 }
 
-// chosen is when a task starts again as its behavior chose; 0 = never.
+// chosen is when a task starts again as its behavior chose; 0 = it did not.
 func (d *Decider) chosen(t *projection.Task, c *Complete) events.Millis {
 	if c.Next == 0 {
 		return 0

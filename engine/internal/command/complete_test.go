@@ -119,6 +119,7 @@ func TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart(t 
 		{How: command.Succeeded, Next: 1},
 		{How: command.Failed, Error: &events.Error{Code: "x"}, Next: 1},
 		{How: command.Snoozed, Wait: -time.Hour},
+		{How: command.Released, Next: command.AnyTime},
 	} {
 		for took, wait := range map[events.Millis]events.Millis{0: 50, 20: 30, 49: 1, 50: 0, 1000: 0} {
 			l := ledgerAt(t, atRunning)
@@ -148,6 +149,20 @@ func TestComplete_NextRunIsDueWhenItsWaitAndItsTimeHaveCome(t *testing.T) {
 			if a, _ := l.decide(c); a.Code != command.AnswerOK || l.task().Due != due {
 				t.Errorf("completion %d with next run %d: answer %+v, due at %d, want %d", how, next, a, l.task().Due, due)
 			}
+		}
+	}
+}
+
+// A node that stops gives its attempts back at once; a behavior may put the next one off.
+func TestComplete_ReleasedTaskIsReadyAtOnceOrAfterItsWait(t *testing.T) {
+	for _, row := range []struct{ next, due events.Millis }{{0, 0}, {command.AnyTime, 1000}} {
+		l := ledgerAt(t, atRunning)
+		c := l.done(command.Released)
+		c.Next, c.Wait = row.next, time.Second
+		before := *l.task()
+		a, _ := l.decide(c)
+		if after := l.task(); a.Code != command.AnswerOK || after.Due != l.now+row.due || after.Failures != before.Failures || after.Lost != before.Lost || after.Runs != before.Runs {
+			t.Errorf("next %d: answer %+v, due in %d ms, %d failures, %d losses, %d runs", row.next, a, after.Due-l.now, after.Failures, after.Lost, after.Runs)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func (m *matrix) complete(c *command.Complete) command.Answer {
 	case command.Snoozed:
 		m.wait(c.Task, events.KindSnoozed, max(soonest, m.now+events.Millis(max(c.Wait, 0).Milliseconds())))
 	case command.Released:
-		m.wait(c.Task, events.KindReleased, m.now)
+		m.wait(c.Task, events.KindReleased, max(next, m.now))
 	}
 	return command.Answer{}
 }

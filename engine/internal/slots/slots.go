@@ -1,5 +1,5 @@
 // Package slots counts the slots of a node: how many attempts run and may, which of them lend theirs, which are offered to other owners, and
-// who waits for one.
+// who waits for one and comes first.
 package slots
 
 import (
@@ -22,27 +22,27 @@ type Slots struct {
 	offered  int    // reserved by standing offers
 	promised int    // kept for offers that are about to be made
 	started  uint64 // attempts that owners here have taken a slot for, ever
-	waiting  map[Waiter]struct{}
 	freeings uint64 // how often slots became free
+	queue    queue
 }
 
 // Limit bounds the attempts of a behavior, those that lend their slot included: what these wait for finds slots.
-type Limit struct{ Max, Used, offered int }
+type Limit struct {
+	Max, Used, offered int
+	own                bool // the behavior has one of its own
+}
 
 func (l *Limit) left() int { return l.Max - l.Used - l.offered }
 
-// Waiter is an owner with a ready task and no slot.
-type Waiter interface{ Wake() }
-
 // New returns so many free slots for the behaviors, some of which have limits.
 func New(most int, behaviors []string, limits map[string]int) *Slots {
-	x := &Slots{Max: max(most, 0), Limits: map[string]*Limit{}, Freed: func() {}, waiting: map[Waiter]struct{}{}}
+	x := &Slots{Max: max(most, 0), Limits: map[string]*Limit{}, Freed: func() {}, queue: queue{waiting: map[Waiter]*place{}}}
 	for _, id := range behaviors {
 		n, limited := limits[id]
 		if !limited {
 			n = x.Max
 		}
-		x.Limits[id] = &Limit{Max: n}
+		x.Limits[id] = &Limit{Max: n, own: limited}
 	}
 	return x
 }
@@ -67,17 +67,43 @@ func (x *Slots) freeLocked(behavior string) bool {
 	return l != nil && !x.Draining && x.Used+x.offered+x.promised < x.Max && l.left() > 0
 }
 
-// Take takes a slot, which Release gives back.
-func (x *Slots) Take(behavior string) bool {
+// SetLimit bounds the attempts of a behavior from now on, below 0 by the number of slots alone. What runs above the limit goes on.
+func (x *Slots) SetLimit(behavior string, most int) {
 	x.Lock()
 	defer x.Unlock()
-	if !x.freeLocked(behavior) {
+	l := x.Limits[behavior]
+	if l.Max, l.own = most, most >= 0; !l.own {
+		l.Max = x.Max
+	}
+	x.wakeLocked()
+}
+
+// OwnLimits returns the limits of the behaviors that have one of their own; nil if none has.
+func (x *Slots) OwnLimits() (limits map[string]int) {
+	x.Lock()
+	defer x.Unlock()
+	for behavior, l := range x.Limits {
+		if l.own {
+			if limits == nil {
+				limits = map[string]int{}
+			}
+			limits[behavior] = l.Max
+		}
+	}
+	return limits
+}
+
+// Take takes a slot for the head of a waiter's line, which Release gives back; false when there is none, or another one comes first.
+func (x *Slots) Take(w Waiter, h Head) bool {
+	x.Lock()
+	defer x.Unlock()
+	if !x.freeForLocked(w, h) {
 		return false
 	}
 	x.Used++
 	x.Starting++
 	x.started++
-	x.Limits[behavior].Used++
+	x.Limits[h.Behavior].Used++
 	return true
 }
 
@@ -93,10 +119,9 @@ func (x *Slots) Release(behavior string) {
 	x.Lock()
 	x.Used--
 	x.Limits[behavior].Used--
-	woken := x.wakeLocked()
+	x.wakeLocked()
 	freed := x.Freed
 	x.Unlock()
-	wake(woken)
 	freed()
 }
 
@@ -105,17 +130,6 @@ func (x *Slots) Freeings() uint64 {
 	x.Lock()
 	defer x.Unlock()
 	return x.freeings
-}
-
-// Await wakes a waiter when slots become free, or now if some did since the owner began to look, at that count.
-func (x *Slots) Await(w Waiter, since uint64) {
-	x.Lock()
-	defer x.Unlock()
-	if x.freeings != since {
-		w.Wake()
-		return
-	}
-	x.waiting[w] = struct{}{}
 }
 
 // Unused is the number of slots in which nothing runs, offered ones included.
@@ -205,17 +219,18 @@ func (r Room) Of(backlog map[string]int) (n int) {
 	return n
 }
 
-// UsedUpByOffers returns the behaviors with ready tasks of which none can start because offers hold what their limit leaves.
+// UsedUpByOffers returns the behaviors with ready tasks of which none can start because offers hold what their limit leaves, and those of
+// which offers hold more than that.
 func (x *Slots) UsedUpByOffers(ready map[string]int) map[string]int {
 	x.Lock()
 	defer x.Unlock()
 	var scarce map[string]int
-	for behavior, n := range ready {
-		if l := x.Limits[behavior]; l != nil && n > 0 && l.offered > 0 && l.Used+l.offered >= l.Max {
+	for behavior, l := range x.Limits {
+		if n := ready[behavior]; l.offered > 0 && (n > 0 && l.left() <= 0 || l.left() < 0) {
 			if scarce == nil {
 				scarce = map[string]int{}
 			}
-			scarce[behavior] = n
+			scarce[behavior] = max(n, 1)
 		}
 	}
 	return scarce
@@ -224,20 +239,19 @@ func (x *Slots) UsedUpByOffers(ready map[string]int) map[string]int {
 // Promise keeps the next n slots that become free for offers.
 func (x *Slots) Promise(n int) {
 	x.Lock()
+	defer x.Unlock()
 	fewer := n < x.promised
 	x.promised = n
-	var woken map[Waiter]struct{}
 	if fewer {
-		woken = x.wakeLocked()
+		x.wakeLocked()
 	}
-	x.Unlock()
-	wake(woken)
 }
 
-// Unreserve ends what reserve began: the slots of the assignments that it brought are taken, and the owners here that
+// Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the owners here that
 // wait for one are woken for the rest.
 func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, given []command.Assignment) {
 	x.Lock()
+	defer x.Unlock()
 	x.offered -= n
 	for _, b := range detail {
 		x.Limits[b.Behavior].offered -= b.Slots
@@ -247,31 +261,15 @@ func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, given []comma
 		x.Starting++
 		x.Limits[given[i].Behavior].Used++
 	}
-	woken := x.wakeLocked()
-	x.Unlock()
-	wake(woken)
-}
-
-// wakeLocked counts that slots became free and returns whom to wake.
-func (x *Slots) wakeLocked() map[Waiter]struct{} {
-	x.freeings++
-	if len(x.waiting) == 0 {
-		return nil
-	}
-	woken := x.waiting
-	x.waiting = map[Waiter]struct{}{}
-	return woken
+	x.wakeLocked()
 }
 
 // LendLocked gives up the slot of an attempt that waits for other tasks. Without the lock its caller calls freed.
 func (x *Slots) LendLocked() (freed func()) {
 	x.Lent++
 	x.Used--
-	woken, told := x.wakeLocked(), x.Freed
-	return func() {
-		wake(woken)
-		told()
-	}
+	x.wakeLocked()
+	return x.Freed
 }
 
 // TakeBackLocked ends a loan. It reports whether an offer would bring what must not start.
@@ -279,10 +277,4 @@ func (x *Slots) TakeBackLocked() (over bool) {
 	x.Lent--
 	x.Used++
 	return x.offered > 0 && x.Used+x.offered > x.Max
-}
-
-func wake(woken map[Waiter]struct{}) {
-	for w := range woken {
-		w.Wake()
-	}
 }
