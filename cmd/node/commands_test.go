@@ -21,6 +21,8 @@ func TestCommands(t *testing.T) {
 		"Submit_ReadsParametersFromFileAndInput":      submitReadsParameters,
 		"Submit_WaitPrintsTheResult":                  submitWaitPrintsTheResult,
 		"Submit_RepeatedUnderAKeyIsOneRequest":        submitRepeatedUnderAKey,
+		"SubmitBatch_TellsOfEachLine":                 submitBatchTellsOfEachLine,
+		"SubmitBatch_WithAWrongLineSubmitsNone":       submitBatchWithAWrongLine,
 		"ExitCode_OfAFailedTaskIs1":                   failedTaskIs1,
 		"ExitCode_OfWrongUsageIs2":                    wrongUsageIs2,
 		"ExitCode_OfNoSuchTaskIs3":                    noSuchTaskIs3,
@@ -96,6 +98,73 @@ func submitReadsParameters(t *testing.T, dir string) {
 	}
 }
 
+// batch writes a file of requests.
+func batch(t *testing.T, dir string, lines ...string) (file string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "requests.jsonl"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "requests.jsonl"
+}
+
+func submitBatchTellsOfEachLine(t *testing.T, dir string) {
+	file := batch(t, dir, `{"behavior":"noop","id":"batch/1"}`, "", `{"behavior":"sleep","params":{"duration":"1ms"},"id":"batch/2","priority":3,"delay":"1ms"}`,
+		`{"behavior":"noop","id":"batch/1"}`, `{"behavior":"noop"}`)
+	all := objects(t, must(t, dir, "submit", "--batch", file, "-o", "json"))
+	if len(all) != 4 {
+		t.Fatalf("%d lines are told of, want 4: %v", len(all), all)
+	}
+	for i, line := range []float64{1, 3, 4, 5} {
+		if all[i]["line"] != line || all[i]["id"] == "" || all[i]["joined"] != (i == 2) {
+			t.Errorf("request %d is told as %v", i, all[i])
+		}
+	}
+	cmd := command(t.Context(), dir, "submit", "--batch", "-", "--wait", "--key", "a batch", "--timeout", "1m")
+	cmd.Stdin = strings.NewReader(strings.Repeat(`{"behavior":"sleep","params":{"duration":"1ms"}}`+"\n", 3))
+	if r := finish(t, cmd); r.code != 0 || strings.Count(r.out, "/0")+strings.Count(r.out, "/1")+strings.Count(r.out, "/2") != 3 {
+		t.Errorf("of a key: code %d, printed %q, %q", r.code, r.out, r.err)
+	}
+	again := batch(t, dir, strings.Repeat(`{"behavior":"sleep","params":{"duration":"1ms"}}`+"\n", 3))
+	for _, o := range objects(t, must(t, dir, "submit", "--batch", again, "--key", "a batch", "-o", "json")) {
+		if o["repeated"] != true {
+			t.Errorf("repeated, it is told as %v", o)
+		}
+	}
+}
+
+func submitBatchWithAWrongLine(t *testing.T, dir string) {
+	for i, row := range []struct{ line, says string }{
+		{`{"behavior":"noop","id":"b c"}`, "line 2: id"},
+		{`{"behavior":"noop","parms":1}`, `line 2: want a JSON object: json: unknown field "parms"`},
+		{`{"behavior":"noop"} {}`, "line 2: want one JSON object on a line"},
+		{`{"behavior":"noop","priority":-1}`, "line 2: priority: -1"},
+		{`{"behavior":"noop","delay":"soon"}`, "line 2: delay"},
+		{`{"id":"x"}`, "line 2: behavior is missing"},
+		{`{"behavior":"noop","id":""}`, "line 2: id or key is empty"},
+		{`{"behavior":"sleep","params":{"duration":"1ms","drudge":1}}`, "line 2: "}, // its behavior refuses it
+		{`nonsense`, "line 2: want a JSON object"},
+	} {
+		first, third := fmt.Sprintf("batch-wrong/%d-1", i), fmt.Sprintf("batch-wrong/%d-3", i)
+		file := batch(t, dir, fmt.Sprintf(`{"behavior":"noop","id":%q}`, first), row.line, fmt.Sprintf(`{"behavior":"noop","id":%q}`, third))
+		if r := run(t, dir, "submit", "--batch", file); r.code != 2 || !strings.Contains(r.err, row.says) {
+			t.Errorf("%s: code %d, printed %q, want %q", row.line, r.code, r.err, row.says)
+		}
+		for _, id := range []string{first, third} {
+			if r := run(t, dir, "get", id); r.code != 3 {
+				t.Errorf("%s: task %s was submitted beside a wrong line", row.line, id)
+			}
+		}
+		r := run(t, dir, "submit", "--batch", file, "--skip-bad")
+		if !strings.Contains(r.err, "line 2") || !strings.Contains(r.out, first) || !strings.Contains(r.out, third) {
+			t.Errorf("%s left out: code %d, printed %q, %q", row.line, r.code, r.out, r.err)
+		}
+	}
+	many := batch(t, dir, strings.Repeat(`{"behavior":"noop"}`+"\n", 1001))
+	if r := run(t, dir, "submit", "--batch", many); r.code != 2 || !strings.Contains(r.err, "requests: 1001 exceeds the limit of 1000") {
+		t.Errorf("1,001 lines: code %d, printed %q", r.code, r.err)
+	}
+}
+
 func submitWaitPrintsTheResult(t *testing.T, dir string) {
 	out := must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","echo hello"]}`, "--wait", "--id", "hello")
 	id, text, _ := strings.Cut(out, "\n")
@@ -136,6 +205,10 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"submit", "noop", "--at", "2026-11-21T00:00:00Z", "--delay", "1s"},
 		{"submit", "noop", "--priority", "-1"},
 		{"submit", "noop", "--id", "no blanks"},
+		{"submit", "--batch", "no-such-file"},
+		{"submit", "noop", "--batch", "requests.jsonl"},
+		{"submit", "--batch", "requests.jsonl", "--id", "x"},
+		{"submit", "noop", "--skip-bad"},
 		{"get", "no blanks"},
 		{"get", "x", "--no-such-flag"},
 		{"get", "x", "-o", "xml"},

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/requests"
 	"taskledger/engine"
 	"taskledger/events"
 )
@@ -24,6 +25,8 @@ type submitOptions struct {
 	delay       time.Duration
 	priority    int64
 	wait        bool
+	batch       string
+	skipBad     bool
 }
 
 func (a *app) submitCommand() *cobra.Command {
@@ -33,12 +36,22 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Ask for work; prints the task's id once the request is durable",
 		Long: `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
 file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
-result follows, and the exit code tells whether the task succeeded.`,
-		Args: arguments,
+result follows, and the exit code tells whether the task succeeded.
+
+With --batch each line of a file is a request, up to 1,000 of them, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
+key, delay, at and priority as the flags have them. They are submitted together, and for each line the task is printed, or what is wrong
+with it. If one line is wrong none is submitted, unless --skip-bad leaves it out. --key is then a key of all of them together.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.batch != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return arguments(cmd, args)
+		},
 		Example: a.examples(
 			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},
 			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}},
-			example{"the same, without a name of its own", []string{"submit", "http", "@request.json", "--key", "order 4711"}}),
+			example{"the same, without a name of its own", []string{"submit", "http", "@request.json", "--key", "order 4711"}},
+			example{"a file of requests", []string{"submit", "--batch", "requests.jsonl"}}),
 		ValidArgsFunction: a.completeBehaviors,
 	}
 	f := c.Flags()
@@ -46,15 +59,32 @@ result follows, and the exit code tells whether the task succeeded.`,
 	f.StringVar(&o.key, "key", "", "makes a repeated submit the same request, and names the task where neither --id nor the behavior's rule does: `text` of up to 239 bytes")
 	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
 	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z")
-	f.Int64Var(&o.priority, "priority", 0, "higher starts first within a shard, 0 to 9223371 (default: the behavior's)")
+	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
+	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
+	f.BoolVar(&o.skipBad, "skip-bad", false, "of --batch, submit the others when a line is wrong")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
+	for _, one := range []string{"id", "delay", "at", "priority"} {
+		c.MarkFlagsMutuallyExclusive("batch", one)
+	}
 	var params []byte
+	var lines []requests.Line
 	a.clientCommand(c, func() bool { return o.wait }, func(ctx context.Context, client operations.Client, args []string) error {
+		if o.batch != "" {
+			return a.submitBatch(ctx, client, o, lines)
+		}
 		return a.submit(ctx, client, o, args[0], params)
 	})
 	submit := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if o.skipBad && o.batch == "" {
+			return &exitcode.UsageError{Problem: "--skip-bad: it is about --batch"}
+		}
+		if o.batch != "" {
+			if lines, err = a.readBatch(cmd.Context(), o); err != nil {
+				return err
+			}
+		}
 		if len(args) > 1 { // first: a person may type them, for longer than a cluster may take to answer
 			if params, err = a.params(cmd.Context(), args[1]); err != nil {
 				return err
@@ -112,24 +142,16 @@ func (o submitOptions) options(now time.Time) (engine.SubmitOptions, error) {
 
 // params reads what the second argument stands for.
 func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
-	if limit := a.access.timeout; limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, exitcode.ErrTimeout)
-		defer stop()
-	}
 	switch file, isFile := strings.CutPrefix(arg, "@"); {
 	case arg == "-":
-		text, err = readParams(ctx, func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil })
+		text, err = a.input(ctx, "parameters", "-", events.MaxPayloadBytes)
 	case isFile:
-		text, err = readParams(ctx, func() (io.ReadCloser, error) { return os.Open(file) })
+		text, err = a.input(ctx, "parameters", file, events.MaxPayloadBytes)
 	default:
 		text = []byte(arg)
 	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("read parameters: %w", err)
-	case err != nil:
-		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("read parameters: %v", err)}
+	if err != nil {
+		return nil, err
 	}
 	if len(text) <= events.MaxPayloadBytes && !json.Valid(text) {
 		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
@@ -137,9 +159,30 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	return text, nil
 }
 
-// readParams reads one byte more than fits, so that the engine refuses what is too large. Nothing ends a read of a terminal or a pipe, or
+// input reads a file, or standard input for -, for --timeout at most.
+func (a *app) input(ctx context.Context, what, file string, most int64) (text []byte, err error) {
+	if limit := a.access.timeout; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, exitcode.ErrTimeout)
+		defer stop()
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(file) }
+	if file == "-" {
+		open = func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil }
+	}
+	text, err = readMost(ctx, most, open)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	case err != nil:
+		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("read %s: %v", what, err)}
+	}
+	return text, nil
+}
+
+// readMost reads one byte more than fits, so that what is too large is refused. Nothing ends a read of a terminal or a pipe, or
 // the wait for somebody to write into one, so it is left behind when ctx ends: the program is about to end, too.
-func readParams(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, error) {
+func readMost(ctx context.Context, most int64, open func() (io.ReadCloser, error)) ([]byte, error) {
 	type read struct {
 		text []byte
 		err  error
@@ -152,7 +195,7 @@ func readParams(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte
 			return
 		}
 		defer from.Close()
-		text, err := io.ReadAll(io.LimitReader(from, events.MaxPayloadBytes+1))
+		text, err := io.ReadAll(io.LimitReader(from, most+1))
 		done <- read{text, err}
 	}()
 	select {

@@ -13,6 +13,7 @@ import (
 	"taskledger/projection/listing"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // Client is what the commands need of a cluster, in five parts; each command takes the part that it uses.
@@ -28,7 +29,15 @@ type Client interface {
 type Submitter interface {
 	// SubmitRaw returns once the request is durable.
 	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error)
+	// SubmitMany submits requests together, and tells what became of each.
+	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted
 	Attach(id events.TaskID) Handle
+}
+
+// Submitted is what became of one request of many.
+type Submitted struct {
+	Handle
+	Err error
 }
 
 // Handle is one task's outcome to come; *engine.Future implements it.
@@ -87,6 +96,16 @@ var _ Client = Direct{}
 // SubmitRaw implements Submitter.
 func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
 	return d.Client.SubmitRaw(ctx, behavior, params, o)
+}
+
+// SubmitMany implements Submitter.
+func (d Direct) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted {
+	results := d.Client.SubmitMany(ctx, requests, o)
+	all := make([]Submitted, len(results))
+	for i, r := range results {
+		all[i] = Submitted{r.Future, r.Err}
+	}
+	return all
 }
 
 // Attach implements Submitter.

@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/meter"
+	"taskledger/task"
+)
+
+// ManyConfig says how to compare submits of many tasks together with a closed loop of single ones.
+type ManyConfig struct {
+	InFlight int           // tasks, in either loop; at least as many as callers, and at most 1,000 for each
+	Callers  int           // that submit many together, and wait for all of them
+	Duration time.Duration // of all windows
+}
+
+// ManyResult is what was measured. What has no name of its own is of the loop of single submits.
+type ManyResult struct {
+	TasksPerS        float64 `json:"tasks_per_s"`
+	ManyTasksPerS    float64 `json:"many_tasks_per_s"`
+	Ratio            float64 `json:"ratio"` // median over pairs of neighbouring windows
+	CPUUsPerTask     float64 `json:"cpu_us_per_task"`
+	ManyCPUUsPerTask float64 `json:"many_cpu_us_per_task"`
+	InFlight         int     `json:"in_flight"`
+	Callers          int     `json:"callers"`
+	DurationS        float64 `json:"duration_s"`
+}
+
+// loopTotal is what all windows of a loop came to.
+type loopTotal struct {
+	tasks     int
+	took, cpu time.Duration
+}
+
+// Many makes windows of the closed loop of Run, and of one whose callers submit many tasks together, in turn.
+func Many(ctx context.Context, cfg ManyConfig) (r ManyResult, err error) {
+	s, err := startServers(ctx, nil)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	a, b, err := startPair(ctx, s, cfg.InFlight, [2]meter.Meter{})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, a.close(), b.close()) }()
+	single, size := submitAndWait(a), cfg.InFlight/cfg.Callers
+	together := submitManyAndWait(a, size)
+	if _, err := closedLoop(ctx, cfg.InFlight, warmUp, single); err != nil {
+		return r, err
+	}
+	if _, err := closedLoop(ctx, cfg.Callers, warmUp, together); err != nil {
+		return r, err
+	}
+	pairs := max(1, int(cfg.Duration/(2*minWindow)))
+	length := max(minWindow, cfg.Duration/time.Duration(2*pairs))
+	var one, many loopTotal
+	var ratios []float64
+	for range pairs {
+		of, err := one.window(ctx, s, cfg.InFlight, length, 1, single)
+		if err != nil {
+			return r, err
+		}
+		with, err := many.window(ctx, s, cfg.Callers, length, size, together)
+		if err != nil {
+			return r, err
+		}
+		ratios = append(ratios, with/of)
+	}
+	return ManyResult{TasksPerS: one.perSecond(), ManyTasksPerS: many.perSecond(), Ratio: median(ratios), CPUUsPerTask: one.cpuPerTask(),
+		ManyCPUUsPerTask: many.cpuPerTask(), InFlight: cfg.InFlight, Callers: cfg.Callers, DurationS: (one.took + many.took).Seconds()}, nil
+}
+
+// window adds a window of a loop, each turn of which makes so many tasks, and returns the tasks that it made each second.
+func (l *loopTotal) window(ctx context.Context, s *servers, callers int, length time.Duration, size int, op func(context.Context, int) error) (float64, error) {
+	runtime.GC() // no window pays for the garbage of the one before
+	cpu, err := s.cpu()
+	if err != nil {
+		return 0, err
+	}
+	w, err := closedLoop(ctx, callers, length, op)
+	if err != nil {
+		return 0, err
+	}
+	used, err := s.cpu()
+	l.tasks, l.took, l.cpu = l.tasks+size*w.count, l.took+w.took, l.cpu+used-cpu
+	return float64(size) * w.perSecond(), err
+}
+
+func (l *loopTotal) perSecond() float64 { return float64(l.tasks) / l.took.Seconds() }
+
+func (l *loopTotal) cpuPerTask() float64 {
+	return float64(l.cpu.Microseconds()) / float64(max(l.tasks, 1))
+}
+
+// submitManyAndWait is one turn of a caller that submits so many tasks together.
+func submitManyAndWait(n *node, size int) func(context.Context, int) error {
+	requests := make([]task.Request, size)
+	for i := range requests {
+		requests[i].Behavior = behaviors.Noop()
+	}
+	return func(ctx context.Context, _ int) error {
+		results := n.SubmitMany(ctx, requests, task.ManyOptions{})
+		for i := range results {
+			r := &results[i]
+			if r.Err != nil {
+				return fmt.Errorf("submit many: %w", r.Err)
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return fmt.Errorf("wait for %s: %w", r.ID(), err)
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,145 @@
+// Package requests reads requests from a file: one JSON object on each line.
+package requests
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// MaxBytes bounds a file.
+const MaxBytes = 64 << 20
+
+// maxTold is how many wrong lines are named.
+const maxTold = 10
+
+// Line is a request of a file.
+type Line struct {
+	Number int
+	task.Request
+}
+
+// Read reads a file of requests, which all have a key together if keyed. A line that is wrong refuses all, unless skip is there to be told of it.
+func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line, err error) {
+	if len(text) > MaxBytes {
+		return nil, &engine.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}
+	}
+	var wrong []error
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		q, err := readRequest(line, keyed)
+		switch {
+		case err == nil:
+			lines = append(lines, Line{number, q})
+		case skip != nil:
+			skip(number, err)
+		default:
+			wrong = append(wrong, fmt.Errorf("line %d: %w", number, err))
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return nil, &Problems{fmt.Sprintf("%d lines are wrong, nothing is submitted", len(wrong)), wrong}
+	case len(lines) > events.MaxRequestTasks:
+		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(len(lines))}
+	case len(lines) == 0:
+		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
+	}
+	return lines, nil
+}
+
+// requestLine is a request as a line of a file has it.
+type requestLine struct {
+	Behavior string          `json:"behavior"`
+	Params   json.RawMessage `json:"params"`
+	ID       *string         `json:"id"`
+	Key      *string         `json:"key"`
+	Delay    string          `json:"delay"`
+	At       string          `json:"at"`
+	Priority int64           `json:"priority"`
+}
+
+// readRequest reads one line. keyed says that all lines have a key together.
+func readRequest(line []byte, keyed bool) (q task.Request, err error) {
+	var l requestLine
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return q, &exitcode.UsageError{Problem: "want a JSON object: " + err.Error()}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return q, &exitcode.UsageError{Problem: "want one JSON object on a line"}
+	}
+	o := engine.SubmitOptions{Priority: l.Priority}
+	switch {
+	case l.Behavior == "":
+		return q, &exitcode.UsageError{Problem: "behavior is missing"}
+	case l.ID != nil && *l.ID == "", l.Key != nil && *l.Key == "":
+		return q, &exitcode.UsageError{Problem: "id or key is empty: leave it out for the default"}
+	case l.Key != nil && keyed:
+		return q, &exitcode.UsageError{Problem: "it has a key of its own beside --key"}
+	case l.At != "" && l.Delay != "":
+		return q, &exitcode.UsageError{Problem: "at and delay exclude each other"}
+	case l.ID != nil:
+		o.ID = events.TaskID(*l.ID)
+		if err := o.ID.Validate(); err != nil {
+			return q, &engine.InvalidError{Field: "id", Problem: err.Error()}
+		}
+	}
+	if l.Key != nil {
+		o.RequestKey = *l.Key
+	}
+	if l.Priority < 0 || l.Priority > events.MaxPriority {
+		return q, &engine.LimitError{Field: "priority", Limit: events.MaxPriority, Got: l.Priority}
+	}
+	if l.Delay != "" {
+		if o.Delay, err = time.ParseDuration(l.Delay); err != nil || o.Delay < 0 {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("delay %q: want a duration such as 90s", l.Delay)}
+		}
+	}
+	if l.At != "" {
+		if o.NotBefore, err = time.Parse(time.RFC3339, l.At); err != nil {
+			return q, &exitcode.UsageError{Problem: fmt.Sprintf("at %q: want a time such as 2026-11-21T18:00:00Z", l.At)}
+		}
+	}
+	if err := events.ValidateBehavior(l.Behavior); err != nil {
+		return q, &exitcode.UsageError{Problem: err.Error()}
+	}
+	if n := len(l.Params); n > events.MaxPayloadBytes {
+		return q, &engine.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(n)}
+	}
+	if string(l.Params) == "null" {
+		l.Params = nil
+	}
+	return task.Request{Name: l.Behavior, Params: l.Params, SubmitOptions: o}, nil
+}
+
+// Problems is what went wrong with lines. Its class is that of the errors.
+type Problems struct {
+	Text string
+	Errs []error
+}
+
+// Error names the first lines.
+func (e *Problems) Error() string {
+	told := errors.Join(e.Errs[:min(len(e.Errs), maxTold)]...)
+	if more := len(e.Errs) - maxTold; more > 0 {
+		return fmt.Sprintf("%s:\n%v\nand %d more", e.Text, told, more)
+	}
+	return fmt.Sprintf("%s:\n%v", e.Text, told)
+}
+
+// Unwrap returns the errors of all lines.
+func (e *Problems) Unwrap() []error { return e.Errs }
