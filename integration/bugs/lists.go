@@ -19,7 +19,7 @@ var lists = []Bug{
 	}, "./engine/internal/paging", "TestPage_TellsEachTaskOnceThatMatchesThroughout"},
 	{"sums of stretches lost where they are poured together", "projection/creations.go", []Edit{
 		{"		s.statuses[i] += n\n", "		_ = i + int(n)\n"},
-	}, "./projection", "TestNewest_HoldsWhatManyThatCameAndWentHaveLeft"},
+	}, "./projection", "TestNewest_SumsUpStretchesThatArePouredTogether"},
 	{"task that a snapshot has twice", "projection/snapshot.go", []Edit{
 		{"		delete(sn.early, t.Created)\n		return\n", "		delete(sn.early, t.Created)\n"},
 	}, "./projection", "TestSnapshot_IsTheStateAtItsEntryWhateverHappensMeanwhile"},

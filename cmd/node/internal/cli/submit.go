@@ -43,7 +43,10 @@ key, delay, at and priority as the flags have them. They are submitted together,
 with it. If one line is wrong none is submitted, unless --skip-bad leaves it out. --key is then a key of all of them together.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.batch != "" {
-				return cobra.NoArgs(cmd, args)
+				if len(args) > 0 {
+					return fmt.Errorf("--batch: its lines name the behaviors, and there is %q beside it", args)
+				}
+				return nil
 			}
 			return arguments(cmd, args)
 		},

@@ -14,7 +14,7 @@ import (
 
 // readBatch reads the file of requests.
 func (a *app) readBatch(ctx context.Context, o submitOptions) ([]requests.Line, error) {
-	text, err := a.input(ctx, "requests", o.batch, requests.MaxBytes)
+	text, err := a.input(ctx, "--batch", o.batch, requests.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
