@@ -2,6 +2,7 @@ package slots_test
 
 import (
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,17 +11,16 @@ import (
 )
 
 // owner is a waiter that counts how often it was woken.
-type owner struct{ woken int }
+type owner struct{ woken atomic.Int64 }
 
-func (o *owner) Wake() { o.woken++ }
+func (o *owner) Wake() { o.woken.Add(1) }
 
 // wantWoken asserts how often an owner was woken since it was asked last.
-func (o *owner) wantWoken(t *testing.T, n int, when string) {
+func (o *owner) wantWoken(t *testing.T, n int64, when string) {
 	t.Helper()
-	if o.woken != n {
-		t.Errorf("%s an owner was woken %d times, want %d", when, o.woken, n)
+	if woken := o.woken.Swap(0); woken != n {
+		t.Errorf("%s an owner was woken %d times, want %d", when, woken, n)
 	}
-	o.woken = 0
 }
 
 // full are so many slots for the behaviors a and b, all taken.
@@ -115,8 +115,8 @@ func TestSlots_WhoDoesNotComeIsNotWaitedFor(t *testing.T) {
 		then.wantWoken(t, 1, "when a slot became free")
 		time.Sleep(time.Second) // of the bubble
 		synctest.Wait()
-		if then.woken == 0 || !x.Take(then, h) {
-			t.Errorf("after a second the other was woken %d times, and the slot stays free", then.woken)
+		if then.woken.Load() == 0 || !x.Take(then, h) {
+			t.Errorf("after a second the other was woken %d times, and the slot stays free", then.woken.Load())
 		}
 	})
 }
