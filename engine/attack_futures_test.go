@@ -51,7 +51,7 @@ func TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt(t *testing.T) {
 	first, second := events.RefOf(1, 0), events.RefOf(5, 0)
 	f := b.waiting(second, 1)
 	deleted := ending(first, 2, "")
-	deleted.Status, deleted.Result = 0, nil
+	deleted.Status, deleted.Result, deleted.Rest = 0, nil, true
 	b.m.futures.tell(0, []command.Outcome{ending(first, 1, "1"), deleted})
 	if f.isResolved() {
 		t.Fatalf("resolved with %s, %v by the life before", f.result, f.err)
@@ -66,7 +66,7 @@ func TestFuture_EndOfItsLifeResolvesIt(t *testing.T) {
 	b := newBench(t, -1)
 	life := events.RefOf(1, 0)
 	f := b.waiting(life, 3)
-	deleted := command.Outcome{Task: "x", Life: life, Run: 2, Ref: events.RefOf(9, 0)}
+	deleted := command.Outcome{Task: "x", Life: life, Run: 2, Rest: true, Ref: events.RefOf(9, 0)}
 	b.m.futures.tell(0, []command.Outcome{deleted})
 	if !f.isResolved() || !errors.Is(f.err, ErrNotFound) {
 		t.Errorf("error is %v, want %v", f.err, ErrNotFound)

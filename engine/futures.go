@@ -84,12 +84,12 @@ func (fs *futures) add(f *Future) (known *command.Outcome, err error) {
 	covered := s.here && f.run != 0 && f.life >= s.from
 	if covered {
 		if o := s.recentLocked(f.life); o != nil {
-			if o.Run == f.run && o.Ref >= f.since && !o.Elided {
+			if o.Ends(f.run) && o.Ref >= f.since && !o.Elided {
 				found := *o
 				s.mu.Unlock()
 				return &found, nil
 			}
-			covered = o.Ref < f.since || o.Run < f.run && o.Status != 0 && !o.Elided
+			covered = o.Ref < f.since || o.Run < f.run && !o.Rest && !o.Elided
 		}
 	}
 	s.waiting[f.id], f.next = f, s.waiting[f.id]
@@ -188,8 +188,8 @@ func (s *futureShard) hearLocked(outcomes []command.Outcome) (all []told) {
 		for f := s.waiting[o.Task]; f != nil; {
 			next := f.next
 			switch {
-			case f.run != 0 && (o.Life < f.life || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && o.Status != 0)):
-			case f.run != 0 && o.Life == f.life && !o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):
+			case f.run != 0 && (o.Life < f.life || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && !o.Rest)):
+			case f.run != 0 && o.Life == f.life && !o.Elided && o.Ends(f.run):
 				s.dropLocked(f)
 				all = append(all, told{f, o})
 			default:

@@ -14,6 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // waiters are the futures of a client in a bubble of time; the test is the owner of their shard.
@@ -171,6 +172,39 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 	}
 }
 
+// A task that had failed for good was to run again, and that was cancelled: the failure stays, and ends the run that was promised after it.
+func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
+	failed := command.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
+	for name, c := range map[string]struct {
+		run   uint32
+		since events.Ref
+		ends  bool
+	}{
+		"run whose retry was promised": {1, lifeOne + 8, true},
+		"run after it":                 {2, lifeOne + 8, true},
+		"run promised later":           {2, lifeOne + 10, false},
+	} {
+		for _, here := range []bool{false, true} {
+			w := newWaiters(t)
+			f := w.future(lifeOne, c.run)
+			f.since = c.since
+			if here {
+				w.serveHere(0, store.Head{})
+				w.tellHere(0, []command.Outcome{failed})
+			}
+			f.Done()
+			if !here {
+				w.tell(0, []command.Outcome{failed})
+			}
+			if !c.ends {
+				w.wantOpen(name, f)
+				continue
+			}
+			w.wantResolved(f, "", task.ErrCancelled)
+		}
+	}
+}
+
 func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
@@ -185,8 +219,8 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 
 // Whoever got the result first may have deleted the task; the others still get the outcome of their run.
 func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
-	due := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Ref: lifeOne + 9}
-	final := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Ref: lifeOne + 9, Elided: true}
+	due := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9}
+	final := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9, Elided: true}
 	for name, c := range map[string]struct {
 		run     uint32
 		deleted command.Outcome

@@ -130,6 +130,24 @@ func TestCancel_RecurringTaskLosesItsNextRun(t *testing.T) {
 	})
 }
 
+// The failure stays, and is what the run that was promised after it ends with.
+func TestCancel_FailedTaskLosesTheRunThatWasPromised(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams, Policy: engine.Policy{Existing: events.RunAgain, MaxAttempts: 1}})
+		n := c.StartNode("a", nil, w.on("a"))
+		client := c.StartClient("caller", nil)
+		first := w.submit(t, n, "x")
+		w.next(t).fail(errNoLuck)
+		wantFailure(t, first, events.CodeFailed)
+		here, elsewhere := w.submitWith(t, n, "x", inAnHour()), w.submitWith(t, client, "x", inAnHour())
+		pending(t, here)
+		pending(t, elsewhere)
+		ok(t, client.Cancel(within(t, soon), "x", ""))
+		wantFailure(t, here, events.CodeFailed)
+		wantFailure(t, elsewhere, events.CodeFailed)
+	})
+}
+
 func TestSuspend_KeepsATaskFromStartingUntilResume(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})

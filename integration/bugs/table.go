@@ -384,19 +384,22 @@ var losses = []Bug{
 
 var futures = []Bug{
 	{"future resolved by an earlier run", "engine/futures.go", []Edit{
-		{" || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && o.Status != 0)):", "):"},
-		{"(o.Run == f.run || o.Run < f.run && o.Status == 0):", "o.Run <= f.run:"},
+		{" || o.Life == f.life && (o.Ref < f.since || o.Run < f.run && !o.Rest)):", "):"},
+		{"!o.Elided && o.Ends(f.run):", "!o.Elided && o.Run <= f.run:"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt"},
 	{"future resolved by the cancelled repetition that had its number", "engine/futures.go", []Edit{
-		{"(o.Ref < f.since || o.Run < f.run && o.Status != 0)", "o.Run < f.run && o.Status != 0"},
+		{"(o.Ref < f.since || o.Run < f.run && !o.Rest)", "o.Run < f.run && !o.Rest"},
 	}, engine, "TestFutures_CancelledRepetitionIsNotTheRunThatFollows"},
 	{"future resolved by an earlier life", "engine/futures.go", []Edit{
 		{"(o.Life < f.life || o.Life == f.life && ", "(o.Life == f.life && "},
-		{"case f.run != 0 && o.Life == f.life && !o.Elided && (o.Run == f.run", "case f.run != 0 && !o.Elided && (o.Run == f.run"},
+		{"case f.run != 0 && o.Life == f.life && !o.Elided && o.Ends(f.run)", "case f.run != 0 && !o.Elided && o.Ends(f.run)"},
 	}, engine, "TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt"},
 	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
-		{"!o.Elided && (o.Run == f.run || o.Run < f.run && o.Status == 0):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
+		{"!o.Elided && o.Ends(f.run):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
+	{"future of a run that was promised and taken away waits", "engine/internal/command/outcome.go", []Edit{
+		{"o.Err, o.Rest = t.Error, true", "o.Err = t.Error"},
+	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
 		{"		c.futures.get = c.GetForgotten\n", "		_ = c.GetForgotten\n"},
 	}, engine, "TestAttach_FindsHowAForgottenTaskHasEnded"},

@@ -20,6 +20,7 @@ type Outcome struct {
 	Task     events.TaskID
 	Life     events.Ref // names the life
 	Run      uint32     // of the life
+	Rest     bool       // it ends every later run that was promised, too
 	Ref      events.Ref // of the event that ended it
 	At       events.Millis
 	Behavior string
@@ -43,11 +44,11 @@ func OutcomeOf(t *projection.Task, ev *events.Event) (Outcome, bool) {
 		o.Err = &b.Error
 		return o, b.Run != 0
 	case *events.Deleted:
-		o.Status, o.Run, o.Elided = 0, t.Runs+1, t.Final()
+		o.Status, o.Run, o.Rest, o.Elided = 0, t.Runs+1, true, t.Final()
 		return o, true
 	case *events.Rescheduled: // to never: a retry or repetition that was promised will not come
 		if t.Final() && b.At == 0 {
-			o.Err = t.Error
+			o.Err, o.Rest = t.Error, true
 			o.End()
 			return o, true
 		}
@@ -70,6 +71,9 @@ func (o *Outcome) End() {
 	o.Err = &events.Error{Code: events.CodeCancelled, Message: "the repetition was cancelled"}
 }
 
+// Ends reports whether the outcome is that of a run of its life.
+func (o *Outcome) Ends(run uint32) bool { return o.Run == run || o.Run < run && o.Rest }
+
 // Value is what Wait returns.
 func (o *Outcome) Value() ([]byte, error) {
 	switch o.Status {
@@ -83,10 +87,11 @@ func (o *Outcome) Value() ([]byte, error) {
 }
 
 func (o *Outcome) Encode(w *wire.Writer, inline int) {
-	w.Array(8)
+	w.Array(9)
 	w.Text(string(o.Task))
 	w.Uint(uint64(o.Life))
 	w.Uint(uint64(o.Run))
+	w.Bool(o.Rest)
 	w.Uint(uint64(o.Ref))
 	w.Uint(uint64(o.Attempt))
 	w.Uint(uint64(o.Status))
@@ -104,9 +109,9 @@ func (o *Outcome) Encode(w *wire.Writer, inline int) {
 }
 
 func (o *Outcome) decode(r *wire.Reader) {
-	tail := r.ArrayFrom(8)
-	o.Task, o.Life, o.Run, o.Ref = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint()), events.Ref(r.Uint())
-	o.Attempt, o.Status = uint32(r.Uint()), projection.Status(r.Uint())
+	tail := r.ArrayFrom(9)
+	o.Task, o.Life, o.Run, o.Rest = events.TaskID(r.Text()), events.Ref(r.Uint()), uint32(r.Uint()), r.Bool()
+	o.Ref, o.Attempt, o.Status = events.Ref(r.Uint()), uint32(r.Uint()), projection.Status(r.Uint())
 	if r.NextBool() {
 		o.Elided = r.Bool()
 	} else {
@@ -150,7 +155,7 @@ func DecodeOutcomes(data []byte) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Outcome, arrayOf(r, data, 9))
+	all := make([]Outcome, arrayOf(r, data, 10))
 	for i := range all {
 		all[i].decode(r)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,7 +16,7 @@ import (
 
 var genOutcome = rapid.Custom(func(t *rapid.T) command.Outcome {
 	o := command.Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
-		Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
+		Rest: rapid.Bool().Draw(t, "rest"), Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
 	switch o.Status {
 	case projection.Success:
 		if o.Elided = rapid.Bool().Draw(t, "elided"); !o.Elided {
@@ -64,6 +65,22 @@ func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
 	}
 	if n != len(outcomes) {
 		t.Errorf("%d outcomes, want %d", n, len(outcomes))
+	}
+}
+
+func TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised(t *testing.T) {
+	for _, at := range []situation{atFailure, atFailureRetry, atSuccess, atSuccessNext} {
+		for do, want := range map[command.Operation]projection.Status{command.DoCancel: projection.Failure, command.DoDelete: 0} {
+			l := ledgerAt(t, at)
+			later := l.ask(events.Policy{Existing: events.RunAgain})
+			later.NotBefore = l.now.Add(time.Hour)
+			promised, _ := l.decide(later)
+			seen := len(l.outcomes)
+			l.decide(&command.Operate{Task: ledgerTask, Do: do})
+			if told := l.outcomes[seen:]; len(told) != 1 || !told[0].Ends(promised.Run) || told[0].Status != want {
+				t.Errorf("%s, %s: %+v, want the end of run %d with status %d", at, do, told, promised.Run, want)
+			}
+		}
 	}
 }
 
