@@ -92,12 +92,8 @@ func statuses() (names []string) {
 func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.ReplayOptions) error {
 	p := output.New(a.Out, true)
 	for ev, err := range client.Ledger().Replay(ctx, o) {
-		var v view.Event
 		if err == nil {
-			v, err = view.OfEvent(ev)
-		}
-		if err == nil {
-			err = p.Row(v)
+			err = p.Row(view.OfEvent(ev))
 		}
 		if err != nil {
 			return err
