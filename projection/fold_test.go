@@ -112,10 +112,10 @@ func terms(t *rapid.T) *events.Terms {
 
 // expired are the tasks that the seal of an entry at the given time must forget.
 func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
-	until := func(t *projection.Task) events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+	until := func(t *projection.Task) events.Millis { return overSince(t).Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if held := len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= at; t.Final() && !held {
+		if held := len(t.Requests) > 0 && overSince(t).Add(projection.HoldRequests) >= at; t.Final() && !held {
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}

@@ -94,7 +94,7 @@ type Task struct {
 
 	CreatedAt events.Millis
 	StartedAt events.Millis // of the last attempt
-	EndedAt   events.Millis // of Outcome
+	EndedAt   events.Millis // of Outcome; a further run that was promised after it may have been taken away later: see Substatus
 	// Due is when the task may start: the schedule of one that does not run, the lost stamp of one that waits to run
 	// again. 0 = never, as things stand.
 	Due  events.Millis
@@ -131,8 +131,8 @@ func (t *Task) bytes() int64 {
 	return int64(n)
 }
 
-// HoldRequests is how long after its last outcome, by entry time, a finished task is held that requests with a key have made or
-// changed: who repeats one of them meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
+// HoldRequests is how long, by entry time, a finished task is held that requests with a key have made or changed, since its last outcome, or
+// since a further run that was promised after that was taken away: who repeats one of the requests meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
 // as live ones against what a shard may have, so that new tasks are refused before held ones would be too many.
 const HoldRequests = 10 * time.Minute
 
@@ -187,11 +187,11 @@ func (t *Task) Sight(at events.Millis) {
 
 // heldAt reports whether a finished task is held for its requests.
 func (t *Task) heldAt(now events.Millis) bool {
-	return len(t.Requests) > 0 && t.EndedAt.Add(HoldRequests) >= now
+	return len(t.Requests) > 0 && t.waitsSince().Add(HoldRequests) >= now
 }
 
 // keepUntil is when a finished task may be forgotten that is not held.
-func (t *Task) keepUntil() events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+func (t *Task) keepUntil() events.Millis { return t.waitsSince().Add(t.Kind.Policy.Retain) }
 
 // Requested reports whether a request of this id made or changed the task.
 func (t *Task) Requested(id string) bool {

@@ -110,7 +110,7 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		held := t.Final() && len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= s.Time
+		held := t.Final() && len(t.Requests) > 0 && overSince(t).Add(projection.HoldRequests) >= s.Time
 		if held {
 			m.held++
 		}
@@ -144,6 +144,14 @@ func modelOf(s *projection.Shard, now events.Millis) model {
 		})
 	}
 	return m
+}
+
+// overSince is since when a finished task is over: its last outcome, or what took its further run away after that.
+func overSince(t *projection.Task) events.Millis {
+	if t.Wait == nil {
+		return t.EndedAt
+	}
+	return max(t.EndedAt, t.Wait.Since)
 }
 
 // bytesOf is what the task adds to LiveBytes.

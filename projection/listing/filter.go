@@ -30,7 +30,7 @@ type Filter struct {
 	Creator        string // the principal that created it
 
 	// Times are compared to the millisecond. From is included, To is not. A task that was never ended is in no range of ends; one that
-	// runs again ended when its last outcome was recorded.
+	// runs again, or whose further run was taken away, ended when its last outcome was recorded.
 	CreatedFrom, CreatedTo time.Time
 	EndedFrom, EndedTo     time.Time
 }

@@ -16,13 +16,16 @@ type finished struct {
 	held    []*task
 }
 
-// heldFor is how long a task is held after its last outcome.
+// heldFor is how long a task is held after it is over.
 const heldFor = 10 * time.Minute
 
 func (t *task) heldAt(now events.Millis) bool {
 	s := t.last()
-	return len(s.requests) > 0 && s.endedAt.Add(heldFor) >= now
+	return len(s.requests) > 0 && s.overSince().Add(heldFor) >= now
 }
+
+// overSince is when the task ended, or when the further run that it had to wait for was taken away.
+func (s *state) overSince() events.Millis { return max(s.endedAt, s.waits) }
 
 type shelf struct {
 	tasks   []*task
@@ -32,7 +35,7 @@ type shelf struct {
 
 func keepUntil(t *task) events.Millis {
 	s := t.last()
-	return s.endedAt.Add(s.policy.Retain)
+	return s.overSince().Add(s.policy.Retain)
 }
 
 func (f *finished) add(t *task) {
