@@ -39,6 +39,7 @@ var behaviorVerbs = [...]verbHelp{
 func (a *app) verbCommands() (all []*cobra.Command) {
 	for _, help := range taskVerbs {
 		var reason string
+		var many manyOptions
 		c := &cobra.Command{
 			Use:               string(help.verb) + " ID...",
 			Short:             help.short,
@@ -49,7 +50,14 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 		if help.verb == operations.Cancel {
 			c.Flags().StringVar(&reason, "reason", "", "why, for the history")
 		}
+		if _, ok := bulkOperations[help.verb]; ok {
+			c.Long += manyHelp
+			many.flags(c, help.verb)
+		}
 		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+			if len(many.filters) > 0 {
+				return a.operateMany(ctx, client, help.verb, many, reason)
+			}
 			return a.operateTasks(ctx, client, help.verb, args, reason)
 		}))
 	}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/bulk"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/requests"
+	"taskledger/projection/listing"
+)
+
+// bulkOperations are the verbs that take a filter.
+var bulkOperations = map[operations.Verb]bulk.Operation{
+	operations.Cancel: bulk.Cancel, operations.Retry: bulk.Retry, operations.RunNow: bulk.RunNow, operations.Delete: bulk.Delete,
+}
+
+const manyHelp = `
+
+With --filter it is about every task that all the fields select, as those of list do: without --yes they are counted and nothing is
+changed. Tasks created since it began are left out, and of retry those that have ended since. Interrupted, it goes on with the
+--cursor that it has told last, and the same fields.`
+
+// manyOptions are the flags of a verb that takes a filter.
+type manyOptions struct {
+	filters []string
+	yes     bool
+	cursor  string
+}
+
+// flags adds the flags of many tasks to a verb.
+func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
+	names, _ := listing.Fields()
+	listVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
+	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
+	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(o.filters) > 0 && len(args) > 0:
+			return fmt.Errorf("--filter: it selects the tasks, and there is %q beside it", args)
+		case len(o.filters) > 0:
+			return nil
+		case o.yes || o.cursor != "":
+			return errors.New("--yes and --cursor: they are about --filter")
+		}
+		return arguments(cmd, args)
+	}
+}
+
+// operateMany counts the tasks that a filter selects, or changes them.
+func (a *app) operateMany(ctx context.Context, client operations.Client, verb operations.Verb, o manyOptions, reason string) error {
+	f, err := listing.Parse(o.filters)
+	if err != nil {
+		return &exitcode.UsageError{Problem: "--filter: " + err.Error()}
+	}
+	if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
+		return err
+	}
+	op := bulk.Count
+	if o.yes {
+		op = bulkOperations[verb]
+	}
+	p := a.print()
+	var last bulk.Report
+	var failed error
+	for r, err := range client.Each(ctx, f, op, bulk.Options{Cursor: o.cursor, Reason: reason}) {
+		last, failed = r, err
+		if o.yes && p.IsJSON() {
+			if err := p.Row(r); err != nil {
+				return err
+			}
+		} else if o.yes && r.Cursor != "" {
+			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
+		}
+	}
+	if err := a.printMany(verb, o, last); err != nil {
+		return errors.Join(failed, err)
+	}
+	if len(last.Problems) > 0 {
+		failed = errors.Join(failed, &requests.Problems{Text: fmt.Sprintf("%d tasks were refused and %d failed", last.Refused, last.Failed), Errs: last.Problems})
+	}
+	return failed
+}
+
+// printMany tells what is selected, or what became of it.
+func (a *app) printMany(verb operations.Verb, o manyOptions, r bulk.Report) error {
+	if !o.yes {
+		p := a.print("BEHAVIOR", "STATUS", "SUBSTATUS", "TASKS")
+		for _, row := range r.Rows {
+			if err := p.Row(row, row.Behavior, row.Status, row.Substatus, row.Tasks); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(a.Err, "%d tasks match; --yes does %s\n", r.Matched, verb)
+		return p.Flush()
+	}
+	p := a.print("MATCHED", "CHANGED", "REFUSED", "GONE", "FAILED")
+	if p.IsJSON() {
+		return nil
+	}
+	return errors.Join(p.Row(nil, r.Matched, r.Changed, r.Refused, r.Gone, r.Failed), p.Flush())
+}

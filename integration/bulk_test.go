@@ -1,0 +1,78 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/bulk"
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+)
+
+// The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
+// that it told retries the others, and none a second time.
+func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
+	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+		const tasks = 4000
+		var ran atomic.Int64
+		half := make(chan struct{})
+		fails := behaviors.Define[string, string]("fails", nil)
+		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
+			if ran.Add(1) == tasks*3/2 {
+				close(half)
+			}
+			return "", behaviors.Cancel(errors.New("never"))
+		}))
+		operator := c.StartNode("operator", nil)
+		client := c.StartClient("caller", nil)
+		for first := 0; first < tasks; first += 1000 {
+			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), engine.SubmitOptions{}) {
+				ok(t, r.Err)
+			}
+		}
+		failed := engine.Filter{Status: projection.Failure, Behavior: "fails"}
+		awaitFailed(t, client.Client, tasks)
+
+		cursor, killed := "", make(chan struct{})
+		go func() {
+			defer close(killed)
+			<-half
+			operator.Kill()
+		}()
+		var died error
+		for r, err := range bulk.Each(within(t, soon), operator.Client, failed, bulk.Retry, bulk.Options{}) {
+			if died = err; err == nil {
+				cursor = r.Cursor
+			}
+		}
+		<-killed
+		if died == nil || cursor == "" {
+			t.Fatalf("who retries them is killed, and ends with %v and cursor %q", died, cursor)
+		}
+		for r, err := range bulk.Each(within(t, soon), client.Client, failed, bulk.Retry, bulk.Options{Cursor: cursor}) {
+			if ok(t, err); r.Failed > 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+		awaitFailed(t, client.Client, tasks)
+		for _, got := range pages(t, client.Client, engine.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
+			if got.Runs != 2 {
+				t.Fatalf("task %s has %d runs, want 2", got.ID, got.Runs)
+			}
+		}
+	})
+}
+
+// awaitFailed waits until so many tasks have failed, and none is left that has not.
+func awaitFailed(t *testing.T, c *engine.Client, n int64) {
+	t.Helper()
+	testcluster.Await(t, "every task to fail", func() bool {
+		counts, err := c.Counts(within(t, soon), "fails")
+		return err == nil && len(counts.Missing) == 0 && len(counts.Rows) == 1 && counts.Rows[0].Status == projection.Failure && counts.Rows[0].Tasks == n
+	})
+}
