@@ -29,24 +29,31 @@ const maxExportLine = 8 * events.MaxEntryBytes
 
 // VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
 // their hashes, that none is missing between the first and the last one, that they contradict no loss which is recorded, and that every
-// transition is legal. Transitions are not
-// checked if the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints shows whether
-// the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
+// transition is legal, unless the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints
+// shows whether the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
 //
 // A file without damage proves of a task that these events happened in this order, and that nothing else happened to it between
 // them; it does not prove that nothing happened after the last one. Damage is part of the result; an error means that the file is no
 // export or cannot be read.
 func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
+	return ReadExport(file, nil, against...)
+}
+
+// ReadExport is VerifyExport, and shows every event of the file, in order, up to the first damage. What an Event says of its task beside the
+// event itself is known where the file has what happened before. An error of show ends it.
+func ReadExport(file io.Reader, show func(Event) error, against ...Checkpoint) (ExportVerification, error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxExportLine)
-	v := exportVerifier{against: against}
+	v := exportVerifier{against: against, show: show, known: map[events.TaskID]known{}}
 	if err := v.header(lines); err != nil {
 		return v.ExportVerification, err
 	}
-	for v.Damage == "" && !v.ended && lines.Scan() {
+	for v.Damage == "" && !v.ended && v.unshown == nil && lines.Scan() {
 		v.line(lines.Bytes())
 	}
 	switch err := lines.Err(); {
+	case v.unshown != nil:
+		return v.ExportVerification, v.unshown
 	case errors.Is(err, bufio.ErrTooLong):
 		v.damaged(DamageGarbled, v.next, "%v", err)
 	case err != nil:
@@ -67,6 +74,9 @@ type exportVerifier struct {
 	lost    *journal.Checker
 	task    *projection.Task // of the export of a task
 	ended   bool
+	show    func(Event) error // nil = nobody wants to see them
+	known   map[events.TaskID]known
+	unshown error // of show
 }
 
 func (v *exportVerifier) header(lines *bufio.Scanner) error {
@@ -162,6 +172,7 @@ func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
 	if problem != "" {
 		v.damaged(DamageLoss, e.Number, "%s", problem)
 	}
+	v.showAll(e.Events)
 	return e.Hash, nil
 }
 
@@ -186,7 +197,26 @@ func (v *exportVerifier) excerpt(x *events.Excerpt) (events.Hash, error) {
 		v.Events++
 	}
 	v.Tasks = 1
+	v.showAll(e.Events)
 	return e.Hash, nil
+}
+
+// showAll shows the events of an entry, or of a task in it.
+func (v *exportVerifier) showAll(all []events.Event) {
+	for i := range all {
+		if v.show == nil || v.Damage != "" || v.unshown != nil {
+			return
+		}
+		ev := &all[i]
+		of, met := v.known[ev.Task]
+		if !met {
+			of = nothing
+		}
+		v.unshown = v.show(of.tell(ev))
+		if v.known[ev.Task] = of; ev.Kind() == events.KindDeleted || ev.Task == "" {
+			delete(v.known, ev.Task)
+		}
+	}
 }
 
 // follows notes damage unless the entry is the next one.

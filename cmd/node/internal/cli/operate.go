@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
@@ -44,7 +45,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Use:               string(help.verb) + " ID...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              arguments,
+			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeTasks,
 		}
 		if help.verb == operations.Cancel {
@@ -68,7 +69,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              arguments,
+			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/bulk"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/projection/listing"
@@ -36,7 +37,7 @@ type manyOptions struct {
 // flags adds the flags of many tasks to a verb.
 func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 	names, _ := listing.Fields()
-	listVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
+	flags.ListVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
 	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
 	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -48,7 +49,7 @@ func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 		case o.yes || o.cursor != "":
 			return errors.New("--yes and --cursor: they are about --filter")
 		}
-		return arguments(cmd, args)
+		return flags.Arguments(cmd, args)
 	}
 }
 
