@@ -33,27 +33,13 @@ const (
 // Client lists and changes tasks; *engine.Client implements it.
 type Client interface {
 	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
-	Cancel(ctx context.Context, id events.TaskID, reason string) error
-	Retry(ctx context.Context, id events.TaskID) error
-	RunNow(ctx context.Context, id events.TaskID) error
-	Delete(ctx context.Context, id events.TaskID) error
+	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error
 }
-
-// Operation is what is done with each task.
-type Operation uint8
-
-// The operations, as the methods of a Client; Count changes nothing.
-const (
-	Count Operation = iota
-	Cancel
-	Retry
-	RunNow
-	Delete
-)
 
 // Options say how the tasks are changed. All may be zero.
 type Options struct {
 	Cursor string           // goes on after a Report that had it, with the same filter and operation
+	DryRun bool             // changes nothing
 	Reason string           // of Cancel
 	Now    func() time.Time // default time.Now
 }
@@ -62,7 +48,7 @@ type Options struct {
 type Report struct {
 	Matched int64 `json:"matched"` // tasks that the filter has selected
 	Changed int64 `json:"changed"`
-	Refused int64 `json:"refused"` // the state of the task forbids it
+	Refused int64 `json:"refused"` // the state of the task forbids it, or is another one since it was listed
 	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
 	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
 
@@ -74,14 +60,15 @@ type Report struct {
 
 // Each does an operation with every task that a filter selects, newest first, and yields a report after each page: up to 1,000 tasks. Its
 // caller may stop at any report, or be killed, and go on later with the last cursor that it has seen, which passes over no task that has
-// Failed. It ends with an error when a page
-// cannot be listed, and with one that wraps store.ErrUnavailable when shards are missing at the end; the cursor of the report asks for them, too.
+// Failed. A task that is in another life since it was listed, or has another status, is left as it is, and Refused. Each ends with an error
+// when a page cannot be listed, and with one that wraps store.ErrUnavailable when shards are missing at the end; the cursor of the report
+// asks for them, too.
 //
-// The tasks are those that were created before the first page, by the clock of the caller, and for Retry ended before it. So no task
+// The tasks are those that were created before the first page, by the clock of the caller, and for task.Retry ended before it. So no task
 // that fails again is retried twice, also where a page is gone through again after an interruption.
-func Each(ctx context.Context, c Client, f listing.Filter, op Operation, o Options) iter.Seq2[Report, error] {
+func Each(ctx context.Context, c Client, f listing.Filter, op task.Operation, o Options) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
-		r := run{Client: c, op: op, reason: o.Reason}
+		r := run{Client: c, op: op, reason: o.Reason, dry: o.DryRun}
 		now := time.Now
 		if o.Now != nil {
 			now = o.Now
@@ -124,11 +111,11 @@ func Each(ctx context.Context, c Client, f listing.Filter, op Operation, o Optio
 }
 
 // before selects of a filter what was there at a time.
-func before(f listing.Filter, op Operation, began time.Time) listing.Filter {
+func before(f listing.Filter, op task.Operation, began time.Time) listing.Filter {
 	if f.CreatedTo.IsZero() || f.CreatedTo.After(began) {
 		f.CreatedTo = began
 	}
-	if op == Retry && (f.EndedTo.IsZero() || f.EndedTo.After(began)) {
+	if op == task.Retry && (f.EndedTo.IsZero() || f.EndedTo.After(began)) {
 		f.EndedTo = began
 	}
 	return f
@@ -154,8 +141,9 @@ func parse(text string, now time.Time) (began time.Time, cursor string, err erro
 // run is an operation under way.
 type run struct {
 	Client
-	op     Operation
+	op     task.Operation
 	reason string
+	dry    bool
 
 	mu sync.Mutex
 	Report
@@ -164,15 +152,15 @@ type run struct {
 // change does the operation with the tasks of a page, and returns an error only where ctx has ended before all were done.
 func (r *run) change(ctx context.Context, tasks []projection.Task) error {
 	r.count(tasks)
-	if r.op == Count {
+	if r.dry {
 		return nil
 	}
-	next := make(chan events.TaskID)
+	next := make(chan *projection.Task)
 	var workers sync.WaitGroup
 	for range min(abreast, len(tasks)) {
 		workers.Go(func() {
-			for id := range next {
-				r.note(id, r.patiently(ctx, id))
+			for seen := range next {
+				r.note(seen.ID, r.patiently(ctx, seen))
 			}
 		})
 	}
@@ -182,7 +170,7 @@ func (r *run) change(ctx context.Context, tasks []projection.Task) error {
 			err = context.Cause(ctx)
 			break
 		}
-		next <- tasks[i].ID
+		next <- &tasks[i]
 	}
 	close(next)
 	workers.Wait()
@@ -205,11 +193,11 @@ func (r *run) count(tasks []projection.Task) {
 }
 
 // patiently does the operation with a task, again when there is no room for it.
-func (r *run) patiently(ctx context.Context, id events.TaskID) error {
+func (r *run) patiently(ctx context.Context, seen *projection.Task) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	for {
-		err := r.do(ctx, id)
+		err := r.Change(ctx, seen, r.op, r.reason)
 		full, overloaded := errors.AsType[*task.OverloadError](err)
 		if !overloaded {
 			return err
@@ -220,20 +208,6 @@ func (r *run) patiently(ctx context.Context, id events.TaskID) error {
 			return err
 		}
 	}
-}
-
-func (r *run) do(ctx context.Context, id events.TaskID) error {
-	switch r.op {
-	case Cancel:
-		return r.Cancel(ctx, id, r.reason)
-	case Retry:
-		return r.Retry(ctx, id)
-	case RunNow:
-		return r.RunNow(ctx, id)
-	case Delete:
-		return r.Delete(ctx, id)
-	}
-	return fmt.Errorf("operation %d is unknown", r.op)
 }
 
 // note counts what became of a task.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,21 +94,26 @@ func (c *cluster) change(id events.TaskID, what string, change func(t *projectio
 	return nil
 }
 
-func (c *cluster) Cancel(_ context.Context, id events.TaskID, reason string) error {
-	return c.change(id, "cancel "+reason, func(t *projection.Task) { t.Status, t.Due, t.EndedAt = projection.Failure, 0, events.MillisOf(c.now) })
-}
-
-// Retry lets the task fail again at once.
-func (c *cluster) Retry(_ context.Context, id events.TaskID) error {
-	return c.change(id, "retry", func(t *projection.Task) { t.EndedAt = events.MillisOf(c.now) })
-}
-
-func (c *cluster) RunNow(_ context.Context, id events.TaskID) error {
-	return c.change(id, "run-now", func(t *projection.Task) { t.Due = events.MillisOf(c.now) })
-}
-
-func (c *cluster) Delete(_ context.Context, id events.TaskID) error {
-	return c.change(id, "delete", func(t *projection.Task) { delete(c.tasks, id) })
+// Change lets a task that is retried fail again at once, and refuses what is no longer as it was seen.
+func (c *cluster) Change(_ context.Context, seen *projection.Task, to task.Operation, reason string) error {
+	c.mu.Lock()
+	now := c.tasks[seen.ID]
+	c.mu.Unlock()
+	if now != nil && now.Status != seen.Status {
+		return &task.StateError{Task: seen.ID, Problem: "it has changed since"}
+	}
+	return c.change(seen.ID, strings.TrimSpace(to.String()+" "+reason), func(t *projection.Task) {
+		switch to {
+		case task.Cancel:
+			t.Status, t.Due, t.EndedAt = projection.Failure, 0, events.MillisOf(c.now)
+		case task.Retry:
+			t.EndedAt = events.MillisOf(c.now)
+		case task.RunNow:
+			t.Due = events.MillisOf(c.now)
+		case task.Delete:
+			delete(c.tasks, t.ID)
+		}
+	})
 }
 
 func (c *cluster) clock() time.Time {
@@ -117,7 +123,7 @@ func (c *cluster) clock() time.Time {
 }
 
 // last goes through all reports, and returns the last one.
-func last(t *testing.T, c *cluster, f listing.Filter, op bulk.Operation, o bulk.Options) (r bulk.Report) {
+func last(t *testing.T, c *cluster, f listing.Filter, op task.Operation, o bulk.Options) (r bulk.Report) {
 	t.Helper()
 	o.Now = c.clock
 	for report, err := range bulk.Each(t.Context(), c, f, op, o) {
@@ -131,10 +137,11 @@ func last(t *testing.T, c *cluster, f listing.Filter, op bulk.Operation, o bulk.
 func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testing.T) {
 	const n = 5000
 	failed, waiting := listing.Filter{Status: projection.Failure}, listing.Filter{Status: projection.Created}
-	for op, row := range map[bulk.Operation]struct {
+	for op, row := range map[task.Operation]struct {
 		f    listing.Filter
 		want string
-	}{bulk.Cancel: {waiting, "cancel why"}, bulk.Retry: {failed, "retry"}, bulk.RunNow: {waiting, "run-now"}, bulk.Delete: {failed, "delete"}, bulk.Count: {failed, ""}} {
+	}{task.Cancel: {waiting, "cancel why"}, task.Retry: {failed, "retry why"}, task.RunNow: {waiting, "run why"}, task.Delete: {failed, "delete why"}, task.Suspend: {failed, ""}} {
+		dry := op == task.Suspend
 		c := newCluster(n)
 		var some []events.TaskID
 		for id, task := range c.tasks {
@@ -142,15 +149,15 @@ func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testi
 				some = append(some, id)
 			}
 		}
-		if op != bulk.Count {
+		if !dry {
 			c.refuses[some[0]] = &task.StateError{Task: some[0], Problem: "cannot"}
 			c.refuses[some[1]] = fmt.Errorf("task: %w", task.ErrNotFound)
 			c.refuses[some[2]] = task.ErrUnknown
 			c.refuses[some[3]] = &task.OverloadError{RetryAfter: time.Millisecond} // once
 		}
-		r := last(t, c, row.f, op, bulk.Options{Reason: "why"})
+		r := last(t, c, row.f, op, bulk.Options{Reason: "why", DryRun: dry})
 		changed := int64(n/2 - 3)
-		if op == bulk.Count {
+		if dry {
 			changed = 0
 		}
 		if r.Matched != n/2 || r.Changed != changed || changed > 0 && (r.Refused != 1 || r.Gone != 1 || r.Failed != 1 || len(r.Problems) != 2) || (r.Cursor == "") != (r.Failed == 0) {
@@ -184,7 +191,7 @@ func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 			}
 		}
 		over = true
-		for r, err := range bulk.Each(ctx, c, f, bulk.Retry, bulk.Options{Cursor: cursor, Now: c.clock}) {
+		for r, err := range bulk.Each(ctx, c, f, task.Retry, bulk.Options{Cursor: cursor, Now: c.clock}) {
 			if err != nil { // what it tells now, nobody hears
 				over, died = false, died+1
 				break
@@ -207,17 +214,32 @@ func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 	}
 }
 
+// A task that is no longer as it was when it was listed is left as it is.
+func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
+	c := newCluster(1000)
+	const other = "t000000" // the last one of the list
+	c.after = func(made int) {
+		if made == 1 {
+			c.tasks[other].Status = projection.Success
+		}
+	}
+	r := last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{})
+	if len(c.changes[other]) > 0 || r.Changed+r.Refused != r.Matched || r.Failed > 0 {
+		t.Errorf("%+v, and it was changed: %q", r, c.changes[other])
+	}
+}
+
 // What became of a task is not known: who goes on comes to it again, though pages after it were gone through.
 func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	c := newCluster(5000)
 	const lost = "t003000"
 	c.refuses[lost] = task.ErrUnknown
-	r := last(t, c, listing.Filter{Status: projection.Failure}, bulk.Retry, bulk.Options{})
+	r := last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{})
 	if r.Changed != 2499 || r.Failed != 1 || r.Cursor == "" {
 		t.Fatalf("%+v", r)
 	}
 	delete(c.refuses, lost)
-	if r = last(t, c, listing.Filter{Status: projection.Failure}, bulk.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Matched != 1 || r.Cursor != "" || len(c.changes[lost]) != 1 {
+	if r = last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Matched != 1 || r.Cursor != "" || len(c.changes[lost]) != 1 {
 		t.Errorf("resumed: %+v, and it was changed %d times", r, len(c.changes[lost]))
 	}
 }
@@ -225,13 +247,13 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 func TestEach_NamesWhatIsMissingAndWhatIsNoCursor(t *testing.T) {
 	c := newCluster(10)
 	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("shard 3 is silent")}}
-	for r, err := range bulk.Each(t.Context(), c, listing.Filter{}, bulk.Count, bulk.Options{Now: c.clock}) {
+	for r, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.Retry, bulk.Options{Now: c.clock, DryRun: true}) {
 		if !errors.Is(err, store.ErrUnavailable) || len(r.Missing) != 1 || r.Matched != 10 {
 			t.Errorf("%+v, %v; want the tasks, and what is missing", r, err)
 		}
 	}
 	for _, cursor := range []string{"x", "-1.", "zzzzzzzzzzzzzzz.a", "0.wrong"} {
-		for _, err := range bulk.Each(t.Context(), c, listing.Filter{}, bulk.Delete, bulk.Options{Cursor: cursor, Now: c.clock}) {
+		for _, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.Delete, bulk.Options{Cursor: cursor, Now: c.clock}) {
 			if invalid := new(*store.InvalidError); !errors.As(err, invalid) || (*invalid).Field != "cursor" {
 				t.Errorf("%q: %v, want it refused", cursor, err)
 			}

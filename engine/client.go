@@ -250,18 +250,38 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
 // for that run. It returns a *StateError if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	a, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: command.DoRetry})
+	return c.retry(ctx, &command.Operate{Task: id, Do: command.DoRetry})
+}
+
+// Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say: it returns a *StateError when the
+// task is in another life since, or has another status.
+func (c *Client) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
+	o := operation(seen.ID, to, reason)
+	o.Life, o.Status = seen.Created, uint64(seen.Status)
+	if to == task.Retry {
+		return c.retry(ctx, o)
+	}
+	_, err := c.ask(ctx, seen.ID, command.LaneSubmit, o)
+	return err
+}
+
+func (c *Client) retry(ctx context.Context, o *command.Operate) error {
+	a, err := c.ask(ctx, o.Task, command.LaneSubmit, o)
 	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged) && try < mergeTries; try++ {
-		a, err = c.retryWith(ctx, id)
+		a, err = c.retryWith(ctx, o)
 	}
 	return err
 }
 
 // retryWith lets the command bring the parameters, as the last run had them.
-func (c *Client) retryWith(ctx context.Context, id events.TaskID) (command.Answer, error) {
+func (c *Client) retryWith(ctx context.Context, o *command.Operate) (command.Answer, error) {
+	id := o.Task
 	t, err := c.GetLinear(ctx, id)
 	if err != nil {
 		return command.Answer{}, err
+	}
+	if o.Life != 0 && (t.Created != o.Life || uint64(t.Status) != o.Status) {
+		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: it has changed since"}
 	}
 	if t.ParamsElided && t.Params == nil {
 		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
@@ -286,9 +306,13 @@ func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, command.DoDelete, "")
 }
 
-func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Operation, reason string) error {
-	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")})
+func (c *Client) operate(ctx context.Context, id events.TaskID, do task.Operation, reason string) error {
+	_, err := c.ask(ctx, id, command.LaneSubmit, operation(id, do, reason))
 	return err
+}
+
+func operation(id events.TaskID, do task.Operation, reason string) *command.Operate {
+	return &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")}
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running

@@ -12,6 +12,7 @@ import (
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
@@ -45,7 +46,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 			operator.Kill()
 		}()
 		var died error
-		for r, err := range bulk.Each(within(t, soon), operator.Client, failed, bulk.Retry, bulk.Options{}) {
+		for r, err := range bulk.Each(within(t, soon), operator.Client, failed, task.Retry, bulk.Options{}) {
 			if died = err; err == nil {
 				cursor = r.Cursor
 			}
@@ -54,7 +55,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		if died == nil || cursor == "" {
 			t.Fatalf("who retries them is killed, and ends with %v and cursor %q", died, cursor)
 		}
-		for r, err := range bulk.Each(within(t, soon), client.Client, failed, bulk.Retry, bulk.Options{Cursor: cursor}) {
+		for r, err := range bulk.Each(within(t, soon), client.Client, failed, task.Retry, bulk.Options{Cursor: cursor}) {
 			if ok(t, err); r.Failed > 0 {
 				t.Errorf("%+v", r)
 			}
@@ -74,5 +75,34 @@ func awaitFailed(t *testing.T, c *engine.Client, n int64) {
 	testcluster.Await(t, "every task to fail", func() bool {
 		counts, err := c.Counts(within(t, soon), "fails")
 		return err == nil && len(counts.Missing) == 0 && len(counts.Rows) == 1 && counts.Rows[0].Status == projection.Failure && counts.Rows[0].Tasks == n
+	})
+}
+
+// What an operator has seen of a task may be over: what he asks for then is refused, and changes nothing.
+func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"))
+		f := w.submitWith(t, n.Client, "x", inAnHour())
+		waiting, err := n.Get(within(t, soon), "x")
+		ok(t, err)
+		ok(t, n.Change(within(t, soon), &waiting, task.RunNow, ""))
+		w.next(t).succeed("done")
+		want(t, f, "done")
+		ended, err := n.Get(within(t, soon), "x")
+		ok(t, err)
+		for op := range task.OperationCount {
+			if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &waiting, op, ""), state) {
+				t.Errorf("%s of a task that waited: want it refused", op)
+			}
+		}
+		if now, err := n.Get(within(t, soon), "x"); err != nil || now.Last != ended.Last {
+			t.Errorf("the task has changed: %+v, %v", now, err)
+		}
+		ok(t, n.Change(within(t, soon), &ended, task.Delete, ""))
+		w.submitWith(t, n.Client, "x", inAnHour())
+		if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &ended, task.Delete, ""), state) {
+			t.Error("what was seen is a life that is over: want it refused")
+		}
 	})
 }

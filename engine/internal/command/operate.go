@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Operate is what an operator asks of a task.
@@ -13,24 +14,23 @@ type Operate struct {
 	Task   events.TaskID
 	Do     Operation
 	Reason string
+	Life   events.Ref // it must be in this life, and have this status; 0 = in any, any
+	Status uint64
 }
 
 // Operation is what an operator asks of a task.
-type Operation uint64
+type Operation = task.Operation
 
+// The operations, which are declared where callers see them.
 const (
-	DoCancel Operation = iota
-	DoRunNow
-	DoRetry
-	DoSuspend
-	DoResume
-	DoDelete
-	OperationCount
+	DoCancel       = task.Cancel
+	DoRunNow       = task.RunNow
+	DoRetry        = task.Retry
+	DoSuspend      = task.Suspend
+	DoResume       = task.Resume
+	DoDelete       = task.Delete
+	OperationCount = task.OperationCount
 )
-
-var operationNames = [OperationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
-
-func (o Operation) String() string { return operationNames[o] }
 
 var _ = register(opOperate, func() Command { return new(Operate) })
 
@@ -57,6 +57,9 @@ func (c *Operate) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	if t == nil {
 		return Answer{Code: AnswerNotFound}
+	}
+	if c.Life != 0 && t.Created != c.Life || c.Status != 0 && t.Status != projection.Status(c.Status) {
+		return Refused(AnswerState, "cannot %s: it has changed since, and is %s", c.Do, describe(t))
 	}
 	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}

@@ -14,11 +14,12 @@ import (
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/projection/listing"
+	"taskledger/task"
 )
 
 // bulkOperations are the verbs that take a filter.
-var bulkOperations = map[operations.Verb]bulk.Operation{
-	operations.Cancel: bulk.Cancel, operations.Retry: bulk.Retry, operations.RunNow: bulk.RunNow, operations.Delete: bulk.Delete,
+var bulkOperations = map[operations.Verb]task.Operation{
+	operations.Cancel: task.Cancel, operations.Retry: task.Retry, operations.RunNow: task.RunNow, operations.Delete: task.Delete,
 }
 
 const manyHelp = `
@@ -62,14 +63,10 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 	if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
 		return err
 	}
-	op := bulk.Count
-	if o.yes {
-		op = bulkOperations[verb]
-	}
 	p := a.print()
 	var last bulk.Report
 	var failed error
-	for r, err := range client.Each(ctx, f, op, bulk.Options{Cursor: o.cursor, Reason: reason}) {
+	for r, err := range client.Each(ctx, f, bulkOperations[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
 		last, failed = r, err
 		if o.yes && p.IsJSON() {
 			if err := p.Row(r); err != nil {

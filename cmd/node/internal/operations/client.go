@@ -54,7 +54,7 @@ type Handle interface {
 type Operator interface {
 	Operate(ctx context.Context, verb Verb, on, reason string) error
 	// Each is bulk.Each.
-	Each(ctx context.Context, f engine.Filter, op bulk.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
+	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
 
 // Verb is what an operator asks for.
@@ -116,7 +116,7 @@ func (d Direct) SubmitMany(ctx context.Context, requests []task.Request, o task.
 func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
 
 // Each implements Operator.
-func (d Direct) Each(ctx context.Context, f engine.Filter, op bulk.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
+func (d Direct) Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
 	return bulk.Each(ctx, d.Client, f, op, o)
 }
 
