@@ -2,13 +2,11 @@
 package bulk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,12 +20,14 @@ import (
 const (
 	// abreast is how many tasks are changed at once.
 	abreast = 256
-	// pageTasks is how many tasks are listed at once, which is what may be looked at again after an interruption.
+	// pageTasks is how many tasks are listed at once, which is what is looked at again after an interruption.
 	pageTasks = 1000
 	// maxProblems is how many tasks are named that could not be changed.
 	maxProblems = 10
-	// patience bounds how long a task is tried again that is refused for lack of room.
+	// patience is how long the answer for a task is waited for.
 	patience = 30 * time.Second
+	// roomWithin is how long the tasks of a page are tried again that are refused for lack of room.
+	roomWithin = 10 * time.Second
 )
 
 // Client lists and changes tasks; *engine.Client implements it.
@@ -38,70 +38,59 @@ type Client interface {
 
 // Options say how the tasks are changed. All may be zero.
 type Options struct {
-	Cursor string           // goes on after a Report that had it, with the same filter and operation
-	DryRun bool             // changes nothing
-	Reason string           // of Cancel
-	Now    func() time.Time // default time.Now
+	Cursor string // goes on after a Report that had it, with the same filter, operation and DryRun
+	DryRun bool   // changes nothing
+	Reason string // of task.Cancel
 }
 
 // Report is what became of the tasks so far.
 type Report struct {
-	Matched int64 `json:"matched"` // tasks that the filter has selected
+	Matched int64 `json:"matched"` // tasks that the filter has selected: the sum of the others, but in a dry run
 	Changed int64 `json:"changed"`
-	Refused int64 `json:"refused"` // the state of the task forbids it, or is another one since it was listed
+	Refused int64 `json:"refused"` // the state of the task forbids it
+	Left    int64 `json:"left"`    // the task has another event since the operation began, and is left as it is
 	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
 	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
 
 	Problems []error           `json:"-"`                // of the first that were refused or failed
-	Missing  []listing.Missing `json:"-"`                // shards that were not heard
-	Rows     []listing.Count   `json:"-"`                // the tasks that have matched, by behavior, status and substatus
+	Missing  []listing.Missing `json:"-"`                // shards that the last page lacks
+	Rows     []listing.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
 	Cursor   string            `json:"cursor,omitempty"` // goes on from here; "" = all is done
 }
 
-// Each does an operation with every task that a filter selects, newest first, and yields a report after each page: up to 1,000 tasks. Its
-// caller may stop at any report, or be killed, and go on later with the last cursor that it has seen, which passes over no task that has
-// Failed. A task that is in another life since it was listed, or has another status, is left as it is, and Refused. Each ends with an error
-// when a page cannot be listed, and with one that wraps store.ErrUnavailable when shards are missing at the end; the cursor of the report
-// asks for them, too.
+// Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one
+// after each page of up to 1,000 tasks. Its caller may stop at any report, or be killed, and go on later with the last cursor that it has
+// seen.
 //
-// The tasks are those that were created before the first page, by the clock of the caller, and for task.Retry ended before it. So no task
-// that fails again is retried twice, also where a page is gone through again after an interruption.
-func Each(ctx context.Context, c Client, f listing.Filter, op task.Operation, o Options) iter.Seq2[Report, error] {
+// A task is changed as it was listed, or not at all, and only if its last event was there when the operation began, which the cursor tells
+// by the last entry of each shard. So a task that was changed before an interruption is not changed again after it, whatever became of it
+// meanwhile. The other tasks that have made an event since are left as well, for an operation that begins later.
+//
+// While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends with an error when a
+// page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping store.ErrUnavailable, when shards refuse
+// to be listed. The cursor of the last report then goes on there, as it does when tasks have Failed.
+func Each(ctx context.Context, c Client, f listing.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
-		r := run{Client: c, op: op, reason: o.Reason, dry: o.DryRun}
-		now := time.Now
-		if o.Now != nil {
-			now = o.Now
-		}
-		began, cursor, err := parse(o.Cursor, now())
+		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
 		if err != nil {
 			yield(Report{}, err)
 			return
 		}
-		f = before(f, op, began)
-		f.Limit = pageTasks
-		unsure := "" // the cursor of the first page with a task of which it is not known what became
-		for more := true; more; {
-			here, failed := format(began, cursor), r.Failed
-			r.Cursor = cmp.Or(unsure, here)
-			page, err := c.ListPage(ctx, f, cursor)
+		f.Node, f.Limit = at.Node, pageTasks
+		r := run{Client: c, to: to, options: o, at: at}
+		for more := true; more && err == nil; {
+			var page listing.Page
+			if page, err = c.ListPage(ctx, f, r.at.List); err == nil {
+				err = r.hear(page, yield)
+			}
+			if errors.Is(err, errStopped) {
+				return
+			}
 			if err == nil {
 				err = r.change(ctx, page.Tasks)
 			}
-			if err != nil {
-				yield(r.Report, err)
-				return
-			}
-			if r.Failed > failed {
-				unsure = cmp.Or(unsure, here)
-			}
-			r.Missing, cursor = page.Missing, page.Cursor
-			if r.Cursor = unsure; unsure == "" && cursor != "" {
-				r.Cursor = format(began, cursor)
-			}
-			more = cursor != "" && !page.Through
-			if !more && len(page.Missing) > 0 {
-				err = fmt.Errorf("%d shards are missing: %w: %w", len(page.Missing), store.ErrUnavailable, page.Missing[0].Err)
+			if err == nil {
+				more, err = r.turn(page)
 			}
 			if !yield(r.Report, err) {
 				return
@@ -110,79 +99,105 @@ func Each(ctx context.Context, c Client, f listing.Filter, op task.Operation, o 
 	}
 }
 
-// before selects of a filter what was there at a time.
-func before(f listing.Filter, op task.Operation, began time.Time) listing.Filter {
-	if f.CreatedTo.IsZero() || f.CreatedTo.After(began) {
-		f.CreatedTo = began
-	}
-	if op == task.Retry && (f.EndedTo.IsZero() || f.EndedTo.After(began)) {
-		f.EndedTo = began
-	}
-	return f
-}
-
-// format makes the cursor of a page that of a bulk operation.
-func format(began time.Time, cursor string) string {
-	return strconv.FormatInt(began.UnixMilli(), 36) + "." + cursor
-}
-
-func parse(text string, now time.Time) (began time.Time, cursor string, err error) {
-	if text == "" {
-		return time.UnixMilli(now.UnixMilli()), "", nil
-	}
-	at, cursor, ok := strings.Cut(text, ".")
-	millis, err := strconv.ParseInt(at, 36, 64)
-	if !ok || err != nil || millis < 0 || millis > now.Add(24*time.Hour).UnixMilli() {
-		return began, "", &store.InvalidError{Field: "cursor", Problem: "it is none of a bulk operation"}
-	}
-	return time.UnixMilli(millis), cursor, nil
-}
+// errStopped says that the caller has seen enough.
+var errStopped = errors.New("stopped")
 
 // run is an operation under way.
 type run struct {
 	Client
-	op     task.Operation
-	reason string
-	dry    bool
+	to      task.Operation
+	options Options
+	at      cursor
+	unsure  *string // cursor of the list at the first page with a task that has Failed
 
 	mu sync.Mutex
 	Report
+	full error // why a task of the page was refused for lack of room
 }
 
-// change does the operation with the tasks of a page, and returns an error only where ctx has ended before all were done.
+// hear takes in what a page tells of shards. A report tells the caller of those that are new, before anything in them is changed.
+func (r *run) hear(page listing.Page, yield func(Report, error) bool) error {
+	first, err := r.at.hear(page)
+	if err != nil {
+		return err
+	}
+	if r.mark(); first && !r.options.DryRun && !yield(r.Report, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// mark lets the report go on where the operation is, or before the first page with a task that has Failed.
+func (r *run) mark() {
+	at := r.at
+	if r.unsure != nil {
+		at.List = *r.unsure
+	}
+	r.Cursor = at.text()
+}
+
+// turn goes on to the next page, and returns whether there is one.
+func (r *run) turn(page listing.Page) (more bool, err error) {
+	r.Missing = page.Missing
+	silent := slices.ContainsFunc(page.Missing, func(m listing.Missing) bool { return m.Silent })
+	if r.at.List = page.Cursor; page.Cursor != "" || r.unsure != nil {
+		r.mark()
+	} else {
+		r.Cursor = ""
+	}
+	more = page.Cursor != "" && (!page.Through || silent)
+	if !more && len(page.Missing) > 0 {
+		err = fmt.Errorf("%d shards are missing: %w: %w", len(page.Missing), store.ErrUnavailable, page.Missing[0].Err)
+	}
+	return more, err
+}
+
+// change does the operation with the tasks of a page that have made no event since it began. It returns an error where ctx has ended before
+// all were done, and where none could be changed for lack of room.
 func (r *run) change(ctx context.Context, tasks []projection.Task) error {
+	r.Matched += int64(len(tasks))
+	all := len(tasks)
+	tasks = slices.DeleteFunc(tasks, func(t projection.Task) bool { return t.Last.Entry() > r.at.Began[t.ID.Shard(len(r.at.Began))] })
+	r.Left += int64(all - len(tasks))
 	r.count(tasks)
-	if r.dry {
+	if r.options.DryRun {
 		return nil
 	}
+	changed, failed := r.Changed, r.Failed
+	r.full = nil
 	next := make(chan *projection.Task)
+	until := time.Now().Add(roomWithin)
 	var workers sync.WaitGroup
 	for range min(abreast, len(tasks)) {
 		workers.Go(func() {
 			for seen := range next {
-				r.note(seen.ID, r.patiently(ctx, seen))
+				r.note(seen.ID, r.patiently(ctx, seen, until))
 			}
 		})
 	}
-	var err error
 	for i := range tasks {
-		if err = ctx.Err(); err != nil {
-			err = context.Cause(ctx)
+		if ctx.Err() != nil {
 			break
 		}
 		next <- &tasks[i]
 	}
 	close(next)
 	workers.Wait()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if r.Failed > failed && r.unsure == nil {
+		list := r.at.List
+		r.unsure = &list
 	}
-	return err
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.full != nil && r.Changed == changed:
+		return fmt.Errorf("no task of a page could be changed: %w", r.full)
+	}
+	return nil
 }
 
 // count adds tasks to those that have matched.
 func (r *run) count(tasks []projection.Task) {
-	r.Matched += int64(len(tasks))
 	rows := r.Rows
 	for i := range tasks {
 		t := &tasks[i]
@@ -192,14 +207,14 @@ func (r *run) count(tasks []projection.Task) {
 	r.Rows = listing.Sum(rows)
 }
 
-// patiently does the operation with a task, again when there is no room for it.
-func (r *run) patiently(ctx context.Context, seen *projection.Task) error {
+// patiently does the operation with a task, and again as long as there is no room for it.
+func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.Time) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	for {
-		err := r.Change(ctx, seen, r.op, r.reason)
+		err := r.Change(ctx, seen, r.to, r.options.Reason)
 		full, overloaded := errors.AsType[*task.OverloadError](err)
-		if !overloaded {
+		if !overloaded || !time.Now().Before(until) {
 			return err
 		}
 		select {
@@ -214,7 +229,8 @@ func (r *run) patiently(ctx context.Context, seen *projection.Task) error {
 func (r *run) note(id events.TaskID, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, refused := errors.AsType[*task.StateError](err)
+	state, refused := errors.AsType[*task.StateError](err)
+	_, overloaded := errors.AsType[*task.OverloadError](err)
 	switch {
 	case err == nil:
 		r.Changed++
@@ -222,10 +238,16 @@ func (r *run) note(id events.TaskID, err error) {
 	case errors.Is(err, task.ErrNotFound):
 		r.Gone++
 		return
+	case refused && state.Changed:
+		r.Left++
+		return
 	case refused:
 		r.Refused++
 	default:
 		r.Failed++
+	}
+	if overloaded {
+		r.full = err
 	}
 	if len(r.Problems) < maxProblems {
 		r.Problems = append(r.Problems, fmt.Errorf("task %s: %w", id, err))

@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/bulk"
@@ -22,12 +24,16 @@ import (
 // cluster is a Client with tasks that fail again as often as they are retried.
 type cluster struct {
 	mu      sync.Mutex
-	now     time.Time
+	name    string
+	head    uint64 // number of its last entry
 	tasks   map[events.TaskID]*projection.Task
 	changes map[events.TaskID][]string
 	refuses map[events.TaskID]error
 	missing []listing.Missing
+	pages   int         // that were listed
+	node    string      // of the filter of the last one
 	after   func(n int) // called with the number of changes so far
+	listed  func(n int) // called with the number of pages so far, before one is returned
 	made    int
 }
 
@@ -35,10 +41,10 @@ var epoch = time.UnixMilli(1_800_000_000_000)
 
 // newCluster has n tasks, of which the even ones have failed for good, a minute ago, and the odd ones wait.
 func newCluster(n int) *cluster {
-	c := &cluster{now: epoch, tasks: map[events.TaskID]*projection.Task{}, changes: map[events.TaskID][]string{}, refuses: map[events.TaskID]error{}}
+	c := &cluster{name: "c", head: 1, tasks: map[events.TaskID]*projection.Task{}, changes: map[events.TaskID][]string{}, refuses: map[events.TaskID]error{}}
 	for i := range n {
 		created := events.MillisOf(epoch.Add(-time.Hour + time.Duration(i)*time.Millisecond))
-		t := &projection.Task{ID: events.TaskID(fmt.Sprintf("t%06d", i)), Kind: &projection.Kind{Behavior: "work"}, CreatedAt: created, Status: projection.Created, Due: created}
+		t := &projection.Task{ID: events.TaskID(fmt.Sprintf("t%06d", i)), Kind: &projection.Kind{Behavior: "work"}, CreatedAt: created, Status: projection.Created, Due: created, Last: events.RefOf(1, i)}
 		if i%2 == 0 {
 			t.Status, t.Due, t.EndedAt = projection.Failure, 0, events.MillisOf(epoch.Add(-time.Minute))
 		}
@@ -51,9 +57,10 @@ func newCluster(n int) *cluster {
 func (c *cluster) ListPage(_ context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cursor == "wrong" {
-		return page, &store.InvalidError{Field: "cursor", Problem: "wrong"}
+	if c.pages++; c.listed != nil {
+		defer c.listed(c.pages)
 	}
+	c.node, page.Heads, page.Cluster = f.Node, []uint64{c.head}, c.name
 	ids := slices.Sorted(maps.Keys(c.tasks))
 	slices.Reverse(ids)
 	looked := 0
@@ -67,65 +74,56 @@ func (c *cluster) ListPage(_ context.Context, f listing.Filter, cursor string) (
 		}
 		looked++
 		t := c.tasks[id]
-		ended := f.EndedTo.IsZero() || t.EndedAt != 0 && t.EndedAt.Time().Before(f.EndedTo)
-		if (f.Status == 0 || t.Status == f.Status) && ended && t.CreatedAt.Time().Before(f.CreatedTo) {
+		if f.Status == 0 || t.Status == f.Status {
 			page.Tasks = append(page.Tasks, *t)
 		}
 	}
-	page.Missing, page.Through = c.missing, true
+	if page.Missing, page.Through = c.missing, true; len(c.missing) > 0 {
+		page.Cursor = "!" // before all ids
+	}
 	return page, nil
 }
 
-func (c *cluster) change(id events.TaskID, what string, change func(t *projection.Task)) error {
+// Change lets a task that is retried fail again at once, and refuses what is no longer as it was seen.
+func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refuses[id]; err != nil {
-		if _, overloaded := errors.AsType[*task.OverloadError](err); overloaded {
-			delete(c.refuses, id)
+	if err := c.refuses[seen.ID]; err != nil {
+		if full, overloaded := errors.AsType[*task.OverloadError](err); overloaded && full.Cause == "once" {
+			delete(c.refuses, seen.ID)
 		}
 		return err
 	}
-	c.now = c.now.Add(time.Millisecond)
-	c.changes[id] = append(c.changes[id], what)
-	change(c.tasks[id])
+	t := c.tasks[seen.ID]
+	if t == nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), task.ErrNotFound)
+	}
+	if t.Last != seen.Last {
+		return &task.StateError{Task: seen.ID, Problem: "it has changed", Changed: true}
+	}
+	c.changes[t.ID] = append(c.changes[t.ID], strings.TrimSpace(to.String()+" "+reason))
+	c.touch(t)
+	switch to {
+	case task.Cancel:
+		t.Status, t.Due = projection.Failure, 0
+	case task.Delete:
+		delete(c.tasks, t.ID)
+	}
 	if c.made++; c.after != nil {
 		c.after(c.made)
 	}
 	return nil
 }
 
-// Change lets a task that is retried fail again at once, and refuses what is no longer as it was seen.
-func (c *cluster) Change(_ context.Context, seen *projection.Task, to task.Operation, reason string) error {
-	c.mu.Lock()
-	now := c.tasks[seen.ID]
-	c.mu.Unlock()
-	if now != nil && now.Status != seen.Status {
-		return &task.StateError{Task: seen.ID, Problem: "it has changed since"}
-	}
-	return c.change(seen.ID, strings.TrimSpace(to.String()+" "+reason), func(t *projection.Task) {
-		switch to {
-		case task.Cancel:
-			t.Status, t.Due, t.EndedAt = projection.Failure, 0, events.MillisOf(c.now)
-		case task.Retry:
-			t.EndedAt = events.MillisOf(c.now)
-		case task.RunNow:
-			t.Due = events.MillisOf(c.now)
-		case task.Delete:
-			delete(c.tasks, t.ID)
-		}
-	})
-}
-
-func (c *cluster) clock() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+// touch gives a task another event.
+func (c *cluster) touch(t *projection.Task) {
+	c.head++
+	t.Last = events.RefOf(c.head, 0)
 }
 
 // last goes through all reports, and returns the last one.
 func last(t *testing.T, c *cluster, f listing.Filter, op task.Operation, o bulk.Options) (r bulk.Report) {
 	t.Helper()
-	o.Now = c.clock
 	for report, err := range bulk.Each(t.Context(), c, f, op, o) {
 		if r = report; err != nil {
 			t.Fatal(err)
@@ -153,7 +151,7 @@ func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testi
 			c.refuses[some[0]] = &task.StateError{Task: some[0], Problem: "cannot"}
 			c.refuses[some[1]] = fmt.Errorf("task: %w", task.ErrNotFound)
 			c.refuses[some[2]] = task.ErrUnknown
-			c.refuses[some[3]] = &task.OverloadError{RetryAfter: time.Millisecond} // once
+			c.refuses[some[3]] = &task.OverloadError{Cause: "once", RetryAfter: time.Millisecond}
 		}
 		r := last(t, c, row.f, op, bulk.Options{Reason: "why", DryRun: dry})
 		changed := int64(n/2 - 3)
@@ -191,7 +189,7 @@ func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 			}
 		}
 		over = true
-		for r, err := range bulk.Each(ctx, c, f, task.Retry, bulk.Options{Cursor: cursor, Now: c.clock}) {
+		for r, err := range bulk.Each(ctx, c, f, task.Retry, bulk.Options{Cursor: cursor}) {
 			if err != nil { // what it tells now, nobody hears
 				over, died = false, died+1
 				break
@@ -214,18 +212,25 @@ func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 	}
 }
 
-// A task that is no longer as it was when it was listed is left as it is.
+// A task that has another event since the operation began, before its page was listed or after, is left as it is.
 func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
-	c := newCluster(1000)
-	const other = "t000000" // the last one of the list
-	c.after = func(made int) {
-		if made == 1 {
-			c.tasks[other].Status = projection.Success
+	c := newCluster(2000)
+	others := []events.TaskID{"t000000", "t001800"} // of the last page, of the first one
+	c.listed = func(pages int) {
+		if pages == 1 {
+			for _, id := range others {
+				c.touch(c.tasks[id])
+			}
 		}
 	}
 	r := last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{})
-	if len(c.changes[other]) > 0 || r.Changed+r.Refused != r.Matched || r.Failed > 0 {
-		t.Errorf("%+v, and it was changed: %q", r, c.changes[other])
+	if r.Matched != 1000 || r.Changed+r.Left != r.Matched || r.Left != 2 || len(r.Problems) > 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, id := range others {
+		if len(c.changes[id]) > 0 {
+			t.Errorf("task %s was changed: %q", id, c.changes[id])
+		}
 	}
 }
 
@@ -239,27 +244,139 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	delete(c.refuses, lost)
-	if r = last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Matched != 1 || r.Cursor != "" || len(c.changes[lost]) != 1 {
+	if r = last(t, c, listing.Filter{Status: projection.Failure}, task.Retry, bulk.Options{Cursor: r.Cursor}); r.Changed != 1 || r.Changed+r.Left != r.Matched || r.Cursor != "" || len(c.changes[lost]) != 1 {
 		t.Errorf("resumed: %+v, and it was changed %d times", r, len(c.changes[lost]))
 	}
 }
 
-func TestEach_NamesWhatIsMissingAndWhatIsNoCursor(t *testing.T) {
-	c := newCluster(10)
-	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("shard 3 is silent")}}
-	for r, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.Retry, bulk.Options{Now: c.clock, DryRun: true}) {
-		if !errors.Is(err, store.ErrUnavailable) || len(r.Missing) != 1 || r.Matched != 10 {
-			t.Errorf("%+v, %v; want the tasks, and what is missing", r, err)
-		}
+// A dry run counts what a real one would do, and changes nothing.
+func TestEach_DryRunCountsWhatARealOneChanges(t *testing.T) {
+	c := newCluster(3000)
+	f := listing.Filter{Status: projection.Failure}
+	dry := last(t, c, f, task.Retry, bulk.Options{DryRun: true})
+	if len(c.changes) > 0 {
+		t.Fatalf("it has changed %d tasks", len(c.changes))
 	}
-	for _, cursor := range []string{"x", "-1.", "zzzzzzzzzzzzzzz.a", "0.wrong"} {
-		for _, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.Delete, bulk.Options{Cursor: cursor, Now: c.clock}) {
-			if invalid := new(*store.InvalidError); !errors.As(err, invalid) || (*invalid).Field != "cursor" {
-				t.Errorf("%q: %v, want it refused", cursor, err)
+	done := last(t, c, f, task.Retry, bulk.Options{})
+	if dry.Matched != done.Changed || dry.Matched != 1500 || len(dry.Rows) != 1 || dry.Rows[0] != done.Rows[0] {
+		t.Errorf("dry run %+v, real one %+v", dry, done)
+	}
+}
+
+// There is no room for any task: it ends after the first page, and the cursor goes on with that.
+func TestEach_EndsWhenThereIsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(5000)
+		for id := range c.tasks {
+			c.refuses[id] = &task.OverloadError{Cause: "the store is almost full", RetryAfter: time.Second}
+		}
+		f, cursor, ended := listing.Filter{Status: projection.Failure}, "", error(nil)
+		for r, err := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
+			cursor, ended = r.Cursor, err
+		}
+		if _, overloaded := errors.AsType[*task.OverloadError](ended); !overloaded || c.pages != 1 || cursor == "" {
+			t.Fatalf("after %d pages it ends with %v, cursor %q", c.pages, ended, cursor)
+		}
+		clear(c.refuses)
+		if r := last(t, c, f, task.Retry, bulk.Options{Cursor: cursor}); r.Changed != 2500 || r.Cursor != "" {
+			t.Errorf("when there is room again: %+v", r)
+		}
+	})
+}
+
+// Nobody answers for a shard: it waits, and tells so.
+func TestEach_WaitsForAShardThatIsSilent(t *testing.T) {
+	c := newCluster(10)
+	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("nobody has answered in time"), Silent: true}}
+	reports := 0
+	for r, err := range bulk.Each(t.Context(), c, listing.Filter{}, task.RunNow, bulk.Options{}) {
+		if reports++; err != nil {
+			t.Fatal(err)
+		}
+		switch reports {
+		case 1: // before anything is changed
+		case 2, 3, 4:
+			if len(r.Missing) != 1 || r.Cursor == "" {
+				t.Fatalf("while a shard is silent: %+v", r)
+			}
+			if reports == 4 {
+				c.missing = nil
+			}
+		default:
+			if len(r.Missing) > 0 || r.Changed != 10 || r.Cursor != "" {
+				t.Errorf("at the end: %+v", r)
 			}
 		}
 	}
-	if len(c.changes) > 0 {
-		t.Error("something was changed")
+	if reports != 5 {
+		t.Errorf("%d reports", reports)
+	}
+}
+
+func TestEach_NamesWhatIsMissing(t *testing.T) {
+	c := newCluster(10)
+	c.missing = []listing.Missing{{Shard: 3, Err: errors.New("shard 3 is quarantined")}}
+	var r bulk.Report
+	var ended error
+	for r, ended = range bulk.Each(t.Context(), c, listing.Filter{}, task.Retry, bulk.Options{DryRun: true}) {
+	}
+	if !errors.Is(ended, store.ErrUnavailable) || len(r.Missing) != 1 || r.Matched != 10 || r.Cursor == "" {
+		t.Errorf("%+v, %v; want the tasks, what is missing, and a cursor", r, ended)
+	}
+}
+
+// A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended since.
+func TestEach_TakesNoCursorOfAnother(t *testing.T) {
+	const session = "worker-abcdefghij"
+	failed := listing.Filter{Status: projection.Failure, Node: session}
+	cursorOf := func(o bulk.Options) string {
+		for r, err := range bulk.Each(t.Context(), newCluster(10), failed, task.Retry, o) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Cursor != "" {
+				return r.Cursor
+			}
+		}
+		return ""
+	}
+	told := cursorOf(bulk.Options{})
+	elsewhere := newCluster(10)
+	elsewhere.name = "other"
+	for name, row := range map[string]struct {
+		c      *cluster
+		f      listing.Filter
+		to     task.Operation
+		cursor string
+		dry    bool
+	}{
+		"garbage":   {newCluster(10), failed, task.Retry, "x", false},
+		"altered":   {newCluster(10), failed, task.Retry, "A" + told[1:], false},
+		"large":     {newCluster(10), failed, task.Retry, strings.Repeat("A", 40_000), false},
+		"operation": {newCluster(10), failed, task.Delete, told, false},
+		"dry run":   {newCluster(10), failed, task.Retry, told, true},
+		"filter":    {newCluster(10), listing.Filter{Status: projection.Success, Node: session}, task.Retry, told, false},
+		"node":      {newCluster(10), listing.Filter{Status: projection.Failure, Node: "other"}, task.Retry, told, false},
+		"cluster":   {elsewhere, failed, task.Retry, told, false},
+	} {
+		for _, err := range bulk.Each(t.Context(), row.c, row.f, row.to, bulk.Options{Cursor: row.cursor, DryRun: row.dry}) {
+			if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "cursor" {
+				t.Errorf("%s: %v, want the cursor refused", name, err)
+			}
+		}
+		if len(row.c.changes) > 0 {
+			t.Errorf("%s: something was changed", name)
+		}
+	}
+	for _, node := range []string{session, "worker"} {
+		c := newCluster(10)
+		for _, err := range bulk.Each(t.Context(), c, listing.Filter{Status: projection.Failure, Node: node}, task.Retry, bulk.Options{Cursor: told}) {
+			if err != nil {
+				t.Errorf("node %s: %v", node, err)
+			}
+		}
+		if c.node != session || len(c.changes) != 5 {
+			t.Errorf("node %s: asked for the tasks of %q, %d changed", node, c.node, len(c.changes))
+		}
 	}
 }

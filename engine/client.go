@@ -19,6 +19,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
@@ -250,38 +251,28 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
 // for that run. It returns a *StateError if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	return c.retry(ctx, &command.Operate{Task: id, Do: command.DoRetry})
+	return c.operate(ctx, id, command.DoRetry, "")
 }
 
-// Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say: it returns a *StateError when the
-// task is in another life since, or has another status.
+// Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say. Once the task has another event, it
+// does nothing and returns a *StateError with Changed set.
 func (c *Client) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
-	o := operation(seen.ID, to, reason)
-	o.Life, o.Status = seen.Created, uint64(seen.Status)
-	if to == task.Retry {
-		return c.retry(ctx, o)
-	}
-	_, err := c.ask(ctx, seen.ID, command.LaneSubmit, o)
-	return err
-}
-
-func (c *Client) retry(ctx context.Context, o *command.Operate) error {
-	a, err := c.ask(ctx, o.Task, command.LaneSubmit, o)
-	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged) && try < mergeTries; try++ {
-		a, err = c.retryWith(ctx, o)
+	a, err := c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{Task: seen.ID, Do: to, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], ""), Seen: seen.Last})
+	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged && seen.Last == 0) && try < mergeTries; try++ {
+		a, err = c.retryWith(ctx, seen)
 	}
 	return err
 }
 
 // retryWith lets the command bring the parameters, as the last run had them.
-func (c *Client) retryWith(ctx context.Context, o *command.Operate) (command.Answer, error) {
-	id := o.Task
+func (c *Client) retryWith(ctx context.Context, seen *projection.Task) (command.Answer, error) {
+	id := seen.ID
 	t, err := c.GetLinear(ctx, id)
 	if err != nil {
 		return command.Answer{}, err
 	}
-	if o.Life != 0 && (t.Created != o.Life || uint64(t.Status) != o.Status) {
-		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: it has changed since"}
+	if seen.Last != 0 && t.Last != seen.Last {
+		return command.Answer{}, command.Answer{Code: command.AnswerChanged}.Err(id)
 	}
 	if t.ParamsElided && t.Params == nil {
 		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
@@ -307,12 +298,7 @@ func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 }
 
 func (c *Client) operate(ctx context.Context, id events.TaskID, do task.Operation, reason string) error {
-	_, err := c.ask(ctx, id, command.LaneSubmit, operation(id, do, reason))
-	return err
-}
-
-func operation(id events.TaskID, do task.Operation, reason string) *command.Operate {
-	return &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")}
+	return c.Change(ctx, &projection.Task{ID: id}, do, reason)
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running

@@ -47,7 +47,7 @@ engine/internal/tally | engine/internal/command events projection meter | what a
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
 engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
-bulk                 | events projection projection/listing store task        | asks a client that it is given, one task after the other: it sends nothing itself
+bulk                 | events projection projection/listing store task internal/message | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server

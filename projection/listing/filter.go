@@ -136,8 +136,8 @@ func (f Filter) Problem() (field, problem string) {
 	return "", ""
 }
 
-// digest is a sum of what is selected.
-func (f Filter) digest() uint64 {
+// Digest is a sum of what is selected.
+func (f Filter) Digest() uint64 {
 	var w wire.Writer
 	w.Array(11)
 	w.Uint(uint64(f.Status))

@@ -14,8 +14,7 @@ type Operate struct {
 	Task   events.TaskID
 	Do     Operation
 	Reason string
-	Life   events.Ref // it must be in this life, and have this status; 0 = in any, any
-	Status uint64
+	Seen   events.Ref // its last event, as the operator has seen it; 0 = whatever it is
 }
 
 // Operation is what an operator asks of a task.
@@ -58,8 +57,8 @@ func (c *Operate) decide(d *Decider) Answer {
 	if t == nil {
 		return Answer{Code: AnswerNotFound}
 	}
-	if c.Life != 0 && t.Created != c.Life || c.Status != 0 && t.Status != projection.Status(c.Status) {
-		return Refused(AnswerState, "cannot %s: it has changed since, and is %s", c.Do, describe(t))
+	if c.Seen != 0 && t.Last != c.Seen {
+		return Answer{Code: AnswerChanged}
 	}
 	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}
