@@ -147,6 +147,22 @@ func TestReadExport_ShowsWhatReplayTells(t *testing.T) {
 	if shown, v := read(strings.Join(slices.Delete(lines, 3, 4), "")); v.Damage != ledger.DamageMissing || len(shown) == 0 || len(shown) >= len(told) {
 		t.Errorf("of a file without its third entry %d events are shown, %+v", len(shown), v)
 	}
+	last := told[len(ofTask)].Position.Ref.Entry()
+	forged := ledger.Checkpoint{Heads: []ledger.CheckpointHead{{Shard: 1, Entry: last, Hash: events.Hash{1}}}}
+	if v, err := ledger.VerifyExport(strings.NewReader(shard)); err != nil {
+		t.Fatal(err)
+	} else {
+		forged.Cluster = v.Cluster
+	}
+	v, err := ledger.ReadExport(strings.NewReader(shard), func(ev ledger.Event) error {
+		if ev.Position.Ref.Entry() >= last {
+			t.Errorf("event %s is shown, and the checkpoint has another entry %d", ev.Position, last)
+		}
+		return nil
+	}, forged)
+	if err != nil || v.Damage != ledger.DamageCheckpoint {
+		t.Errorf("another entry than the checkpoint has: %+v, %v", v, err)
+	}
 	enough := errors.New("enough")
 	calls := 0
 	if _, err := ledger.ReadExport(strings.NewReader(shard), func(ledger.Event) error { calls++; return enough }); !errors.Is(err, enough) || calls != 1 {
