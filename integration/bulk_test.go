@@ -19,17 +19,17 @@ import (
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
-		const tasks = 4000
+		const tasks = 5000
+		var operator atomic.Pointer[testcluster.Node]
 		var ran atomic.Int64
-		half := make(chan struct{})
 		fails := behaviors.Define[string, string]("fails", nil)
 		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
 			if ran.Add(1) == tasks*3/2 {
-				close(half)
+				operator.Load().Kill()
 			}
 			return "", behaviors.Cancel(errors.New("never"))
 		}))
-		operator := c.StartNode("operator", nil)
+		operator.Store(c.StartNode("operator", nil))
 		client := c.StartClient("caller", nil)
 		for first := 0; first < tasks; first += 1000 {
 			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), engine.SubmitOptions{}) {
@@ -39,26 +39,23 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		failed := engine.Filter{Status: projection.Failure, Behavior: "fails"}
 		awaitFailed(t, client.Client, tasks)
 
-		cursor, killed := "", make(chan struct{})
-		go func() {
-			defer close(killed)
-			<-half
-			operator.Kill()
-		}()
+		var told bulk.Report // by an operator that has died since
 		var died error
-		for r, err := range bulk.Each(within(t, soon), operator.Client, failed, task.Retry, bulk.Options{}) {
+		for r, err := range bulk.Each(within(t, soon), operator.Load().Client, failed, task.Retry, bulk.Options{}) {
 			if died = err; err == nil {
-				cursor = r.Cursor
+				told = r
 			}
 		}
-		<-killed
-		if died == nil || cursor == "" {
-			t.Fatalf("who retries them is killed, and ends with %v and cursor %q", died, cursor)
+		if died == nil || told.Cursor == "" {
+			t.Fatalf("who retries them is killed, and ends with %v, %+v", died, told)
 		}
-		for r, err := range bulk.Each(within(t, soon), client.Client, failed, task.Retry, bulk.Options{Cursor: cursor}) {
-			if ok(t, err); r.Failed > 0 {
-				t.Errorf("%+v", r)
-			}
+		var r bulk.Report
+		var err error
+		for r, err = range bulk.Each(within(t, soon), client.Client, failed, task.Retry, bulk.Options{Cursor: told.Cursor}) {
+			ok(t, err)
+		}
+		if r.Failed > 0 || r.Refused > 0 || r.Changed == 0 || r.Changed == tasks || r.Cursor != "" {
+			t.Errorf("who goes on ends with %+v", r)
 		}
 		awaitFailed(t, client.Client, tasks)
 		for _, got := range pages(t, client.Client, engine.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
@@ -92,7 +89,7 @@ func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
 		ended, err := n.Get(within(t, soon), "x")
 		ok(t, err)
 		for op := range task.OperationCount {
-			if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &waiting, op, ""), state) {
+			if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
 				t.Errorf("%s of a task that waited: want it refused", op)
 			}
 		}

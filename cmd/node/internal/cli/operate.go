@@ -55,8 +55,8 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			c.Long += manyHelp
 			many.flags(c, help.verb)
 		}
-		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-			if len(many.filters) > 0 {
+		all = append(all, a.clientCommand(c, many.given, func(ctx context.Context, client operations.Client, args []string) error {
+			if many.given() {
 				return a.operateMany(ctx, client, help.verb, many, reason)
 			}
 			return a.operateTasks(ctx, client, help.verb, args, reason)

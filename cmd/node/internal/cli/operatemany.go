@@ -25,8 +25,8 @@ var bulkOperations = map[operations.Verb]task.Operation{
 const manyHelp = `
 
 With --filter it is about every task that all the fields select, as those of list do: without --yes they are counted and nothing is
-changed. Tasks created since it began are left out, and of retry those that have ended since. Interrupted, it goes on with the
---cursor that it has told last, and the same fields.`
+changed. Tasks that make an event after it has begun are left as they are. Interrupted, it goes on with the --cursor that it has told last,
+and the same fields: no task is changed twice.`
 
 // manyOptions are the flags of a verb that takes a filter.
 type manyOptions struct {
@@ -38,7 +38,7 @@ type manyOptions struct {
 // flags adds the flags of many tasks to a verb.
 func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 	names, _ := listing.Fields()
-	flags.ListVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
+	flags.TextsVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
 	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
 	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -54,20 +54,25 @@ func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 	}
 }
 
+// given reports whether a filter selects the tasks: that takes as long as there are tasks.
+func (o *manyOptions) given() bool { return len(o.filters) > 0 }
+
 // operateMany counts the tasks that a filter selects, or changes them.
 func (a *app) operateMany(ctx context.Context, client operations.Client, verb operations.Verb, o manyOptions, reason string) error {
 	f, err := listing.Parse(o.filters)
 	if err != nil {
 		return &exitcode.UsageError{Problem: "--filter: " + err.Error()}
 	}
-	if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
-		return err
+	if o.cursor == "" { // which has the session, which may have ended since
+		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
+			return err
+		}
 	}
 	p := a.print()
 	var last bulk.Report
-	var failed error
-	for r, err := range client.Each(ctx, f, bulkOperations[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
-		last, failed = r, err
+	var waits string
+	for r, failed := range client.Each(ctx, f, bulkOperations[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
+		last, err = r, failed
 		if o.yes && p.IsJSON() {
 			if err := p.Row(r); err != nil {
 				return err
@@ -75,14 +80,19 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 		} else if o.yes && r.Cursor != "" {
 			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
 		}
+		if silent := silentShards(r.Missing); silent != waits {
+			if waits = silent; waits != "" {
+				fmt.Fprintf(a.Err, "waiting for the shards %s: nobody answers\n", waits)
+			}
+		}
 	}
-	if err := a.printMany(verb, o, last); err != nil {
-		return errors.Join(failed, err)
+	if err != nil && last.Matched == 0 {
+		return err
 	}
 	if len(last.Problems) > 0 {
-		failed = errors.Join(failed, &requests.Problems{Text: fmt.Sprintf("%d tasks were refused and %d failed", last.Refused, last.Failed), Errs: last.Problems})
+		err = errors.Join(err, &requests.Problems{Text: fmt.Sprintf("%d tasks were refused and %d failed", last.Refused, last.Failed), Errs: last.Problems})
 	}
-	return failed
+	return errors.Join(err, a.printMany(verb, o, last))
 }
 
 // printMany tells what is selected, or what became of it.
@@ -94,12 +104,12 @@ func (a *app) printMany(verb operations.Verb, o manyOptions, r bulk.Report) erro
 				return err
 			}
 		}
-		fmt.Fprintf(a.Err, "%d tasks match; --yes does %s\n", r.Matched, verb)
+		fmt.Fprintf(a.Err, "%d tasks match; --yes does %s\n", r.Matched-r.Left, verb)
 		return p.Flush()
 	}
-	p := a.print("MATCHED", "CHANGED", "REFUSED", "GONE", "FAILED")
+	p := a.print("MATCHED", "CHANGED", "REFUSED", "LEFT", "GONE", "FAILED")
 	if p.IsJSON() {
 		return nil
 	}
-	return errors.Join(p.Row(nil, r.Matched, r.Changed, r.Refused, r.Gone, r.Failed), p.Flush())
+	return errors.Join(p.Row(nil, r.Matched, r.Changed, r.Refused, r.Left, r.Gone, r.Failed), p.Flush())
 }

@@ -40,6 +40,14 @@ func ListVar(f *pflag.FlagSet, to *[]string, name, usage string) {
 	flag.Value = list{flag.Value, flag.Value.(pflag.SliceValue)}
 }
 
+// TextsVar defines a flag that may be given again and again, each time with one text, in which commas mean nothing.
+func TextsVar(f *pflag.FlagSet, to *[]string, name, usage string) {
+	f.StringArrayVar(to, name, nil, usage)
+	flag := f.Lookup(name)
+	flag.DefValue = "" // the help would show brackets
+	flag.Value = list{flag.Value, flag.Value.(pflag.SliceValue)}
+}
+
 func (l list) Set(text string) error {
 	before := len(l.GetSlice())
 	if err := l.Value.Set(text); err != nil {
