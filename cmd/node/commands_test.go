@@ -208,8 +208,11 @@ func filterSelectsWhatIsChanged(t *testing.T, dir string) {
 	if out := must(t, dir, append([]string{"delete", "--yes"}, of...)...); !strings.Contains(out, "0        0") {
 		t.Errorf("when nothing is left it prints %q", out)
 	}
-	if r := run(t, dir, "retry", "--yes", "--filter", "status=FAILURE", "--cursor", "garbled"); r.code != 2 || !strings.Contains(r.err, "cursor") {
-		t.Errorf("cursor of nothing: code %d, said %q", r.code, r.err)
+	if r := run(t, dir, "retry", "--yes", "--filter", "status=FAILURE", "--cursor", "garbled"); r.code != 2 || r.out != "" || !strings.Contains(r.err, "cursor") {
+		t.Errorf("cursor of nothing: code %d, printed %q, said %q", r.code, r.out, r.err)
+	}
+	if r := run(t, dir, "retry", "--filter", "creator=a,b"); r.code != 0 || !strings.Contains(r.err, "0 tasks match") {
+		t.Errorf("text with a comma: code %d, said %q", r.code, r.err)
 	}
 }
 
