@@ -258,6 +258,7 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
+	n.exec.Close()
 	n.exec.Lock()
 	close(n.exec.quit)
 	n.exec.Unlock()

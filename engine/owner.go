@@ -395,7 +395,9 @@ func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
-		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
+		refused := slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
+		o.tally.Refused(b.Commands, refused)
+		return refused
 	}
 	answers := d.DecideBatch(b)
 	o.tally.Refused(b.Commands, answers)

@@ -200,6 +200,9 @@ func (p *pager) oldest(ctx context.Context) error {
 		if ev.Position.Ref <= from.ref {
 			continue
 		}
+		if last == (after{}) {
+			p.at.Cut = ev.Prev
+		}
 		last, page.Events = after{ev.Position.Ref, ev.Seq}, append(page.Events, told)
 		if p.fold != nil {
 			page.States = append(page.States, p.fold.Task())
@@ -207,15 +210,28 @@ func (p *pager) oldest(ctx context.Context) error {
 		if p.size += payloadBytes(ev.Body); !p.full(len(page.Events)) {
 			continue
 		}
-		if err := p.give(page, last.ref < p.last(), last.ref, last.seq); err != nil {
+		if err := p.give(page, last.ref < p.last() || p.at.Cut != 0, last.ref, last.seq); err != nil {
 			return err
 		}
 		page = HistoryPage{}
 	}
-	if len(page.Events) == 0 {
+	if len(page.Events) > 0 {
+		if err := p.give(page, p.at.Cut != 0, last.ref, last.seq); err != nil {
+			return err
+		}
+	}
+	return p.missing(ctx)
+}
+
+// missing is why there was nothing before the first page; nil: it began with the life.
+func (p *pager) missing(ctx context.Context) error {
+	if p.at.Cut == 0 {
 		return nil
 	}
-	return p.give(page, false, 0, 0)
+	for _, err := range p.reader.back(ctx, p.shard, p.id, p.at.Cut) {
+		return cmp.Or(err, fmt.Errorf("%w: what is before the first page could not be read then", store.ErrUnavailable))
+	}
+	return nil
 }
 
 // payloadBytes is the size of the parameters or the result that an event carries.

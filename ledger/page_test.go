@@ -255,6 +255,12 @@ func TestHistory_OfALifeWithoutItsBeginningIsTheRest(t *testing.T) {
 				if !errors.Is(err, store.ErrTrimmed) || len(newest) != len(want) || newest[len(newest)-1].Seq != want[0].Seq {
 					t.Errorf("%s: newest first %d events, %v; want %d, and %v", who, len(newest), err, len(want), store.ErrTrimmed)
 				}
+				for _, limit := range []int{10, 20, 37, 0, ledger.MaxHistoryPage} {
+					oldest, _, err := paged(t, l, "x", ledger.HistoryOptions{Limit: limit})
+					if !errors.Is(err, store.ErrTrimmed) || len(oldest) != len(want) || oldest[0].Seq != want[0].Seq {
+						t.Errorf("%s: oldest first in pages of %d, %d events, %v; want %d, and %v", who, limit, len(oldest), err, len(want), store.ErrTrimmed)
+					}
+				}
 				if _, err := l.StateAfter(t.Context(), "x", 1000); !errors.Is(err, store.ErrTrimmed) {
 					t.Errorf("%s: state: %v", who, err)
 				}

@@ -163,11 +163,24 @@ func (n *node) wait(t *testing.T) *os.ProcessState {
 	select {
 	case <-n.ended:
 	case <-time.After(patience):
-		_ = n.cmd.Process.Kill()
-		<-n.ended
+		n.dump()
 		t.Errorf("did not end within %s: %s", patience, n.stderr.String())
 	}
 	return n.cmd.ProcessState
+}
+
+// dumpWithin bounds how long a process may take to print its goroutines.
+const dumpWithin = 10 * time.Second
+
+// dump ends the process, which says on standard error what each of its goroutines waits for.
+func (n *node) dump() {
+	n.signal(syscall.SIGQUIT)
+	select {
+	case <-n.ended:
+	case <-time.After(dumpWithin):
+		n.signal(os.Kill)
+		<-n.ended
+	}
 }
 
 func (n *node) stop(t *testing.T) {

@@ -25,12 +25,18 @@ type Cursor struct {
 	Ref     events.Ref // newest first: the first event of the next page; oldest first: the last event of this one
 	Seq     uint64     // of that event
 	Last    events.Ref // the last event of its life, as far as that had come
+	Cut     events.Ref // oldest first: the event before the first page, which could not be read; 0 = the pages began with the life
 }
 
-// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq, last].
+// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq, last], and cut
+// unless it is 0.
 func (c Cursor) String() string {
 	var w wire.Writer
-	w.Array(8)
+	if c.Cut == 0 {
+		w.Array(8)
+	} else {
+		w.Array(9)
+	}
 	w.Text(kind)
 	w.Uint(version)
 	w.Text(c.Cluster)
@@ -39,6 +45,9 @@ func (c Cursor) String() string {
 	w.Uint(uint64(c.Ref))
 	w.Uint(c.Seq)
 	w.Uint(uint64(c.Last))
+	if c.Cut != 0 {
+		w.Uint(uint64(c.Cut))
+	}
 	return base64.RawURLEncoding.EncodeToString(w.B)
 }
 
@@ -59,10 +68,13 @@ func Parse(text string, want Cursor) (Cursor, error) {
 	if is := r.Uint(); r.Err() == nil && is != version {
 		return refuse("of version %d, this program reads version %d", is, version)
 	}
-	if more != 6 {
+	if more != 6 && more != 7 {
 		r.Fail("%d values", more+2)
 	}
 	c := Cursor{Cluster: r.Text(), Task: events.TaskID(r.Text()), Newest: r.Bool(), Ref: events.Ref(r.Uint()), Seq: r.Uint(), Last: events.Ref(r.Uint())}
+	if more == 7 {
+		c.Cut = events.Ref(r.Uint())
+	}
 	switch err := r.Close(); {
 	case err != nil || c.String() != text:
 		return refuse("it is garbled")

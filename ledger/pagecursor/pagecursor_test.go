@@ -18,8 +18,12 @@ var (
 )
 
 func TestParse_ReadsWhatStringReturns(t *testing.T) {
-	if got, err := pagecursor.Parse(at.String(), of); err != nil || got != at {
-		t.Errorf("%+v, %v; want %+v", got, err, at)
+	cut := at
+	cut.Cut = events.RefOf(2, 1)
+	for _, want := range []pagecursor.Cursor{at, cut} {
+		if got, err := pagecursor.Parse(want.String(), of); err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
 	}
 }
 
@@ -38,6 +42,7 @@ func TestParse_BombsCostLittle(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(at.String())
 	f.Add(pagecursor.Cursor{Cluster: "c", Task: "a/b", Newest: true, Ref: 1}.String())
+	f.Add(pagecursor.Cursor{Cluster: "c", Task: "a/b", Ref: 2, Cut: 1}.String())
 	f.Add(pagecursor.Cursor{Cluster: "d", Task: "a/b"}.String())
 	f.Add("k6dIaXN0b3J5Ag")
 	f.Add(strings.Repeat("A", 1025))

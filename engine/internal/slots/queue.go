@@ -1,7 +1,7 @@
 package slots
 
 import (
-	"slices"
+	"sync"
 	"time"
 
 	"taskledger/events"
@@ -35,7 +35,9 @@ type Waiter interface{ Wake() }
 // queue is who waits for slots.
 type queue struct {
 	waiting map[Waiter]*place
-	looking bool // a timer lets those look again that let others pass
+	again   *time.Timer    // lets those look again that let others pass; nil: none does
+	timers  sync.WaitGroup // that have not fired, or whose function has not returned
+	closed  bool
 }
 
 // place is that of a waiter: from the time it found no slot until it finds one.
@@ -66,9 +68,9 @@ func (x *Slots) freeForLocked(w Waiter, h Head) bool {
 	if x.firstLocked(w, &h, time.Now()) {
 		return true
 	}
-	if !x.queue.looking {
-		x.queue.looking = true
-		time.AfterFunc(keepFor, x.lookAgain)
+	if x.queue.again == nil && !x.queue.closed {
+		x.queue.timers.Add(1)
+		x.queue.again = time.AfterFunc(keepFor, x.lookAgain)
 	}
 	return false
 }
@@ -90,13 +92,25 @@ func (x *Slots) firstLocked(w Waiter, h *Head, now time.Time) bool {
 
 // lookAgain wakes all who wait.
 func (x *Slots) lookAgain() {
+	defer x.queue.timers.Done()
 	x.Lock()
 	defer x.Unlock()
-	x.queue.looking = false
+	x.queue.again = nil
 	x.wakeLocked()
 	for w := range x.queue.waiting {
 		w.Wake()
 	}
+}
+
+// Close lets nobody look again by the passing of time, and returns when nothing of the slots runs any more.
+func (x *Slots) Close() {
+	x.Lock()
+	x.queue.closed = true
+	if x.queue.again != nil && x.queue.again.Stop() {
+		x.queue.timers.Done()
+	}
+	x.Unlock()
+	x.queue.timers.Wait()
 }
 
 // Await lets a waiter that has looked wait with the heads for which it found no slot, or lets it look again if slots became free since it began
@@ -133,13 +147,53 @@ func (x *Slots) passOnLocked(by Waiter) {
 		return
 	}
 	now := time.Now()
+	first, second := x.firstsLocked(now)
 	for w, p := range x.queue.waiting {
-		could := func(h Head) bool { return x.freeLocked(h.Behavior) && x.firstLocked(w, &h, now) }
-		if w != by && p.woken.IsZero() && slices.ContainsFunc(p.heads, could) {
+		if w == by || !p.woken.IsZero() {
+			continue
+		}
+		other := first
+		if other.w == w {
+			other = second
+		}
+		if h := x.bestLocked(p.heads); h != nil && (other.h == nil || !other.h.before(h)) {
 			p.woken = now
 			w.Wake()
 		}
 	}
+}
+
+// contender is the best head of a waiter; nil: there is none.
+type contender struct {
+	w Waiter
+	h *Head
+}
+
+// firstsLocked returns the two contenders, on their way to a slot, that no further one comes before.
+func (x *Slots) firstsLocked(now time.Time) (first, second contender) {
+	for w, p := range x.queue.waiting {
+		if !p.onItsWay(now) {
+			continue
+		}
+		switch h := x.bestLocked(p.heads); {
+		case h == nil:
+		case first.h == nil || h.before(first.h):
+			first, second = contender{w, h}, first
+		case second.h == nil || h.before(second.h):
+			second = contender{w, h}
+		}
+	}
+	return first, second
+}
+
+// bestLocked returns the first of the heads that there is a slot for; nil: there is none.
+func (x *Slots) bestLocked(heads []Head) (best *Head) {
+	for i := range heads {
+		if h := &heads[i]; (best == nil || h.before(best)) && x.freeLocked(h.Behavior) {
+			best = h
+		}
+	}
+	return best
 }
 
 // wakeLocked counts that slots became free, and wakes all who wait and do not look already.

@@ -1,6 +1,7 @@
 package slots_test
 
 import (
+	"fmt"
 	"maps"
 	"sync/atomic"
 	"testing"
@@ -119,6 +120,70 @@ func TestSlots_WhoDoesNotComeIsNotWaitedFor(t *testing.T) {
 			t.Errorf("after a second the other was woken %d times, and the slot stays free", then.woken.Load())
 		}
 	})
+}
+
+func TestSlots_WakeNobodyOnceTheyAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, stuck, then := full(t, 1, nil), &owner{}, &owner{}
+		h := slots.Head{Behavior: "a", Priority: 1}
+		await(t, x, stuck, slots.Head{Behavior: "a", Priority: 9})
+		await(t, x, then, h)
+		x.Release("a")
+		await(t, x, then, h)
+		then.wantWoken(t, 1, "when a slot became free")
+		x.Close()
+		await(t, x, then, h)
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
+		then.wantWoken(t, 0, "after the end")
+		x.Close()
+	})
+}
+
+// Of several that let one pass only those look again that nobody else comes before now.
+func TestSlots_WhoComesNextIsWokenAndNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, all := full(t, 1, nil), make([]owner, 4)
+		heads := make([]slots.Head, len(all))
+		for i := range all {
+			heads[i] = slots.Head{Behavior: "a", Priority: []int64{9, 5, 5, 1}[i]}
+			await(t, x, &all[i], heads[i])
+		}
+		x.Release("a")
+		for i := range all {
+			all[i].wantWoken(t, 1, "when a slot became free")
+			if i > 0 {
+				await(t, x, &all[i], heads[i])
+			}
+		}
+		x.Leave(&all[0])
+		for i, n := range []int64{0, 1, 1, 0} {
+			all[i].wantWoken(t, n, "when the first needed no slot")
+		}
+	})
+}
+
+// 64 owners wait with a hundred behaviors each, and a slot is free.
+func BenchmarkSlots_Await(b *testing.B) {
+	names := make([]string, 100)
+	for i := range names {
+		names[i] = fmt.Sprint("b", i)
+	}
+	x, owners, heads := slots.New(1, names, nil), make([]owner, 64), make([][]slots.Head, 64)
+	x.Take(nil, slots.Head{Behavior: names[0]})
+	for i := range owners {
+		for j, name := range names {
+			heads[i] = append(heads[i], slots.Head{Behavior: name, Priority: int64(j), Due: 1})
+		}
+		heads[i][len(names)-1].Priority += int64(i)
+		x.Await(&owners[i], x.Freeings(), heads[i])
+	}
+	x.Release(names[0])
+	i := 0
+	for b.Loop() {
+		x.Await(&owners[i%len(owners)], x.Freeings(), heads[i%len(owners)])
+		i++
+	}
 }
 
 // Two whose behavior has reached its limit beside a free slot must not wake each other again and again.

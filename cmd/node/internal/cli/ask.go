@@ -50,6 +50,11 @@ func (a *app) withRemedy(err error) error {
 		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
 }
 
+// answering bounds what the cluster has to answer: by --timeout, or by what is usual.
+func (a *app) answering(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cmp.Or(a.access.timeout, answerWithin), exitcode.ErrTimeout)
+}
+
 func never() bool { return false }
 
 func always() bool { return true }

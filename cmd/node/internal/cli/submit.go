@@ -103,7 +103,7 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	if err != nil {
 		return err
 	}
-	asked, stop := context.WithTimeoutCause(ctx, answerWithin, exitcode.ErrTimeout)
+	asked, stop := a.answering(ctx)
 	defer stop()
 	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {

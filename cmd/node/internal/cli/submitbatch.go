@@ -8,6 +8,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -31,9 +32,9 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	for i := range lines {
 		asked[i] = lines[i].Request
 	}
-	bounded, stop := context.WithTimeoutCause(ctx, answerWithin, exitcode.ErrTimeout)
+	bounded, stop := a.answering(ctx)
 	defer stop()
-	results := client.SubmitMany(bounded, asked, task.ManyOptions{RequestKey: o.key, AllValid: !o.skipBad})
+	results := o.submitMany(bounded, client, asked)
 	p := a.print("LINE", "TASK", "PROBLEM")
 	var wrong []error
 	for i, r := range results {
@@ -67,6 +68,31 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 		errs = append(errs, &requests.Problems{Text: fmt.Sprintf("%d of %d requests are refused or not known", len(wrong), len(results)), Errs: wrong})
 	}
 	return errors.Join(errs...)
+}
+
+// submitMany submits the requests. Those of one key are submitted together or not at all: with --skip-bad, without the wrong ones.
+func (o submitOptions) submitMany(ctx context.Context, client operations.Submitter, asked []task.Request) []operations.Submitted {
+	results := client.SubmitMany(ctx, asked, task.ManyOptions{RequestKey: o.key, AllValid: !o.skipBad})
+	if !o.skipBad || o.key == "" {
+		return results
+	}
+	var left []task.Request
+	var at []int
+	for i, r := range results {
+		switch {
+		case errors.Is(r.Err, task.ErrNoneSubmitted):
+			left, at = append(left, asked[i]), append(at, i)
+		case exitcode.Of(r.Err) != exitcode.Usage && !errors.Is(r.Err, engine.ErrUnknownBehavior):
+			return results // it is submitted, or may be the next time
+		}
+	}
+	if len(left) == 0 || len(left) == len(asked) {
+		return results
+	}
+	for i, r := range o.submitMany(ctx, client, left) {
+		results[at[i]] = r
+	}
+	return results
 }
 
 // orDash is the id, "-" where there is none.

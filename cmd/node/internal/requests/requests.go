@@ -32,8 +32,8 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 	if len(text) > MaxBytes {
 		return nil, &engine.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}
 	}
-	var wrong []error
-	number := 0
+	var wrong Problems
+	number, good := 0, 0
 	for line := range bytes.Lines(text) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -42,19 +42,22 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 		q, err := readRequest(line, keyed)
 		switch {
 		case err == nil:
-			lines = append(lines, Line{number, q})
+			if good++; good <= events.MaxRequestTasks {
+				lines = append(lines, Line{number, q})
+			}
 		case skip != nil:
 			skip(number, err)
 		default:
-			wrong = append(wrong, fmt.Errorf("line %d: %w", number, err))
+			wrong.add(fmt.Errorf("line %d: %w", number, err))
 		}
 	}
 	switch {
-	case len(wrong) > 0:
-		return nil, &Problems{fmt.Sprintf("%d lines are wrong, nothing is submitted", len(wrong)), wrong}
-	case len(lines) > events.MaxRequestTasks:
-		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(len(lines))}
-	case len(lines) == 0:
+	case len(wrong.Errs) > 0:
+		wrong.Text = fmt.Sprintf("%d lines are wrong, nothing is submitted", len(wrong.Errs)+wrong.More)
+		return nil, &wrong
+	case good > events.MaxRequestTasks:
+		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
+	case good == 0:
 		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
 	}
 	return lines, nil
@@ -130,16 +133,26 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 type Problems struct {
 	Text string
 	Errs []error
+	More int // errors that are counted, not kept
+}
+
+// add keeps an error that would be named.
+func (e *Problems) add(err error) {
+	if len(e.Errs) < maxTold {
+		e.Errs = append(e.Errs, err)
+	} else {
+		e.More++
+	}
 }
 
 // Error names the first lines.
 func (e *Problems) Error() string {
 	told := errors.Join(e.Errs[:min(len(e.Errs), maxTold)]...)
-	if more := len(e.Errs) - maxTold; more > 0 {
+	if more := len(e.Errs) - maxTold + e.More; more > 0 {
 		return fmt.Sprintf("%s:\n%v\nand %d more", e.Text, told, more)
 	}
 	return fmt.Sprintf("%s:\n%v", e.Text, told)
 }
 
-// Unwrap returns the errors of all lines.
+// Unwrap returns the errors that are kept.
 func (e *Problems) Unwrap() []error { return e.Errs }
