@@ -37,7 +37,7 @@ const (
 	warmWithin = 30 * time.Second
 	// enoughInFlight are waited for: until the second fault of a round begins, some of them end.
 	enoughInFlight = 25
-	// farAhead is when a task counts as scheduled for later, where a wrong clock may have done that.
+	// farAhead is how far ahead of the time of its shard a task is due that counts as scheduled for later, where a wrong clock may have done that.
 	farAhead = 5 * time.Minute
 	// smallQuota, in bytes, is that of members which are to be filled.
 	smallQuota = 24 << 20
@@ -89,7 +89,7 @@ type Cluster struct {
 	Damage   []history.Finding
 	Killed   []string        // sources of the processes of nodes and clients that could not clean up
 	Aliens   map[int]bool    // shards where an alien entry was written
-	Later    map[string]bool // tasks that a wrong clock has scheduled for much later
+	Later    map[string]bool // tasks that a wrong clock has scheduled for much later, by the time of their shards
 }
 
 // DataDir is where servers keep their data, inside the directory of a history.
@@ -256,8 +256,10 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 	defer cancel()
 	stepped := slices.ContainsFunc(r.Faults, stepsClock)
 	waiting := r.Operations.Tasks()
+	var times shardTimes
 	for len(waiting) > 0 && ctx.Err() == nil && err == nil {
 		var left []string
+		scheduled := map[string]*projection.Task{}
 		var mu sync.Mutex
 		r.Look(ctx, waiting, func(id string, t *projection.Task, failed error) {
 			var unasked error
@@ -269,16 +271,23 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			err = errors.Join(err, unasked)
+			if failed == nil && t != nil {
+				times.see(t)
+			}
 			switch {
 			case failed != nil, t != nil && (t.Suspended || t.OnNode()):
 				left = append(left, id)
-			case t == nil || t.Due == 0:
-			case stepped && time.Until(t.Due.Time()) > farAhead:
-				r.Later[id] = true
-			default:
-				left = append(left, id)
+			case t != nil && t.Due != 0:
+				scheduled[id] = t
 			}
 		})
+		for id, t := range scheduled {
+			if stepped && times.far(t) {
+				r.Later[id] = true
+			} else {
+				left = append(left, id)
+			}
+		}
 		if waiting = left; len(waiting) > 0 {
 			clock.Sleep(ctx, 100*time.Millisecond)
 		}
