@@ -125,7 +125,7 @@ func TestBatch_OfWorkCountsWhateverTheClock(t *testing.T) {
 func TestBatch_FormIsPinned(t *testing.T) {
 	b := &command.Batch{Sender: "c-1", Lane: command.LaneSubmit, Number: 7, Made: 1_800_000_000_000, Principal: "ada",
 		Commands: []command.Command{&command.Operate{Task: "x", Do: command.DoDelete, Reason: "r"}}}
-	const golden = "96a3632d310007cf000001a3185c5000a36164619205c40693a17805a172"
+	const golden = "96a3632d310007cf000001a3185c5000a36164619205c40794a17805a17200"
 	if got := hex.EncodeToString(b.Encode()); got != golden {
 		t.Errorf("encoded as\n%s, want\n%s", got, golden)
 	}

@@ -19,6 +19,7 @@ import (
 	"taskledger/projection"
 	"taskledger/projection/settings"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // ClientConfig configures a client: a process that submits, waits and reads, but owns no shard and makes no attempts.
@@ -250,18 +251,28 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
 // for that run. It returns a *StateError if the parameters are no longer kept.
 func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	a, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: command.DoRetry})
-	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged) && try < mergeTries; try++ {
-		a, err = c.retryWith(ctx, id)
+	return c.operate(ctx, id, command.DoRetry, "")
+}
+
+// Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say. Once the task has another event, it
+// does nothing and returns a *StateError with Changed set.
+func (c *Client) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
+	a, err := c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{Task: seen.ID, Do: to, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], ""), Seen: seen.Last})
+	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged && seen.Last == 0) && try < mergeTries; try++ {
+		a, err = c.retryWith(ctx, seen)
 	}
 	return err
 }
 
 // retryWith lets the command bring the parameters, as the last run had them.
-func (c *Client) retryWith(ctx context.Context, id events.TaskID) (command.Answer, error) {
+func (c *Client) retryWith(ctx context.Context, seen *projection.Task) (command.Answer, error) {
+	id := seen.ID
 	t, err := c.GetLinear(ctx, id)
 	if err != nil {
 		return command.Answer{}, err
+	}
+	if seen.Last != 0 && t.Last != seen.Last {
+		return command.Answer{}, command.Answer{Code: command.AnswerChanged}.Err(id)
 	}
 	if t.ParamsElided && t.Params == nil {
 		return command.Answer{}, &StateError{Task: id, Problem: "cannot retry: its parameters are no longer kept; delete it and submit it again"}
@@ -286,9 +297,8 @@ func (c *Client) Delete(ctx context.Context, id events.TaskID) error {
 	return c.operate(ctx, id, command.DoDelete, "")
 }
 
-func (c *Client) operate(ctx context.Context, id events.TaskID, do command.Operation, reason string) error {
-	_, err := c.ask(ctx, id, command.LaneSubmit, &command.Operate{Task: id, Do: do, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], "")})
-	return err
+func (c *Client) operate(ctx context.Context, id events.TaskID, do task.Operation, reason string) error {
+	return c.Change(ctx, &projection.Task{ID: id}, do, reason)
 }
 
 // Pause keeps the tasks of a behavior, which no node need have, from starting in the whole cluster until Unpause is called; running

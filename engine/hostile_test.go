@@ -63,7 +63,8 @@ func encodePage(p command.Page) []byte {
 		Done    bool
 		Looked  int64
 		Cluster string
-	}{nil, nil, uint64(p.Next.Before), int64(p.Next.Until), p.Done, int64(p.Looked), p.Cluster}
+		Head    uint64
+	}{nil, nil, uint64(p.Next.Before), int64(p.Next.Until), p.Done, int64(p.Looked), p.Cluster, p.Head}
 	for i := range p.Tasks {
 		page.Tasks = append(page.Tasks, command.EncodeTask(&p.Tasks[i]))
 		page.Seen = append(page.Seen, 0)
@@ -115,7 +116,7 @@ func entryPoints() []entryPoint {
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
-		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3}, Cluster: "c"}), command.DecodePage),
+		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
 		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),

@@ -67,6 +67,7 @@ func (e *LimitError) Error() string {
 type StateError struct {
 	Task    events.TaskID
 	Problem string // what was asked, and the state
+	Changed bool   // the task is no longer as whoever asked has seen it
 }
 
 // Error names the task, what was asked and the state.

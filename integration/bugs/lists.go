@@ -9,7 +9,7 @@ var lists = []Bug{
 		{"			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
 	}, engine, "TestList_GoesOnWhereAnAnswerHadNoRoom"},
 	{"cursor of another filter", "projection/listing/cursor.go", []Edit{
-		{"	case digest != f.digest():\n", "	case digest == 0:\n"},
+		{"	case digest != f.Digest():\n", "	case digest == 0:\n"},
 	}, "./projection/listing", "TestCursor_OfAnotherListIsRefused"},
 	{"page that does not wait for a shard", "engine/internal/paging/paging.go", []Edit{
 		{"	return r.at\n}", "	return listing.Key{}\n}"},

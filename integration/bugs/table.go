@@ -250,6 +250,12 @@ var decisions = []Bug{
 	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
 		{"		if refusal, refused := d.noRoom(true, len(t.Params)); refused {", "		if refusal, refused := d.noRoom(true, len(t.Params)); refused && false {"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
+	{"operation of a task that has changed since it was seen", "engine/internal/command/operate.go", []Edit{
+		{"	if c.Seen != 0 && t.Last != c.Seen {\n", "	if c.Seen != 0 && t.Created > c.Seen {\n"},
+	}, commandPkg, "TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing"},
+	{"bulk operation on a task that has changed since it began", "bulk/bulk.go", []Edit{
+		{"return t.Last.Entry() > r.at.Began[t.ID.Shard(len(r.at.Began))]", "return false"},
+	}, "./bulk", "TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce"},
 	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
 	}, commandPkg, "TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome"},

@@ -62,7 +62,7 @@ func (c Cursor) Text(f Filter) string {
 	w.Array(6)
 	w.Uint(cursorVersion)
 	w.Text(c.Cluster)
-	w.Uint(f.digest())
+	w.Uint(f.Digest())
 	w.Uint(uint64(len(c.From)))
 	w.Array(len(keys))
 	for _, k := range keys {
@@ -117,7 +117,7 @@ func ParseCursor(text string, f Filter, shards int, cluster string) (c Cursor, e
 		return c, errGarbled
 	case cluster != "" && c.Cluster != cluster:
 		return c, errors.New("it is of another cluster")
-	case digest != f.digest():
+	case digest != f.Digest():
 		return c, errors.New("it is of another filter")
 	case of != uint64(shards):
 		return c, fmt.Errorf("it is of a cluster of %d shards, this one has %d", of, shards)

@@ -100,6 +100,25 @@ func (f *Filter) Set(field, text string) error {
 	return fmt.Errorf("%q is no field of a filter: want one of %s", field, strings.Join(names, ", "))
 }
 
+// Parse returns the filter of texts such as "status=FAILURE", each of another field. Its error names the text, or the field.
+func Parse(texts []string) (f Filter, err error) {
+	given := map[string]bool{}
+	for _, text := range texts {
+		field, value, ok := strings.Cut(text, "=")
+		switch {
+		case !ok:
+			return f, fmt.Errorf("%q: want field=value", text)
+		case given[field]:
+			return f, fmt.Errorf("%q: the field %s is given twice", text, field)
+		}
+		given[field] = true
+		if err := f.Set(field, value); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
 // Problem returns the field for which no task can match, and why; "" for none.
 func (f Filter) Problem() (field, problem string) {
 	switch {
@@ -117,8 +136,8 @@ func (f Filter) Problem() (field, problem string) {
 	return "", ""
 }
 
-// digest is a sum of what is selected.
-func (f Filter) digest() uint64 {
+// Digest is a sum of what is selected.
+func (f Filter) Digest() uint64 {
 	var w wire.Writer
 	w.Array(11)
 	w.Uint(uint64(f.Status))

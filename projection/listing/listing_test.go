@@ -266,6 +266,18 @@ func TestKey_PartsTheTasksOfEveryShard(t *testing.T) {
 	})
 }
 
+func TestParse_ReadsEachFieldOnce(t *testing.T) {
+	f, err := listing.Parse([]string{"status=FAILURE", "creator=a=b"})
+	if want := (listing.Filter{Status: projection.Failure, Creator: "a=b"}); err != nil || f != want {
+		t.Errorf("%+v, %v; want %+v", f, err, want)
+	}
+	for text, says := range map[string]string{"status": `"status": want field=value`, "status=": "status: ", "colour=red": `"colour" is no field`, "affinity=": "affinity: it is empty", "creator=c": "given twice"} {
+		if _, err := listing.Parse([]string{"creator=b", text}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+}
+
 func TestFilter_SetsWhatTextNames(t *testing.T) {
 	var f listing.Filter
 	for field, text := range map[string]string{"status": "FAILURE", "substatus": "final", "behavior": "work", "affinity": "a", "affinity-prefix": "a", "node": "n",

@@ -15,13 +15,14 @@ type Found struct {
 	Next   Place              // where it goes on; where it began when it has looked at nothing
 	Done   bool               // there is nothing to go on with
 	Looked int                // tasks that it has looked at, and stretches of tasks that it has passed over
+	Head   uint64             // number of the last entry of the shard
 }
 
 // Look searches a shard from a place on for at most limit tasks that match. It looks at no more than most, and at nothing more once stop,
 // asked after every stretch of tasks, says so.
 func Look(s *projection.Shard, f Filter, from Place, limit, most int, stop func() bool) Found {
 	m := matcherOf(f)
-	found := Found{Next: from}
+	found := Found{Next: from, Head: s.Number}
 	for stretch := range s.Newest(m.sought(from)) {
 		if found.Looked >= most || found.Looked > 0 && stop() {
 			return found

@@ -15,6 +15,7 @@ type Part struct {
 	Next   Place             // where it goes on; where it began when nothing was looked at
 	Done   bool              // there is nothing to go on with
 	Looked int               // as in Found
+	Head   uint64            // as in Found
 }
 
 // Page is a part of a list.
@@ -23,6 +24,8 @@ type Page struct {
 	Missing []Missing         // shards whose tasks are not in it
 	Cursor  string            // asks for the next page; "" = there is none
 	Through bool              // what is missing aside, there is none
+	Heads   []uint64          // by shard, the last entry when it was first asked for this page; 0 = not heard, or there is none
+	Cluster string            // its id; "" = nobody has told it
 }
 
 // Missing is a shard that was not heard, or gave no answer. Silent: nobody has answered, as after the death of a node, which may take some

@@ -32,7 +32,7 @@ const (
 	AnswerOK AnswerCode = iota
 	AnswerNotFound
 	AnswerStale         // the attempt is over or not the node's; the outcome was not recorded
-	AnswerChanged       // a merge came too late: the task has changed since
+	AnswerChanged       // a merge or an operation came too late: the task has changed since it was seen
 	AnswerMerge         // the task exists, and the submitter wants to combine parameters
 	AnswerState         // the task's state does not allow it: text
 	AnswerInvalid       // field and problem: text
@@ -67,6 +67,8 @@ func (a Answer) Err(id events.TaskID) error {
 		return fmt.Errorf("task %s: %w", id, task.ErrNotKept)
 	case AnswerState:
 		return &task.StateError{Task: id, Problem: a.Text}
+	case AnswerChanged:
+		return &task.StateError{Task: id, Problem: "it has changed since it was seen", Changed: true}
 	case AnswerKeyUsed:
 		return fmt.Errorf("%w: %w", &task.StateError{Task: id, Problem: "key " + a.Text}, task.ErrOtherRequest)
 	case AnswerInvalid:

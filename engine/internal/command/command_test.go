@@ -76,7 +76,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	case *command.Progress:
 		return &command.Progress{genID.Draw(t, "task"), genRef.Draw(t, "started"), genText.Draw(t, "node"), genProgress.Draw(t, "progress")}
 	case *command.Operate:
-		return &command.Operate{genID.Draw(t, "task"), command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason")}
+		return &command.Operate{genID.Draw(t, "task"), command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason"), genRef.Draw(t, "seen")}
 	case *command.Pause:
 		return &command.Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused"), genText.Draw(t, "reason")}
 	case *command.Offer:

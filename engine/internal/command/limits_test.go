@@ -107,12 +107,12 @@ var largest = map[string]func(l *journalDriver) command.Command{
 	},
 	"failure of what was cancelled": func(l *journalDriver) command.Command {
 		l.running()
-		l.decide(form[*command.Operate](0))
+		l.decide(l.cancel())
 		return l.outcome(1)
 	},
 	"snooze of what was cancelled": func(l *journalDriver) command.Command {
 		l.running()
-		l.decide(form[*command.Operate](0))
+		l.decide(l.cancel())
 		c := l.outcome(0)
 		c.How, c.Result = command.Snoozed, nil
 		return c
@@ -125,11 +125,11 @@ var largest = map[string]func(l *journalDriver) command.Command{
 	},
 	"cancel of what runs": func(l *journalDriver) command.Command {
 		l.running()
-		return form[*command.Operate](0)
+		return l.cancel()
 	},
 	"cancel of what waits": func(l *journalDriver) command.Command {
 		l.decide(form[*command.Submit](0))
-		return form[*command.Operate](0)
+		return l.cancel()
 	},
 	"first pause": func(l *journalDriver) command.Command { return form[*command.Pause](0) },
 	"pause beside as many as there may be": func(l *journalDriver) command.Command {
@@ -169,6 +169,13 @@ func (l *journalDriver) ended() {
 func (l *journalDriver) outcome(which int) *command.Complete {
 	c := form[*command.Complete](which)
 	c.Started = l.state.Task(c.Task).Started
+	return c
+}
+
+// cancel is of the task as it is.
+func (l *journalDriver) cancel() *command.Operate {
+	c := form[*command.Operate](0)
+	c.Seen = l.state.Task(c.Task).Last
 	return c
 }
 

@@ -74,6 +74,7 @@ type page struct {
 	Done    bool
 	Looked  int64
 	Cluster string
+	Head    uint64
 }
 
 // Check refuses more tasks than a page has, before any of them is decoded.
@@ -92,7 +93,7 @@ func (p *page) Check() error {
 
 // EncodePage answers a List with the tasks that fit of what was found, the first of them, and when their nodes were seen.
 func EncodePage(found listing.Found, seen Sightings, cluster string) []byte {
-	told := page{Before: uint64(found.Next.Before), Until: int64(found.Next.Until), Done: found.Done, Looked: int64(found.Looked), Cluster: cluster}
+	told := page{Before: uint64(found.Next.Before), Until: int64(found.Next.Until), Done: found.Done, Looked: int64(found.Looked), Cluster: cluster, Head: found.Head}
 	size := 0
 	for i, t := range found.Tasks {
 		if size >= MaxAnswerBytes/2 {
@@ -119,7 +120,7 @@ func DecodePage(data []byte) (p Page, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Cluster, p.Done, p.Looked, p.Next = told.Cluster, told.Done, int(told.Looked), listing.Place{Before: events.Ref(told.Before), Until: events.Millis(told.Until)}
+	p.Cluster, p.Head, p.Done, p.Looked, p.Next = told.Cluster, told.Head, told.Done, int(told.Looked), listing.Place{Before: events.Ref(told.Before), Until: events.Millis(told.Until)}
 	p.Tasks = make([]projection.Task, len(told.Tasks))
 	for i, data := range told.Tasks {
 		if p.Tasks[i], err = DecodeTask(data); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Operate is what an operator asks of a task.
@@ -13,24 +14,22 @@ type Operate struct {
 	Task   events.TaskID
 	Do     Operation
 	Reason string
+	Seen   events.Ref // its last event, as the operator has seen it; 0 = whatever it is
 }
 
 // Operation is what an operator asks of a task.
-type Operation uint64
+type Operation = task.Operation
 
+// The operations, which are declared where callers see them.
 const (
-	DoCancel Operation = iota
-	DoRunNow
-	DoRetry
-	DoSuspend
-	DoResume
-	DoDelete
-	OperationCount
+	DoCancel       = task.Cancel
+	DoRunNow       = task.RunNow
+	DoRetry        = task.Retry
+	DoSuspend      = task.Suspend
+	DoResume       = task.Resume
+	DoDelete       = task.Delete
+	OperationCount = task.OperationCount
 )
-
-var operationNames = [OperationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
-
-func (o Operation) String() string { return operationNames[o] }
 
 var _ = register(opOperate, func() Command { return new(Operate) })
 
@@ -57,6 +56,9 @@ func (c *Operate) decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	if t == nil {
 		return Answer{Code: AnswerNotFound}
+	}
+	if c.Seen != 0 && t.Last != c.Seen {
+		return Answer{Code: AnswerChanged}
 	}
 	if c.Do == DoRetry && d.paramsGone(t) {
 		return Answer{Code: AnswerMerge}

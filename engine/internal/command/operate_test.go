@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,25 @@ func TestOperate_OnEveryState(t *testing.T) {
 		}
 		if a, kinds := newJournalDriver(t).decide(&command.Operate{Task: ledgerTask, Do: do}); a.Code != command.AnswerNotFound || kinds != nil {
 			t.Errorf("%s of nothing: answer %+v with events %v, want not found", do, a, kinds)
+		}
+	}
+}
+
+func TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing(t *testing.T) {
+	for do := range command.OperationCount {
+		for _, at := range situations[1:] {
+			plain, wantKinds := ledgerAt(t, at).decide(&command.Operate{Task: ledgerTask, Do: do})
+			l := ledgerAt(t, at)
+			seen := l.task().Last
+			if a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: do, Seen: seen}); a.Code != plain.Code || !slices.Equal(kinds, wantKinds) {
+				t.Errorf("%s while %s, as it was seen: answer %+v with events %v, want %+v with %v", do, at, a, kinds, plain, wantKinds)
+			}
+			if l.task() != nil && l.task().Last == seen {
+				continue
+			}
+			if a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: do, Seen: seen}); l.task() != nil && a.Code != command.AnswerChanged || kinds != nil {
+				t.Errorf("%s once more, as it was seen while %s: answer %+v with events %v, want nothing done", do, at, a, kinds)
+			}
 		}
 	}
 }

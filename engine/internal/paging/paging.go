@@ -2,6 +2,7 @@
 package paging
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ type Result struct {
 	Missing []listing.Missing
 	Next    []listing.Key // by shard, the zero Key where there is nothing more; nil = nowhere is
 	Through bool          // but in missing shards there is nothing more
+	Heads   []uint64      // as in listing.Page
 }
 
 // Page makes a page of at most limit tasks, in the order of the list, of those in each shard whose keys are smaller than the one of from; a
@@ -57,6 +59,7 @@ type reading struct {
 	at    listing.Key       // all that matches and is not smaller was found
 	found []projection.Task // and not taken yet
 	done  bool              // nothing smaller is left
+	head  uint64            // last entry when it was asked first
 	err   error             // it is missing
 }
 
@@ -103,7 +106,7 @@ func (p *page) askAll(ctx context.Context, wanted []*reading, ask Ask) {
 }
 
 func (r *reading) heard(p listing.Part) {
-	r.found, r.done = p.Tasks, p.Done
+	r.found, r.done, r.head = p.Tasks, p.Done, cmp.Or(r.head, p.Head)
 	if p.Next.Before != 0 { // it has looked at something
 		r.at = p.Next.Key(r.shard)
 	}
@@ -138,7 +141,7 @@ func (p *page) result() Result {
 	}
 	r.Through = rest == listing.Key{}
 	for i, s := range p.shards {
-		r.Next[i] = rest
+		r.Next[i], r.Heads = rest, append(r.Heads, s.head)
 		if s.err != nil {
 			r.Missing = append(r.Missing, missing(s.shard, s.err))
 			r.Next[i] = s.rest()

@@ -66,7 +66,7 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 		cluster = cmp.Or(p.Cluster, cluster)
 		return p.Part, err
 	})
-	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through}
+	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through, Heads: found.Heads, Cluster: cluster}
 	if found.Next != nil {
 		page.Cursor = listing.Cursor{Cluster: cluster, From: found.Next}.Text(f)
 	}

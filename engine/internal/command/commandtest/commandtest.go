@@ -74,7 +74,7 @@ func largest(op uint64) command.Command {
 		return &command.Progress{Task: id, Started: math.MaxUint64, Node: name,
 			Progress: events.Progressed{Done: math.MinInt64, Total: math.MinInt64, Note: name}}
 	case *command.Operate:
-		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name}
+		return &command.Operate{Task: id, Do: command.DoCancel, Reason: name, Seen: math.MaxUint64}
 	case *command.Pause:
 		return &command.Pause{Behavior: behavior, Paused: true, Reason: name}
 	case *command.Offer:
