@@ -48,6 +48,35 @@ func (k *known) tell(ev *events.Event) Event {
 	return e
 }
 
+// memory is what is known of the tasks that were met last: maxRecalled at least, and twice as many at most.
+type memory struct {
+	late, early map[events.TaskID]known // early was full before late was begun
+}
+
+// maxRecalled bounds a memory: 7 MB with ids of 26 characters.
+const maxRecalled = 32 << 10
+
+func (m *memory) of(id events.TaskID) (k known, met bool) {
+	for _, all := range [...]map[events.TaskID]known{m.late, m.early} {
+		if k, met = all[id]; met {
+			return k, true
+		}
+	}
+	return nothing, false
+}
+
+func (m *memory) keep(id events.TaskID, k known) {
+	if m.late == nil || len(m.late) >= maxRecalled {
+		m.late, m.early = map[events.TaskID]known{}, m.late
+	}
+	m.late[id] = k
+}
+
+func (m *memory) forget(id events.TaskID) {
+	delete(m.late, id)
+	delete(m.early, id)
+}
+
 // endsAttempt reports whether no attempt runs after an event of the kind.
 func endsAttempt(k events.Kind) bool {
 	switch k {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,29 +23,33 @@ type ExportVerification struct {
 	Checkpoint string        `json:"checkpoint,omitempty"` // signed note of its last entry; the caller has to check the signatures
 }
 
-// maxExportLine bounds a line of an export: an entry of events.MaxEntryBytes, excerpts with as many digests, base64.
-const maxExportLine = 8 * events.MaxEntryBytes
-
 // VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
 // their hashes, that none is missing between the first and the last one, that they contradict no loss which is recorded, and that every
-// transition is legal. Transitions are not
-// checked if the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints shows whether
-// the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
+// transition is legal, unless the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints
+// shows whether the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
 //
 // A file without damage proves of a task that these events happened in this order, and that nothing else happened to it between
 // them; it does not prove that nothing happened after the last one. Damage is part of the result; an error means that the file is no
 // export or cannot be read.
 func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
+	return ReadExport(file, nil, against...)
+}
+
+// ReadExport is VerifyExport, and shows the events of the lines before the first damage, in order. What an Event says of its task beside the
+// event itself is known where the file has what came before, unless 32,768 other tasks were met since. An error of show ends it.
+func ReadExport(file io.Reader, show func(Event) error, against ...Checkpoint) (ExportVerification, error) {
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxExportLine)
-	v := exportVerifier{against: against}
+	lines.Buffer(nil, exportform.MaxLine)
+	v := exportVerifier{against: against, show: show}
 	if err := v.header(lines); err != nil {
 		return v.ExportVerification, err
 	}
-	for v.Damage == "" && !v.ended && lines.Scan() {
+	for v.Damage == "" && !v.ended && v.unshown == nil && lines.Scan() {
 		v.line(lines.Bytes())
 	}
 	switch err := lines.Err(); {
+	case v.unshown != nil:
+		return v.ExportVerification, v.unshown
 	case errors.Is(err, bufio.ErrTooLong):
 		v.damaged(DamageGarbled, v.next, "%v", err)
 	case err != nil:
@@ -67,6 +70,9 @@ type exportVerifier struct {
 	lost    *journal.Checker
 	task    *projection.Task // of the export of a task
 	ended   bool
+	show    func(Event) error // nil = nobody wants to see them
+	met     memory
+	unshown error // of show
 }
 
 func (v *exportVerifier) header(lines *bufio.Scanner) error {
@@ -81,7 +87,7 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 	v.state, v.lost = projection.NewShard(h.Shard), journal.NewChecker(h.From, h.Prev)
 	heads, err := headsOf(v.against, store.Cluster{ID: h.Cluster, Shards: store.MaxShards})
 	v.heads = heads[h.Shard]
-	if err == nil && !asWritten(&h, lines.Bytes()) {
+	if err == nil && !exportform.AsWritten(&h, lines.Bytes()) {
 		v.damaged(DamageGarbled, v.next, "the first line is not as it was written")
 	}
 	return err
@@ -90,26 +96,19 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 // line checks a line after the header.
 func (v *exportVerifier) line(text []byte) {
 	var l exportform.Line
-	if err := json.Unmarshal(text, &l); err != nil {
-		v.damaged(DamageGarbled, v.next, "%v", err)
-		return
-	}
-	if !asWritten(&l, text) {
-		v.damaged(DamageGarbled, v.next, "the line is not as it was written")
-		return
-	}
-	var hash events.Hash
-	var err error
+	var e *events.Entry
+	err := exportform.Parse(text, &l)
 	switch {
+	case err != nil:
 	case l.End != 0:
 		v.end(&l)
 		return
 	case l.Entry != nil && v.Task == "":
-		hash, err = v.entry(l.Entry)
+		e, err = v.entry(l.Entry)
 	case l.Head != nil && v.Task != "":
-		hash, err = v.excerpt(&events.Excerpt{Head: l.Head, Digests: l.Digests, Origins: l.Origins, Shown: l.Shown})
+		e, err = v.excerpt(&events.Excerpt{Head: l.Head, Digests: l.Digests, Origins: l.Origins, Shown: l.Shown})
 	case l.Link != nil && v.Task != "":
-		hash = events.Link{Head: *l.Link, Digests: l.Digests}.After(v.Hash)
+		e = &events.Entry{Hash: events.Link{Head: *l.Link, Digests: l.Digests}.After(v.Hash)}
 	default:
 		err = fmt.Errorf("%w: a line of no known kind", events.ErrDamaged)
 	}
@@ -120,31 +119,25 @@ func (v *exportVerifier) line(text []byte) {
 	if v.Damage != "" {
 		return
 	}
-	v.Hash, v.Entries = hash, v.next
+	v.Hash, v.Entries = e.Hash, v.next
 	if want, kept := v.heads[v.next]; kept {
 		v.Heads++
-		if want != hash {
-			v.damaged(DamageCheckpoint, v.next, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", hash, want)
+		if want != e.Hash {
+			v.damaged(DamageCheckpoint, v.next, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", e.Hash, want)
 		}
 	}
 	v.next++
-}
-
-// asWritten reports whether text is exactly what an export writes for the line that was read from it. JSON and base64 allow other
-// texts of the same meaning, and names without one.
-func asWritten(line any, text []byte) bool {
-	again, err := json.Marshal(line)
-	return err == nil && bytes.Equal(again, text)
+	v.showAll(e.Events)
 }
 
 // entry checks a whole entry.
-func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
+func (v *exportVerifier) entry(data []byte) (*events.Entry, error) {
 	e, err := events.Decode(data)
 	if err != nil {
-		return events.Hash{}, err
+		return nil, err
 	}
 	if !v.follows(e) {
-		return e.Hash, nil
+		return e, nil
 	}
 	v.Events += uint64(len(e.Events))
 	lost, problem := v.lost.Read(e)
@@ -162,31 +155,44 @@ func (v *exportVerifier) entry(data []byte) (events.Hash, error) {
 	if problem != "" {
 		v.damaged(DamageLoss, e.Number, "%s", problem)
 	}
-	return e.Hash, nil
+	return e, nil
 }
 
 // excerpt checks an entry of which the events of the task are shown.
-func (v *exportVerifier) excerpt(x *events.Excerpt) (events.Hash, error) {
+func (v *exportVerifier) excerpt(x *events.Excerpt) (*events.Entry, error) {
 	e, err := x.Open()
 	if err != nil {
-		return events.Hash{}, err
+		return nil, err
 	}
 	if !v.follows(e) {
-		return e.Hash, nil
+		return e, nil
 	}
 	for i := range e.Events {
 		ev := &e.Events[i]
 		if ev.Task != v.Task {
-			return e.Hash, fmt.Errorf("%w: an event of %s", events.ErrDamaged, ev.Task)
+			return nil, fmt.Errorf("%w: an event of %s", events.ErrDamaged, ev.Task)
 		}
 		if v.task, err = v.state.Apply(v.task, ev); err != nil {
 			v.damaged(DamageTransition, e.Number, "%v", err)
-			return e.Hash, nil
+			return e, nil
 		}
 		v.Events++
 	}
 	v.Tasks = 1
-	return e.Hash, nil
+	return e, nil
+}
+
+// showAll shows the events of a line in which no damage was found.
+func (v *exportVerifier) showAll(all []events.Event) {
+	for i := range all {
+		if v.show == nil || v.Damage != "" || v.unshown != nil {
+			break
+		}
+		ev := &all[i]
+		k, _ := v.met.of(ev.Task)
+		v.unshown = v.show(k.tell(ev))
+		v.met.keep(ev.Task, k)
+	}
 }
 
 // follows notes damage unless the entry is the next one.

@@ -149,8 +149,8 @@ func TestVerifyExport_BombsCostLittle(t *testing.T) {
 		"numbers as bytes":     header + fill(`{"entry":[`, "1", "]}"),
 		"digests":              ofTask + `{"link":"` + strings.Repeat("00", 32) + `","digests":"` + strings.Repeat("A", size/4*4) + `"}`,
 		"an entry":             header + `{"entry":"` + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0x91}, size/4*3)) + `"}`,
-		"one line":             header + strings.Repeat("a", 2*maxExportLine),
-		"one header":           strings.Repeat("a", 2*maxExportLine),
+		"one line":             header + strings.Repeat("a", 2*exportform.MaxLine),
+		"one header":           strings.Repeat("a", 2*exportform.MaxLine),
 		"one key often":        header + `{` + strings.Repeat(`"end":1,`, size/8) + `"end":1}`,
 	} {
 		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,6 +103,70 @@ func TestExport_OfWhatWasTrimmedIsTheSame(t *testing.T) {
 	}
 	if whole.String() != shard || one.String() != task {
 		t.Errorf("%d and %d bytes are exported, %d and %d before the trim", whole.Len(), one.Len(), len(shard), len(task))
+	}
+}
+
+// What an export shows is what the ledger tells, of a whole shard and of a task, and nothing after a damage.
+func TestReadExport_ShowsWhatReplayTells(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	shard, task, id := exports(t, p)
+	var told, ofTask []ledger.Event
+	for ev, err := range p.node.Ledger().Replay(testcluster.Within(t), ledger.ReplayOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Position.Shard != 1 {
+			continue
+		}
+		told = append(told, ev)
+		if ev.Task == id {
+			ofTask = append(ofTask, ev)
+		}
+	}
+	if len(ofTask) != 3 || len(told) <= len(ofTask) || ofTask[1].Node == "" || ofTask[2].Behavior == "" {
+		t.Fatalf("the ledger tells %d events, of the task %+v", len(told), ofTask)
+	}
+	read := func(text string) (shown []ledger.Event, v ledger.ExportVerification) {
+		v, err := ledger.ReadExport(strings.NewReader(text), func(ev ledger.Event) error {
+			shown = append(shown, ev)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shown, v
+	}
+	if shown, v := read(shard); v.Damage != "" || v.Events != uint64(len(shown)) || len(shown) <= len(ofTask) || !reflect.DeepEqual(shown, told[:len(shown)]) {
+		t.Errorf("the shard: %d events shown, %+v; want %d", len(shown), v, len(told))
+	}
+	if shown, v := read(task); v.Damage != "" || !reflect.DeepEqual(shown, ofTask) {
+		t.Errorf("the task: %+v, want %+v", shown, ofTask)
+	}
+	lines := strings.SplitAfter(shard, "\n")
+	if shown, v := read(strings.Join(slices.Delete(lines, 3, 4), "")); v.Damage != ledger.DamageMissing || len(shown) == 0 || len(shown) >= len(told) {
+		t.Errorf("of a file without its third entry %d events are shown, %+v", len(shown), v)
+	}
+	last := told[len(ofTask)].Position.Ref.Entry()
+	forged := ledger.Checkpoint{Heads: []ledger.CheckpointHead{{Shard: 1, Entry: last, Hash: events.Hash{1}}}}
+	if v, err := ledger.VerifyExport(strings.NewReader(shard)); err != nil {
+		t.Fatal(err)
+	} else {
+		forged.Cluster = v.Cluster
+	}
+	v, err := ledger.ReadExport(strings.NewReader(shard), func(ev ledger.Event) error {
+		if ev.Position.Ref.Entry() >= last {
+			t.Errorf("event %s is shown, and the checkpoint has another entry %d", ev.Position, last)
+		}
+		return nil
+	}, forged)
+	if err != nil || v.Damage != ledger.DamageCheckpoint {
+		t.Errorf("another entry than the checkpoint has: %+v, %v", v, err)
+	}
+	enough := errors.New("enough")
+	calls := 0
+	if _, err := ledger.ReadExport(strings.NewReader(shard), func(ledger.Event) error { calls++; return enough }); !errors.Is(err, enough) || calls != 1 {
+		t.Errorf("who does not want to see more is shown %d events, and ends with %v", calls, err)
 	}
 }
 

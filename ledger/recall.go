@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxRecalled is how many tasks a recall remembers at least, and half of how many at most: 7 MB with ids of 26 characters.
-	maxRecalled = 32 << 10
 	// nearEntries is how many entries are read for an event whose task is not remembered, before the owner is asked for the task.
 	nearEntries = 16
 	// farEntries is how many are read in all where the owner does not tell. What begins farther back stays unknown.
@@ -28,14 +26,13 @@ const (
 type recall struct {
 	reader  *Reader
 	owners  Owners
-	late    map[events.TaskID]known // met since early was full
-	early   map[events.TaskID]known
+	met     memory
 	entry   *events.Entry // the last that was read
 	silence time.Time     // no owner is asked before
 }
 
 func newRecall(r *Reader, o Owners) *recall {
-	return &recall{reader: r, owners: o, late: map[events.TaskID]known{}}
+	return &recall{reader: r, owners: o}
 }
 
 // tell returns an event of a shard with what came before it. Events of a task come in order. An error means that what came before
@@ -44,13 +41,8 @@ func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) (Event, 
 	if ev.Task == "" {
 		return Event{Event: *ev}, nil
 	}
-	k, met := r.late[ev.Task]
-	if !met {
-		k, met = r.early[ev.Task]
-	}
-	if !met && ev.Prev == 0 {
-		k = nothing
-	} else if !met {
+	k, met := r.met.of(ev.Task)
+	if !met && ev.Prev != 0 {
 		var err error
 		if k, err = r.lookUp(ctx, shard, ev); err != nil {
 			return Event{}, fmt.Errorf("what came before event %s: %w", ev.Position, err)
@@ -58,14 +50,10 @@ func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) (Event, 
 	}
 	e := k.tell(ev)
 	if isLast(ev) {
-		delete(r.late, ev.Task)
-		delete(r.early, ev.Task)
+		r.met.forget(ev.Task)
 		return e, nil
 	}
-	if len(r.late) >= maxRecalled {
-		r.late, r.early = map[events.TaskID]known{}, r.late
-	}
-	r.late[ev.Task] = k
+	r.met.keep(ev.Task, k)
 	return e, nil
 }
 

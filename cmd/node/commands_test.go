@@ -22,6 +22,7 @@ func TestCommands(t *testing.T) {
 		"Submit_WaitPrintsTheResult":                  submitWaitPrintsTheResult,
 		"Submit_RepeatedUnderAKeyIsOneRequest":        submitRepeatedUnderAKey,
 		"SubmitBatch_TellsOfEachLine":                 submitBatchTellsOfEachLine,
+		"Filter_SelectsWhatIsChanged":                 filterSelectsWhatIsChanged,
 		"SubmitBatch_WithAWrongLineSubmitsNone":       submitBatchWithAWrongLine,
 		"ExitCode_OfAFailedTaskIs1":                   failedTaskIs1,
 		"ExitCode_OfWrongUsageIs2":                    wrongUsageIs2,
@@ -165,6 +166,56 @@ func submitBatchWithAWrongLine(t *testing.T, dir string) {
 	}
 }
 
+// What a filter selects is counted, and changed only with --yes.
+func filterSelectsWhatIsChanged(t *testing.T, dir string) {
+	file := batch(t, dir, strings.Repeat(`{"behavior":"noop","delay":"1h"}`+"\n", 7))
+	must(t, dir, "submit", "--batch", file, "--key", "filter")
+	affinity, _, _ := strings.Cut(objects(t, must(t, dir, "submit", "--batch", file, "--key", "filter", "-o", "json"))[0]["id"].(string), "/")
+	of := []string{"--filter", "affinity=" + affinity, "--filter", "status=CREATED"}
+	counted := run(t, dir, append([]string{"cancel", "-o", "json"}, of...)...)
+	if rows := objects(t, counted.out); counted.code != 0 || len(rows) != 1 || rows[0]["tasks"] != 7.0 || !strings.Contains(counted.err, "7 tasks match") {
+		t.Errorf("counted: code %d, printed %q, %q", counted.code, counted.out, counted.err)
+	}
+	for _, verb := range []string{"run-now", "cancel", "retry", "delete"} {
+		filter := of
+		if verb != "run-now" && verb != "cancel" {
+			filter = of[:2]
+		}
+		if verb == "cancel" { // what run-now started may have ended: wait for it, and have it wait again
+			for i := range 7 {
+				must(t, dir, "wait", fmt.Sprintf("%s/%d", affinity, i))
+			}
+			filter = append([]string{"--reason", "cleared"}, of[:2]...)
+		}
+		r := run(t, dir, append([]string{verb, "--yes", "-o", "json"}, filter...)...)
+		told := objects(t, r.out)
+		if len(told) == 0 {
+			t.Fatalf("%s: code %d, printed nothing, %q", verb, r.code, r.err)
+		}
+		last, want := told[len(told)-1], "changed"
+		if verb == "cancel" { // they have ended
+			want = "refused"
+		}
+		if last["matched"] != 7.0 || last[want] != 7.0 || (r.code == 0) != (want == "changed") {
+			t.Errorf("%s: code %d, told %v, %q", verb, r.code, last, r.err)
+		}
+		if verb == "retry" {
+			for i := range 7 {
+				must(t, dir, "wait", fmt.Sprintf("%s/%d", affinity, i))
+			}
+		}
+	}
+	if out := must(t, dir, append([]string{"delete", "--yes"}, of...)...); !strings.Contains(out, "0        0") {
+		t.Errorf("when nothing is left it prints %q", out)
+	}
+	if r := run(t, dir, "retry", "--yes", "--filter", "status=FAILURE", "--cursor", "garbled"); r.code != 2 || r.out != "" || !strings.Contains(r.err, "cursor") {
+		t.Errorf("cursor of nothing: code %d, printed %q, said %q", r.code, r.out, r.err)
+	}
+	if r := run(t, dir, "retry", "--filter", "creator=a,b"); r.code != 0 || !strings.Contains(r.err, "0 tasks match") {
+		t.Errorf("text with a comma: code %d, said %q", r.code, r.err)
+	}
+}
+
 func submitWaitPrintsTheResult(t *testing.T, dir string) {
 	out := must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","echo hello"]}`, "--wait", "--id", "hello")
 	id, text, _ := strings.Cut(out, "\n")
@@ -207,6 +258,12 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"submit", "noop", "--id", "no blanks"},
 		{"submit", "--batch", "no-such-file"},
 		{"submit", "noop", "--batch", "requests.jsonl"},
+		{"retry", "--filter", "colour=red"},
+		{"retry", "--filter", "status"},
+		{"retry", "--filter", "status=failed"},
+		{"retry", "some-task", "--filter", "status=FAILURE"},
+		{"delete", "--yes"},
+		{"cancel", "some-task", "--cursor", "x"},
 		{"submit", "--batch", "requests.jsonl", "--id", "x"},
 		{"submit", "noop", "--skip-bad"},
 		{"get", "no blanks"},

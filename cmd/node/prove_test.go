@@ -92,6 +92,10 @@ func exportIsVerified(t *testing.T, dir string) {
 	if r := run(t, elsewhere, "verify", file, "--trust", stranger); r.code != 1 {
 		t.Errorf("with another key: %+v", r)
 	}
+	shown := run(t, elsewhere, "verify", file, "--show", "--trust", public)
+	if history := must(t, dir, "history", "told/1", "-o", "json"); shown.code != 0 || strings.TrimSpace(shown.out) != history || !strings.Contains(shown.err, "signed by taskledger+") {
+		t.Errorf("its events: code %d, printed %s, %s; want %s", shown.code, shown.out, shown.err, history)
+	}
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"payload":"A`, `"payload":"B`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +189,7 @@ func proveExitCodes(t *testing.T, dir string) {
 			{"state", "told/1"}, {"state", "told/1", "--at", "noon"}, {"state", "told/1", "--at", "2020-01-01T00:00:00Z", "--seq", "1"},
 			{"replay", "--from", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
 			{"export"}, {"export", "--task", "x", "--shard", "1"}, {"export", "--shard", "16"}, {"export", "--task", "no blanks"},
-			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"},
+			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"}, {"verify", "--show"},
 			{"verify", "--trust", "a-key"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
 			{"checkpoint", "--key", noKey}, {"checkpoint", "--key", "no-such-file"}, {"export", "--task", "told/1", "--key", noKey},
 		},

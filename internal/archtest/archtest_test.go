@@ -47,6 +47,7 @@ engine/internal/tally | engine/internal/command events projection meter | what a
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
 engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+bulk                 | events projection projection/listing store task internal/message | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -55,7 +56,7 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors cluster engine task store engine/embedded events projection projection/listing projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for HTTP
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own

@@ -17,6 +17,9 @@ const (
 	Version = 3
 )
 
+// MaxLine bounds a line: an entry of events.MaxEntryBytes, excerpts with as many digests, base64.
+const MaxLine = 8 * events.MaxEntryBytes
+
 // Header is the first line.
 type Header struct {
 	Format  string        `json:"format"`
@@ -42,6 +45,24 @@ type Line struct {
 	End        uint64       `json:"end,omitempty"`
 	Hash       *events.Hash `json:"hash,omitempty"`
 	Checkpoint string       `json:"checkpoint,omitempty"`
+}
+
+// AsWritten reports whether text is exactly what an export writes for the line that was read from it. JSON and base64 allow other texts of
+// the same meaning, and names without one.
+func AsWritten(line any, text []byte) bool {
+	again, err := json.Marshal(line)
+	return err == nil && bytes.Equal(again, text)
+}
+
+// Parse reads a line, and refuses one that is not as it was written.
+func Parse(text []byte, line any) error {
+	if err := json.Unmarshal(text, line); err != nil {
+		return err
+	}
+	if !AsWritten(line, text) {
+		return errors.New("the line is not as it was written")
+	}
+	return nil
 }
 
 // Origins and Shown are what an excerpt shows of an entry.

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/engine"
 )
 
@@ -44,8 +45,8 @@ func (c *access) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("access", pflag.ContinueOnError)
 	at := &c.addresses
 	f.StringVar(&c.dir, "data", defaultDir, "directory of the node to ask, or of the data to serve")
-	listVar(f, &at.Etcd, "etcd", "endpoints of etcd `host:port,...`, instead of --data")
-	listVar(f, &at.NATS, "nats", "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
+	flags.ListVar(f, &at.Etcd, "etcd", "endpoints of etcd `host:port,...`, instead of --data")
+	flags.ListVar(f, &at.NATS, "nats", "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
 	f.StringVar(&at.Cluster, "cluster", "", "`name` of the cluster in etcd and NATS, which can hold several (default taskledger)")
 	f.StringVar(&at.EtcdTLS.CA, "etcd-ca", "", "PEM `file` of the authorities that etcd's certificate is checked against")
 	f.StringVar(&at.EtcdTLS.Cert, "etcd-cert", "", "PEM `file` of the certificate to show to etcd")

@@ -13,6 +13,7 @@ import (
 
 	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/etcdstore"
@@ -22,7 +23,7 @@ import (
 // clientCommand makes a command that asks a cluster. waits says that it may take as long as a task does.
 func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Client, args []string) error) *cobra.Command {
 	c.Flags().AddFlagSet(a.access.flags())
-	levelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
+	flags.LevelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, exitcode.ErrNoOutcome
 		if !waits() {

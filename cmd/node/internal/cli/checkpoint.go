@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/ledger"
@@ -66,7 +67,7 @@ func (a *app) newKeyCommand() *cobra.Command {
 		Short: "Make a private key in a new file and print the public one",
 		Long: `To change keys, append the line of the new private key to the old one's file: checkpoints then carry both signatures, and
 auditors can trust the new public key before the old one goes.`,
-		Args: arguments,
+		Args: flags.Arguments,
 		RunE: func(_ *cobra.Command, args []string) error {
 			public, err := signing.NewKey(args[0], name)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/internal/version"
 )
@@ -82,7 +83,7 @@ func (a *app) root() *cobra.Command {
 			if data && len(a.access.addresses.Etcd) > 0 {
 				return &exitcode.UsageError{Problem: "--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
 			}
-			if err := errors.Join(notEmpty(cmd.Flags()), a.access.check()); err != nil {
+			if err := errors.Join(flags.NotEmpty(cmd.Flags()), a.access.check()); err != nil {
 				return err
 			}
 			if a.output != "table" && a.output != "json" {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/demo"
+	"taskledger/cmd/node/internal/flags"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -17,7 +18,7 @@ file below DIR, without .git and data directories. When half of them are done on
 attempts under way: the others notice within the session's 3 seconds and run those again. Then every checksum is compared
 with one computed directly, and the whole journal is verified. Exit code 0 means that all of it is right; files that
 changed or vanished meanwhile are named and do not count.`,
-		Args:    arguments,
+		Args:    flags.Arguments,
 		Example: a.examples(example{"the files of another directory", []string{"demo", "/usr/share/doc"}}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/engine"
@@ -22,7 +23,7 @@ func (a *app) getCommand() *cobra.Command {
 		Long: `Get shows tasks with parameters and result, as the owners of their shards have them. One that retention has forgotten is looked
 for with --forgotten alone: it is read from the journal and the archive, as history reads it, and shown as it was last. That
 takes longer, also where there is no such task.`,
-		Args:              arguments,
+		Args:              flags.Arguments,
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}

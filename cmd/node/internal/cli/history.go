@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
@@ -23,7 +24,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Long: `History reads the journal, and the archive where the journal was trimmed. A task that was deleted, or forgotten some time
 after its end, still has one. Where --limit leaves something out, the cursor that shows what follows is printed to standard error.
 The columns of a table are aligned for a thousand events at a time.`,
-		Args: arguments,
+		Args: flags.Arguments,
 		Example: a.examples(
 			example{"who asked, who ran it, what came of it", []string{"history", "report/2026-11"}},
 			example{"what happened last", []string{"history", "report/2026-11", "--newest", "--limit", "20"}}),

@@ -72,9 +72,7 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 				return f, &exitcode.UsageError{Problem: "--" + err.Error()}
 			}
 		}
-		if f.Node != "" {
-			f.Node, err = sessionOf(ctx, client, f.Node)
-		}
+		f.Node, err = sessionOf(ctx, client, f.Node)
 		return f, err
 	}
 }
@@ -139,8 +137,11 @@ func silentShards(missing []listing.Missing) string {
 }
 
 // sessionOf returns the session id of the node with a name, which must be present and the only one of that name. A session id is taken as
-// it is: that of a node that has died may still be in tasks.
+// it is: that of a node that has died may still be in tasks. Of "" it is "".
 func sessionOf(ctx context.Context, client operations.Observer, node string) (string, error) {
+	if node == "" {
+		return "", nil
+	}
 	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
@@ -23,7 +24,7 @@ func (a *app) explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:               "explain ID",
 		Short:             "Say why a task does not run, and since when",
-		Args:              arguments,
+		Args:              flags.Arguments,
 		ValidArgsFunction: a.completeTasks,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
@@ -39,17 +40,25 @@ var behaviorVerbs = [...]verbHelp{
 func (a *app) verbCommands() (all []*cobra.Command) {
 	for _, help := range taskVerbs {
 		var reason string
+		var many manyOptions
 		c := &cobra.Command{
 			Use:               string(help.verb) + " ID...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              arguments,
+			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeTasks,
 		}
 		if help.verb == operations.Cancel {
 			c.Flags().StringVar(&reason, "reason", "", "why, for the history")
 		}
-		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+		if _, ok := bulkOperations[help.verb]; ok {
+			c.Long += manyHelp
+			many.flags(c, help.verb)
+		}
+		all = append(all, a.clientCommand(c, many.given, func(ctx context.Context, client operations.Client, args []string) error {
+			if many.given() {
+				return a.operateMany(ctx, client, help.verb, many, reason)
+			}
 			return a.operateTasks(ctx, client, help.verb, args, reason)
 		}))
 	}
@@ -60,7 +69,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Use:               string(help.verb) + " BEHAVIOR...",
 			Short:             help.short,
 			Long:              help.text(),
-			Args:              arguments,
+			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
@@ -41,10 +42,10 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "record", cobra.FixedCompletions(records(), cobra.ShellCompDirectiveNoFileComp))
 	a.completeFlag(c, "status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) (err error) {
-		if o.From, err = timeFlag("from", from); err != nil {
+		if o.From, err = flags.Time("from", from); err != nil {
 			return err
 		}
-		if o.To, err = timeFlag("to", to); err != nil {
+		if o.To, err = flags.Time("to", to); err != nil {
 			return err
 		}
 		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
@@ -90,18 +91,26 @@ func statuses() (names []string) {
 }
 
 func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.ReplayOptions) error {
-	p := output.New(a.Out, true)
+	show := a.shower()
 	for ev, err := range client.Ledger().Replay(ctx, o) {
-		var v view.Event
 		if err == nil {
-			v, err = view.OfEvent(ev)
-		}
-		if err == nil {
-			err = p.Row(v)
+			err = show(ev)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shower returns what prints events, one JSON object a line.
+func (a *app) shower() func(ledger.Event) error {
+	p := output.New(a.Out, true)
+	return func(ev ledger.Event) error {
+		v, err := view.OfEvent(ev)
+		if err != nil {
+			return err
+		}
+		return p.Row(v)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/events"
@@ -61,7 +62,7 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
 	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
 	f.Lookup("limit").DefValue = "" // the help would show brackets
-	say(f, "limit", "behavior=N,... with whole numbers")
+	flags.Say(f, "limit", "behavior=N,... with whole numbers")
 	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "time that running attempts get when the node stops")
@@ -71,9 +72,9 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
-	listVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
+	flags.ListVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
 		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
-	listVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
+	flags.ListVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
@@ -81,7 +82,7 @@ not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
 	f.StringVar(&o.metrics, "metrics", "", `loopback `+"`address`"+` and port on which /metrics, /healthz and /readyz are served, to every user of this
 machine; port 0 is a free one (default: none)`)
-	levelVar(f, &o.logLevel, slog.LevelWarn)
+	flags.LevelVar(f, &o.logLevel, slog.LevelWarn)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
 	return f

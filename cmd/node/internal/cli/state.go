@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
@@ -20,7 +21,7 @@ func (a *app) stateCommand() *cobra.Command {
 		Short: "Show a task as it was at a time, or after one of its events",
 		Long: `State folds the events of a task up to a time (--at), or up to the event with a number (--seq, as history shows it) of its
 present or last life. Times are those of the nodes' clocks. Exit code 3 means that the task was not there at that time.`,
-		Args: arguments,
+		Args: flags.Arguments,
 		Example: a.examples(
 			example{"what was known at noon", []string{"state", "report/2026-11", "--at", "2026-11-21T12:00:00Z"}},
 			example{"right after it was created", []string{"state", "report/2026-11", "--seq", "1"}}),
@@ -45,7 +46,7 @@ func stateOf(ctx context.Context, client operations.Historian, id events.TaskID,
 		t, err = client.Ledger().StateAfter(ctx, id, seq)
 		return t, t.Changed(), err
 	}
-	then, err := timeFlag("at", at)
+	then, err := flags.Time("at", at)
 	if err != nil {
 		return t, 0, err
 	}

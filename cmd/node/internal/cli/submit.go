@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/engine"
@@ -48,7 +49,7 @@ with it. If one line is wrong none is submitted, unless --skip-bad leaves it out
 				}
 				return nil
 			}
-			return arguments(cmd, args)
+			return flags.Arguments(cmd, args)
 		},
 		Example: a.examples(
 			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},

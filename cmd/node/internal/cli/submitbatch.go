@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 				wrong = append(wrong, fmt.Errorf("line %d: %w", lines[i].Number, r.Err))
 			}
 		}
-		if err := p.Row(view, view.Line, orDash(view.ID), view.Error); err != nil {
+		if err := p.Row(view, view.Line, cmp.Or(view.ID, "-"), view.Error); err != nil {
 			return err
 		}
 	}
@@ -67,12 +68,4 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 		errs = append(errs, &requests.Problems{Text: fmt.Sprintf("%d of %d requests are refused or not known", len(wrong), len(results)), Errs: wrong})
 	}
 	return errors.Join(errs...)
-}
-
-// orDash is the id, "-" where there is none.
-func orDash(id events.TaskID) events.TaskID {
-	if id == "" {
-		return "-"
-	}
-	return id
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
@@ -23,6 +24,7 @@ const totalWithin = time.Second
 // verifyFlags say what else to check.
 type verifyFlags struct {
 	archive     bool
+	show        bool // of a file: its events
 	checkpoints []string
 	trust       []string
 }
@@ -39,21 +41,26 @@ finds is named: the shard, the entry and the kind of damage. Exit code 1 means t
 
 A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint.
 
-With a FILE that export wrote it checks that file, and needs no cluster.`,
-		Args: arguments,
+With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
+the first damage, in the form of replay, and what it found on standard error.`,
+		Args: flags.Arguments,
 		Example: a.examples(
 			example{"everything", []string{"verify", "--archive"}},
 			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
 	}
 	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
-	listVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
-	listVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint")
+	c.Flags().BoolVar(&f.show, "show", false, "print the events of the file, one JSON object a line")
+	flags.ListVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
+	flags.ListVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint")
 	a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error { return a.verify(ctx, client, f) })
 	cluster := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			if len(f.trust) > 0 && len(f.checkpoints) == 0 {
 				return &exitcode.UsageError{Problem: "--trust: no checkpoint is given whose signature it could check; name one with --checkpoint"}
+			}
+			if f.show {
+				return &exitcode.UsageError{Problem: "--show: it is about a file; replay prints the events of a cluster"}
 			}
 			return cluster(cmd, args)
 		}
@@ -131,6 +138,8 @@ func (a *app) entries(ctx context.Context, client operations.Observer) (total in
 	return total
 }
 
+var exportColumns = []string{"SHARD", "TASK", "FROM", "ENTRIES", "EVENTS", "HASH", "CHECKPOINT", "PROBLEM"}
+
 // verifyFile checks an export and its checkpoint.
 func (a *app) verifyFile(name string, f verifyFlags) error {
 	against, err := a.kept(f)
@@ -141,7 +150,12 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	if err != nil {
 		return &exitcode.UsageError{Problem: err.Error()}
 	}
-	v, err := ledger.VerifyExport(file, against...)
+	var show func(ledger.Event) error
+	p := a.print(exportColumns...)
+	if f.show {
+		p, show = output.New(a.Err, false, exportColumns...), a.shower()
+	}
+	v, err := ledger.ReadExport(file, show, against...)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
@@ -150,7 +164,6 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 		words, err = checkLast(&v, f.trust)
 	}
 	a.tellLosses(&v.Verification)
-	p := a.print("SHARD", "TASK", "FROM", "ENTRIES", "EVENTS", "HASH", "CHECKPOINT", "PROBLEM")
 	if err := p.Row(v, v.Shard, cmp.Or(string(v.Task), "-"), v.From, v.Entries, v.Events, v.Hash.String()[:16], words, v.Problem); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/view"
@@ -20,7 +21,7 @@ func (a *app) waitCommand() *cobra.Command {
 		Short: "Wait for outcomes and print the results",
 		Long: `Wait prints the result of each task as JSON text, and nothing for a task without result. It ends with exit code 1 when a
 task failed, with 4 when --timeout passed.`,
-		Args:              arguments,
+		Args:              flags.Arguments,
 		Example:           a.examples(example{"for at most a minute", []string{"wait", "report/2026-11", "--timeout", "1m"}}),
 		ValidArgsFunction: a.completeTasks,
 	}

@@ -4,7 +4,9 @@ package operations
 import (
 	"context"
 	"fmt"
+	"iter"
 
+	"taskledger/bulk"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/ledger"
@@ -51,6 +53,8 @@ type Handle interface {
 // Operator changes tasks and behaviors.
 type Operator interface {
 	Operate(ctx context.Context, verb Verb, on, reason string) error
+	// Each is bulk.Each.
+	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
 
 // Verb is what an operator asks for.
@@ -110,6 +114,11 @@ func (d Direct) SubmitMany(ctx context.Context, requests []task.Request, o task.
 
 // Attach implements Submitter.
 func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
+
+// Each implements Operator.
+func (d Direct) Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
+	return bulk.Each(ctx, d.Client, f, op, o)
+}
 
 // Operate implements Operator.
 func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error {

@@ -1,4 +1,5 @@
-package cli
+// Package flags is what flags and arguments of the commands have in common: how they are read, and how they refuse what cannot be meant.
+package flags
 
 import (
 	"errors"
@@ -14,10 +15,10 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 )
 
-// notEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
+// NotEmpty refuses a flag that was given without a value, as by "$ID" of a variable that is not set: what would be done by
 // default is not what its user means. Lists refuse that themselves.
-func notEmpty(flags *pflag.FlagSet) (err error) {
-	flags.VisitAll(func(f *pflag.Flag) {
+func NotEmpty(set *pflag.FlagSet) (err error) {
+	set.VisitAll(func(f *pflag.Flag) {
 		if err == nil && f.Changed && f.Value.String() == "" {
 			err = &exitcode.UsageError{Problem: fmt.Sprintf("--%s is empty: leave it out for the default", f.Name)}
 		}
@@ -31,8 +32,17 @@ type list struct {
 	pflag.SliceValue
 }
 
-func listVar(f *pflag.FlagSet, to *[]string, name, usage string) {
+// ListVar defines a flag of a list.
+func ListVar(f *pflag.FlagSet, to *[]string, name, usage string) {
 	f.StringSliceVar(to, name, nil, usage)
+	flag := f.Lookup(name)
+	flag.DefValue = "" // the help would show brackets
+	flag.Value = list{flag.Value, flag.Value.(pflag.SliceValue)}
+}
+
+// TextsVar defines a flag that may be given again and again, each time with one text, in which commas mean nothing.
+func TextsVar(f *pflag.FlagSet, to *[]string, name, usage string) {
+	f.StringArrayVar(to, name, nil, usage)
 	flag := f.Lookup(name)
 	flag.DefValue = "" // the help would show brackets
 	flag.Value = list{flag.Value, flag.Value.(pflag.SliceValue)}
@@ -62,21 +72,22 @@ func (s saying) Set(text string) error {
 	return nil
 }
 
-// say lets a flag refuse what it cannot read by saying what it wants.
-func say(f *pflag.FlagSet, name, want string) {
+// Say lets a flag refuse what it cannot read by saying what it wants.
+func Say(f *pflag.FlagSet, name, want string) {
 	flag := f.Lookup(name)
 	flag.Value = saying{flag.Value, want}
 }
 
-func levelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
+// LevelVar defines the flag of a level of logs.
+func LevelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
 	const all = "debug, info, warn or error"
 	f.TextVar(to, "log-level", level, "least `level` to log on standard error: "+all)
-	say(f, "log-level", all)
+	Say(f, "log-level", all)
 }
 
-// arguments accepts one argument for each word of the command's usage. A word in brackets is optional, and a last word with dots stands
+// Arguments accepts one argument for each word of the command's usage. A word in brackets is optional, and a last word with dots stands
 // for one or more. Its error names the words.
-func arguments(cmd *cobra.Command, args []string) error {
+func Arguments(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	least := len(words)
 	for i, word := range words {
@@ -91,8 +102,8 @@ func arguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%s: want %s, got %d arguments", cmd.Name(), strings.Join(words, " "), len(args))
 }
 
-// timeFlag reads a time, the zero one from nothing.
-func timeFlag(name, text string) (time.Time, error) {
+// Time reads a time, the zero one from nothing.
+func Time(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

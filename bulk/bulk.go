@@ -1,0 +1,255 @@
+// Package bulk changes many tasks: those that a filter selects, page by page, so that whoever is interrupted goes on where it was.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+const (
+	// abreast is how many tasks are changed at once.
+	abreast = 256
+	// pageTasks is how many tasks are listed at once, which is what is looked at again after an interruption.
+	pageTasks = 1000
+	// maxProblems is how many tasks are named that could not be changed.
+	maxProblems = 10
+	// patience is how long the answer for a task is waited for.
+	patience = 30 * time.Second
+	// roomWithin is how long the tasks of a page are tried again that are refused for lack of room.
+	roomWithin = 10 * time.Second
+)
+
+// Client lists and changes tasks; *engine.Client implements it.
+type Client interface {
+	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
+	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error
+}
+
+// Options say how the tasks are changed. All may be zero.
+type Options struct {
+	Cursor string // goes on after a Report that had it, with the same filter, operation and DryRun
+	DryRun bool   // changes nothing
+	Reason string // of task.Cancel
+}
+
+// Report is what became of the tasks so far.
+type Report struct {
+	Matched int64 `json:"matched"` // tasks that the filter has selected: the sum of the others, but in a dry run
+	Changed int64 `json:"changed"`
+	Refused int64 `json:"refused"` // the state of the task forbids it
+	Left    int64 `json:"left"`    // the task has another event since the operation began, and is left as it is
+	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
+	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
+
+	Problems []error           `json:"-"`                // of the first that were refused or failed
+	Missing  []listing.Missing `json:"-"`                // shards that the last page lacks
+	Rows     []listing.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
+	Cursor   string            `json:"cursor,omitempty"` // goes on from here; "" = all is done
+}
+
+// Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one
+// after each page of up to 1,000 tasks. Its caller may stop at any report, or be killed, and go on later with the last cursor that it has
+// seen.
+//
+// A task is changed as it was listed, or not at all, and only if its last event was there when the operation began, which the cursor tells
+// by the last entry of each shard. So a task that was changed before an interruption is not changed again after it, whatever became of it
+// meanwhile. The other tasks that have made an event since are left as well, for an operation that begins later.
+//
+// While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends with an error when a
+// page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping store.ErrUnavailable, when shards refuse
+// to be listed. The cursor of the last report then goes on there, as it does when tasks have Failed.
+func Each(ctx context.Context, c Client, f listing.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
+	return func(yield func(Report, error) bool) {
+		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
+		if err != nil {
+			yield(Report{}, err)
+			return
+		}
+		f.Node, f.Limit = at.Node, pageTasks
+		r := run{Client: c, to: to, options: o, at: at}
+		for more := true; more && err == nil; {
+			var page listing.Page
+			if page, err = c.ListPage(ctx, f, r.at.List); err == nil {
+				err = r.hear(page, yield)
+			}
+			if errors.Is(err, errStopped) {
+				return
+			}
+			if err == nil {
+				err = r.change(ctx, page.Tasks)
+			}
+			if err == nil {
+				more, err = r.turn(page)
+			}
+			if !yield(r.Report, err) {
+				return
+			}
+		}
+	}
+}
+
+// errStopped says that the caller has seen enough.
+var errStopped = errors.New("stopped")
+
+// run is an operation under way.
+type run struct {
+	Client
+	to      task.Operation
+	options Options
+	at      cursor
+	unsure  *string // cursor of the list at the first page with a task that has Failed
+
+	mu sync.Mutex
+	Report
+	full error // why a task of the page was refused for lack of room
+}
+
+// hear takes in what a page tells of shards. A report tells the caller of those that are new, before anything in them is changed.
+func (r *run) hear(page listing.Page, yield func(Report, error) bool) error {
+	first, err := r.at.hear(page)
+	if err != nil {
+		return err
+	}
+	if r.mark(); first && !r.options.DryRun && !yield(r.Report, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// mark lets the report go on where the operation is, or before the first page with a task that has Failed.
+func (r *run) mark() {
+	at := r.at
+	if r.unsure != nil {
+		at.List = *r.unsure
+	}
+	r.Cursor = at.text()
+}
+
+// turn goes on to the next page, and returns whether there is one.
+func (r *run) turn(page listing.Page) (more bool, err error) {
+	r.Missing = page.Missing
+	silent := slices.ContainsFunc(page.Missing, func(m listing.Missing) bool { return m.Silent })
+	if r.at.List = page.Cursor; page.Cursor != "" || r.unsure != nil {
+		r.mark()
+	} else {
+		r.Cursor = ""
+	}
+	more = page.Cursor != "" && (!page.Through || silent)
+	if !more && len(page.Missing) > 0 {
+		err = fmt.Errorf("%d shards are missing: %w: %w", len(page.Missing), store.ErrUnavailable, page.Missing[0].Err)
+	}
+	return more, err
+}
+
+// change does the operation with the tasks of a page that have made no event since it began. It returns an error where ctx has ended before
+// all were done, and where none could be changed for lack of room.
+func (r *run) change(ctx context.Context, tasks []projection.Task) error {
+	r.Matched += int64(len(tasks))
+	all := len(tasks)
+	tasks = slices.DeleteFunc(tasks, func(t projection.Task) bool { return t.Last.Entry() > r.at.Began[t.ID.Shard(len(r.at.Began))] })
+	r.Left += int64(all - len(tasks))
+	r.count(tasks)
+	if r.options.DryRun {
+		return nil
+	}
+	changed, failed := r.Changed, r.Failed
+	r.full = nil
+	next := make(chan *projection.Task)
+	until := time.Now().Add(roomWithin)
+	var workers sync.WaitGroup
+	for range min(abreast, len(tasks)) {
+		workers.Go(func() {
+			for seen := range next {
+				r.note(seen.ID, r.patiently(ctx, seen, until))
+			}
+		})
+	}
+	for i := range tasks {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- &tasks[i]
+	}
+	close(next)
+	workers.Wait()
+	if r.Failed > failed && r.unsure == nil {
+		list := r.at.List
+		r.unsure = &list
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.full != nil && r.Changed == changed:
+		return fmt.Errorf("no task of a page could be changed: %w", r.full)
+	}
+	return nil
+}
+
+// count adds tasks to those that have matched.
+func (r *run) count(tasks []projection.Task) {
+	rows := r.Rows
+	for i := range tasks {
+		t := &tasks[i]
+		substatus, _ := t.Substatus(events.MillisOf(time.Now()))
+		rows = append(rows, listing.Count{Behavior: t.Kind.Behavior, Status: t.Status, Substatus: substatus, Tasks: 1})
+	}
+	r.Rows = listing.Sum(rows)
+}
+
+// patiently does the operation with a task, and again as long as there is no room for it.
+func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.Time) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	for {
+		err := r.Change(ctx, seen, r.to, r.options.Reason)
+		full, overloaded := errors.AsType[*task.OverloadError](err)
+		if !overloaded || !time.Now().Before(until) {
+			return err
+		}
+		select {
+		case <-time.After(max(full.RetryAfter, 10*time.Millisecond)):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// note counts what became of a task.
+func (r *run) note(id events.TaskID, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state, refused := errors.AsType[*task.StateError](err)
+	_, overloaded := errors.AsType[*task.OverloadError](err)
+	switch {
+	case err == nil:
+		r.Changed++
+		return
+	case errors.Is(err, task.ErrNotFound):
+		r.Gone++
+		return
+	case refused && state.Changed:
+		r.Left++
+		return
+	case refused:
+		r.Refused++
+	default:
+		r.Failed++
+	}
+	if overloaded {
+		r.full = err
+	}
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, fmt.Errorf("task %s: %w", id, err))
+	}
+}

@@ -1,0 +1,56 @@
+package bulk
+
+import (
+	"encoding/base64"
+	"errors"
+	"reflect"
+	"testing"
+
+	"taskledger/internal/wire/wiretest"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+var sought = listing.Filter{Status: projection.Failure, Node: "worker-abcdefghij"}
+
+// sample is a cursor in the midst of a list.
+func sample() cursor {
+	c := begin(sought, task.Retry, false)
+	c.Cluster, c.List = "c", "a list"
+	for shard := range store.MaxShards {
+		c.Began = append(c.Began, uint64(shard)<<32)
+	}
+	return c
+}
+
+// FuzzParse reads any text as a cursor: what is accepted is written and read again as the same.
+func FuzzParse(f *testing.F) {
+	want := begin(sought, task.Retry, false)
+	f.Add(sample().text())
+	f.Add(want.text())
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parse(text, want)
+		if err != nil || text == "" {
+			return
+		}
+		if again, err := parse(c.text(), want); err != nil || !reflect.DeepEqual(again, c) {
+			t.Errorf("%+v is read again as %+v, %v", c, again, err)
+		}
+	})
+}
+
+func TestParse_BombsCostLittle(t *testing.T) {
+	data, err := base64.RawURLEncoding.DecodeString(sample().text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wiretest.Check(t, data, func(b []byte) error {
+		if len(b) == 0 {
+			return errors.New("nothing is the first page")
+		}
+		_, err := parse(base64.RawURLEncoding.EncodeToString(b), begin(sought, task.Retry, false))
+		return err
+	})
+}

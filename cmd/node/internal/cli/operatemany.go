@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/bulk"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/requests"
+	"taskledger/projection/listing"
+	"taskledger/task"
+)
+
+// bulkOperations are the verbs that take a filter.
+var bulkOperations = map[operations.Verb]task.Operation{
+	operations.Cancel: task.Cancel, operations.Retry: task.Retry, operations.RunNow: task.RunNow, operations.Delete: task.Delete,
+}
+
+const manyHelp = `
+
+With --filter it is about every task that all the fields select, as those of list do: without --yes they are counted and nothing is
+changed. Tasks that make an event after it has begun are left as they are. Interrupted, it goes on with the --cursor that it has told last,
+and the same fields: no task is changed twice.`
+
+// manyOptions are the flags of a verb that takes a filter.
+type manyOptions struct {
+	filters []string
+	yes     bool
+	cursor  string
+}
+
+// flags adds the flags of many tasks to a verb.
+func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
+	names, _ := listing.Fields()
+	flags.TextsVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
+	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
+	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(o.filters) > 0 && len(args) > 0:
+			return fmt.Errorf("--filter: it selects the tasks, and there is %q beside it", args)
+		case len(o.filters) > 0:
+			return nil
+		case o.yes || o.cursor != "":
+			return errors.New("--yes and --cursor: they are about --filter")
+		}
+		return flags.Arguments(cmd, args)
+	}
+}
+
+// given reports whether a filter selects the tasks: that takes as long as there are tasks.
+func (o *manyOptions) given() bool { return len(o.filters) > 0 }
+
+// operateMany counts the tasks that a filter selects, or changes them.
+func (a *app) operateMany(ctx context.Context, client operations.Client, verb operations.Verb, o manyOptions, reason string) error {
+	f, err := listing.Parse(o.filters)
+	if err != nil {
+		return &exitcode.UsageError{Problem: "--filter: " + err.Error()}
+	}
+	if o.cursor == "" { // which has the session, which may have ended since
+		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
+			return err
+		}
+	}
+	p := a.print()
+	var last bulk.Report
+	var waits string
+	for r, failed := range client.Each(ctx, f, bulkOperations[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
+		last, err = r, failed
+		if o.yes && p.IsJSON() {
+			if err := p.Row(r); err != nil {
+				return err
+			}
+		} else if o.yes && r.Cursor != "" {
+			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
+		}
+		if silent := silentShards(r.Missing); silent != waits {
+			if waits = silent; waits != "" {
+				fmt.Fprintf(a.Err, "waiting for the shards %s: nobody answers\n", waits)
+			}
+		}
+	}
+	if err != nil && last.Matched == 0 {
+		return err
+	}
+	if len(last.Problems) > 0 {
+		err = errors.Join(err, &requests.Problems{Text: fmt.Sprintf("%d tasks were refused and %d failed", last.Refused, last.Failed), Errs: last.Problems})
+	}
+	return errors.Join(err, a.printMany(verb, o, last))
+}
+
+// printMany tells what is selected, or what became of it.
+func (a *app) printMany(verb operations.Verb, o manyOptions, r bulk.Report) error {
+	if !o.yes {
+		p := a.print("BEHAVIOR", "STATUS", "SUBSTATUS", "TASKS")
+		for _, row := range r.Rows {
+			if err := p.Row(row, row.Behavior, row.Status, row.Substatus, row.Tasks); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(a.Err, "%d tasks match; --yes does %s\n", r.Matched-r.Left, verb)
+		return p.Flush()
+	}
+	p := a.print("MATCHED", "CHANGED", "REFUSED", "LEFT", "GONE", "FAILED")
+	if p.IsJSON() {
+		return nil
+	}
+	return errors.Join(p.Row(nil, r.Matched, r.Changed, r.Refused, r.Left, r.Gone, r.Failed), p.Flush())
+}

@@ -1,0 +1,105 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"taskledger/behaviors"
+	"taskledger/bulk"
+	"taskledger/engine"
+	"taskledger/internal/testcluster"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/task"
+)
+
+// The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
+// that it told retries the others, and none a second time.
+func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
+	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+		const tasks = 5000
+		var operator atomic.Pointer[testcluster.Node]
+		var ran atomic.Int64
+		fails := behaviors.Define[string, string]("fails", nil)
+		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
+			if ran.Add(1) == tasks*3/2 {
+				operator.Load().Kill()
+			}
+			return "", behaviors.Cancel(errors.New("never"))
+		}))
+		operator.Store(c.StartNode("operator", nil))
+		client := c.StartClient("caller", nil)
+		for first := 0; first < tasks; first += 1000 {
+			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), engine.SubmitOptions{}) {
+				ok(t, r.Err)
+			}
+		}
+		failed := engine.Filter{Status: projection.Failure, Behavior: "fails"}
+		awaitFailed(t, client.Client, tasks)
+
+		var told bulk.Report // by an operator that has died since
+		var died error
+		for r, err := range bulk.Each(within(t, soon), operator.Load().Client, failed, task.Retry, bulk.Options{}) {
+			if died = err; err == nil {
+				told = r
+			}
+		}
+		if died == nil || told.Cursor == "" {
+			t.Fatalf("who retries them is killed, and ends with %v, %+v", died, told)
+		}
+		var r bulk.Report
+		var err error
+		for r, err = range bulk.Each(within(t, soon), client.Client, failed, task.Retry, bulk.Options{Cursor: told.Cursor}) {
+			ok(t, err)
+		}
+		if r.Failed > 0 || r.Refused > 0 || r.Changed == 0 || r.Changed == tasks || r.Cursor != "" {
+			t.Errorf("who goes on ends with %+v", r)
+		}
+		awaitFailed(t, client.Client, tasks)
+		for _, got := range pages(t, client.Client, engine.Filter{Behavior: "fails", Limit: 1000}, func(listing.Page) {}) {
+			if got.Runs != 2 {
+				t.Fatalf("task %s has %d runs, want 2", got.ID, got.Runs)
+			}
+		}
+	})
+}
+
+// awaitFailed waits until so many tasks have failed, and none is left that has not.
+func awaitFailed(t *testing.T, c *engine.Client, n int64) {
+	t.Helper()
+	testcluster.Await(t, "every task to fail", func() bool {
+		counts, err := c.Counts(within(t, soon), "fails")
+		return err == nil && len(counts.Missing) == 0 && len(counts.Rows) == 1 && counts.Rows[0].Status == projection.Failure && counts.Rows[0].Tasks == n
+	})
+}
+
+// What an operator has seen of a task may be over: what he asks for then is refused, and changes nothing.
+func TestChange_OfATaskThatIsNoLongerAsItWasSeenIsRefused(t *testing.T) {
+	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
+		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
+		n := c.StartNode("a", nil, w.on("a"))
+		f := w.submitWith(t, n.Client, "x", inAnHour())
+		waiting, err := n.Get(within(t, soon), "x")
+		ok(t, err)
+		ok(t, n.Change(within(t, soon), &waiting, task.RunNow, ""))
+		w.next(t).succeed("done")
+		want(t, f, "done")
+		ended, err := n.Get(within(t, soon), "x")
+		ok(t, err)
+		for op := range task.OperationCount {
+			if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &waiting, op, ""), state) || !(*state).Changed {
+				t.Errorf("%s of a task that waited: want it refused", op)
+			}
+		}
+		if now, err := n.Get(within(t, soon), "x"); err != nil || now.Last != ended.Last {
+			t.Errorf("the task has changed: %+v, %v", now, err)
+		}
+		ok(t, n.Change(within(t, soon), &ended, task.Delete, ""))
+		w.submitWith(t, n.Client, "x", inAnHour())
+		if state := new(*engine.StateError); !errors.As(n.Change(within(t, soon), &ended, task.Delete, ""), state) {
+			t.Error("what was seen is a life that is over: want it refused")
+		}
+	})
+}
