@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/events"
 )
 
 // laneOf is where a command travels.
@@ -21,6 +23,9 @@ func laneOf(c command.Command) uint8 {
 	}
 	return command.LaneQuery
 }
+
+// payloadOf is a payload of n bytes.
+func payloadOf(n int) events.Payload { return events.JSON(bytes.Repeat([]byte("1"), n-1)) }
 
 // oversized yields every command with each of its fields too large by one.
 func oversized(yield func(field string, c command.Command) bool) {

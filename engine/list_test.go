@@ -72,7 +72,7 @@ func TestList_GoesOnWhereAnAnswerHadNoRoom(t *testing.T) {
 	const tasks = 6
 	for i := range tasks {
 		c := *submitOf(Policy{})
-		c.Task, c.NotBefore, c.Params = events.TaskID(fmt.Sprint("t-", i)), b.time.Add(time.Hour), make([]byte, events.MaxPayloadBytes/2)
+		c.Task, c.NotBefore, c.Params = events.TaskID(fmt.Sprint("t-", i)), b.time.Add(time.Hour), payloadOf(events.MaxPayloadBytes/2)
 		b.accept(command.LaneSubmit, &c)
 	}
 	question, got := &command.List{Limit: 100}, 0

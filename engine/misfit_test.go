@@ -42,7 +42,7 @@ func TestOwner_RefusesABatchThatCannotBeStoredAndServesOn(t *testing.T) {
 	b.store.most = most
 	submit := func(id events.TaskID, params int) *letter {
 		c := submitOf(Policy{})
-		c.Task, c.Params = id, make(events.Payload, params)
+		c.Task, c.Params = id, payloadOf(params)
 		return b.next("of "+string(id), command.LaneSubmit, c)
 	}
 	all := []*letter{submit("large", 2*most)}
@@ -71,7 +71,7 @@ func TestOwner_RefusesABatchThatNoEntryHolds(t *testing.T) {
 	var commands []command.Command
 	for i := range 4 {
 		c := submitOf(Policy{})
-		c.Task, c.Params = events.TaskID(fmt.Sprintf("large-%d", i)), make(events.Payload, events.MaxPayloadBytes)
+		c.Task, c.Params = events.TaskID(fmt.Sprintf("large-%d", i)), payloadOf(events.MaxPayloadBytes)
 		commands = append(commands, c)
 	}
 	l, small := b.next("c-1", command.LaneSubmit, commands...), b.next("c-2", command.LaneSubmit, submitOf(Policy{}))
@@ -97,7 +97,7 @@ func TestOwner_DecidesBatchesApartThatDoNotFitTogether(t *testing.T) {
 		var commands []command.Command
 		for j := range n {
 			c := submitOf(Policy{})
-			c.Task, c.Params = events.TaskID(fmt.Sprintf("t-%d-%d", i, j)), make(events.Payload, 200<<10)
+			c.Task, c.Params = events.TaskID(fmt.Sprintf("t-%d-%d", i, j)), payloadOf(200<<10)
 			commands = append(commands, c)
 		}
 		all = append(all, b.next(fmt.Sprint("c-", i), command.LaneSubmit, commands...))

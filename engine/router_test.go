@@ -489,7 +489,7 @@ func TestRouter_BatchesAreBoundedInNumberAndSize(t *testing.T) {
 		w.reply(second, make([]command.Answer, len(second.Commands)))
 		third := w.want("third", 1, 0)
 		for range 4 {
-			w.send(wayShard, command.LaneSubmit, &command.Submit{Task: "a", Behavior: "b", Policy: policyOf(Policy{}), Params: make([]byte, command.MaxBatchBytes/2)}, nil)
+			w.send(wayShard, command.LaneSubmit, &command.Submit{Task: "a", Behavior: "b", Policy: policyOf(Policy{}), Params: payloadOf(command.MaxBatchBytes / 2)}, nil)
 		}
 		w.reply(third, make([]command.Answer, len(third.Commands)))
 		if fourth := w.want("large commands", 1, 0); len(fourth.Commands) != 2 {

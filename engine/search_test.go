@@ -373,7 +373,7 @@ func TestQuery_AnswersFitIntoAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, -1)
 		large := submitOf(Policy{})
-		large.Params = make([]byte, events.MaxPayloadBytes)
+		large.Params = payloadOf(events.MaxPayloadBytes)
 		var questions []command.Command
 		for i := range 5 {
 			c := *large

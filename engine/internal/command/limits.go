@@ -64,9 +64,14 @@ func limitBehavior(behavior string) error {
 	return atMost("behavior", len(behavior), events.MaxBehaviorBytes)
 }
 
+// limitPayload refuses what is too large, or in a codec that this program does not know. Whether text is JSON is for the two ends: to read
+// all of it would cost an owner more than to decide its command.
 func limitPayload(field string, p events.Payload) error {
-	if len(p) <= events.MaxPayloadBytes+1 {
-		return nil
+	if len(p) > events.MaxPayloadBytes+1 {
+		return &task.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(p)) - 1}
 	}
-	return &task.LimitError{Field: field, Limit: events.MaxPayloadBytes, Got: int64(len(p)) - 1}
+	if _, err := p.JSON(); err != nil {
+		return &store.InvalidError{Field: field, Problem: err.Error()}
+	}
+	return nil
 }

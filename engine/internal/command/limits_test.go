@@ -38,6 +38,22 @@ func TestCheck_RefusesEveryFieldAboveItsLimit(t *testing.T) {
 	}
 }
 
+// What is stored is read by everybody: the owner looks at the codec, whatever the sender did.
+func TestDecide_RefusesPayloadsThatNobodyReads(t *testing.T) {
+	for _, p := range []events.Payload{{}, {1}, {0, '1'}, {2, '1'}} {
+		submit := form[*command.Submit](0)
+		checked := form[*command.Merge](0)
+		done := form[*command.Complete](0)
+		submit.Params, checked.Submit.Params, checked.Submit.Checked, done.Result = p, p, true, p
+		for _, c := range []command.Command{submit, checked, done} {
+			a, kinds := newJournalDriver(t).decide(c)
+			if a.Code != command.AnswerInvalid || kinds != nil || !strings.Contains(a.Text, "codec") || !strings.HasPrefix(a.Text, "parameters: ") && !strings.HasPrefix(a.Text, "result: ") {
+				t.Errorf("%T with payload %q: answer %+v with events %v, want it refused by field and codec", c, p, a, kinds)
+			}
+		}
+	}
+}
+
 func TestCheck_OfACommandAsAWhole(t *testing.T) {
 	both := commandtest.Largest((*command.Complete).Op(nil))[0].(*command.Complete)
 	both.How, both.Error = command.Failed, commandtest.Error()

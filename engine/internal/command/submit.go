@@ -235,9 +235,10 @@ func (c *Submit) Check() error {
 	if err := limitTime("not before", c.NotBefore); err != nil {
 		return err
 	}
+	if err := limitPayload("parameters", c.Params); err != nil {
+		return err
+	}
 	switch {
-	case len(c.Params) > events.MaxPayloadBytes+1:
-		return &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(c.Params)) - 1}
 	case len(c.RequestID) > events.MaxNameBytes:
 		return &task.LimitError{Field: "request key", Limit: events.MaxKeyBytes, Got: int64(len(c.RequestID) - events.MaxNameBytes + events.MaxKeyBytes)}
 	case !utf8.ValidString(c.RequestID):

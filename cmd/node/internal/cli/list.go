@@ -118,10 +118,7 @@ func (a *app) list(ctx context.Context, client operations.Client, f engine.Filte
 }
 
 func listTask(p *output.Printer, t projection.Task, version events.Position) error {
-	v, err := view.OfTask(t, version, now())
-	if err != nil {
-		return err
-	}
+	v := view.OfTask(t, version, now())
 	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 }
 

@@ -107,10 +107,6 @@ func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.
 func (a *app) shower() func(ledger.Event) error {
 	p := output.New(a.Out, true)
 	return func(ev ledger.Event) error {
-		v, err := view.OfEvent(ev)
-		if err != nil {
-			return err
-		}
-		return p.Row(v)
+		return p.Row(view.OfEvent(ev))
 	}
 }

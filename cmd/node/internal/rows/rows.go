@@ -17,10 +17,7 @@ import (
 
 // Task writes one task as it is at a time, as a table one field a line.
 func Task(p *output.Printer, t projection.Task, version events.Position, now events.Millis) error {
-	v, err := view.OfTask(t, version, now)
-	if err != nil {
-		return err
-	}
+	v := view.OfTask(t, version, now)
 	if p.IsJSON() {
 		return p.Row(v)
 	}
@@ -80,17 +77,11 @@ type moment struct {
 
 // Moment writes an event with the task after it, the zero Task after Deleted.
 func Moment(p *output.Printer, e ledger.Event, t projection.Task, version events.Position) error {
-	v, err := view.OfEvent(e)
-	if err != nil {
-		return err
-	}
+	v := view.OfEvent(e)
 	m := moment{Event: v}
 	now, substatus := "-", "-"
 	if t.ID != "" {
-		then, err := view.OfTask(t, version, e.At)
-		if err != nil {
-			return err
-		}
+		then := view.OfTask(t, version, e.At)
 		m.State, now, substatus = &then, Status(t), then.Substatus.String()
 	}
 	cells, err := eventCells(e, v)
@@ -102,10 +93,7 @@ func Moment(p *output.Printer, e ledger.Event, t projection.Task, version events
 
 // Event writes an event.
 func Event(p *output.Printer, e ledger.Event) error {
-	v, err := view.OfEvent(e)
-	if err != nil {
-		return err
-	}
+	v := view.OfEvent(e)
 	cells, err := eventCells(e, v)
 	if err != nil {
 		return err

@@ -28,9 +28,9 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 			t.Errorf("%s has no sample", kind)
 			continue
 		}
-		v, err := view.OfEvent(ledger.Event{Event: events.Event{Seq: 1, Body: body, Asker: events.Asker{Principal: "ada"}}})
-		if err != nil || v.Record != of.String() || v.Task != "" || v.Data == nil {
-			t.Errorf("%s: %+v, %v", kind, v, err)
+		v := view.OfEvent(ledger.Event{Event: events.Event{Seq: 1, Body: body, Asker: events.Asker{Principal: "ada"}}})
+		if v.Record != of.String() || v.Task != "" || v.Data == nil {
+			t.Errorf("%s: %+v", kind, v)
 		}
 		text, err := json.Marshal(v)
 		if err != nil {

@@ -2,6 +2,7 @@
 package view
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -54,12 +55,13 @@ type Progress struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// OfTask shows a task as it is at a time, with its version. An error says that its parameters or its result cannot be read.
-func OfTask(t projection.Task, version events.Position, now events.Millis) (v Task, err error) {
-	v = Task{ID: t.ID, Version: version, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
+// OfTask shows a task as it is at a time, with its version.
+func OfTask(t projection.Task, version events.Position, now events.Millis) Task {
+	v := Task{ID: t.ID, Version: version, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, LastNode: t.LastNode, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
-		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error}
+		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error,
+		Params: raw(t.Params), Result: raw(t.Result)}
 	v.Substatus, v.Since = t.Substatus(now)
 	if t.Wait != nil {
 		v.SuspendedAt = t.Wait.SuspendedAt
@@ -70,13 +72,7 @@ func OfTask(t projection.Task, version events.Position, now events.Millis) (v Ta
 	if t.Progress != nil {
 		v.Progress = &Progress{t.Progress.Done, t.Progress.Total, t.Progress.Note}
 	}
-	if v.Params, err = raw(t.Params); err != nil {
-		return v, fmt.Errorf("task %s: parameters: %w", t.ID, err)
-	}
-	if v.Result, err = raw(t.Result); err != nil {
-		return v, fmt.Errorf("task %s: result: %w", t.ID, err)
-	}
-	return v, nil
+	return v
 }
 
 // Event is an event as JSON shows it.
@@ -102,17 +98,13 @@ type Caller struct {
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
-// OfEvent shows an event. An error says that what it carries cannot be read.
-func OfEvent(e ledger.Event) (Event, error) {
-	data, err := body(e.Body)
-	if err != nil {
-		return Event{}, fmt.Errorf("event %s: %w", e.Position, err)
-	}
-	v := Event{e.Position, e.At, e.Task, recordOf(&e), e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, data, nil}
+// OfEvent shows an event.
+func OfEvent(e ledger.Event) Event {
+	v := Event{e.Position, e.At, e.Task, recordOf(&e), e.Seq, e.Kind(), e.Behavior, store.NodeName(e.Node), e.Node, e.Asker.Principal, e.RequestID, body(e.Body), nil}
 	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
 		v.Caller = &caller
 	}
-	return v, nil
+	return v
 }
 
 // recordOf names the record of an event, if that is no task.
@@ -126,46 +118,43 @@ func recordOf(e *ledger.Event) string {
 type object = map[string]any
 
 // body returns what an event says beyond its kind, nil for nothing.
-func body(of events.Body) (any, error) {
+func body(of events.Body) any {
 	switch b := of.(type) {
 	case *events.Created:
-		params, err := raw(b.Params)
-		return withTies(object{"priority": b.Priority, "not_before": b.NotBefore, "params": params,
-			"policy": policy(b.Policy)}, b.Ties), err
+		return withTies(object{"priority": b.Priority, "not_before": b.NotBefore, "params": raw(b.Params),
+			"policy": policy(b.Policy)}, b.Ties)
 	case *events.Started:
-		return object{"attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}, nil
+		return object{"attempt": b.Attempt, "offer": b.Offer, "lease_ms": int64(b.Lease)}
 	case *events.Progressed:
-		return Progress{b.Done, b.Total, b.Note}, nil
+		return Progress{b.Done, b.Total, b.Note}
 	case *events.Succeeded:
-		result, err := raw(b.Result)
-		return withNext(object{"result": result, "run": b.Run}, b.Next), err
+		return withNext(object{"result": raw(b.Result), "run": b.Run}, b.Next)
 	case *events.Failed:
-		return withNext(object{"error": b.Error, "run": b.Run}, b.Next), nil
+		return withNext(object{"error": b.Error, "run": b.Run}, b.Next)
 	case *events.Snoozed:
-		return object{"until": b.Until}, nil
+		return object{"until": b.Until}
 	case *events.Lost:
-		return object{"until": b.Until}, nil
+		return object{"until": b.Until}
 	case *events.Released:
-		return object{"until": b.Until}, nil
+		return object{"until": b.Until}
 	case *events.Rescheduled:
-		return withTerms(withNext(object{}, b.At), b.Terms), nil
+		return withTerms(withNext(object{}, b.At), b.Terms)
 	case *events.Merged:
-		params, err := raw(b.Params)
-		return withTerms(object{"params": params}, b.Terms), err
+		return withTerms(object{"params": raw(b.Params)}, b.Terms)
 	case *events.Joined:
-		return withTerms(object{}, b.Terms), nil
+		return withTerms(object{}, b.Terms)
 	case *events.AcceptedLoss:
-		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}, nil
+		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}
 	case *events.Recovered:
-		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}, nil
+		return object{"entry": b.Entry, "sound": b.Sound, "reason": b.Reason}
 	case *events.Paused:
-		return object{"behavior": b.Behavior, "reason": b.Reason}, nil
+		return object{"behavior": b.Behavior, "reason": b.Reason}
 	case *events.Unpaused:
-		return object{"behavior": b.Behavior}, nil
+		return object{"behavior": b.Behavior}
 	case *events.CancelRequested:
-		return object{"reason": b.Reason}, nil
+		return object{"reason": b.Reason}
 	}
-	return nil, nil
+	return nil
 }
 
 func withNext(o object, next events.Millis) object {
@@ -243,10 +232,13 @@ func Clock(aheadMs int64) string {
 	return "-"
 }
 
-// raw is payload text as JSON, nil for none.
-func raw(p events.Payload) (json.RawMessage, error) {
+// raw is a payload as JSON, nil for none. One that is no JSON text is shown as its codec and its bytes.
+func raw(p events.Payload) json.RawMessage {
 	text, err := p.JSON()
-	return json.RawMessage(text), err
+	if err == nil && (text == nil || json.Valid(text)) {
+		return text
+	}
+	return fmt.Appendf(nil, `{"codec":%d,"base64":%q}`, p.Codec(), base64.StdEncoding.EncodeToString(p[min(len(p), 1):]))
 }
 
 // Outcome is an outcome as JSON shows it.
@@ -265,7 +257,7 @@ type Error struct {
 
 // OfOutcome shows how a task ended: failed is nil after a success.
 func OfOutcome(id events.TaskID, result []byte, failed *engine.TaskError) Outcome {
-	v := Outcome{ID: id, Status: projection.Success, Result: result}
+	v := Outcome{ID: id, Status: projection.Success, Result: raw(events.JSON(result))}
 	if failed != nil {
 		v.Status = projection.Failure
 		v.Error = &Error{failed.Attempt, events.Error{Code: failed.Code, Message: failed.Message,
