@@ -47,7 +47,8 @@ type Entry struct {
 var ErrDamaged = errors.New("damaged entry")
 
 // ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know, with an event of a kind that it
-// does not know, or written by rules of the fold that it does not have.
+// does not know, or written by rules of the fold that it does not have; and by one that is whole, with an event that says more than
+// this program knows.
 var ErrVersion = errors.New("unknown version")
 
 // EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it reads.
@@ -234,10 +235,23 @@ func (b *Builder) Seal() ([]byte, error) {
 // caller to check. It copies what it keeps. Errors wrap ErrDamaged.
 func Decode(data []byte) (*Entry, error) {
 	e, err := decode(data)
+	if errors.Is(err, wire.ErrTail) {
+		if _, damaged := Survey(data, func([]byte) {}); damaged == nil {
+			err = later(err)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return e, nil
+}
+
+// later marks an error about what is stored as its writer meant it, if that is a tail.
+func later(err error) error {
+	if errors.Is(err, wire.ErrTail) {
+		return fmt.Errorf("%w: %w", ErrVersion, err)
+	}
+	return err
 }
 
 func decode(data []byte) (*Entry, error) {

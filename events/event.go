@@ -363,12 +363,13 @@ func (b *Created) decode(r *wire.Reader, p Payload) {
 	n := r.Array()
 	b.Behavior, b.Priority, b.NotBefore, b.Params = r.Text(), r.Int(), Millis(r.Int()), p
 	b.Policy.Decode(r)
-	switch n {
-	case 4:
-	case 5:
-		b.Ties.decode(r)
-	default:
+	switch {
+	case n < 4:
 		r.Fail("array of %d, want 4 or 5", n)
+	case n > 5:
+		r.Tail(n, 5)
+	case n == 5:
+		b.Ties.decode(r)
 	}
 }
 

@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -157,6 +158,53 @@ func TestDecode_RefusesAKindOfALaterVersionByName(t *testing.T) {
 	forged := forge(genuine.head, genuine.origins[0], header(uint64(len(events.Kinds())+1), 1, func(w *wire.Writer) { w.Array(0) }))
 	if _, err := events.Decode(forged); !errors.Is(err, events.ErrVersion) {
 		t.Errorf("a later kind: %v, want ErrVersion", err)
+	}
+}
+
+// An event that says more than this version knows is told apart from damage, as long as its entry is whole.
+func TestDecode_RefusesATailOfALaterVersionByName(t *testing.T) {
+	_, data := seal(t, sampleHead(), sampleOrigins[:1], samples()[1])
+	genuine := parse(t, data)
+	policy := samplePolicy
+	body := map[string]struct {
+		kind  events.Kind
+		write func(w *wire.Writer)
+	}{
+		"a creation": {events.KindCreated, func(w *wire.Writer) {
+			w.Array(6)
+			w.Text("work")
+			w.Int(0)
+			w.Int(1)
+			policy.Encode(w)
+			w.Array(3)
+			w.Text("")
+			w.Text("s")
+			w.Text("")
+			w.Text("tail")
+		}},
+		"a policy": {events.KindCreated, func(w *wire.Writer) {
+			w.Array(4)
+			w.Text("work")
+			w.Int(0)
+			w.Int(1)
+			var of wire.Writer
+			policy.Encode(&of)
+			w.B = append(append(w.B, 0x9b), of.B[1:]...)
+			w.Int(7)
+		}},
+		"a merge":      {events.KindMerged, func(w *wire.Writer) { w.Array(2); w.Array(0); w.Text("tail") }},
+		"a suspension": {events.KindSuspended, func(w *wire.Writer) { w.Array(1); w.Text("tail") }},
+	}
+	for name, of := range body {
+		forged := forge(genuine.head, genuine.origins[0], header(uint64(of.kind), 1, of.write))
+		if _, err := events.Decode(forged); !errors.Is(err, events.ErrVersion) || !errors.Is(err, events.ErrDamaged) {
+			t.Errorf("%s with a tail: %v, want ErrVersion", name, err)
+		}
+		damaged := bytes.Clone(forged)
+		damaged[len(damaged)-1]++
+		if _, err := events.Decode(damaged); !errors.Is(err, events.ErrDamaged) || errors.Is(err, events.ErrVersion) {
+			t.Errorf("%s with a tail, under another hash: %v, want damage", name, err)
+		}
 	}
 }
 

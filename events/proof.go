@@ -133,7 +133,7 @@ func (x *Excerpt) open() (*Entry, error) {
 			return nil, fmt.Errorf("event %d of entry %d: its digest differs", s.Index, e.Number)
 		}
 		if err := decodeEvent(ev, s.Header, s.Payload, origins); err != nil {
-			return nil, fmt.Errorf("event %d of entry %d: %w", s.Index, e.Number, err)
+			return nil, fmt.Errorf("event %d of entry %d: %w", s.Index, e.Number, later(err))
 		}
 		if !known[ev.Origin] {
 			return nil, fmt.Errorf("event %d of entry %d: origin %d is not shown", s.Index, e.Number, ev.Origin-1)

@@ -70,10 +70,14 @@ func encodeTerms(w *wire.Writer, t *Terms) {
 
 // decodeTerms reads the last value of a body of n values, which may have one less.
 func decodeTerms(r *wire.Reader, n, full int) *Terms {
-	if n != full {
-		if n != full-1 {
-			r.Fail("array of %d, want %d or %d", n, full-1, full)
-		}
+	switch {
+	case n == full-1:
+		return nil
+	case n > full:
+		r.Tail(n, full)
+		return nil
+	case n < full:
+		r.Fail("array of %d, want %d or %d", n, full-1, full)
 		return nil
 	}
 	t := new(Terms)

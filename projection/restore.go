@@ -44,6 +44,9 @@ func (r *Restorer) Add(part []byte) error {
 }
 
 func (r *Restorer) fail(err error) {
+	if errors.Is(err, wire.ErrTail) { // behind the right sum
+		err = fmt.Errorf("%w: %w", events.ErrVersion, err)
+	}
 	if err != nil {
 		r.err = fmt.Errorf("%w: part %d of shard %d: %w", ErrSnapshot, r.parts, r.shard.id, err)
 	}

@@ -328,6 +328,20 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 	}
 }
 
+// longer lets the first row of a section that has so many values have one more.
+func longer(t tb, top []any, section string, values int) []any {
+	t.Helper()
+	rows := named(t, top, inSections, section)[1].([]any)
+	for i, row := range rows {
+		if len(row.([]any)) == values {
+			rows[i] = append(row.([]any), "tail")
+			return top
+		}
+	}
+	t.Fatalf("no row of %d values in section %s", values, section)
+	return nil
+}
+
 // What stands in a part that another build wrote may be more than this one can fold: whoever reads it must be told, and not
 // go on from an earlier state as if the part were damaged.
 func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
@@ -345,6 +359,9 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 			top[inCounts] = append(top[inCounts].([]any), []any{"stores", 3})
 			return top
 		},
+		"array of 15 values expected, found 16": func(top []any) []any { return longer(t, top, "tasks", 15) },
+		"array of 3 values expected, found 4":   func(top []any) []any { return longer(t, top, "kinds", 3) },
+		"array of 5 values expected, found 6":   func(top []any) []any { return longer(t, top, "senders", 5) },
 	} {
 		var b bytes.Buffer
 		enc := msgpack.NewEncoder(&b)

@@ -50,7 +50,10 @@ func decodeKind(r *wire.Reader) (k kindKey) {
 	if values == 3 {
 		k.creator = r.Text()
 	}
-	if values < 2 || values > 3 || values == 3 && k.creator == "" {
+	switch {
+	case values > 3:
+		r.Tail(values, 3)
+	case values < 2 || values == 3 && k.creator == "":
 		r.Fail("kind of %d values", values)
 	}
 	return k
@@ -153,8 +156,10 @@ func (t *Task) encodeRun(w *wire.Writer, node uint64) {
 // decodeTask reads what encode wrote. What it returns shares no memory with the message.
 func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
 	values := r.Array()
-	if values < leastValues || values > mostValues {
+	if values < leastValues {
 		r.Fail("task of %d values", values)
+	} else if values > mostValues {
+		r.Tail(values, mostValues)
 	}
 	t := &Task{ID: events.TaskID(r.Text())}
 	if kind := r.Uint(); kind < uint64(len(kinds)) {
@@ -174,7 +179,9 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
 		t.decodeRequests(r)
 	}
 	if values > leastValues+1 {
-		if n := r.Array(); n == 14 && t.Status != Created {
+		if n := r.Array(); n > 14 {
+			r.Tail(n, 14)
+		} else if n == 14 && t.Status != Created {
 			t.decodeRun(r, nodes)
 		} else if n != 0 || t.Status != Created {
 			r.Fail("%s task with a run of %d values", t.Status, n)

@@ -45,9 +45,6 @@ type Optional interface {
 	Optional() int
 }
 
-// ErrTail is wrapped by an error of Decode for a message of more fields than its type has, which a later release may have sent.
-var ErrTail = errors.New("more fields than are known")
-
 // Encode returns the encoded form of a struct, or of the one that v points to. It panics for what is no message.
 func Encode(v any) []byte {
 	value := reflect.Indirect(reflect.ValueOf(v))
@@ -143,7 +140,7 @@ func (c *checker) checkMessage(s *shape, optional int, tail bool) (known int, er
 	case n < len(s.parts)-optional:
 		return 0, fmt.Errorf("array of %d values expected for %s, found %d", len(s.parts), s.t, n)
 	case n > len(s.parts) && !tail:
-		return 0, fmt.Errorf("%w: array of %d values expected for %s, found %d", ErrTail, len(s.parts), s.t, n)
+		return 0, fmt.Errorf("%w: array of %d values expected for %s, found %d", wire.ErrTail, len(s.parts), s.t, n)
 	}
 	known = min(n, len(s.parts))
 	for _, field := range s.parts[:known] {

@@ -32,8 +32,8 @@ func TestRead_PassesOverATail(t *testing.T) {
 		}
 		if err := message.Decode(data, limit, &got); (err == nil) != (name == "none") {
 			t.Errorf("%s: decoded: %v", name, err)
-		} else if err != nil && (!errors.Is(err, message.ErrTail) || !errors.Is(err, wire.ErrMalformed) || got != inner{}) {
-			t.Errorf("%s: decoded as %+v, %v; want %v", name, got, err, message.ErrTail)
+		} else if err != nil && (!errors.Is(err, wire.ErrTail) || !errors.Is(err, wire.ErrMalformed) || got != inner{}) {
+			t.Errorf("%s: decoded as %+v, %v; want %v", name, got, err, wire.ErrTail)
 		}
 	}
 }

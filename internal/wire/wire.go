@@ -127,6 +127,14 @@ func (r *Reader) fail(format string, args ...any) {
 	r.b = nil
 }
 
+// Tail makes the reader fail at an array of more values than its caller knows: the error wraps ErrTail, too.
+func (r *Reader) Tail(found, known int) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %w: array of %d values expected, found %d", ErrMalformed, ErrTail, known, found)
+	}
+	r.b = nil
+}
+
 func (r *Reader) take(n uint64, what string) []byte {
 	if r.err != nil {
 		return nil
@@ -169,9 +177,12 @@ func (r *Reader) Array() int {
 	return int(n)
 }
 
-// ArrayOf reads the head of an array that must have exactly n values.
+// ArrayOf reads the head of an array that must have exactly n values. More are a tail.
 func (r *Reader) ArrayOf(n int) {
-	if got := r.Array(); r.err == nil && got != n {
+	switch got := r.Array(); {
+	case r.err == nil && got > n:
+		r.Tail(got, n)
+	case r.err == nil && got < n:
 		r.fail("array of %d values expected, found %d", n, got)
 	}
 }
