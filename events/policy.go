@@ -108,7 +108,7 @@ func (p *Policy) outOfRange() error {
 		}
 	}
 	if p.Existing > RunAgain {
-		return fmt.Errorf("policy: existing %d is unknown", p.Existing)
+		return fmt.Errorf("policy: existing %d, want 0 to %d", p.Existing, RunAgain)
 	}
 	return fmt.Errorf("policy: priority %d, want 0 to %d", p.Priority, MaxPriority)
 }
@@ -132,17 +132,16 @@ func (p *Policy) Encode(w *wire.Writer) {
 	}
 }
 
-// Decode reads what Encode wrote.
+// maxMillis is what longer times are read as: it is beyond every limit, and does not overflow.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
+
+// Decode reads what Encode wrote; whether it is in range is for Complete to say.
 func (p *Policy) Decode(r *wire.Reader) {
 	r.ArrayOf(10)
 	millis := func() time.Duration {
-		v := r.Int()
-		if v < 0 || v > maxDuration.Milliseconds() {
-			r.Fail("policy: %d ms out of range", v)
-		}
-		return time.Duration(v) * time.Millisecond
+		return time.Duration(min(max(r.Int(), -maxMillis), maxMillis)) * time.Millisecond
 	}
 	p.Timeout, p.MaxAttempts, p.MaxLost, p.LostDelay = millis(), int(r.Int()), int(r.Int()), millis()
 	p.Backoff.Base, p.Backoff.Max = millis(), millis()
-	p.Existing, p.Priority, p.Retain, p.RetainCount = Existing(upTo(r, math.MaxUint8)), r.Int(), millis(), int(r.Int())
+	p.Existing, p.Priority, p.Retain, p.RetainCount = Existing(min(r.Uint(), math.MaxUint8)), r.Int(), millis(), int(r.Int())
 }

@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/store"
 )
 
 // Asked names the caller behind the commands of a batch from one of them on; the zero Asker is the sender.
@@ -60,6 +61,16 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 		}
 		next, last = int(from)+1, b.Asked[i].Asker
 	}
+}
+
+// limitAskers refuses callers and a principal that no event can name.
+func (b *Batch) limitAskers() error {
+	for i := range b.Asked {
+		if err := b.Asked[i].Asker.Validate(); err != nil {
+			return &store.InvalidError{Field: "asker", Problem: err.Error()}
+		}
+	}
+	return atMost("principal", len(b.Principal), events.MaxNameBytes)
 }
 
 // Origin returns the batch as an origin in an entry.

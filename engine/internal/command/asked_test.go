@@ -58,12 +58,46 @@ func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
 		"none where none was": {{From: 0, Asker: events.Asker{}}},
 		"none before one":     {{From: 0, Asker: events.Asker{}}, {From: 1, Asker: *ada}},
 		"one like the last":   {{From: 0, Asker: *ada}, {From: 1, Asker: *ada}},
-		"too long":            {{From: 0, Asker: events.Asker{RequestID: string(make([]byte, events.MaxNameBytes+1))}}},
 	} {
 		b := batchOf(1, nil, nil)
 		b.Asked = asked
 		if _, err := command.DecodeBatch(b.Encode()); err == nil {
 			t.Errorf("%s: read", name)
+		}
+	}
+}
+
+// The sender of another build checks nothing: its batch reaches the owner, and is answered.
+func TestDecideBatch_RefusesWhoNoEventCanNameByFieldAndLimit(t *testing.T) {
+	long := strings.Repeat("x", events.MaxNameBytes+1)
+	for field, spoil := range map[string]func(b *command.Batch){
+		"principal":           func(b *command.Batch) { b.Principal = long },
+		"asker: principal":    func(b *command.Batch) { b.Asked[0].Asker.Principal = long },
+		"asker: request id":   func(b *command.Batch) { b.Asked[0].Asker.RequestID = long },
+		"asker: traceparent":  func(b *command.Batch) { b.Asked[0].Asker.Traceparent = long },
+		"asker: request id ":  func(b *command.Batch) { b.Asked[0].Asker.RequestID = "\xff" },
+		"asker: traceparent ": func(b *command.Batch) { b.Asked[0].Asker.Traceparent = strings.Repeat(long, 1000) },
+	} {
+		spoilt := batchOf(1, nil, ada)
+		spoil(spoilt)
+		b, err := command.DecodeBatch(spoilt.Encode())
+		if err != nil {
+			t.Errorf("%s: it does not reach the owner: %v", field, err)
+			continue
+		}
+		l := newJournalDriver(t)
+		kinds := l.entry(func(d *command.Decider) {
+			for _, a := range d.DecideBatch(b) {
+				if a.Code != command.AnswerInvalid || !strings.HasPrefix(a.Text, strings.TrimSpace(field)) || !namesLimit(a.Text) || !strings.Contains(a.Text, fmt.Sprint(events.MaxNameBytes)) {
+					t.Errorf("%s: answer %+v, want it refused by field and limit", field, a)
+				}
+			}
+			if n := len(d.Entry.Entry.Origins); n != 0 {
+				t.Errorf("%s: %d origins are recorded", field, n)
+			}
+		})
+		if kinds != nil {
+			t.Errorf("%s: events %v", field, kinds)
 		}
 	}
 }

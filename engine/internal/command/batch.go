@@ -156,7 +156,7 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 	lane := r.Uint()
 	b.Lane, b.Number, b.Made, b.Principal = uint8(lane), r.Uint(), events.Millis(r.Int()), r.Text()
 	n := r.Array()
-	if lane >= uint64(LaneCount) || max(len(b.Sender), len(b.Principal)) > events.MaxNameBytes || b.Number == 0 || b.Sender == "" || n == 0 || n%2 != 0 || n > 2*MaxBatchCommands {
+	if lane >= uint64(LaneCount) || len(b.Sender) > events.MaxNameBytes || b.Number == 0 || b.Sender == "" || n == 0 || n%2 != 0 || n > 2*MaxBatchCommands {
 		r.Fail("batch %d of lane %d from %q with %d commands", b.Number, lane, b.Sender, n/2)
 		return nil, r.Err()
 	}

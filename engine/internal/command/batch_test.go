@@ -153,7 +153,7 @@ func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
 		"number 0":     {Sender: "c-1", Commands: one},
 		"unknown lane": {Sender: "c-1", Lane: command.LaneCount, Number: 1, Commands: one},
 		"no command":   {Sender: "c-1", Number: 1},
-		"principal":    {Sender: "c-1", Number: 1, Principal: strings.Repeat("p", events.MaxNameBytes+1), Commands: one},
+		"long sender":  {Sender: strings.Repeat("c", events.MaxNameBytes+1), Number: 1, Commands: one},
 		"too many":     {Sender: "c-1", Number: 1, Commands: slicesOf(&command.Info{}, command.MaxBatchCommands+1)},
 	} {
 		if got, err := command.DecodeBatch(b.Encode()); err == nil {

@@ -5,10 +5,13 @@ func (d *Decider) Full(b *Batch) bool {
 	return d.EntryFull() || !d.empty() && d.Entry.Size()+b.size() > d.Misfits.limit()
 }
 
-// refusesBatch refuses a batch that is not asked in time, or that cannot be stored.
+// refusesBatch refuses a batch that is not asked in time, is asked by somebody whom no event can name, or cannot be stored.
 func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
 	if why, refuse = b.Untimely(d.Wall); refuse {
 		return why, true
+	}
+	if err := b.limitAskers(); err != nil {
+		return Refused(AnswerInvalid, "%v", err), true
 	}
 	if err := atMost("batch", b.size(), maxBatchSize); err != nil {
 		return Refused(AnswerInvalid, "%v", err), true

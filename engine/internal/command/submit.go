@@ -230,7 +230,10 @@ func (c *Submit) Check() error {
 		return &store.InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
 	}
 	if !c.Policy.IsComplete() {
-		return &store.InvalidError{Field: "policy", Problem: "a field is missing or out of range"}
+		if _, err := c.Policy.Complete(); err != nil {
+			return &store.InvalidError{Field: "policy", Problem: strings.TrimPrefix(err.Error(), "policy: ")}
+		}
+		return &store.InvalidError{Field: "policy", Problem: "a field is missing"}
 	}
 	if err := limitTime("not before", c.NotBefore); err != nil {
 		return err

@@ -29,9 +29,14 @@ var (
 	payload  = events.JSON([]byte(`"` + strings.Repeat("p", events.MaxPayloadBytes-2) + `"`))
 )
 
-// Policy is the one that takes the most bytes.
+// The largest time and count that a policy may have.
+const (
+	long  = 10 * 365 * 24 * time.Hour
+	often = 1_000_000
+)
+
+// Policy is the largest one.
 func Policy() events.Policy {
-	const long, often = 300 * 24 * time.Hour, 1_000_000
 	p, err := events.Policy{Timeout: long, MaxAttempts: often, MaxLost: often, LostDelay: long, Backoff: events.Backoff{Base: long, Max: long},
 		Existing: events.RunAgain, Priority: events.MaxPriority, Retain: long, RetainCount: often}.Complete()
 	if err != nil {
@@ -115,8 +120,8 @@ func largest(op uint64) command.Command {
 	panic(fmt.Sprintf("command %d has no largest form", op))
 }
 
-// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text, a list or the latest time,
-// larger by one.
+// Oversized returns, by the name of a field, a command of a number in its largest form with that field, a text, a list, the latest time, a
+// priority or one of a policy, larger by one.
 func Oversized(op uint64) map[string]command.Command {
 	all := map[string]command.Command{}
 	for form := range Largest(op) {
@@ -133,6 +138,9 @@ func Oversized(op uint64) map[string]command.Command {
 	return all
 }
 
+// steps is by what a number that is a limit grows.
+var steps = map[any]int64{command.MaxTime: 1, int64(events.MaxPriority): 1, often: 1, time.Duration(long): int64(time.Millisecond)}
+
 // grow makes one field of v larger, the one that *left others come before, and returns its name; "" when there are not so many. Fields
 // that are empty have no part in a form.
 func grow(v reflect.Value, name string, left *int) (grown string) {
@@ -147,12 +155,21 @@ func grow(v reflect.Value, name string, left *int) (grown string) {
 				return grown
 			}
 		}
-	case reflect.Int64:
-		if v.Int() != int64(command.MaxTime) {
+	case reflect.Int, reflect.Int64:
+		step := steps[v.Interface()]
+		if step == 0 {
 			return ""
 		}
 		if *left--; *left < 0 {
-			v.SetInt(v.Int() + 1)
+			v.SetInt(v.Int() + step)
+			return name
+		}
+	case reflect.Uint8:
+		if v.Interface() != events.RunAgain {
+			return ""
+		}
+		if *left--; *left < 0 {
+			v.SetUint(v.Uint() + 1)
 			return name
 		}
 	case reflect.String, reflect.Map, reflect.Slice:
