@@ -15,6 +15,7 @@ import (
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // failer is what testing.T and rapid.T share.
@@ -241,7 +242,7 @@ func drawCommand(t *rapid.T, m *shardMachine, lane uint8) command.Command {
 		RequestID: rapid.SampledFrom([]string{"", "", "r-1"}).Draw(t, "request")}
 	switch rapid.IntRange(0, 3).Draw(t, "command") {
 	case 0:
-		return &command.Operate{Task: id, Do: command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do"))}
+		return &command.Operate{Task: id, Do: rapid.SampledFrom(operations).Draw(t, "do")}
 	case 1:
 		c := &command.Merge{Submit: submit}
 		if task != nil {
@@ -356,3 +357,6 @@ func (m *shardMachine) checkJournal() {
 		}
 	}
 }
+
+// operations are those that an operator may ask for.
+var operations = []task.Operation{task.Cancel, task.RunNow, task.Retry, task.Suspend, task.Resume, task.Delete}

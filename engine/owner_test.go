@@ -12,6 +12,7 @@ import (
 // The clock runs ahead for a moment in which nothing was due, and is right again.
 func TestOwner_ForgetsATimeThatNothingBeganAt(t *testing.T) {
 	const ahead = 2 * time.Hour
+	begun := time.Now()
 	b := newBench(t, -1)
 	b.accept(command.LaneSubmit, &command.Submit{Task: "x", Behavior: benchBehavior, Policy: submitOf(Policy{}).Policy,
 		NotBefore: b.time.Add(3 * time.Hour)})
@@ -19,8 +20,9 @@ func TestOwner_ForgetsATimeThatNothingBeganAt(t *testing.T) {
 	b.turn()
 	b.time = b.time.Add(-ahead)
 	b.accept(command.LaneSubmit, &command.Submit{Task: "y", Behavior: "none", Policy: submitOf(Policy{}).Policy})
-	if y := b.own.state.Task("y"); y.Due != b.time {
-		t.Errorf("created to be due %s from now", y.Due.Time().Sub(b.time.Time()))
+	// The time of the shard goes on by what passes while the test runs.
+	if late := b.own.state.Task("y").Due.Time().Sub(b.time.Time()); late > time.Since(begun) {
+		t.Errorf("created to be due %s from now", late)
 	}
 }
 

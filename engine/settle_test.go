@@ -8,9 +8,10 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/store"
+	"taskledger/task"
 )
 
-func operate(do command.Operation) command.Command { return &command.Operate{Task: "x", Do: do} }
+func operate(do task.Operation) command.Command { return &command.Operate{Task: "x", Do: do} }
 
 // A command is refused, and one copy of it is still under way when the shard has another owner and the command would be
 // legal.

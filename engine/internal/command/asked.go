@@ -63,14 +63,17 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 	}
 }
 
-// limitAskers refuses callers and a principal that no event can name.
-func (b *Batch) limitAskers() error {
+// limits refuses a batch that is too large, or whose callers or principal no event can name.
+func (b *Batch) limits() error {
 	for i := range b.Asked {
 		if err := b.Asked[i].Asker.Validate(); err != nil {
 			return &store.InvalidError{Field: "asker", Problem: err.Error()}
 		}
 	}
-	return atMost("principal", len(b.Principal), events.MaxNameBytes)
+	if err := atMost("principal", len(b.Principal), events.MaxNameBytes); err != nil {
+		return err
+	}
+	return atMost("batch", b.size(), maxBatchSize)
 }
 
 // Origin returns the batch as an origin in an entry.

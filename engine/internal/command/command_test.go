@@ -10,6 +10,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/task"
 )
 
 // Generators of what travels. Empty binary strings and empty maps travel as none, so none are made.
@@ -76,7 +77,7 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 	case *command.Progress:
 		return &command.Progress{genID.Draw(t, "task"), genRef.Draw(t, "started"), genText.Draw(t, "node"), genProgress.Draw(t, "progress")}
 	case *command.Operate:
-		return &command.Operate{genID.Draw(t, "task"), command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason"), genRef.Draw(t, "seen")}
+		return &command.Operate{genID.Draw(t, "task"), task.Operation(rapid.IntRange(0, int(task.OperationCount)-1).Draw(t, "do")), genText.Draw(t, "reason"), genRef.Draw(t, "seen")}
 	case *command.Pause:
 		return &command.Pause{genText.Draw(t, "behavior"), rapid.Bool().Draw(t, "paused"), genText.Draw(t, "reason")}
 	case *command.Offer:

@@ -12,6 +12,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // matrixMachine is a shard whose every entry is predicted.
@@ -183,7 +184,7 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *command.Decider) {
 		if late {
 			id = events.Settings
 		}
-		return m.predicted(&command.Operate{Task: id, Do: command.Operation(rapid.IntRange(0, int(command.OperationCount)-1).Draw(t, "do"))})
+		return m.predicted(&command.Operate{Task: id, Do: task.Operation(rapid.IntRange(0, int(task.OperationCount)-1).Draw(t, "do"))})
 	case "pause":
 		return m.predicted(&command.Pause{Behavior: behavior, Paused: n%2 == 0, Reason: fmt.Sprint(n % 3)})
 	case "start":

@@ -59,10 +59,8 @@ func limitTime(field string, at events.Millis) error {
 	return nil
 }
 
-func limitNode(node string) error { return atMost("node", len(node), events.MaxNameBytes) }
-func limitBehavior(behavior string) error {
-	return atMost("behavior", len(behavior), events.MaxBehaviorBytes)
-}
+func limitNode(node string) error     { return atMost("node", len(node), events.MaxNameBytes) }
+func limitBehavior(name string) error { return atMost("behavior", len(name), events.MaxBehaviorBytes) }
 
 // limitPayload refuses what is too large, or in a codec that this program does not know. Whether text is JSON is for the two ends: to read
 // all of it would cost an owner more than to decide its command.

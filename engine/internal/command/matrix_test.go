@@ -10,6 +10,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // taskModel is what the state matrix says a task is, written down without the fold and its table.
@@ -338,7 +339,7 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 	}
 	life := p.life
 	ended := p.status == projection.Success || p.status == projection.Failure
-	allowed := map[command.Operation]bool{command.DoCancel: !p.final(), command.DoRunNow: p.node == "" && !p.final(), command.DoRetry: ended, command.DoSuspend: !p.final(),
+	allowed := map[task.Operation]bool{command.DoCancel: !p.final(), command.DoRunNow: p.node == "" && !p.final(), command.DoRetry: ended, command.DoSuspend: !p.final(),
 		command.DoResume: true, command.DoDelete: p.status != projection.Running}
 	if !allowed[c.Do] {
 		return command.Answer{Code: command.AnswerState}

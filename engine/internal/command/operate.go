@@ -12,23 +12,19 @@ import (
 // Operate is what an operator asks of a task.
 type Operate struct {
 	Task   events.TaskID
-	Do     Operation
+	Do     task.Operation
 	Reason string
 	Seen   events.Ref // its last event, as the operator has seen it; 0 = whatever it is
 }
 
-// Operation is what an operator asks of a task.
-type Operation = task.Operation
-
-// The operations, which are declared where callers see them.
+// The operations, under the names that decisions use.
 const (
-	DoCancel       = task.Cancel
-	DoRunNow       = task.RunNow
-	DoRetry        = task.Retry
-	DoSuspend      = task.Suspend
-	DoResume       = task.Resume
-	DoDelete       = task.Delete
-	OperationCount = task.OperationCount
+	DoCancel  = task.Cancel
+	DoRunNow  = task.RunNow
+	DoRetry   = task.Retry
+	DoSuspend = task.Suspend
+	DoResume  = task.Resume
+	DoDelete  = task.Delete
 )
 
 var _ = register(opOperate, func() Command { return new(Operate) })
@@ -43,7 +39,7 @@ func (c *Operate) limits() error {
 
 // Check refuses an operation that there is not.
 func (c *Operate) Check() error {
-	if c.Do >= OperationCount {
+	if c.Do >= task.OperationCount {
 		return fmt.Errorf("operation %d", uint64(c.Do))
 	}
 	return nil

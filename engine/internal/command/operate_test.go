@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/task"
 )
 
 func TestOperate_OnEveryState(t *testing.T) {
 	const no = "refused"
-	table := map[command.Operation]map[situation]string{
+	table := map[task.Operation]map[situation]string{
 		command.DoCancel: {atRerunCancel: "", atCreated: "Failed", atDelayed: "Failed", atRunning: "CancelRequested", atRerun: "CancelRequested", atCancelled: "",
 			atWaiting: "Failed", atSuccess: no, atSuccessNext: "Rescheduled", atFailure: no, atFailureRetry: "Rescheduled"},
 		command.DoRunNow: {atRerunCancel: no, atCreated: "", atDelayed: "Rescheduled", atRunning: no, atRerun: no, atCancelled: no,
@@ -23,7 +24,7 @@ func TestOperate_OnEveryState(t *testing.T) {
 		command.DoDelete: {atRerunCancel: no, atCreated: "Deleted", atDelayed: "Deleted", atRunning: no, atRerun: no, atCancelled: no,
 			atWaiting: no, atSuccess: "Deleted", atSuccessNext: "Deleted", atFailure: "Deleted", atFailureRetry: "Deleted"},
 	}
-	for do := range command.OperationCount {
+	for do := range task.OperationCount {
 		for _, at := range situations[1:] {
 			l := ledgerAt(t, at)
 			a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: do})
@@ -45,7 +46,7 @@ func TestOperate_OnEveryState(t *testing.T) {
 }
 
 func TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing(t *testing.T) {
-	for do := range command.OperationCount {
+	for do := range task.OperationCount {
 		for _, at := range situations[1:] {
 			plain, wantKinds := ledgerAt(t, at).decide(&command.Operate{Task: ledgerTask, Do: do})
 			l := ledgerAt(t, at)
@@ -66,7 +67,7 @@ func TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing(t *testing.
 func TestOperate_SuspendAndResumeTwiceIsOnce(t *testing.T) {
 	l := ledgerAt(t, atCreated)
 	for _, step := range []struct {
-		do   command.Operation
+		do   task.Operation
 		want string
 	}{{command.DoSuspend, "Suspended"}, {command.DoSuspend, ""}, {command.DoResume, "Resumed"}, {command.DoResume, ""}} {
 		if _, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: step.do}); strings.Join(kinds, "") != step.want {

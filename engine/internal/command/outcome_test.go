@@ -12,6 +12,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 var genOutcome = rapid.Custom(func(t *rapid.T) command.Outcome {
@@ -70,7 +71,7 @@ func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
 
 func TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised(t *testing.T) {
 	for _, at := range []situation{atFailure, atFailureRetry, atSuccess, atSuccessNext} {
-		for do, want := range map[command.Operation]projection.Status{command.DoCancel: projection.Failure, command.DoDelete: 0} {
+		for do, want := range map[task.Operation]projection.Status{command.DoCancel: projection.Failure, command.DoDelete: 0} {
 			l := ledgerAt(t, at)
 			later := l.ask(events.Policy{Existing: events.RunAgain})
 			later.NotBefore = l.now.Add(time.Hour)

@@ -10,10 +10,7 @@ func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
 	if why, refuse = b.Untimely(d.Wall); refuse {
 		return why, true
 	}
-	if err := b.limitAskers(); err != nil {
-		return Refused(AnswerInvalid, "%v", err), true
-	}
-	if err := atMost("batch", b.size(), maxBatchSize); err != nil {
+	if err := b.limits(); err != nil {
 		return Refused(AnswerInvalid, "%v", err), true
 	}
 	return Answer{}, false

@@ -150,7 +150,7 @@ func TestRefusalAndLimit_HoldForAllThatSubmitsAdd(t *testing.T) {
 		m.Operator = true
 		return m
 	}
-	operate := func(do command.Operation) func(l *journalDriver) command.Command {
+	operate := func(do task.Operation) func(l *journalDriver) command.Command {
 		return func(*journalDriver) command.Command { return &command.Operate{Task: ledgerTask, Do: do} }
 	}
 	done := func(how command.Completion) func(l *journalDriver) command.Command {

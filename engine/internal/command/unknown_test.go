@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
+	"taskledger/task"
 )
 
 // raw is a command as its bytes, which follow the number.
@@ -83,7 +84,7 @@ func TestBatch_RefusesMalformedCommandsBesideUnknownOnes(t *testing.T) {
 	for name, c := range map[string]command.Command{
 		"a field less":    raw(new(command.Barrier).Op(), []byte{0xc4, 0x01, 0x90}),
 		"another type":    raw(new(command.Submit).Op(), []byte{0xa1, 'x'}),
-		"operation":       &command.Operate{Do: command.OperationCount},
+		"operation":       &command.Operate{Do: task.OperationCount},
 		"bytes after one": raw(new(command.Barrier).Op(), []byte{0xc4, 0x03, 0x91, 0x01, 0x01}),
 	} {
 		if got, err := command.DecodeBatch(batchIn(command.LaneSubmit, unknown, c).Encode()); err == nil {
