@@ -10,12 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/meter"
-	"taskledger/meter/prommeter"
 )
 
 const (
@@ -59,14 +56,9 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var meters [2]meter.Meter
-	for i := range meters {
-		if !cfg.Metered {
-			break
-		}
-		if meters[i], err = prommeter.New(prometheus.NewRegistry()); err != nil {
-			return r, err
-		}
+	meters, err := newMeters(cfg.Metered)
+	if err != nil {
+		return r, err
 	}
 	a, b, err := startPair(ctx, s, cfg.InFlight, meters)
 	if err != nil {

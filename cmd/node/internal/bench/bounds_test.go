@@ -26,11 +26,12 @@ func TestScaleResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
 }
 
 func TestListsResult_WithinTellsTheBoundThatIsBroken(t *testing.T) {
-	r := ListsResult{ListTurnMs: 3, Pages: []FilterPages{{Filter: "all", Pages: 9, P99Ms: 20}, {Filter: "slow", Pages: 9, P99Ms: 40}}}
+	r := ListsResult{LoadRatio: 0.7, ListTurnMs: 3, Pages: []FilterPages{{Filter: "all", Pages: 9, P99Ms: 20}, {Filter: "slow", Pages: 9, P99Ms: 40}}}
 	for says, b := range map[string]ListsBounds{
-		"":        {Page: 50 * time.Millisecond, Turn: 10 * time.Millisecond},
-		"slow":    {Page: 30 * time.Millisecond},
-		"3.00 ms": {Turn: 2 * time.Millisecond},
+		"":         {Page: 50 * time.Millisecond, Turn: 10 * time.Millisecond, Load: 0.7},
+		"has 0.70": {Load: 0.8},
+		"slow":     {Page: 30 * time.Millisecond},
+		"3.00 ms":  {Turn: 2 * time.Millisecond},
 	} {
 		if err := r.Within(b); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", b, err, says)

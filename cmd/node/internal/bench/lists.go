@@ -20,7 +20,7 @@ const (
 	rareEvery    = 200  // of so many finished tasks one is of each rare sort
 	suspendEvery = 18   // of so many waiting tasks one is suspended: one in 200 of all
 	fillInFlight = 1000 // tasks under way while the shards are filled
-	loadShare    = 0.8  // of the speed without lists
+	loadShare    = 0.85 // of the speed without lists: the load asked for; what it reaches beside lists is measured
 	pageLimit    = 100
 	turnListers  = 4
 )
@@ -30,6 +30,7 @@ type ListsConfig struct {
 	Finished int           // tasks that have ended, kept by a retention of 24 hours and 100,000 tasks of a behavior in each shard
 	Waiting  int           // older ones, which wait for their time
 	InFlight int           // tasks of the load
+	Pages    int           // pages asked for each second beside the load, one after the other
 	Duration time.Duration // of each timed part
 }
 
@@ -39,6 +40,8 @@ type ListsResult struct {
 	Waiting     int           `json:"waiting"`
 	TasksPerS   float64       `json:"tasks_per_s"`      // without lists
 	LoadPerS    float64       `json:"load_tasks_per_s"` // beside them
+	LoadRatio   float64       `json:"load_ratio"`       // of the two; at most 0.85, which is asked for
+	PagesPerS   float64       `json:"pages_per_s"`      // beside the load
 	PageP50Ms   float64       `json:"page_p50_ms"`      // of the filter whose pages take the longest
 	PageP99Ms   float64       `json:"page_p99_ms"`      // of the same
 	Worst       string        `json:"worst_filter"`     // its name
@@ -61,6 +64,7 @@ type FilterPages struct {
 // ListsBounds are for checks; zero ones allow everything.
 type ListsBounds struct {
 	Page, Turn time.Duration // p99 of each filter's pages, and of an owner's turns beside lists
+	Load       float64       // least LoadRatio
 }
 
 // Within returns which bound is broken, or could not be measured.
@@ -69,6 +73,9 @@ func (r ListsResult) Within(b ListsBounds) error {
 		if b.Page > 0 && (f.Pages == 0 || f.P99Ms > float64(b.Page)/float64(time.Millisecond)) {
 			return fmt.Errorf("the p99 of %d pages of the filter %q is %.2f ms, the bound %s", f.Pages, f.Filter, f.P99Ms, b.Page)
 		}
+	}
+	if r.LoadRatio < b.Load {
+		return fmt.Errorf("the load beside lists has %.2f of its speed without them, the bound %.2f", r.LoadRatio, b.Load)
 	}
 	if b.Turn > 0 && (r.ListTurnMs == 0 || r.ListTurnMs > float64(b.Turn)/float64(time.Millisecond)) {
 		return fmt.Errorf("the p99 of an owner's turns beside lists is %.2f ms, the bound %s", r.ListTurnMs, b.Turn)
@@ -195,21 +202,22 @@ func listAmongMany(ctx context.Context, cfg ListsConfig, r *ListsResult) (err er
 	r.TasksPerS = alone.perSecond()
 	lists, stop := context.WithCancel(ctx)
 	g, lists := errgroup.WithContext(lists)
-	var load window
 	g.Go(func() (err error) {
-		load, err = paced(lists, ctx, cfg.InFlight, loadShare*r.TasksPerS, submitAndWait(all.node))
+		r.LoadPerS, err = paced(lists, ctx, cfg.InFlight, loadShare*r.TasksPerS, submitAndWait(all.node))
 		return err
 	})
 	g.Go(func() error {
 		defer stop()
 		filters := all.filters()
 		var counts recorder
+		begun, asked := time.Now(), 0
 		for name, f := range filters {
-			pages, err := all.listFor(lists, f, cfg.Duration/time.Duration(len(filters)))
+			pages, err := all.listFor(lists, f, cfg.Pages, cfg.Duration/time.Duration(len(filters)))
 			if err != nil {
 				return fmt.Errorf("list of the filter %q: %w", name, err)
 			}
 			pages.Filter = name
+			asked += pages.Pages
 			if r.Pages = append(r.Pages, pages); pages.P99Ms >= r.PageP99Ms {
 				r.PageP50Ms, r.PageP99Ms, r.Worst = pages.P50Ms, pages.P99Ms, name
 			}
@@ -219,19 +227,27 @@ func listAmongMany(ctx context.Context, cfg ListsConfig, r *ListsResult) (err er
 			}
 			counts.add(time.Since(began))
 		}
-		r.CountsP99Ms = quantile(counts.take(), 0.99)
+		r.CountsP99Ms, r.PagesPerS = quantile(counts.take(), 0.99), float64(asked)/time.Since(begun).Seconds()
 		return nil
 	})
 	err = g.Wait()
-	r.LoadPerS = load.perSecond()
+	r.LoadRatio = r.LoadPerS / r.TasksPerS
 	return err
 }
 
-// paced keeps beginning op at a rate, by so many workers at most, until working ends.
-func paced(working, ctx context.Context, workers int, perSecond float64, op func(context.Context, int) error) (window, error) {
+// paced keeps beginning op at a rate, by so many workers at most, until working ends. It returns how many ended each second until then.
+func paced(working, ctx context.Context, workers int, perSecond float64, op func(context.Context, int) error) (reached float64, err error) {
 	start := time.Now()
 	var begun, done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		select {
+		case <-working.Done():
+		case <-ctx.Done():
+		}
+		reached = float64(done.Load()) / time.Since(start).Seconds()
+		return nil
+	})
 	for worker := range workers {
 		g.Go(func() error {
 			for {
@@ -246,12 +262,12 @@ func paced(working, ctx context.Context, workers int, perSecond float64, op func
 			}
 		})
 	}
-	err := g.Wait()
-	return window{count: int(done.Load()), took: time.Since(start)}, err
+	err = g.Wait()
+	return reached, err
 }
 
-// listFor lists page after page, and again from the beginning, for a time.
-func (n *node) listFor(ctx context.Context, f engine.Filter, d time.Duration) (r FilterPages, err error) {
+// listFor asks for page after page, and again from the beginning, for a time: so many each second, or fewer when they take longer.
+func (n *node) listFor(ctx context.Context, f engine.Filter, perSecond int, d time.Duration) (r FilterPages, err error) {
 	f.Limit = pageLimit
 	var took []time.Duration
 	cursor, tasks := "", 0
@@ -266,6 +282,9 @@ func (n *node) listFor(ctx context.Context, f engine.Filter, d time.Duration) (r
 		}
 		took = append(took, time.Since(asked))
 		tasks, cursor = tasks+len(page.Tasks), page.Cursor
+		if !pause(ctx, time.Until(asked.Add(time.Second/time.Duration(perSecond)))) {
+			return r, context.Cause(ctx)
+		}
 	}
 	slices.Sort(took)
 	return FilterPages{Pages: len(took), Tasks: float64(tasks) / float64(len(took)), P50Ms: quantile(took, 0.5), P99Ms: quantile(took, 0.99)}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"taskledger/behaviors"
@@ -14,9 +13,9 @@ import (
 
 // ManyConfig says how to compare submits of many tasks together with a closed loop of single ones.
 type ManyConfig struct {
-	InFlight int           // tasks, in either loop; at least as many as callers, and at most 1,000 for each
-	Callers  int           // that submit many together, and wait for all of them
-	Duration time.Duration // of all windows
+	InFlight int           // tasks under way in either loop; at least one for each caller, and at most 1,000
+	Callers  int           // how many goroutines call SubmitMany, each with its share of the tasks
+	Duration time.Duration // all windows together take so long, and each at least 2 s
 }
 
 // ManyResult is what was measured. What has no name of its own is of the loop of single submits.
@@ -29,12 +28,6 @@ type ManyResult struct {
 	InFlight         int     `json:"in_flight"`
 	Callers          int     `json:"callers"`
 	DurationS        float64 `json:"duration_s"`
-}
-
-// loopTotal is what all windows of a loop came to.
-type loopTotal struct {
-	tasks     int
-	took, cpu time.Duration
 }
 
 // Many makes windows of the closed loop of Run, and of one whose callers submit many tasks together, in turn.
@@ -59,10 +52,10 @@ func Many(ctx context.Context, cfg ManyConfig) (r ManyResult, err error) {
 	}
 	pairs := max(1, int(cfg.Duration/(2*minWindow)))
 	length := max(minWindow, cfg.Duration/time.Duration(2*pairs))
-	var one, many loopTotal
+	var one, many work
 	var ratios []float64
 	for range pairs {
-		of, err := one.window(ctx, s, cfg.InFlight, length, 1, single)
+		alone, err := one.window(ctx, s, cfg.InFlight, length, 1, single)
 		if err != nil {
 			return r, err
 		}
@@ -70,32 +63,10 @@ func Many(ctx context.Context, cfg ManyConfig) (r ManyResult, err error) {
 		if err != nil {
 			return r, err
 		}
-		ratios = append(ratios, with/of)
+		ratios = append(ratios, with.perSecond()/alone.perSecond())
 	}
 	return ManyResult{TasksPerS: one.perSecond(), ManyTasksPerS: many.perSecond(), Ratio: median(ratios), CPUUsPerTask: one.cpuPerTask(),
 		ManyCPUUsPerTask: many.cpuPerTask(), InFlight: cfg.InFlight, Callers: cfg.Callers, DurationS: (one.took + many.took).Seconds()}, nil
-}
-
-// window adds a window of a loop, each turn of which makes so many tasks, and returns the tasks that it made each second.
-func (l *loopTotal) window(ctx context.Context, s *servers, callers int, length time.Duration, size int, op func(context.Context, int) error) (float64, error) {
-	runtime.GC() // no window pays for the garbage of the one before
-	cpu, err := s.cpu()
-	if err != nil {
-		return 0, err
-	}
-	w, err := closedLoop(ctx, callers, length, op)
-	if err != nil {
-		return 0, err
-	}
-	used, err := s.cpu()
-	l.tasks, l.took, l.cpu = l.tasks+size*w.count, l.took+w.took, l.cpu+used-cpu
-	return float64(size) * w.perSecond(), err
-}
-
-func (l *loopTotal) perSecond() float64 { return float64(l.tasks) / l.took.Seconds() }
-
-func (l *loopTotal) cpuPerTask() float64 {
-	return float64(l.cpu.Microseconds()) / float64(max(l.tasks, 1))
 }
 
 // submitManyAndWait is one turn of a caller that submits so many tasks together.

@@ -25,6 +25,9 @@ const (
 	generatorCommand = "generator"
 )
 
+// maxInFlight is how many tasks a measurement may have under way.
+const maxInFlight = 16_384
+
 // Terminal is where the command reads and writes.
 type Terminal struct {
 	In       io.Reader
@@ -49,8 +52,8 @@ NATS runs in this process. So does etcd with --client inproc; with grpc it runs 
 time is that of both.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cfg.InFlight < 1 || cfg.InFlight > 16_384 {
-				return &exitcode.UsageError{Problem: "--in-flight: want 1 to 16384"}
+			if cfg.InFlight < 1 || cfg.InFlight > maxInFlight {
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxInFlight)}
 			}
 			switch client {
 			case "inproc":
@@ -83,7 +86,7 @@ time is that of both.`,
 	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
-	c.AddCommand(t.scaleCommand(), t.listsCommand(), t.soakCommand(), t.upkeepCommand(), t.overloadCommand(), t.utilizationCommand(), t.manyCommand(), t.benchServers(), t.benchGenerator())
+	c.AddCommand(t.scaleCommand(), t.listsCommand(), t.soakCommand(), t.upkeepCommand(), t.overloadCommand(), t.utilizationCommand(), t.manyCommand(), t.figuresCommand(), t.benchServers(), t.benchGenerator())
 	return c
 }
 

@@ -1,0 +1,47 @@
+package benchcli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/bench"
+	"taskledger/cmd/node/internal/exitcode"
+)
+
+func (t *Terminal) figuresCommand() *cobra.Command {
+	var cfg bench.FiguresConfig
+	var most float64
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "figures",
+		Short: "Measure what it costs that nodes measure what they do",
+		Long: `Figures runs two clusters of two nodes on temporary data, as bench does, and the nodes of one measure what they do, as with
+serve --metrics. Windows of the closed loop follow each other in rounds of four: without figures, with, with, without. It
+tells the CPU time per task of both, and how much more it is with figures.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.InFlight < 1 || cfg.InFlight > maxInFlight {
+				return &exitcode.UsageError{Problem: fmt.Sprintf("--in-flight: want 1 to %d", maxInFlight)}
+			}
+			r, err := bench.Figures(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := t.printFields(r, asJSON); err != nil {
+				return err
+			}
+			if most > 0 && r.CostPercent > most {
+				return fmt.Errorf("figures cost %.1f %% of CPU per task, above the %.1f allowed", r.CostPercent, most)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
+	f.DurationVar(&cfg.Duration, "duration", 48*time.Second, "of all windows; a window takes at least 2s")
+	f.Float64Var(&most, "max-cost", 0, "fail when they cost more percent; 0 = never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
