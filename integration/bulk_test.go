@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -21,11 +22,12 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
 		const tasks = 5000
 		var operator atomic.Pointer[testcluster.Node]
+		kill := sync.OnceFunc(func() { operator.Load().Kill() })
 		var ran atomic.Int64
 		fails := behaviors.Define[string, string]("fails", nil)
 		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
 			if ran.Add(1) == tasks*3/2 {
-				operator.Load().Kill()
+				kill()
 			}
 			return "", behaviors.Cancel(errors.New("never"))
 		}))
@@ -44,6 +46,9 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		for r, err := range bulk.Each(within(t, soon), operator.Load().Client, failed, task.Retry, bulk.Options{}) {
 			if died = err; err == nil {
 				told = r
+			}
+			if r.Changed >= tasks*4/5 { // the tasks run later than they are retried
+				kill()
 			}
 		}
 		if died == nil || told.Cursor == "" {
