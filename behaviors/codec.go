@@ -2,6 +2,7 @@ package behaviors
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,9 +92,37 @@ func isNone[T any]() bool {
 // maxForm is how long the JSON text of a zero value may be to be shown.
 const maxForm = 100
 
-// form describes a type in an error: by its Go name and, if it is an object, by its zero value as JSON text.
+// word is what JSON calls the values of a type.
+func word(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return "a text"
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return "another value"
+	}
+	switch k := t.Kind(); {
+	case k >= reflect.Int && k <= reflect.Uintptr:
+		return "a whole number"
+	case k == reflect.Float32 || k == reflect.Float64:
+		return "a number"
+	case k == reflect.Bool:
+		return "true or false"
+	case k == reflect.String || k == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return "a text"
+	case k == reflect.Slice || k == reflect.Array:
+		return "a list"
+	case k == reflect.Struct || k == reflect.Map:
+		return "an object"
+	}
+	return "another value"
+}
+
+// form describes a type in an error: by what JSON calls it and, if it is an object, by its zero value as JSON text.
 func form[T any]() string {
-	name := reflect.TypeFor[T]().String()
+	name := word(reflect.TypeFor[T]())
 	var zero T
 	raw, err := safely("encoding ", name, func() ([]byte, error) { return json.Marshal(zero) })
 	if err != nil || raw[0] != '{' || len(raw) > maxForm {
@@ -115,7 +144,7 @@ func misfit[T any](err error) string {
 		if mismatch.Field != "" {
 			where = fmt.Sprintf("field %q at byte %d", mismatch.Field, mismatch.Offset)
 		}
-		return fmt.Sprintf("%s: is %s, want %s", where, mismatch.Value, mismatch.Type)
+		return fmt.Sprintf("%s: is %s, want %s", where, mismatch.Value, word(mismatch.Type))
 	}
 	return err.Error()
 }

@@ -11,12 +11,12 @@ import (
 // Result is what became of one submit of SubmitMany. Its Future is never nil: after an error its Wait returns that error.
 type Result[R any] struct {
 	*Future[R]
-	Err error // as that of Submit
+	Err error // what Submit would have returned
 }
 
 // SubmitMany is SubmitWith for up to 1,000 parameters at once, which costs less than one by one: see engine.Client.SubmitMany. It returns a
-// result for each, in their order. o holds for every one of them, but its request key makes a repetition of all together the same request,
-// as task.ManyOptions has it, and an id is refused: it would be that of all.
+// result for each, in their order. o holds for every one of them, but its request key is that of all together, as ManyOptions.RequestKey of package task. An id in o is
+// refused: all of them would have it.
 func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, o engine.SubmitOptions) []Result[R] {
 	many := task.ManyOptions{RequestKey: o.RequestKey}
 	o.RequestKey = ""

@@ -28,12 +28,15 @@ const (
 	patience = 30 * time.Second
 	// roomWithin is how long the tasks of a page are tried again that are refused for lack of room.
 	roomWithin = 10 * time.Second
+	// cancelTries is how often a task is cancelled as it was seen last, when it has another event each time.
+	cancelTries = 10
 )
 
 // Client lists and changes tasks; *engine.Client implements it.
 type Client interface {
 	ListPage(ctx context.Context, f listing.Filter, cursor string) (listing.Page, error)
 	Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error
+	GetLinear(ctx context.Context, id events.TaskID) (projection.Task, error)
 }
 
 // Options say how the tasks are changed. All may be zero.
@@ -48,14 +51,14 @@ type Report struct {
 	Matched int64 `json:"matched"` // tasks that the filter has selected: the sum of the others, but in a dry run
 	Changed int64 `json:"changed"`
 	Refused int64 `json:"refused"` // the state of the task forbids it
-	Left    int64 `json:"left"`    // the task has another event since the operation began, and is left as it is
+	Left    int64 `json:"left"`    // the task has another event since the operation began, and is left as it is; a cancel leaves what Each says
 	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
 	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
 
 	Problems []error           `json:"-"`                // of the first that were refused or failed
 	Missing  []listing.Missing `json:"-"`                // shards that the last page lacks
 	Rows     []listing.Count   `json:"-"`                // the tasks that have matched and are not left, by behavior, status and substatus
-	Cursor   string            `json:"cursor,omitempty"` // goes on from here; "" = all is done
+	Cursor   string            `json:"cursor,omitempty"` // goes on from here; "" = all is done, or beside an error nothing has begun
 }
 
 // Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one
@@ -66,18 +69,26 @@ type Report struct {
 // by the last entry of each shard. So a task that was changed before an interruption is not changed again after it, whatever became of it
 // meanwhile. The other tasks that have made an event since are left as well, for an operation that begins later.
 //
+// A task that is cancelled twice is as one that is cancelled once, and one that runs may make an event at any time. So task.Cancel looks
+// again at a task that has another event: if it is the same life, was created before the operation began, still matches, has not ended for
+// good and is not cancelled yet, it is cancelled as it is then.
+//
 // While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends with an error when a
 // page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping store.ErrUnavailable, when shards refuse
 // to be listed. The cursor of the last report then goes on there, as it does when tasks have Failed.
 func Each(ctx context.Context, c Client, f listing.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
+		if to >= task.OperationCount {
+			err = &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%d, want less than %d", uint64(to), uint64(task.OperationCount))}
+		}
 		if err != nil {
 			yield(Report{}, err)
 			return
 		}
 		f.Node, f.Limit = at.Node, pageTasks
-		r := run{Client: c, to: to, options: o, at: at}
+		r := run{Client: c, to: to, options: o, at: at, filter: f}
+		r.Cursor = o.Cursor // until a page is listed
 		for more := true; more && err == nil; {
 			var page listing.Page
 			if page, err = c.ListPage(ctx, f, r.at.List); err == nil {
@@ -107,6 +118,7 @@ type run struct {
 	Client
 	to      task.Operation
 	options Options
+	filter  listing.Filter
 	at      cursor
 	unsure  *string // cursor of the list at the first page with a task that has Failed
 
@@ -152,12 +164,12 @@ func (r *run) turn(page listing.Page) (more bool, err error) {
 	return more, err
 }
 
-// change does the operation with the tasks of a page that have made no event since it began. It returns an error where ctx has ended before
-// all were done, and where none could be changed for lack of room.
+// change does the operation with the tasks of a page that it leaves not. It returns an error where ctx has ended before all were done, and
+// where none could be changed for lack of room.
 func (r *run) change(ctx context.Context, tasks []projection.Task) error {
 	r.Matched += int64(len(tasks))
 	all := len(tasks)
-	tasks = slices.DeleteFunc(tasks, func(t projection.Task) bool { return t.Last.Entry() > r.at.Began[t.ID.Shard(len(r.at.Began))] })
+	tasks = slices.DeleteFunc(tasks, func(t projection.Task) bool { return r.at.since(t.ID, t.Last) && !r.cancels(&t) })
 	r.Left += int64(all - len(tasks))
 	r.count(tasks)
 	if r.options.DryRun {
@@ -207,12 +219,17 @@ func (r *run) count(tasks []projection.Task) {
 	r.Rows = listing.Sum(rows)
 }
 
+// cancels reports whether a task that has made an event since the operation began is cancelled nevertheless.
+func (r *run) cancels(t *projection.Task) bool {
+	return r.to == task.Cancel && !r.at.since(t.ID, t.Created) && !t.Final() && !t.Cancelled
+}
+
 // patiently does the operation with a task, and again as long as there is no room for it.
 func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.Time) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	for {
-		err := r.Change(ctx, seen, r.to, r.options.Reason)
+		err := r.once(ctx, seen)
 		full, overloaded := errors.AsType[*task.OverloadError](err)
 		if !overloaded || !time.Now().Before(until) {
 			return err
@@ -222,6 +239,24 @@ func (r *run) patiently(ctx context.Context, seen *projection.Task, until time.T
 		case <-ctx.Done():
 			return err
 		}
+	}
+}
+
+// once does the operation with a task as it was seen. A task to cancel that has changed is looked at again.
+func (r *run) once(ctx context.Context, seen *projection.Task) error {
+	for try := 1; ; try++ {
+		err := r.Change(ctx, seen, r.to, r.options.Reason)
+		if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed || r.to != task.Cancel || try == cancelTries {
+			return err
+		}
+		now, failed := r.GetLinear(ctx, seen.ID)
+		if failed != nil {
+			return failed
+		}
+		if now.Created != seen.Created || !r.cancels(&now) || !r.filter.Matches(&now, events.MillisOf(time.Now())) {
+			return err
+		}
+		seen = &now
 	}
 }
 

@@ -3,8 +3,11 @@ package bulk_test
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +18,7 @@ import (
 
 	"taskledger/bulk"
 	"taskledger/events"
+	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/store"
@@ -35,6 +39,8 @@ type cluster struct {
 	after   func(n int) // called with the number of changes so far
 	listed  func(n int) // called with the number of pages so far, before one is returned
 	made    int
+	lost    error                 // of every page
+	busy    map[events.TaskID]int // reports of progress that come just before changes of a task
 }
 
 var epoch = time.UnixMilli(1_800_000_000_000)
@@ -57,10 +63,13 @@ func newCluster(n int) *cluster {
 func (c *cluster) ListPage(_ context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.lost != nil {
+		return page, c.lost
+	}
 	if c.pages++; c.listed != nil {
 		defer c.listed(c.pages)
 	}
-	c.node, page.Heads, page.Cluster = f.Node, []uint64{c.head}, c.name
+	c.node, page.Nexts, page.Cluster = f.Node, []uint64{c.head + 1}, c.name
 	ids := slices.Sorted(maps.Keys(c.tasks))
 	slices.Reverse(ids)
 	looked := 0
@@ -98,6 +107,10 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 	if t == nil || ctx.Err() != nil {
 		return cmp.Or(ctx.Err(), task.ErrNotFound)
 	}
+	if c.busy[t.ID] > 0 {
+		c.busy[t.ID]--
+		c.touch(t)
+	}
 	if t.Last != seen.Last {
 		return &task.StateError{Task: seen.ID, Problem: "it has changed", Changed: true}
 	}
@@ -105,7 +118,9 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 	c.touch(t)
 	switch to {
 	case task.Cancel:
-		t.Status, t.Due = projection.Failure, 0
+		if t.Cancelled = t.OnNode(); !t.Cancelled {
+			t.Status, t.Due = projection.Failure, 0
+		}
 	case task.Delete:
 		delete(c.tasks, t.ID)
 	}
@@ -113,6 +128,15 @@ func (c *cluster) Change(ctx context.Context, seen *projection.Task, to task.Ope
 		c.after(c.made)
 	}
 	return nil
+}
+
+func (c *cluster) GetLinear(_ context.Context, id events.TaskID) (t projection.Task, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tasks[id] == nil {
+		return t, task.ErrNotFound
+	}
+	return *c.tasks[id], nil
 }
 
 // touch gives a task another event.
@@ -249,6 +273,28 @@ func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	}
 }
 
+// Resumed where not even a page can be listed, it is where it was.
+func TestEach_WhoseFirstPageCannotBeListedGoesOnWhereItWas(t *testing.T) {
+	c := newCluster(5000)
+	f, cursor := listing.Filter{Status: projection.Failure}, ""
+	for r := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{}) {
+		if cursor = r.Cursor; r.Changed > 0 {
+			break
+		}
+	}
+	c.lost = store.ErrUnavailable
+	reports := 0
+	for r, err := range bulk.Each(t.Context(), c, f, task.Retry, bulk.Options{Cursor: cursor}) {
+		if reports++; !errors.Is(err, store.ErrUnavailable) || r.Cursor != cursor || cursor == "" {
+			t.Errorf("%v, cursor %q, want %q", err, r.Cursor, cursor)
+		}
+	}
+	c.lost = nil
+	if r := last(t, c, f, task.Retry, bulk.Options{Cursor: cursor}); reports != 1 || r.Cursor != "" || len(c.changes) != 2500 {
+		t.Errorf("after %d reports: %+v, %d tasks were changed", reports, r, len(c.changes))
+	}
+}
+
 // A dry run counts what a real one would do, and changes nothing.
 func TestEach_DryRunCountsWhatARealOneChanges(t *testing.T) {
 	c := newCluster(3000)
@@ -325,6 +371,16 @@ func TestEach_NamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestEach_OfNoOperationAsksNobody(t *testing.T) {
+	for _, op := range []task.Operation{task.OperationCount, 77} {
+		for r, err := range bulk.Each(t.Context(), nil, listing.Filter{}, op, bulk.Options{}) {
+			if invalid, is := errors.AsType[*store.InvalidError](err); !is || invalid.Field != "operation" || r.Matched != 0 {
+				t.Errorf("%s: %+v, %v", op, r, err)
+			}
+		}
+	}
+}
+
 // A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended since.
 func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	const session = "worker-abcdefghij"
@@ -343,6 +399,11 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	told := cursorOf(bulk.Options{})
 	elsewhere := newCluster(10)
 	elsewhere.name = "other"
+	later := message.Encode(struct { // a later version, with other fields after the version number
+		Version uint64
+		Other   string
+	}{9, "y"})
+	later = binary.BigEndian.AppendUint32(later, crc32.ChecksumIEEE(later))
 	for name, row := range map[string]struct {
 		c      *cluster
 		f      listing.Filter
@@ -358,10 +419,14 @@ func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 		"filter":    {newCluster(10), listing.Filter{Status: projection.Success, Node: session}, task.Retry, told, false},
 		"node":      {newCluster(10), listing.Filter{Status: projection.Failure, Node: "other"}, task.Retry, told, false},
 		"cluster":   {elsewhere, failed, task.Retry, told, false},
+		"version":   {newCluster(10), failed, task.Retry, base64.RawURLEncoding.EncodeToString(later), false},
 	} {
 		for _, err := range bulk.Each(t.Context(), row.c, row.f, row.to, bulk.Options{Cursor: row.cursor, DryRun: row.dry}) {
 			if invalid, ok := errors.AsType[*store.InvalidError](err); !ok || invalid.Field != "cursor" {
 				t.Errorf("%s: %v, want the cursor refused", name, err)
+			}
+			if named := strings.Contains(err.Error(), "of version 9"); named != (name == "version") {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if len(row.c.changes) > 0 {

@@ -7,14 +7,16 @@ import (
 	"hash/crc32"
 	"strings"
 
+	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/internal/wire"
 	"taskledger/projection/listing"
 	"taskledger/store"
 	"taskledger/task"
 )
 
 const (
-	cursorVersion = 1
+	cursorVersion = 2
 	// maxCursor bounds the text of a cursor: with 256 shards, and a list that goes on elsewhere in each, it is shorter.
 	maxCursor = 32 << 10
 )
@@ -27,7 +29,7 @@ type cursor struct {
 	DryRun  bool
 	Filter  uint64   // digest of the filter, without the node
 	Node    string   // session id of the filter
-	Began   []uint64 // by shard, the last entry when it was first heard: what is later was changed meanwhile
+	Began   []uint64 // by shard, the number of its next entry when it was first heard: that and what is later came meanwhile; 0 = not heard yet
 	List    string   // cursor of the list; "" = of its first page
 }
 
@@ -66,12 +68,18 @@ func parse(text string, want cursor) (c cursor, err error) {
 		return c, refuse("it is none of a bulk operation, or was altered")
 	}
 	data, sum := data[:len(data)-crc32.Size], data[len(data)-crc32.Size:]
-	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(data) || message.Decode(data, maxCursor, &c) != nil {
+	if binary.BigEndian.Uint32(sum) != crc32.ChecksumIEEE(data) || wire.Scan(data) != nil {
+		return c, refuse("it is none of a bulk operation, or was altered")
+	}
+	r := wire.NewReader(data) // whatever another version has behind its number
+	r.Array()
+	if version := r.Uint(); r.Err() == nil && version != cursorVersion {
+		return c, refuse("it is of version %d, this program reads %d: begin anew", version, cursorVersion)
+	}
+	if message.Decode(data, maxCursor, &c) != nil {
 		return c, refuse("it is none of a bulk operation, or was altered")
 	}
 	switch {
-	case c.Version != cursorVersion:
-		return c, refuse("it is of version %d, this program reads %d: begin anew", c.Version, cursorVersion)
 	case c.To != want.To:
 		return c, refuse("it is of another operation")
 	case c.DryRun != want.DryRun:
@@ -96,19 +104,24 @@ func (c *cursor) hear(page listing.Page) (first bool, err error) {
 	case c.Cluster != "" && page.Cluster != "" && c.Cluster != page.Cluster:
 		return false, refuse("it is of another cluster")
 	case c.Began == nil:
-		c.Began = make([]uint64, len(page.Heads))
-	case len(c.Began) != len(page.Heads):
-		return false, refuse("it is of a cluster of %d shards, this one has %d", len(c.Began), len(page.Heads))
+		c.Began = make([]uint64, len(page.Nexts))
+	case len(c.Began) != len(page.Nexts):
+		return false, refuse("it is of a cluster of %d shards, this one has %d", len(c.Began), len(page.Nexts))
 	}
 	if c.Cluster == "" {
 		c.Cluster = page.Cluster
 	}
-	for shard, head := range page.Heads {
-		if c.Began[shard] == 0 && head != 0 {
-			c.Began[shard], first = head, true
+	for shard, next := range page.Nexts {
+		if c.Began[shard] == 0 && next != 0 {
+			c.Began[shard], first = next, true
 		}
 	}
 	return first, nil
+}
+
+// since reports whether an event of a task was recorded after the operation began.
+func (c *cursor) since(id events.TaskID, event events.Ref) bool {
+	return event.Entry() >= c.Began[id.Shard(len(c.Began))]
 }
 
 func refuse(format string, args ...any) error {

@@ -30,6 +30,14 @@ type Advertised struct {
 	Etcd []string `json:"etcd"`           // unix:PATH, and the URL of an open port if there is one
 	NATS string   `json:"nats,omitempty"` // URL; "" = no NATS
 	NKey string   `json:"nkey,omitempty"` // path of the file that holds the seed NATS asks for
+	API
+}
+
+// API is where the HTTP API of the node is. The zero value says that it has none.
+type API struct {
+	Addresses []string `json:"api,omitempty"`   // unix:PATH first
+	URL       string   `json:"url,omitempty"`   // the other one
+	Token     string   `json:"token,omitempty"` // of the user of this machine, as long as the node runs
 }
 
 // AdvertisedIn is the path of cluster.json in a data directory.
@@ -82,7 +90,7 @@ func inDir(ctx context.Context, dir string, private bool, store *etcdstore.Confi
 		return fmt.Errorf("%w on %s any more: %w", ErrNoNode, dir, err)
 	}
 	conn.Close()
-	store.Dial = logRefused(store.Log, d.dialEtcd)
+	store.Dial, store.DialName = logRefused(store.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","
 	if found.NATS != "" {
 		bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS
 	}

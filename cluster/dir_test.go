@@ -30,7 +30,7 @@ func startServers(t *testing.T, dir string) *embedded.Servers {
 	t.Helper()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir})
 	if err == nil {
-		err = s.Advertise()
+		err = s.Advertise(cluster.API{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func startOpenServers(t *testing.T, dir string) *embedded.Servers {
 	l.Close()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir, EtcdPort: l.Addr().(*net.TCPAddr).Port})
 	if err == nil {
-		err = s.Advertise()
+		err = s.Advertise(cluster.API{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ func (c Config) keepPrivate(store *etcdstore.Config) error {
 			return fmt.Errorf("socket of etcd: %w", err)
 		}
 		if err = ownSocket(path); err == nil || errors.Is(err, fs.ErrNotExist) {
+			store.DialName = c.Etcd[0]
 			store.Endpoints, store.Dial = nil, logRefused(store.Log, func(ctx context.Context) (net.Conn, error) {
 				if err := ownSocket(path); err != nil {
 					return nil, err

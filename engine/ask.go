@@ -47,11 +47,16 @@ func (r *router) ask(ctx context.Context, shard int, laneID uint8, c command.Com
 		r.pending.Put(w)
 		return g.a, g.err
 	case <-ctx.Done():
-		if r.withdraw(shard, laneID, c) {
-			return command.Answer{}, fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
-		}
-		return command.Answer{}, fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
+		return command.Answer{}, r.giveUp(ctx, shard, laneID, c)
 	}
+}
+
+// giveUp is what a caller is told whose context has ended.
+func (r *router) giveUp(ctx context.Context, shard int, laneID uint8, c command.Command) error {
+	if r.withdraw(shard, laneID, c) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, context.Cause(ctx))
+	}
+	return fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 }
 
 // overloaded refuses a submit that would wait too long.

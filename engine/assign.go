@@ -49,8 +49,8 @@ func rankOf(t *projection.Task) slots.Head {
 	return slots.Head{Behavior: t.Kind.Behavior, Priority: t.Priority, Due: t.Due, Created: t.CreatedAt}
 }
 
-// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot. One of this node is for the first
-// of all its shards.
+// nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot. A slot of this node goes to the task
+// that comes first in all the shards that the node owns.
 func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
 	o.heads = o.heads[:0]
 	for behavior := range o.state.Backlog() {

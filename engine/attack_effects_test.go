@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -55,8 +56,8 @@ func TestEffects_OutcomeIsToldOnlyWhenItIsCommitted(t *testing.T) {
 	}
 }
 
-// A submit that joins, a refusal and a read cause no event, but what they say depends on the entry in the making. When
-// that is refused, another owner decides otherwise.
+// A submit that joins and a refusal cause no event, but what they say depends on the entry in the making. When that is
+// refused, another owner decides otherwise.
 func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	b := newBench(t, -1)
 	b.submit(Policy{})
@@ -64,15 +65,14 @@ func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	outcome := b.next("far work", command.LaneWork, report(b.task(), command.Succeeded))
 	join := b.next("sender", command.LaneSubmit, submitOf(Policy{}))
 	cancel := b.next("operator", command.LaneSubmit, &command.Operate{Task: "x", Do: command.DoCancel})
-	read := b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
-	for _, l := range []*letter{outcome, join, cancel, read} {
+	for _, l := range []*letter{outcome, join, cancel} {
 		b.deliver(l)
 	}
 	b.store.refuse = store.ErrFenced
 	if err := b.own.takeTurn(t.Context()); !errors.Is(err, store.ErrFenced) {
 		t.Fatalf("turn: %v, want %v", err, store.ErrFenced)
 	}
-	for _, l := range []*letter{outcome, join, cancel, read} {
+	for _, l := range []*letter{outcome, join, cancel} {
 		if len(l.got) > 0 {
 			t.Errorf("%T was answered %+v by an owner that could not commit", l.batch.Commands[0], l.got)
 		}
@@ -81,6 +81,48 @@ func TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn(t *testing.T) {
 	b.takeOver()
 	if task := b.task(); !task.OnNode() {
 		t.Errorf("task is %s for the next owner, want RUNNING", task.Phase())
+	}
+}
+
+// A question tells of what is committed, and waits for no entry after that: a commit may take long.
+func TestAnswer_ToAQuestionWaitsForNoCommit(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	_, running := b.assign()
+	outcome := b.next("far work", command.LaneWork, report(running, command.Succeeded))
+	read := b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
+	b.deliver(outcome)
+	b.deliver(read)
+	b.store.commit = func() {
+		if len(read.got) != 1 || read.got[0][0].Code != command.AnswerOK {
+			t.Fatalf("told %+v before the commit, want an answer", read.got)
+		}
+		if shown, err := command.DecodeTask(read.got[0][0].Data); err != nil || !shown.OnNode() {
+			t.Errorf("told of %s, %v: that is not committed yet, or maybe never", shown.Phase(), err)
+		}
+	}
+	b.turn()
+	if n := b.sealed(); n != 3 {
+		t.Errorf("%d entries, want three", n)
+	}
+}
+
+// The time of an entry is that of its decision, however long it took to answer questions before.
+func TestAnswer_ToAQuestionTakesNoTimeFromTheShard(t *testing.T) {
+	b := newBench(t, -1)
+	const takes = 300 * time.Millisecond
+	read := b.next("reader", command.LaneQuery, &command.Get{Task: "x"})
+	copied, err := command.DecodeBatch(read.batch.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.own.inbox.put(delivery{Batch: copied, reply: func(*command.Batch, []command.Answer, bool) {
+		time.Sleep(takes) // of both clocks: the owner measures by the monotonic one
+		b.time = b.time.Add(takes)
+	}})
+	b.submit(Policy{})
+	if ahead := b.own.now().Time().Sub(b.time.Time()); ahead > takes/10 {
+		t.Errorf("the time of the shard is %s ahead", ahead)
 	}
 }
 

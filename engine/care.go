@@ -2,29 +2,17 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/housekeeping"
 	"taskledger/store"
 )
 
 const (
 	// careEvery is the time between two looks at how full the store is.
 	careEvery = time.Second
-	// compactAfter, compactBytes and compactShare: replaced and removed values are forgotten so often, and after so much
-	// growth: so many bytes, and this share of what the store holds, all of which a compaction reads.
-	compactAfter = 5 * time.Minute
-	compactBytes = 8 << 20
-	compactShare = 32
-	// compactKeep is for how long values are kept that were replaced or removed: watches that were cut off resume within it.
-	compactKeep = 5 * time.Second
-	// defragmentAfter is the least time between two defragmentations, during which writes wait.
-	defragmentAfter = 10 * time.Minute
-	// defragmentAgain is the time after one that failed, or after which the store is still full: what a compaction has
-	// forgotten may not have been free yet.
-	defragmentAgain = 30 * time.Second
 	// presumedQuota is etcd's default, until the store has told its own.
 	presumedQuota = 2 << 30
 	// liveShare is the share of its part of the quota that the live tasks of a shard may take: two snapshots are kept.
@@ -36,7 +24,7 @@ const (
 func (m *member) care(ctx context.Context) error {
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
-	k := &keeping{store: m.housekeeping, compacted: time.Now()}
+	k := housekeeping.New(m.housekeeping, time.Now())
 	for weighed := false; ; {
 		u, err := m.housekeeping.Usage(ctx)
 		if least := leastQuota(m.shards); err == nil && !weighed && u.Quota < least {
@@ -46,7 +34,7 @@ func (m *member) care(ctx context.Context) error {
 		if err == nil {
 			weighed = true
 			m.weigh(u)
-			err = k.keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
+			err = k.Keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
 		}
 		if err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "store is not cared for", "err", err)
@@ -65,7 +53,7 @@ func (m *member) care(ctx context.Context) error {
 func leastQuota(shards int) int64 { return int64(shards) * 3 * minTail / 4 * 5 }
 
 // makeRoom cares for a store that is too full for a session to begin, until it is not.
-func (m *member) makeRoom(ctx context.Context, k *keeping) {
+func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
 	m.log.ErrorContext(ctx, "no session can begin", "cause", command.StoreFull)
 	ticker := time.NewTicker(careEvery)
 	defer ticker.Stop()
@@ -75,7 +63,7 @@ func (m *member) makeRoom(ctx context.Context, k *keeping) {
 			return
 		}
 		if err == nil {
-			err = k.keep(ctx, u, time.Now(), false)
+			err = k.Keep(ctx, u, time.Now(), false)
 		}
 		if err != nil && ctx.Err() == nil {
 			m.log.WarnContext(ctx, "store is not cared for", "err", err)
@@ -120,64 +108,6 @@ const (
 	brakeFull             // the store is full
 	brakeInUse            // too many of its bytes are in use
 )
-
-// keeping is what a node remembers of the store.
-type keeping struct {
-	store        store.Housekeeping
-	seen         []seenRevision
-	compacted    time.Time
-	low          int64 // least bytes in use since the last compaction
-	defragmented time.Time
-	full         bool // at the last look, since a compaction
-}
-
-type seenRevision struct {
-	revision int64
-	at       time.Time
-}
-
-// keep compacts and defragments when it is time. As long as the store is not full one node, the first, compacts for all.
-func (k *keeping) keep(ctx context.Context, u store.Usage, now time.Time, first bool) error {
-	k.seen = append(k.seen, seenRevision{u.Revision, now})
-	for len(k.seen) > 1 && now.Sub(k.seen[1].at) >= compactKeep {
-		k.seen = k.seen[1:]
-	}
-	if k.low == 0 || u.InUse < k.low {
-		k.low = u.InUse
-	}
-	var errs []error
-	grown := u.InUse-k.low >= max(compactBytes, k.low/compactShare)
-	if u.Full || first && (now.Sub(k.compacted) >= compactAfter || grown) {
-		errs = append(errs, k.compact(ctx, now))
-	}
-	wasteful := u.Size > u.Quota/2 && u.InUse < u.Size/4
-	stillFull := u.Full && k.full // most of what was compacted is free by now; etcd does not tell while it is full
-	k.full = u.Full && (k.full || k.compacted.Equal(now))
-	pause := defragmentAfter
-	if stillFull {
-		pause = defragmentAgain
-	}
-	if (wasteful || stillFull) && now.Sub(k.defragmented) >= pause {
-		k.defragmented = now
-		if err := k.store.Defragment(ctx); err != nil && !errors.Is(err, store.ErrRefused) {
-			k.defragmented = now.Add(defragmentAgain - defragmentAfter)
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// compact forgets what was replaced or removed before the newest revision that was seen long enough ago.
-func (k *keeping) compact(ctx context.Context, now time.Time) error {
-	if now.Sub(k.seen[0].at) < compactKeep {
-		return nil
-	}
-	if err := k.store.Compact(ctx, k.seen[0].revision); err != nil && !errors.Is(err, store.ErrRefused) {
-		return err
-	}
-	k.compacted, k.low = now, 0
-	return nil
-}
 
 // liveLimit is how many bytes the live tasks of a shard may take.
 func (m *member) liveLimit() int64 { return m.usage.Load().Quota / int64(liveShare*m.shards) }

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/mailleft"
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
 	"taskledger/projection"
@@ -49,7 +51,7 @@ type Client struct {
 	killed  context.Context         // ends when a node is to end as a crash would; never in a plain client
 
 	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
-	mailLeft  mailLeft
+	mailLeft  mailleft.Senders
 
 	archives bool // the node archives what it trims; a plain client does not know
 }
@@ -67,6 +69,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	}
 	if len(cfg.Name) > events.MaxNameBytes {
 		return nil, &LimitError{Field: "name", Limit: events.MaxNameBytes, Got: int64(len(cfg.Name))}
+	}
+	if !utf8.ValidString(cfg.Name) {
+		return nil, &InvalidError{Field: "name", Problem: "no UTF-8"}
 	}
 	cfg.Name = cmp.Or(cfg.Name, "client")
 	if cfg.Log == nil {
@@ -234,10 +239,11 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 	return t, err
 }
 
-// Cancel ends a task. One that waits fails at once, with the code "cancelled". The context of a running attempt ends, and the task
+// Cancel ends a task. One that waits fails at once, with the code "cancelled"; one that has failed and waits for a retry keeps its
+// failure, and is not retried. The context of a running attempt ends, and the task
 // fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
 // that run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of a task that
-// fails at once; of one with a running attempt only the history has it, in the event CancelRequested.
+// fails at once; of one with a running attempt, or with a next run, only the history has it, in CancelRequested or Rescheduled.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return c.operate(ctx, id, command.DoCancel, reason)
 }
@@ -257,7 +263,7 @@ func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
 // Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say. Once the task has another event, it
 // does nothing and returns a *StateError with Changed set.
 func (c *Client) Change(ctx context.Context, seen *projection.Task, to task.Operation, reason string) error {
-	a, err := c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{Task: seen.ID, Do: to, Reason: strings.ToValidUTF8(reason[:min(len(reason), events.MaxNameBytes)], ""), Seen: seen.Last})
+	a, err := c.ask(ctx, seen.ID, command.LaneSubmit, &command.Operate{Task: seen.ID, Do: to, Reason: strings.ToValidUTF8(events.Head(reason, events.MaxNameBytes), ""), Seen: seen.Last})
 	for try := 0; (a.Code == command.AnswerMerge || a.Code == command.AnswerChanged && seen.Last == 0) && try < mergeTries; try++ {
 		a, err = c.retryWith(ctx, seen)
 	}

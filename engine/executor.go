@@ -33,7 +33,7 @@ type executor struct {
 	workers   sync.WaitGroup
 	plans     map[string]chan struct{} // by behavior: taken by the plans under way
 
-	*slots.Slots                         // whose lock guards what follows
+	*slots.Slots                         // its lock guards the fields that follow
 	attempts     map[attemptKey]*attempt // running, or with an outcome not yet answered
 	queue        []*attempt              // launched, and not taken by a worker yet
 	waking       bool                    // a worker is on its way to the queue

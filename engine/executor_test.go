@@ -174,7 +174,7 @@ func TestExecutor_NeverRunsMoreThanItsSlotsAndLimits(t *testing.T) {
 				n := now[i].Add(1)
 				for m := most[i].Load(); n > m && !most[i].CompareAndSwap(m, n); m = most[i].Load() {
 				}
-				time.Sleep(time.Second) // of the bubble
+				time.Sleep(time.Second)
 				now[i].Add(-1)
 				return Outcome{}
 			}}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,16 +119,12 @@ func (o *owner) refuseGathered(refused map[projection.SenderLane]uint64) {
 			continue
 		}
 		refused[lane] = d.Number
-		answers := make([]command.Answer, len(d.Commands))
-		for i := range answers {
-			answers[i] = refusal
-		}
+		answers := slices.Repeat([]command.Answer{refusal}, len(d.Commands))
 		o.remember(lane, d.Number, answers)
 		refusals = append(refusals, pendingReply{d, answers})
 	}
 	o.replyOnceProven(refusals)
 	in.lanes[command.LaneSubmit] = rest
-	o.turnOf.asked = o.tellWaiting(o.turnOf.asked)
 	in.lanes[command.LaneQuery] = o.tellWaiting(in.lanes[command.LaneQuery])
 	for lane := range in.lanes {
 		o.inbox.putBack(uint8(lane), in.lanes[lane])

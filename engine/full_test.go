@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 )
 
 // The reply to a refusal was lost: its sender asks again, and must not wait until there is space.
@@ -68,32 +70,24 @@ func TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead(t *testing.T) {
 	}
 }
 
-// What is in memory holds the entry under way, which may never be committed. Nobody is told of it, and nobody waits in silence: not
-// even who asked before it was known that there is no room.
+// What is in memory holds the entry under way, which may never be committed. Nobody is told of it, and nobody waits in silence.
 func TestFull_TellsEveryQuestionWhyItHasNoAnswer(t *testing.T) {
 	b := newBench(t, -1)
 	l := b.next("sender", command.LaneQuery, &command.Get{Task: "x"}, &command.Get{Task: "x", Linear: true}, &command.List{}, &command.Explain{Task: "x"},
 		&command.Await{Task: "x"}, &command.HandOver{Node: "b"}, &command.Info{}, &command.Info{Digest: true})
-	for _, taken := range []bool{true, false} {
-		l.got = nil
-		b.deliver(l)
-		if taken {
-			in := b.own.inbox.take(&mail{})
-			b.own.turnOf.asked = in.lanes[command.LaneQuery]
+	b.deliver(l)
+	b.own.refuseGathered(map[projection.SenderLane]uint64{})
+	if len(l.got) != 1 || len(l.got[0]) != len(l.batch.Commands) {
+		t.Fatalf("told %+v", l.got)
+	}
+	for i, want := range []command.AnswerCode{command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerStoreFull, command.AnswerState, command.AnswerOK, command.AnswerOK} {
+		a := l.got[0][i]
+		if a.Code != want || want != command.AnswerStoreFull && want != command.AnswerOK && !strings.Contains(a.Text, command.StoreFull) {
+			t.Errorf("%T is told %+v, want code %d and why", l.batch.Commands[i], a, want)
 		}
-		b.own.refuseGathered(map[projection.SenderLane]uint64{})
-		if len(l.got) != 1 || len(l.got[0]) != len(l.batch.Commands) || len(b.own.turnOf.asked) != 0 {
-			t.Fatalf("taken %v: told %+v", taken, l.got)
-		}
-		for i, want := range []command.AnswerCode{command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerUnserved, command.AnswerStoreFull, command.AnswerState, command.AnswerOK, command.AnswerOK} {
-			a := l.got[0][i]
-			if a.Code != want || want != command.AnswerStoreFull && want != command.AnswerOK && !strings.Contains(a.Text, command.StoreFull) {
-				t.Errorf("taken %v: %T is told %+v, want code %d and why", taken, l.batch.Commands[i], a, want)
-			}
-		}
-		if s, err := command.ReadTold[command.ShardReport](l.got[0][7].Data); err != nil || !strings.Contains(s.Problem, command.StoreFull) {
-			t.Errorf("taken %v: who wants to compare the state is told %+v, %v", taken, s, err)
-		}
+	}
+	if s, err := command.ReadTold[command.ShardReport](l.got[0][7].Data); err != nil || !strings.Contains(s.Problem, command.StoreFull) {
+		t.Errorf("who wants to compare the state is told %+v, %v", s, err)
 	}
 	b.post(l)
 	b.own.refuseGathered(map[projection.SenderLane]uint64{})
@@ -166,5 +160,46 @@ func TestRouter_RefusesWhatComesBehindABatchThatWaitsForRoom(t *testing.T) {
 		if _, err := submit(); err != nil {
 			t.Errorf("when there is room: %v", err)
 		}
+	})
+}
+
+func TestRouter_TellsWhoWaitsThatALetterIsTooLargeForTheStore(t *testing.T) {
+	const why = "larger than the store takes, and the message bus is away"
+	tooLarge := fmt.Errorf("%w: %w", store.ErrRefused, store.ErrTooLarge)
+	refused := func(t *testing.T, r result) {
+		t.Helper()
+		var overload *OverloadError
+		if !errors.As(r.err, &overload) || !strings.Contains(overload.Cause, why) {
+			t.Errorf("told %+v", r)
+		}
+	}
+	t.Run("no copy was sent", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWays(t, false)
+			w.store.err = tooLarge
+			got := w.ask("a")
+			w.want("refused", 0, 0)
+			refused(t, <-got)
+			w.store.err = nil
+			got = w.ask("b")
+			w.answer(w.want("a smaller one", 0, 1), true, command.Answer{Run: 1})
+			w.wantResult(got, 1, nil)
+		})
+	})
+	t.Run("a copy may have arrived", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWays(t, true)
+			first := w.ask("a")
+			batch := w.want("at once", 1, 0)
+			behind := w.ask("b")
+			w.store.err = tooLarge
+			w.busChanged(false)
+			w.want("nothing is posted", 0, 0)
+			refused(t, <-behind)
+			w.wantSilence(first)
+			w.busChanged(true)
+			w.answer(batch, true, command.Answer{Run: 1})
+			w.wantResult(first, 1, nil)
+		})
 	})
 }

@@ -15,12 +15,12 @@ type Future struct {
 	futures  *futures // nil when the submit was refused
 	shard    int
 	id       events.TaskID
+	life     events.Ref  // 0 = whichever there is
+	since    events.Ref  // no earlier event ends the run: a repetition that was cancelled had the same number
+	run      uint32      // 0 = the one that is due or under way, or the last
+	watched  atomic.Bool // it is registered, is about to be, or was
 	joined   bool
 	repeated bool
-	life     events.Ref  // 0 = whichever there is
-	run      uint32      // 0 = the one that is due or under way, or the last
-	since    events.Ref  // no earlier event ends the run: a repetition that was cancelled had the same number
-	watched  atomic.Bool // it is registered, is about to be, or was
 
 	mu       sync.Mutex
 	resolved bool
@@ -31,12 +31,11 @@ type Future struct {
 	then     []func([]byte, error)
 
 	// Guarded by the registry.
-	asks   askState
-	asking bool    // a question is under way
-	again  bool    // there was news meanwhile: its answer may be too old
-	next   *Future // that waits for the same task
-
+	asking    bool // a question is under way
+	again     bool // there was news meanwhile: its answer may be too old
 	recalling bool // its task is not in memory, and is looked for
+	asks      askState
+	next      *Future // that waits for the same task
 }
 
 // failedFuture is the future of a submit that was refused, or whose outcome is unknown.

@@ -30,6 +30,14 @@ func (s laterRelease) Join(ctx context.Context, info store.NodeInfo, ttl time.Du
 	return s.Store.Join(ctx, info, ttl)
 }
 
+func (s laterRelease) Update(ctx context.Context, session store.Session, info func() store.NodeInfo) error {
+	return s.Store.Update(ctx, session, func() store.NodeInfo {
+		later := info()
+		later.Reads.Rules++
+		return later
+	})
+}
+
 // What the node of a later release writes could not be read as long as the node that leaves is present.
 func TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"taskledger/meter"
 	"taskledger/projection"
 	"taskledger/projection/listing"
+	"taskledger/projection/requests"
 	"taskledger/projection/settings"
 	"taskledger/store"
 )
@@ -96,7 +97,7 @@ func encodeTallies(rows []listing.Count) []byte {
 func entryPoints() []entryPoint {
 	failure := &events.Error{Code: "x", Message: "y", Properties: map[string]string{"a": "b"}}
 	task := projection.Task{ID: "orders/1", Kind: &projection.Kind{Behavior: "work"}, Status: projection.Failure, Error: failure,
-		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: []string{"r-1", "r-2"}}
+		Progress: &events.Progressed{Done: 1, Note: "n"}, Requests: requests.List{{ID: "r-1", Run: 1, At: 7}, {ID: "r-2", Run: 2, At: 8}}}
 	var policy, outcomes, assignments wire.Writer
 	(&Policy{}).Encode(&policy)
 	outcomes.Array(1)

@@ -40,13 +40,17 @@ func (r *router) postLetters(ctx context.Context, postman int) error {
 			postCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			err := r.mailbox.Post(postCtx, f.shard, r.sender, f.batch.Lane, f.bytes())
 			cancel()
-			switch noRoom := errors.Is(err, store.ErrFull); {
+			switch {
 			case ctx.Err() != nil:
-			case noRoom:
+			case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrFull):
 				if full.begins(err) {
-					r.log.WarnContext(ctx, "the store has no room for batches", "err", err)
+					r.log.WarnContext(ctx, "the store does not take a batch", "err", err)
 				}
-				r.noRoom(f, errors.Is(err, store.ErrRefused))
+				why := command.StoreFull
+				if errors.Is(err, store.ErrTooLarge) {
+					why = fmt.Sprintf("a batch of %d bytes is larger than the store takes, and the message bus is away", len(f.bytes()))
+				}
+				r.noRoom(f, why, errors.Is(err, store.ErrRefused))
 			case err != nil:
 				r.log.WarnContext(ctx, "post of a batch will be tried again", "shard", f.shard, "err", err)
 			default:
@@ -71,18 +75,18 @@ func (r *router) posted(f *flight) {
 	l.mu.Unlock()
 }
 
-// noRoom tells who waits for a flight that the store has no room for its letter. Outcomes wait. unsent tells that nothing of this
+// noRoom tells who waits for a flight why the store has no room for its letter. Outcomes wait. unsent tells that nothing of this
 // copy was sent.
-func (r *router) noRoom(f *flight, unsent bool) {
+func (r *router) noRoom(f *flight, why string, unsent bool) {
 	switch f.batch.Lane {
 	case command.LaneQuery:
-		why := fmt.Sprintf("shard %d cannot be asked: %s", f.shard, command.StoreFull)
+		why = fmt.Sprintf("shard %d cannot be asked: %s", f.shard, why)
 		info := func(*command.Info) command.Answer {
 			return command.Answer{Data: message.Encode(command.ShardReport{Problem: why})}
 		}
 		r.answered(f.shard, command.LaneQuery, f.batch.Number, command.AnswersWithoutRoom(f.batch.Commands, why, info), false)
 	case command.LaneSubmit:
-		full := command.Overload("%s", command.StoreFull)
+		full := command.Overload("%s", why)
 		if !unsent || !r.refuse(f, full) {
 			r.answered(f.shard, command.LaneSubmit, f.batch.Number, []command.Answer{{Code: command.AnswerStoreFull, Text: full.Text, Number: full.Number}}, false)
 		}

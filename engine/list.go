@@ -22,7 +22,8 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[projection.Task, 
 // after it; "" asks for the first. Through all pages no task comes twice, and none is left out that was there at the first page and still
 // matches when its page is made.
 //
-// A page looks at 20,000 tasks at most, so that it may have less than f.Limit, or none, and a cursor. Shards that have not answered after
+// A page looks at 20,000 tasks at most, and is full with 4 MiB of parameters and results, so that it may have less than f.Limit, or none, and a
+// cursor. Shards that have not answered after
 // three seconds, or half of what ctx leaves, are missing in it: as soon as they answer again, later pages begin with their tasks. It
 // returns an *InvalidError of the field "cursor" for a cursor of another cluster or filter, and the page as it is with an error when ctx ends.
 func (c *Client) ListPage(ctx context.Context, f Filter, cursor string) (listing.Page, error) {

@@ -7,6 +7,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/projection"
 )
 
 // holding is a bench whose shard holds so many tasks that wait.
@@ -95,6 +96,35 @@ func TestList_GoesOnWhereAnAnswerHadNoRoom(t *testing.T) {
 	}
 }
 
+// However large the tasks are, an owner's turn writes few of them: a list that comes when enough are written is to go on.
+func TestList_WritesABoundedNumberOfBytesInATurn(t *testing.T) {
+	b := newBench(t, -1)
+	for i := range 10 {
+		c := *submitOf(Policy{})
+		c.Task, c.NotBefore, c.Params = events.TaskID(fmt.Sprint("t-", i)), b.time.Add(time.Hour), payloadOf(100<<10)
+		b.accept(command.LaneSubmit, &c)
+	}
+	var asked []*letter
+	for i := range 50 {
+		asked = append(asked, b.next(fmt.Sprint("reader-", i), command.LaneQuery, &command.List{Limit: 2}))
+		b.deliver(asked[i])
+	}
+	b.turn()
+	written, found := 0, 0
+	for i, l := range asked {
+		a := l.got[0][0]
+		written += len(a.Data)
+		p, err := command.DecodePage(a.Data)
+		if err != nil || p.Done {
+			t.Fatalf("list %d: done %t, %v", i, p.Done, err)
+		}
+		found += len(p.Tasks)
+	}
+	if most := listBytes + command.MaxAnswerBytes; written > most || found == 0 {
+		t.Errorf("%d tasks, %d bytes, in one turn: want some, and %d bytes at most", found, written, most)
+	}
+}
+
 func TestList_CursorOfAnotherClusterIsRefused(t *testing.T) {
 	b := newBench(t, -1)
 	if a := b.ask(command.LaneQuery, &command.List{Cluster: "elsewhere"}); a.Code != command.AnswerInvalid {
@@ -105,5 +135,19 @@ func TestList_CursorOfAnotherClusterIsRefused(t *testing.T) {
 	}
 	if a := b.ask(command.LaneQuery, &command.List{Status: 99}); a.Code != command.AnswerInvalid {
 		t.Errorf("status 99: answer %d %s", a.Code, a.Text)
+	}
+}
+
+// Whoever has just taken a shard over has given no turn to what fell due before.
+func TestList_KnowsWhatIsReadyInTheFirstTurnOfAnOwner(t *testing.T) {
+	b := newBench(t, -1)
+	c := submitOf(Policy{})
+	c.NotBefore = b.time.Add(time.Minute)
+	b.accept(command.LaneSubmit, c)
+	b.time = b.time.Add(time.Hour)
+	b.takeOver()
+	p, err := command.DecodePage(b.ask(command.LaneQuery, &command.List{Limit: 10, Substatus: uint64(projection.SubReady)}).Data)
+	if err != nil || len(p.Tasks) != 1 {
+		t.Errorf("%d tasks are ready, want one: %v", len(p.Tasks), err)
 	}
 }

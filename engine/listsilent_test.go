@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,4 +93,53 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list of a context that has ended, or ends between its pages, ends with the cause.
+func TestList_EndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, job := newModelled(t, true), newJob(engine.Policy{})
+		n := c.start("a", 0, nil, job)
+		n.ready(t)
+		const tasks = 30
+		for i := range tasks {
+			if _, err := n.Submit(t.Context(), job, nil, engine.SubmitOptions{ID: events.TaskID(fmt.Sprint("t-", i)), NotBefore: time.Now().Add(time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		why := errors.New("why")
+		for _, until := range []int{0, 1} {
+			ctx, end := context.WithCancelCause(t.Context())
+			told, pages, failed, cursor := 0, 0, error(nil), ""
+			list := func(f engine.Filter, at string) (listing.Page, error) {
+				if told >= until {
+					end(why)
+				}
+				if pages++; pages > 10 {
+					t.Fatal("the list does not end")
+				}
+				f.Limit = min(f.Limit, 10)
+				p, err := n.ListPage(ctx, f, at)
+				cursor = p.Cursor
+				return p, err
+			}
+			for _, err := range listing.All(engine.Filter{Limit: 100}, list) {
+				if failed = err; err == nil {
+					told++
+				}
+			}
+			if !errors.Is(failed, why) || told != 10*until || cursor == "" {
+				t.Errorf("%d tasks, %v, cursor %q", told, failed, cursor)
+			}
+			errs := 0
+			for _, err := range n.List(ctx, engine.Filter{}) {
+				if errs++; !errors.Is(err, why) {
+					t.Errorf("under an ended context it yields %v", err)
+				}
+			}
+			if errs != 1 {
+				t.Errorf("it yields %d times", errs)
+			}
+		}
+	})
 }

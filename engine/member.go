@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"taskledger/engine/internal/cloudevent"
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/sessionfile"
@@ -134,7 +135,7 @@ func (m *member) run(ctx context.Context) error {
 	}
 	m.place.wait()
 	m.tasks.Wait()
-	if errors.Is(cause, errKilled) {
+	if m.killed.Err() != nil { // also where the session had ended just before
 		return nil
 	}
 	return errors.Join(cause, m.leave(ctx))
@@ -396,7 +397,7 @@ func (m *member) announce(shard int, outcomes []command.Outcome) {
 	for _, data := range command.EncodeOutcomes(outcomes) {
 		m.router.hint(doneSubject(shard), "", data)
 	}
-	source := m.source()
+	public := cloudevent.Writer{Source: m.source(), Shard: shard}
 	var text []byte
 	var subject string
 	var last *command.Outcome // that the subject is of
@@ -408,7 +409,7 @@ func (m *member) announce(shard int, outcomes []command.Outcome) {
 		if last == nil || o.Behavior != last.Behavior || o.Status != last.Status {
 			subject, last = "completed."+o.Behavior+"."+o.Status.String(), o
 		}
-		text = o.CloudEvent(text[:0], source, shard)
+		text = public.Append(text[:0], o)
 		m.router.hint(subject, "", text)
 	}
 }

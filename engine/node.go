@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/housekeeping"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/version"
@@ -228,7 +229,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if err := n.endLastSession(ctx); err != nil {
 			n.cfg.Log.WarnContext(ctx, "the session before this one ends by its TTL", "err", err)
 		}
-		room := keeping{store: n.cfg.Store} // of a store too full for a session
+		room := housekeeping.New(n.cfg.Store, time.Time{}) // of a store too full for a session
 		pause := sessionPause
 		for {
 			m := newMember(n)
@@ -240,7 +241,7 @@ func (n *Node) Run(ctx context.Context) error {
 			}
 			n.cfg.Log.WarnContext(ctx, "session ended, starting again as a new node", "err", err)
 			if errors.Is(err, store.ErrFull) {
-				m.makeRoom(ctx, &room)
+				m.makeRoom(ctx, room)
 			}
 			if time.Since(began) > n.cfg.TTL {
 				pause = sessionPause
@@ -258,6 +259,7 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 func (n *Node) stopWorkers() {
+	n.exec.Close()
 	n.exec.Lock()
 	close(n.exec.quit)
 	n.exec.Unlock()

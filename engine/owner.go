@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/shardclock"
 	"taskledger/engine/internal/slots"
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
@@ -33,7 +34,7 @@ type owner struct {
 
 	// Owned by the goroutine.
 	state      *projection.Shard
-	clock      shardClock
+	clock      shardclock.Clock
 	head       store.Head
 	entry      events.Builder
 	spare      mail
@@ -100,8 +101,7 @@ type turn struct {
 	given    []*parkedOffer
 	outcomes []command.Outcome
 	cancels  []nodeAttempt
-	settings bool       // they have changed
-	asked    []delivery // questions that came with what it decides
+	settings bool // they have changed
 }
 
 type pendingReply struct {
@@ -116,7 +116,7 @@ type nodeAttempt struct {
 
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
 	own := &owner{m: m, ownership: o, began: have.head.Number + 1, state: have.state, head: have.head, tail: have.tail,
-		clock: shardClock{have.state.Time, time.Since(clockBase)}, inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
+		clock: shardclock.New(have.state.Time, time.Since(clockBase)), inbox: newInbox(), searches: newSearches(), stop: stop, misfits: &m.place.misfits[o.Shard], stopped: make(chan struct{}), seen: map[projection.SenderLane]answered{}}
 	own.log, own.mishaps = m.log.With("shard", o.Shard), notice.NewMishaps(m.notices, o.Shard)
 	own.snapshots, own.trims, own.tally = newSnapshots(own, have), newTrims(own), tally.New(m.cfg.Meter)
 	own.publishView()
@@ -180,23 +180,23 @@ func (o *owner) untilDue() (time.Duration, bool) {
 	if !o.m.mayStart() { // what is due stays due
 		least = mayStartAgain
 	}
-	return max(o.clock.until(due, o.m.now(), time.Since(clockBase)), least), true
+	return max(o.clock.Until(due, o.m.now(), time.Since(clockBase)), least), true
 }
 
 // now is the time of the shard.
-func (o *owner) now() events.Millis { return o.clock.now(o.m.now(), time.Since(clockBase)) }
+func (o *owner) now() events.Millis { return o.clock.Now(o.m.now(), time.Since(clockBase)) }
 
-// takeTurn decides what has gathered, commits it and performs the effects.
+// takeTurn answers the questions that have gathered, decides the rest, commits it and performs the effects.
 func (o *owner) takeTurn(ctx context.Context) error {
-	began := time.Since(clockBase)
 	o.turns()
 	defer o.deciding.Store(0)
 	in := o.inbox.take(&o.spare)
-	now := o.clock.now(o.m.now(), began)
+	o.answer(in.lanes[command.LaneQuery]) // as long as all that the state has is committed
+	began := time.Since(clockBase)
+	now := o.clock.Now(o.m.now(), began)
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
-	o.turnOf.asked = in.lanes[command.LaneQuery]
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
@@ -220,7 +220,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	}
 	if o.held = !o.m.mayStart(); !o.held {
 		if o.state.Ripen(now) {
-			o.clock.hold(now, began) // what was ready stays ready when the wall clock is set back
+			o.clock.Hold(now, began) // what was ready stays ready when the wall clock is set back
 		}
 		o.assign(d)
 	}
@@ -231,17 +231,13 @@ func (o *owner) takeTurn(ctx context.Context) error {
 		if err := o.commit(ctx, d.Highest); err != nil {
 			return o.abandon(err)
 		}
-		o.clock.hold(now, began)
+		o.clock.Hold(now, began)
 		o.mishaps.Tell()
 	}
 	o.tally.Count(d.Stale, len(d.Bugs))
 	o.perform()
 	o.spare = in
 	o.publishView()
-	o.looking = looking{tasks: lookTasks}
-	for _, q := range o.turnOf.asked {
-		o.query(q)
-	}
 	return nil
 }
 
@@ -280,7 +276,6 @@ func (o *owner) abandon(why error) error {
 	for i := range o.turnOf.replies {
 		o.inbox.put(o.turnOf.replies[i].delivery)
 	}
-	o.inbox.putBack(command.LaneQuery, o.turnOf.asked)
 	return o.misfits.Learn(&o.entry, why)
 }
 
@@ -340,7 +335,7 @@ func (t *turn) reset() {
 	clear(t.given)
 	clear(t.outcomes)
 	t.replies, t.starts, t.given, t.outcomes, t.cancels = t.replies[:0], t.starts[:0], t.given[:0], t.outcomes[:0], t.cancels[:0]
-	t.settings, t.asked = false, nil
+	t.settings = false
 }
 
 // decideLane decides batches until the entry is full; the rest waits for the next one.
@@ -395,10 +390,12 @@ func (o *owner) decideBatch(d *command.Decider, b *command.Batch) []command.Answ
 	}
 	lane := projection.SenderLane{Sender: b.Sender, Lane: b.Lane}
 	if b.Lane == command.LaneSubmit && o.state.Senders() >= projection.MaxSenders && o.state.Decided(lane) == nil { // nodes are few
-		return slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
+		refused := slices.Repeat([]command.Answer{{Code: command.AnswerOverload, Text: "too many senders", Number: 60_000}}, len(b.Commands))
+		o.tally.Refused(b.Commands, refused, o.state.Knows)
+		return refused
 	}
 	answers := d.DecideBatch(b)
-	o.tally.Refused(b.Commands, answers)
+	o.tally.Refused(b.Commands, answers, o.state.Knows)
 	o.remember(lane, b.Number, answers)
 	return answers
 }

@@ -106,12 +106,7 @@ func (p *planned) plan() Plan {
 }
 
 func (p *planned) policy() (policy Policy, err error) {
-	r, err := command.Scanned(p.Policy)
-	if err != nil {
-		return policy, err
-	}
-	policy.Decode(r)
-	return policy, r.Close()
+	return policy, command.Told(p.Policy, policy.Decode)
 }
 
 // planAway asks a node that has the behavior: any over the bus, else some by way of the store. It changes nothing, so an error
@@ -210,6 +205,9 @@ func (m *member) servePlans(ctx context.Context) error {
 	for behavior := range m.exec.behaviors {
 		err := m.bus.Subscribe(ctx, planSubject(behavior), "plan", func(msg store.Message) {
 			c, err := command.ReadMessage[command.Plan](msg.Data)
+			if errors.Is(err, wire.ErrTail) && msg.Reply != "" {
+				m.router.hint(msg.Reply, "", command.EncodeAnswers([]command.Answer{command.Misplaced(command.LaterPlan, m.session.ID)}))
+			}
 			if err != nil || msg.Reply == "" {
 				return
 			}

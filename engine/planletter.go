@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/internal/message"
+	"taskledger/internal/wire"
 	"taskledger/store"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) removePlanMail(ctx context.Context, asker string) {
 	defer cancel()
 	if err := c.cfg.Store.RemoveMailboxes(ctx, asker, c.cfg.Shards); err != nil {
 		c.cfg.Log.WarnContext(ctx, "the mail of a plan is removed later", "err", err)
-		c.mailLeft.add(asker)
+		c.mailLeft.Add(asker)
 	}
 }
 
@@ -100,6 +101,10 @@ func (m *member) answerPlans(ctx context.Context) error {
 			continue
 		}
 		letter, err := command.ReadMessage[command.PlanLetter](l.Batch)
+		later := errors.Is(err, wire.ErrTail)
+		if later {
+			letter, err = command.ReadTold[command.PlanLetter](l.Batch)
+		}
 		if err != nil {
 			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
 			continue
@@ -108,7 +113,10 @@ func (m *member) answerPlans(ctx context.Context) error {
 			continue
 		}
 		m.spawn(func(ctx context.Context) {
-			a := m.planHere(ctx, &letter.Plan)
+			a := command.Misplaced(command.LaterPlan, m.session.ID)
+			if !later {
+				a = m.planHere(ctx, &letter.Plan)
+			}
 			if err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a})); err != nil && ctx.Err() == nil {
 				m.log.WarnContext(ctx, "the answer to a plan is lost until it is asked for again", "sender", l.Sender, "err", err)
 			}

@@ -29,7 +29,7 @@ func (a *attempt) reportProgress(done, total int64, note string) {
 	}
 	p := a.progress.Load()
 	a.changeProgress(p, func() {
-		p.pending = &events.Progressed{Done: done, Total: total, Note: note[:min(len(note), events.MaxNameBytes)]}
+		p.pending = &events.Progressed{Done: done, Total: total, Note: events.Head(note, events.MaxNameBytes)}
 	})
 }
 

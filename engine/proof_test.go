@@ -10,6 +10,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
+	"taskledger/meter"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -156,6 +157,20 @@ func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 	}
 	if a := b.ask(command.LaneWork, &command.Reconcile{Node: selfID, Epoch: b.own.ownership.Revision}); a.Code != command.AnswerOK {
 		t.Errorf("roll call: answer %d %s", a.Code, a.Text)
+	}
+}
+
+// Figures tell that a submit was refused, also where it was not decided.
+func TestOwner_CountsTheSubmitsOfASenderThatIsOneTooMany(t *testing.T) {
+	b := newBench(t, -1)
+	b.submit(Policy{})
+	b.fillSenders()
+	late := b.next("one too many", command.LaneSubmit, submitOf(Policy{}), operate(command.DoCancel))
+	b.deliver(late)
+	b.turn()
+	figures, err := meter.Unpack(b.own.tally.Figures())
+	if err != nil || len(figures) != 1 || figures[0].Counts[meter.SubmitsRefused] != 1 {
+		t.Errorf("figures %+v, %v; want one refused submit", figures, err)
 	}
 }
 

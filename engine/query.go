@@ -24,6 +24,21 @@ type laterRead struct {
 	read func(ctx context.Context) command.Answer
 }
 
+// answer answers batches of reads. What is due by now is ready in all of them.
+func (o *owner) answer(asked []delivery) {
+	if len(asked) == 0 {
+		return
+	}
+	began := time.Since(clockBase)
+	if now := o.clock.Now(o.m.now(), began); o.m.mayStart() && o.state.Ripen(now) {
+		o.clock.Hold(now, began)
+	}
+	o.looking = looking{tasks: lookTasks}
+	for _, q := range asked {
+		o.query(q)
+	}
+}
+
 // query answers a batch of reads from the committed state. What memory does not tell is found out by other goroutines.
 func (o *owner) query(d delivery) {
 	if !o.m.mayRead() {
@@ -256,11 +271,14 @@ func outcomeAnswer(o command.Outcome) command.Answer {
 const (
 	lookTasks = 2000
 	lookFor   = 500 * time.Microsecond
+	// listBytes is how many bytes of tasks the answers to lists of one turn have, and one answer more.
+	listBytes = 512 << 10
 )
 
 // looking is what lists may still look at in a turn.
 type looking struct {
 	tasks int
+	bytes int           // of the answers so far
 	until time.Duration // on the monotonic clock; 0 = no list has begun
 }
 
@@ -279,7 +297,11 @@ func (o *owner) list(c *command.List) command.Answer {
 	}
 	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, func() bool { return time.Since(clockBase) > o.looking.until })
 	o.looking.tasks -= found.Looked
-	return command.Answer{Data: command.EncodePage(found, *o.m.sighted.Load(), cluster)}
+	data := command.EncodePage(found, *o.m.sighted.Load(), cluster)
+	if o.looking.bytes += len(data); o.looking.bytes >= listBytes {
+		o.looking.tasks = 0
+	}
+	return command.Answer{Data: data}
 }
 
 // giveTo hands the shard over to a node that asks for it.

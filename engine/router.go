@@ -83,17 +83,21 @@ func (r *router) queue(shard int, laneID uint8, c call) error {
 		return err
 	}
 	l := &r.lanes[shard][laneID]
-	now := time.Since(clockBase)
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queueLocked(shard, laneID, c)
+}
+
+// queueLocked is queue of a command that was checked.
+func (l *lane) queueLocked(shard int, laneID uint8, c call) error {
+	now := time.Since(clockBase)
 	if laneID == command.LaneSubmit {
 		if err := l.refusesLocked(shard, c.command, now); err != nil {
-			l.mu.Unlock()
 			return err
 		}
 	}
 	c.since, c.left = now, l.left
 	l.waiting = append(l.waiting, c)
-	l.mu.Unlock()
 	return nil
 }
 

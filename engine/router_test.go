@@ -38,6 +38,7 @@ func (b *wayBus) Publish(subject, reply string, data []byte) error {
 type wayStore struct {
 	store.Store
 	takes  time.Duration
+	err    error
 	mu     sync.Mutex
 	posted []store.MailboxBatch
 }
@@ -46,6 +47,9 @@ func (s *wayStore) Post(_ context.Context, shard int, sender string, lane uint8,
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
 	s.posted = append(s.posted, store.MailboxBatch{Shard: shard, Sender: sender, Lane: lane, Batch: batch})
 	return nil
 }

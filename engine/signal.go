@@ -1,5 +1,7 @@
 package engine
 
+import "time"
+
 // signal wakes the goroutine that receives from it. Given more than once before it is received, it is received once.
 type signal chan struct{}
 
@@ -12,3 +14,6 @@ func (s signal) notify() {
 	default:
 	}
 }
+
+// clockBase anchors the monotonic clock of fences.
+var clockBase = time.Now()

@@ -124,6 +124,7 @@ func (s *snapshots) next() (entry uint64, parts [][]byte, whole bool) {
 func (s *snapshots) run(ctx context.Context) {
 	var made store.SnapshotInfo
 	sums := sha256.New()
+	var retry <-chan time.Time // of what was given up, when nothing else may happen in the shard
 	for {
 		var again <-chan time.Time
 		if s.doubt {
@@ -136,6 +137,9 @@ func (s *snapshots) run(ctx context.Context) {
 			if err := s.look(ctx); err != nil && ctx.Err() == nil {
 				s.o.log.WarnContext(ctx, "whether the last snapshot counts is not known yet", "err", err)
 			}
+			continue
+		case <-retry:
+			s.o.inbox.wake.notify()
 			continue
 		case <-s.wake:
 		}
@@ -157,6 +161,7 @@ func (s *snapshots) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.giveUp(entry, err)
+			retry = time.After(s.pause)
 		} else if whole {
 			s.o.trims.wake.notify()
 		}
@@ -234,7 +239,7 @@ func (o *owner) takeSnapshot() bool {
 	began := time.Now()
 	more, failed := o.snapshots.wants()
 	if failed && o.covers > 0 {
-		o.tail, o.covers = o.tail+o.covers, 0
+		o.tail, o.covers, o.covered = o.tail+o.covers, 0, 0
 		if o.snapshot != nil {
 			o.endSnapshot()
 		}

@@ -67,6 +67,39 @@ func (g *ground) node(t *testing.T) *engine.Node {
 	return runNode(t, c)
 }
 
+// unwilling refuses the first part of each of its first snapshots.
+type unwilling struct {
+	store.Store
+	left atomic.Int32
+}
+
+// PutPart implements store.Snapshots.
+func (r *unwilling) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
+	if r.left.Add(-1) >= 0 {
+		return errors.New("not now")
+	}
+	return r.Store.PutPart(ctx, o, entry, part, data)
+}
+
+// A snapshot is due, since the newest one is damaged; it cannot be stored at first, and nothing else happens in the shard.
+func TestSnapshot_GivenUpIsTriedAgainThoughNothingHappens(t *testing.T) {
+	t.Parallel()
+	g := newGround(t, "keep")
+	before := g.load(t)
+	g.change(t, partKey(before.Kept[0]), flip)
+	r := &unwilling{Store: g.store}
+	r.left.Store(1)
+	g.store = r
+	g.node(t)
+	testcluster.Await(t, "a sound snapshot", func() bool {
+		p, err := r.Store.Pointer(within(t), 0)
+		return err == nil && p.Revision > before.Revision
+	})
+	if r.left.Load() >= 0 {
+		t.Error("no snapshot was refused")
+	}
+}
+
 // load runs bulky tasks of shard 0 on a node of its own until two snapshots are kept and, unless all entries are, the
 // journal is trimmed.
 func (g *ground) load(t *testing.T) store.SnapshotPointer {

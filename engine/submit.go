@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"taskledger/engine/internal/asker"
 	"taskledger/engine/internal/command"
@@ -43,9 +45,9 @@ func (m *remoteMerger) Merge(stored, requested []byte) ([]byte, error) {
 
 // submission is a request on its way to the owner of its task's shard.
 type submission struct {
-	*task.Request
-	cmd   *command.Submit
-	merge task.Merger // nil: the behavior combines no parameters
+	params []byte // of the request
+	cmd    *command.Submit
+	merge  task.Merger // nil: the behavior combines no parameters
 }
 
 func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
@@ -67,38 +69,52 @@ func (c *Client) submit(ctx context.Context, q *task.Request) (*Future, error) {
 }
 
 // plan lets the behavior plan a request, here or on a node that has it, and makes its command, which may name no task yet.
-func (c *Client) plan(ctx context.Context, q *task.Request) (s submission, err error) {
-	var plan Plan
-	var policy Policy
-	s.Request = q
-	behavior, now := q.Name, c.now()
-	if b := q.Behavior; b != nil {
-		if plan, err = b.Plan(q.Params, now); err != nil {
-			return s, err
-		}
-		behavior, policy = b.ID(), b.Policy()
-		s.merge, _ = b.(task.Merger)
-	} else {
-		if err := events.ValidateBehavior(behavior); err != nil {
-			return s, &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
-		}
-		planned, err := c.planAway(ctx, &command.Plan{Behavior: behavior, Params: q.Params})
-		if err != nil {
-			return s, err
-		}
-		if policy, err = planned.policy(); err != nil {
-			return s, err
-		}
-		if planned.Merges {
-			s.merge = &remoteMerger{ctx, c, behavior}
-		}
-		plan, now = planned.plan(), c.now()
+func (c *Client) plan(ctx context.Context, q *task.Request) (submission, error) {
+	if !utf8.Valid(q.Params) { // a JSON decoder would let it pass
+		return submission{}, &InvalidError{Field: "parameters", Problem: "no UTF-8"}
 	}
-	s.cmd, err = command.NewSubmit(now, behavior, policy, plan, q)
-	if err == nil {
-		s.cmd.Merges = s.merge != nil
+	b := q.Behavior
+	if b == nil {
+		return c.planRaw(ctx, q)
 	}
-	return s, err
+	now := c.now()
+	plan, err := b.Plan(q.Params, now)
+	if err != nil {
+		return submission{}, err
+	}
+	policy := b.Policy()
+	merge, _ := b.(task.Merger)
+	return submissionOf(now, b.ID(), &policy, &plan, q, merge)
+}
+
+// planRaw is plan for a request that names its behavior alone.
+func (c *Client) planRaw(ctx context.Context, q *task.Request) (submission, error) {
+	if err := events.ValidateBehavior(q.Name); err != nil {
+		return submission{}, &InvalidError{Field: "behavior", Problem: strings.TrimPrefix(err.Error(), "behavior ")}
+	}
+	planned, err := c.planAway(ctx, &command.Plan{Behavior: q.Name, Params: q.Params})
+	if err != nil {
+		return submission{}, err
+	}
+	policy, err := planned.policy()
+	if err != nil {
+		return submission{}, err
+	}
+	plan := planned.plan()
+	var merge task.Merger
+	if planned.Merges {
+		merge = &remoteMerger{ctx, c, q.Name}
+	}
+	return submissionOf(c.now(), q.Name, &policy, &plan, q, merge)
+}
+
+func submissionOf(now time.Time, behavior string, policy *Policy, plan *Plan, q *task.Request, merge task.Merger) (submission, error) {
+	cmd, err := command.NewSubmit(now, behavior, policy, plan, q)
+	if err != nil {
+		return submission{}, err
+	}
+	cmd.Merges = merge != nil
+	return submission{q.Params, cmd, merge}, nil
 }
 
 // name gives a submit that names no task the one of its request's key, or a random one.
@@ -122,12 +138,8 @@ func check(cmd *command.Submit) error {
 // conclude takes the answer to a submit, and combines parameters where it asks for that.
 func (c *Client) conclude(ctx context.Context, s submission, a command.Answer, err error) (*Future, error) {
 	id := s.cmd.Task
-	for try := 0; err == nil && combines(a); try++ {
-		if try == mergeTries {
-			err = fmt.Errorf("task %s changed %d times while parameters were combined: %w", id, mergeTries, ErrUnavailable)
-			break
-		}
-		a, err = c.combine(ctx, s)
+	if err == nil && combines(a) {
+		a, err = c.combineUntilIn(ctx, s)
 	}
 	if err == nil {
 		err = a.Err(id)
@@ -136,6 +148,16 @@ func (c *Client) conclude(ctx context.Context, s submission, a command.Answer, e
 		return failedFuture(id, err), err
 	}
 	return &Future{futures: c.futures, shard: id.Shard(c.cfg.Shards), id: id, joined: a.Joined, repeated: a.Repeated, life: a.Life, run: a.Run, since: events.Ref(a.Number) + 1}, nil
+}
+
+// combineUntilIn is combine, again when the task changes meanwhile.
+func (c *Client) combineUntilIn(ctx context.Context, s submission) (a command.Answer, err error) {
+	for range mergeTries {
+		if a, err = c.combine(ctx, s); err != nil || !combines(a) {
+			return a, err
+		}
+	}
+	return a, fmt.Errorf("task %s changed %d times while parameters were combined: %w", s.cmd.Task, mergeTries, ErrUnavailable)
 }
 
 // combines reports whether an answer asks for combined parameters.
@@ -171,7 +193,7 @@ func (c *Client) combine(ctx context.Context, s submission) (command.Answer, err
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("task %s: stored parameters: %w", cmd.Task, err)
 	}
-	merged, err := s.merge.Merge(text, s.Params)
+	merged, err := s.merge.Merge(text, s.params)
 	if err != nil {
 		return command.Answer{}, fmt.Errorf("task %s: combine parameters: %w", cmd.Task, err)
 	}

@@ -20,12 +20,12 @@ const abreast = 16
 // Result is what became of one request of SubmitMany. Its Future is never nil: after an error its Wait returns that error.
 type Result struct {
 	*Future
-	Err error // as that of Submit
+	Err error // what Submit would have returned
 }
 
 // SubmitMany is Submit for up to 1,000 requests, and returns a result for each, in their order, when the last of them is known. Of more
-// none is submitted: each has a *LimitError. The requests to one shard travel and are decided together, in their order, and
-// tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
+// none is submitted: each has a *LimitError. The requests to one shard travel and are decided in their order, up to
+// 192 KiB of them in one batch and one entry, and tasks of one affinity are in one shard. What is wrong with one request concerns no other, unless o says so.
 func (c *Client) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Result {
 	m := &many{Client: c, ctx: ctx, all: make([]one, len(requests)), done: make(chan struct{})}
 	for i := range m.all {
@@ -68,6 +68,7 @@ type many struct {
 
 // one is a request of many, and the caller of its command.
 type one struct {
+	*task.Request
 	submission
 	many  *many
 	err   error // nothing is sent
@@ -156,21 +157,17 @@ func (m *many) share(key string) error {
 
 // send sends what is left, and returns when all of it is answered or given up.
 func (m *many) send(by *events.Asker) {
-	shards := make([]bool, m.cfg.Shards)
+	shards := make([][]*one, m.cfg.Shards)
 	for i := range m.all {
-		s := &m.all[i]
-		if s.err != nil {
-			continue
+		if s := &m.all[i]; s.err == nil {
+			shards[s.shard()] = append(shards[s.shard()], s)
 		}
-		shard := s.shard()
-		if err := m.router.queue(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by}); err != nil {
-			s.answered(command.Answer{}, err)
-			continue
-		}
-		shards[shard] = true
 	}
-	for shard, some := range shards {
-		if some {
+	for shard, of := range shards {
+		m.queue(shard, of, by)
+	}
+	for shard, of := range shards {
+		if len(of) > 0 {
 			m.router.flush(shard, command.LaneSubmit)
 		}
 	}
@@ -191,6 +188,22 @@ func (m *many) send(by *events.Asker) {
 			}
 			s.answered(command.Answer{}, fmt.Errorf("%w: %w", why, context.Cause(m.ctx)))
 		})
+	}
+}
+
+// queue lets requests to one shard wait for the next batch: all at once, so that no batch leaves between them.
+func (m *many) queue(shard int, of []*one, by *events.Asker) {
+	l := &m.router.lanes[shard][command.LaneSubmit]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range of {
+		err := command.Check(s.cmd)
+		if err == nil {
+			err = l.queueLocked(shard, command.LaneSubmit, call{command: s.cmd, caller: s, asker: by})
+		}
+		if err != nil {
+			s.answered(command.Answer{}, err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -49,32 +48,6 @@ func (m *member) sweepOnce(ctx context.Context, noted int64) int64 {
 	return revision
 }
 
-// maxMailLeft bounds how many senders a client remembers whose mail it could not remove.
-const maxMailLeft = 100
-
-// mailLeft are senders that ended while their mail could not be removed.
-type mailLeft struct {
-	mu      sync.Mutex
-	senders []string
-}
-
-// add remembers a sender. The mail of one too many is swept.
-func (l *mailLeft) add(sender string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.senders) < maxMailLeft {
-		l.senders = append(l.senders, sender)
-	}
-}
-
-func (l *mailLeft) take() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	senders := l.senders
-	l.senders = nil
-	return senders
-}
-
 // removeMail removes what the client has left in the store, as it ends for good.
 func (c *Client) removeMail(ctx context.Context) {
 	if c.cfg.Store == nil || c.killed.Err() != nil {
@@ -82,7 +55,7 @@ func (c *Client) removeMail(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeMailWithin)
 	defer cancel()
-	for _, sender := range append([]string{c.router.sender}, c.mailLeft.take()...) {
+	for _, sender := range append([]string{c.router.sender}, c.mailLeft.Take()...) {
 		if err := c.cfg.Store.RemoveMailboxes(ctx, sender); err != nil {
 			c.cfg.Log.WarnContext(ctx, "mail stays until it is swept", "sender", sender, "err", err)
 		}

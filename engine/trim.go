@@ -49,6 +49,15 @@ type settling struct {
 
 func newTrims(o *owner) *trims { return &trims{o: o, wake: newSignal()} }
 
+// unarchived is how many entries were not read back from the archive, as far as that is known; 0 where nothing is archived.
+func (t *trims) unarchived() uint64 {
+	first, last := t.first.Load(), t.o.stats.head.Load()
+	if first == 0 || !t.o.m.cfg.archives() {
+		return 0
+	}
+	return last - min(last, max(t.archived.Load(), first-1))
+}
+
 // run archives and trims until ctx ends.
 func (t *trims) run(ctx context.Context) {
 	cfg := t.o.m.cfg

@@ -365,6 +365,38 @@ func TestTrim_ReadBackThatBreaksOffIsMadeAgain(t *testing.T) {
 	wantWhole(t, s, archive, 0)
 }
 
+// What is not archived yet is told as the node's, and grows while the archive is away.
+func TestTrim_TellsHowManyEntriesAreNotArchived(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{Shards: 1})
+	archive := newShelf()
+	w := &worker{attempts: map[events.TaskID]int{}}
+	n := c.StartNode("a", func(c *cfg) { c.Store, c.Archive = small{c.Store}, archive }, w)
+	if got := n.Vitals().EntriesUnarchived; got != 0 {
+		t.Errorf("%d entries are not archived before anything is known", got)
+	}
+	info := func() engine.ShardInfo {
+		all, err := n.Shards(within(t))
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		return all[0]
+	}
+	fill(t, n.Client, w, "x", 2000)
+	testcluster.Await(t, "the node tells what the shard does", func() bool {
+		s := info()
+		return s.Archived > 0 && n.Vitals().EntriesUnarchived == int64(s.Entries-s.Archived)
+	})
+	archive.away.Store(true)
+	was := info()
+	fill(t, n.Client, w, "y", 2000)
+	now := info()
+	if got := n.Vitals().EntriesUnarchived; now.Entries == was.Entries || got < int64(now.Entries-was.Entries) {
+		t.Errorf("%d entries are not archived, of %d that were made while the archive was away", got, now.Entries-was.Entries)
+	}
+	archive.away.Store(false)
+}
+
 // endKilled revokes the one lease there is, that of a killed node, so that the test does not wait for its end.
 func endKilled(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()

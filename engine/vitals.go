@@ -28,6 +28,7 @@ func (n *Node) Vitals() meter.Vitals {
 		v.ShardsServed++
 		v.TasksHeld += o.stats.tasks.Load()
 		v.TasksLive += o.stats.live.Load()
+		v.EntriesUnarchived += int64(o.trims.unarchived())
 		if o.trims.problem.Load() != nil {
 			v.ShardsNotTrimmed++
 		}

@@ -48,6 +48,8 @@ type Config struct {
 	// Dial makes every connection, instead of Endpoints: to a member on this machine that may come back elsewhere. An
 	// error is tried again.
 	Dial func(ctx context.Context) (net.Conn, error)
+	// DialName is what errors call the server that Dial reaches. Default "the server of the dialer".
+	DialName string
 	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints say.
 	TLS *tls.Config
 	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read

@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,19 @@ func dialer(cfg Config) (endpoints []string, dial func(context.Context, string) 
 		}
 	}
 	return cfg.Endpoints, nil
+}
+
+// dialName is what errors call the server that is dialled instead of by the client; "" where the client dials.
+func dialName(cfg Config) string {
+	if cfg.Dial != nil {
+		return cmp.Or(cfg.DialName, "the server of the dialer")
+	}
+	if len(cfg.Endpoints) > 0 {
+		if _, socket := socketPath(cfg.Endpoints[0]); socket {
+			return cfg.Endpoints[0]
+		}
+	}
+	return ""
 }
 
 // connect makes a client that finds a dead member within 13 s at worst; requests move on after their own time-out. With

@@ -19,7 +19,7 @@ const defaultQuota = 2 << 30
 // Usage is described in store.Housekeeping. It asks every member once and goes by those that answer in time. Where
 // their quotas differ it tells the smallest.
 func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
-	answers, silent := s.askMembers(ctx)
+	answers, silent := s.askMembers(ctx, s.timeout)
 	if len(answers) == 0 {
 		return store.Usage{}, fmt.Errorf("ask how full etcd is: %w", errors.Join(silent...))
 	}

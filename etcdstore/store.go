@@ -19,7 +19,8 @@ import (
 // Store is a cluster in etcd. Its methods may be called concurrently.
 type Store struct {
 	client  *clientv3.Client
-	owned   bool // by the Store, which closes it
+	owned   bool   // by the Store, which closes it
+	dialled string // what errors call the server that is dialled; "" where the client dials
 	keys    keys
 	meta    meta
 	timeout time.Duration
@@ -43,7 +44,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: cfg.Client, keys: keys(cfg.Cluster + "/"), timeout: cfg.RequestTimeout, quota: cfg.Quota,
-		log: cfg.Log, defragment: cfg.Defragment}
+		log: cfg.Log, defragment: cfg.Defragment, dialled: dialName(cfg)}
 	var opening tries
 	if s.client == nil {
 		if s.client, err = connect(ctx, cfg, &opening); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -52,12 +53,16 @@ func checkVersion(version string) error {
 	return nil
 }
 
+// stragglersWithin is how long after the first member the others may answer while a store is opened: one that hangs must not use up the
+// time of whoever opens it.
+const stragglersWithin = 500 * time.Millisecond
+
 // checkServers refuses the cluster when any member that answers is too old, or none answers.
 func (s *Store) checkServers(ctx context.Context) error {
-	answers, silent := s.askMembers(ctx)
+	answers, silent := s.askMembers(ctx, stragglersWithin)
 	for _, a := range answers {
 		if err := checkVersion(a.status.Version); err != nil {
-			return fmt.Errorf("endpoint %s: %w", a.endpoint, err)
+			return fmt.Errorf("endpoint %s: %w", s.called(a.endpoint), err)
 		}
 	}
 	if len(answers) == 0 {

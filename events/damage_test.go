@@ -294,3 +294,16 @@ func TestDecode_NamesWhatItFound(t *testing.T) {
 		t.Errorf("an entry with another hash: %v, want entry and shard named", err)
 	}
 }
+
+// The byte that names the kind of an event may be what is damaged: no version of the program has written that.
+func TestDecode_OfAKindThatTheHashContradictsIsDamageAndNoVersion(t *testing.T) {
+	_, data := seal(t, sampleHead(), nil, samples()[0])
+	at := bytes.Index(data, []byte("\x97\x01\xac"+"orders/purge")) + 1
+	for _, kind := range []byte{0, 0x7f} {
+		broken := bytes.Clone(data)
+		broken[at] = kind
+		if _, err := events.Decode(broken); !errors.Is(err, events.ErrDamaged) || errors.Is(err, events.ErrVersion) {
+			t.Errorf("kind %d: %v, want damage alone", kind, err)
+		}
+	}
+}

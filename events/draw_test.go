@@ -91,7 +91,7 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 	case events.KindReleased:
 		return &events.Released{Until: millis(), Node: text.Draw(t, "node")}
 	case events.KindRescheduled:
-		return &events.Rescheduled{At: millis(), Terms: drawTerms(t)}
+		return &events.Rescheduled{At: millis(), Terms: drawTerms(t), Reason: text.Draw(t, "reason")}
 	case events.KindMerged:
 		return &events.Merged{Params: drawBytes(t), Terms: drawTerms(t)}
 	case events.KindSuspended:

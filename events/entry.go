@@ -2,7 +2,6 @@ package events
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -10,24 +9,6 @@ import (
 
 	"taskledger/internal/wire"
 )
-
-// Hash is a SHA-256 sum: the digest of an event, or the chain hash of an entry.
-type Hash [sha256.Size]byte
-
-// String returns hexadecimal.
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// MarshalText is String.
-func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText reads what String returns.
-func (h *Hash) UnmarshalText(text []byte) error {
-	if hex.DecodedLen(len(text)) != len(h) || len(text)%2 != 0 {
-		return fmt.Errorf("hash of %d digits, want %d", len(text), hex.EncodedLen(len(h)))
-	}
-	_, err := hex.Decode(h[:], text)
-	return err
-}
 
 // Entry is one commit of a shard's journal.
 type Entry struct {
@@ -235,9 +216,12 @@ func (b *Builder) Seal() ([]byte, error) {
 // caller to check. It copies what it keeps. Errors wrap ErrDamaged.
 func Decode(data []byte) (*Entry, error) {
 	e, err := decode(data)
-	if errors.Is(err, wire.ErrTail) {
-		if _, damaged := Survey(data, func([]byte) {}); damaged == nil {
+	if version := errors.Is(err, ErrVersion); version || errors.Is(err, wire.ErrTail) {
+		switch _, damaged := Survey(data, func([]byte) {}); {
+		case damaged == nil:
 			err = later(err)
+		case version && !errors.Is(damaged, ErrVersion): // nobody has written that
+			return nil, damaged
 		}
 	}
 	if err != nil {
@@ -438,6 +422,9 @@ func checkBody(body Body) error {
 		}
 		return b.Ties.check()
 	case *Rescheduled:
+		if err := CheckReason(b.Reason); err != nil {
+			return err
+		}
 		return b.Terms.check()
 	case *Merged:
 		return b.Terms.check()

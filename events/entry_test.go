@@ -129,7 +129,14 @@ func expected(body events.Body) ([]any, events.Payload) {
 	case *events.Released:
 		return []any{int64(b.Until), b.Node}, nil
 	case *events.Rescheduled:
-		return append([]any{int64(b.At)}, termsValues(b.Terms)...), nil
+		values := append([]any{int64(b.At)}, termsValues(b.Terms)...)
+		if b.Reason != "" && b.Terms == nil {
+			values = append(values, []any{})
+		}
+		if b.Reason != "" {
+			values = append(values, b.Reason)
+		}
+		return values, nil
 	case *events.Merged:
 		return termsValues(b.Terms), b.Params
 	case *events.Joined:

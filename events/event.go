@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"taskledger/internal/wire"
 )
@@ -165,8 +166,9 @@ type Released struct {
 
 // Rescheduled sets the next run of a task that waits or has ended; 0 = never.
 type Rescheduled struct {
-	At    Millis
-	Terms *Terms // nil = as before
+	At     Millis
+	Terms  *Terms // nil = as before
+	Reason string // why a further run was cancelled; "" = none was given
 }
 
 // Merged replaces the parameters. On a RUNNING task it makes a further run, with them, due at the end of this one.
@@ -285,9 +287,16 @@ func (b *Succeeded) encode(w *wire.Writer)       { w.Array(2); w.Int(int64(b.Nex
 func (b *CancelRequested) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
 
 func (b *Rescheduled) encode(w *wire.Writer) {
-	w.Array(1 + tail(b.Terms != nil))
+	reasoned := b.Reason != ""
+	w.Array(1 + tail(b.Terms != nil || reasoned) + tail(reasoned))
 	w.Int(int64(b.At))
+	if b.Terms == nil && reasoned {
+		w.Array(0)
+	}
 	encodeTerms(w, b.Terms)
+	if reasoned {
+		w.Text(b.Reason)
+	}
 }
 
 func (b *Started) encode(w *wire.Writer) {
@@ -344,7 +353,19 @@ func (b *Succeeded) decode(r *wire.Reader, p Payload) {
 func (b *Rescheduled) decode(r *wire.Reader, _ Payload) {
 	n := r.Array()
 	b.At = Millis(r.Int())
-	b.Terms = decodeTerms(r, n, 2)
+	switch {
+	case n < 3:
+		b.Terms = decodeTerms(r, n, 2)
+	case n > 3:
+		r.Tail(n, 3)
+	default:
+		if inner := r.Array(); inner != 0 {
+			b.Terms = readTerms(r, inner)
+		}
+		if b.Reason = r.Text(); b.Reason == "" {
+			r.Fail("a reason of nothing")
+		}
+	}
 }
 
 func (b *CancelRequested) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Reason = r.Text() }
@@ -415,7 +436,7 @@ func (e *Error) DecodeUpTo(r *wire.Reader, properties int) {
 
 // Fit returns the error cut to what an event may hold.
 func (e Error) Fit() Error {
-	e.Code = e.Code[:min(len(e.Code), MaxNameBytes)]
+	e.Code = Head(e.Code, MaxNameBytes)
 	e.Message = cut(e.Message, MaxPayloadBytes/2)
 	total := 0
 	for name, value := range e.Properties {
@@ -434,5 +455,16 @@ func cut(s string, n int) string {
 		return s
 	}
 	const mark = " ... (cut)"
-	return s[:n-len(mark)] + mark
+	return Head(s, n-len(mark)) + mark
+}
+
+// Head returns the beginning of a text, at most n bytes of it, and no part of a character.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }

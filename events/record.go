@@ -44,7 +44,8 @@ func (k Kind) Record() Record {
 	return OfTask
 }
 
-// AcceptedLoss says that an operator gave up an entry of the journal that cannot be read.
+// AcceptedLoss says that an operator gave up an entry of the journal that cannot be read. It stands in the place of that entry, or after
+// entries that were read: whatever was behind the entry is given up with it, since nothing there continues the chain.
 type AcceptedLoss struct {
 	Entry  uint64 // its number
 	Sound  Hash   // chain hash of the entry before it
@@ -89,7 +90,7 @@ func (b *Paused) decode(r *wire.Reader, _ Payload) {
 }
 func (b *Unpaused) decode(r *wire.Reader, _ Payload) { r.ArrayOf(1); b.Behavior = r.Text() }
 
-// CheckReason refuses a reason, of an event of a record, that is too long or no UTF-8.
+// CheckReason refuses a reason that is too long or no UTF-8.
 func CheckReason(reason string) error {
 	if n := len(reason); n > MaxNameBytes {
 		return fmt.Errorf("reason: %d bytes exceed the limit of %d", n, MaxNameBytes)

@@ -40,17 +40,25 @@ func TaskOfRequest(principal, behavior, key string) TaskID {
 	return TaskID(IDEncoding.EncodeToString(sum[:derivedBytes]))
 }
 
-// IsDerived reports whether an id can be one that TaskOfRequest returns. Random ids look the same.
-func IsDerived(id TaskID) bool {
-	if len(id) != derivedChars {
-		return false
+// DerivedFrom returns the id from which TaskOfRequest or TaskInRequest may have made another one: that id itself, or its part before the
+// slash. Random ids look the same. It reports false for an id that neither of them makes.
+func DerivedFrom(id TaskID) (of TaskID, ok bool) {
+	text, number, many := strings.Cut(string(id), "/")
+	if len(text) != derivedChars {
+		return "", false
 	}
-	for i := range len(id) {
-		if c := id[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return false
+	if many {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 || n >= MaxRequestTasks || strconv.Itoa(n) != number {
+			return "", false
 		}
 	}
-	return true
+	for i := range len(text) {
+		if c := text[i]; (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return "", false
+		}
+	}
+	return TaskID(text), true
 }
 
 // TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index", where id is what

@@ -52,11 +52,13 @@ func TestGolden_IDOfRequestsTogetherIsDerivedAsEver(t *testing.T) {
 	pinned(t, "requests.txt", []byte(derived.String()))
 }
 
-func TestIsDerived_KnowsTheFormOfIDsOfRequests(t *testing.T) {
-	for id, want := range map[events.TaskID]bool{events.TaskOfRequest("client", "noop", "1"): true, "": false, "order": false,
-		"abcdefghijklmnopqrstuvwxyz": true, "abcdefghijklmnopqrstuvwxy1": false, "abcdefghijklmnopqrstuvwxyZ": false, "abcdefghijklmnopqrstuvwxyz2": false} {
-		if events.IsDerived(id) != want {
-			t.Errorf("%q is derived: %t, want %t", id, !want, want)
+func TestDerivedFrom_KnowsTheFormOfIDsOfRequests(t *testing.T) {
+	derived := events.TaskOfRequest("client", "noop", "1")
+	for id, want := range map[events.TaskID]events.TaskID{derived: derived, derived + "/0": derived, derived + "/999": derived, derived + "/1000": "", derived + "/00": "",
+		derived + "/-1": "", derived + "/": "", derived + "/ship": "", "": "", "order": "", "order/0": "", "abcdefghijklmnopqrstuvwxyz": "abcdefghijklmnopqrstuvwxyz",
+		"abcdefghijklmnopqrstuvwxy1": "", "abcdefghijklmnopqrstuvwxyZ": "", "abcdefghijklmnopqrstuvwxyz2": ""} {
+		if of, ok := events.DerivedFrom(id); of != want || ok != (want != "") {
+			t.Errorf("%q is derived from %q, %t; want %q", id, of, ok, want)
 		}
 	}
 }

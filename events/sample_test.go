@@ -79,6 +79,7 @@ func tailed() map[string]events.Event {
 		"created-ties": {Task: "orders/purge", Seq: 1, Origin: 2, Body: &events.Created{Behavior: "purge-table", Policy: samplePolicy, NotBefore: sampleTime,
 			Ties: events.Ties{Parent: "orders/all", Schedule: "nightly", Group: "orders"}}},
 		"rescheduled-terms": {Task: "orders/purge", Seq: 2, Prev: events.RefOf(41, 0), Origin: 3, Body: &events.Rescheduled{At: sampleTime, Terms: &sampleTerms}},
+		"rescheduled-never": {Task: "orders/purge", Seq: 5, Prev: events.RefOf(41, 3), Origin: 2, Body: &events.Rescheduled{Reason: "the table is gone"}},
 		"merged-terms":      {Task: "orders/purge", Seq: 3, Prev: events.RefOf(41, 1), Origin: 1, Body: &events.Merged{Params: events.JSON([]byte("{}")), Terms: &sampleTerms}},
 		"joined-plain":      {Task: "orders/purge", Seq: 4, Prev: events.RefOf(41, 2), RequestID: "req-2", Body: &events.Joined{}},
 	}

@@ -80,8 +80,20 @@ func decodeTerms(r *wire.Reader, n, full int) *Terms {
 		r.Fail("array of %d, want %d or %d", n, full-1, full)
 		return nil
 	}
+	return readTerms(r, r.Array())
+}
+
+// readTerms reads terms of n values.
+func readTerms(r *wire.Reader, n int) *Terms {
+	if n > 2 {
+		r.Tail(n, 2)
+		return nil
+	}
+	if n < 2 {
+		r.Fail("terms of %d values, want 2", n)
+		return nil
+	}
 	t := new(Terms)
-	r.ArrayOf(2)
 	t.Policy.Decode(r)
 	t.Priority = r.Int()
 	return t

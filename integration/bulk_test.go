@@ -3,6 +3,8 @@ package integration_test
 import (
 	"context"
 	"errors"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,15 +18,29 @@ import (
 	"taskledger/task"
 )
 
+// bulkTasks is how many tasks are retried: 5,000, or BULK_TASKS in the environment, of which 100,000 take minutes.
+func bulkTasks(t *testing.T) int64 {
+	t.Helper()
+	text := os.Getenv("BULK_TASKS")
+	if text == "" {
+		return 5000
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 5000 || n > 200_000 || n%1000 != 0 {
+		t.Fatalf("BULK_TASKS %q: want thousands, 5,000 to 200,000", text)
+	}
+	return n
+}
+
 // The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
-		const tasks = 5000
+		tasks := bulkTasks(t)
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })
 		var ran atomic.Int64
-		fails := behaviors.Define[string, string]("fails", nil)
+		fails := behaviors.Define("fails", &behaviors.Rules[string, string]{Policy: engine.Policy{RetainCount: projection.MaxFinished}})
 		c.StartNode("worker", nil, fails.Bind(func(context.Context, string) (string, error) {
 			if ran.Add(1) == tasks*3/2 {
 				kill()
@@ -33,7 +49,7 @@ func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 		}))
 		operator.Store(c.StartNode("operator", nil))
 		client := c.StartClient("caller", nil)
-		for first := 0; first < tasks; first += 1000 {
+		for range tasks / 1000 {
 			for _, r := range fails.SubmitMany(within(t, soon), client.Client, make([]string, 1000), engine.SubmitOptions{}) {
 				ok(t, r.Err)
 			}

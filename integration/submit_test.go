@@ -103,6 +103,8 @@ func TestSubmit_RequestIDIsRecordedOnce(t *testing.T) {
 		second := w.submitWith(t, n, "x", engine.SubmitOptions{RequestKey: "request-2"})
 		w.next(t).succeed("2")
 		want(t, second, "2")
+		want(t, w.submitWith(t, n, "x", once), "1") // the run that it asked for, whatever came since
+		w.nothing(t)
 	})
 }
 

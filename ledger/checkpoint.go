@@ -21,8 +21,8 @@ import (
 //
 // with one line for each head, ending in a newline.
 type Checkpoint struct {
-	Cluster string // its id
-	Heads   []CheckpointHead
+	Cluster string           `json:"cluster"` // its id
+	Heads   []CheckpointHead `json:"heads"`
 }
 
 // CheckpointHead is the chain hash of an entry.

@@ -10,6 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/ledger/exportform"
+	"taskledger/ledger/internal/earlier"
 	"taskledger/projection"
 	"taskledger/projection/journal"
 	"taskledger/store"
@@ -51,7 +52,7 @@ func ReadExport(file io.Reader, show func(Event) error, against ...Checkpoint) (
 	case v.unshown != nil:
 		return v.ExportVerification, v.unshown
 	case errors.Is(err, bufio.ErrTooLong):
-		v.damaged(DamageGarbled, v.next, "%v", err)
+		v.damaged(unread(err), v.next, "%v", err)
 	case err != nil:
 		return v.ExportVerification, fmt.Errorf("read export: %w", err)
 	case v.Damage == "" && (!v.ended || lines.Scan()):
@@ -71,7 +72,7 @@ type exportVerifier struct {
 	task    *projection.Task // of the export of a task
 	ended   bool
 	show    func(Event) error // nil = nobody wants to see them
-	met     memory
+	met     earlier.Memory
 	unshown error // of show
 }
 
@@ -189,9 +190,9 @@ func (v *exportVerifier) showAll(all []events.Event) {
 			break
 		}
 		ev := &all[i]
-		k, _ := v.met.of(ev.Task)
-		v.unshown = v.show(k.tell(ev))
-		v.met.keep(ev.Task, k)
+		k, _ := v.met.Of(ev.Task)
+		v.unshown = v.show(tell(&k, ev))
+		v.met.Keep(ev.Task, k)
 	}
 }
 

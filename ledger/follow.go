@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
 	"taskledger/events"
+	"taskledger/ledger/internal/merged"
 	"taskledger/store"
 )
 
@@ -71,7 +73,7 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e StoredEntry) bool { return e.Revision <= now })
 	}
 	before := newRecall(r, l.cfg.Owners)
-	for _, seq := range []iter.Seq2[StoredEntry, error]{merged(past), r.present(ctx, at)} {
+	for _, seq := range []iter.Seq2[StoredEntry, error]{merged.Of(maps.Values(past), StoredEntry.before), r.present(ctx, at)} {
 		for e, err := range seq {
 			if err != nil {
 				return err

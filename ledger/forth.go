@@ -1,11 +1,12 @@
 package ledger
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"taskledger/events"
@@ -15,8 +16,9 @@ import (
 const (
 	// maxHeld is how many events of a life are held at most to be told oldest first.
 	maxHeld = 256
-	// maxBetween is how many entries without an event of the task are read one after the other for the next event.
-	maxBetween = 64
+	// maxBetween is how many entries without an event of the task are read one after the other for the next event: about as many as the
+	// store is asked for at once.
+	maxBetween = 16
 )
 
 // after is the place of an event that was yielded; the zero value is the place before the first.
@@ -29,13 +31,15 @@ type after struct {
 // order; the last one is where it ends.
 //
 // An event names the one before it, and none names the next. So events that stand close together are read with the entries between
-// them. Where the next one is farther away, forth walks back to it from the next event that is known, and notes every
-// maxHeld-th on the way: each event is then read twice, and no more than maxHeld are held at a time.
+// them. Where the next one is farther away, forth looks for an event about as far ahead as wanted ones reach, and walks back from there:
+// each event is then read once, and no more than maxHeld are held at a time. Where they stand so unevenly that none is found, it walks
+// back from the next event that is known, and notes every maxHeld-th on the way: each event is then read twice. wanted is how many
+// events are taken at most; 0 = all.
 //
 // If the beginning cannot be read, forth yields the rest and then the error; if whole is set, the error alone.
-func (r *Reader) forth(ctx context.Context, shard int, id events.TaskID, at after, known []events.Ref, whole bool) iter.Seq2[*events.Event, error] {
+func (r *Reader) forth(ctx context.Context, shard int, id events.TaskID, at after, known []events.Ref, wanted uint64, whole bool) iter.Seq2[*events.Event, error] {
 	return func(yield func(*events.Event, error) bool) {
-		m := &march{reader: r, shard: shard, id: id, at: at, known: known, whole: whole, yield: func(ev *events.Event) bool { return yield(ev, nil) }}
+		m := &march{reader: r, shard: shard, id: id, at: at, known: known, whole: whole, wanted: cmp.Or(wanted, math.MaxUint64), yield: func(ev *events.Event) bool { return yield(ev, nil) }}
 		if err := m.run(ctx); err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
@@ -50,7 +54,9 @@ type march struct {
 	at     after
 	known  []events.Ref
 	whole  bool
-	cut    error // why there is nothing before the first event that was yielded; nil = there is, or it is the first of the life
+	wanted uint64 // how many events are taken at most
+	gap    uint64 // how many events follow, up to the next known one, where these are too many to be held
+	cut    error  // why there is nothing before the first event that was yielded; nil = there is, or it is the first of the life
 	yield  func(*events.Event) bool
 }
 
@@ -74,7 +80,11 @@ func (m *march) run(ctx context.Context) error {
 		if m.at != from {
 			continue
 		}
-		if err := m.note(ctx); err != nil {
+		found, err := m.near(ctx)
+		if err == nil && !found {
+			err = m.note(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -94,6 +104,9 @@ func (m *march) few(ctx context.Context) (bool, error) {
 				return false, err
 			}
 			break
+		}
+		if len(held) == 0 {
+			m.gap = ev.Seq - m.at.seq
 		}
 		if ev.Seq-m.at.seq > maxHeld || len(held) == maxHeld {
 			return false, nil
@@ -137,10 +150,8 @@ func (m *march) ahead(ctx context.Context) error {
 			return err
 		}
 		from := m.at
-		if bytes.Contains(rec.Data, []byte(m.id)) {
-			if err := m.take(rec); err != nil {
-				return err
-			}
+		if err := m.take(rec); err != nil {
+			return err
 		}
 		if between++; m.at != from {
 			between = 0
@@ -154,20 +165,18 @@ func (m *march) ahead(ctx context.Context) error {
 
 // take yields the events of an entry that follow, up to the next known one.
 func (m *march) take(rec store.Record) error {
-	e, err := events.Decode(rec.Data)
+	all, err := eventsIn(rec, m.id)
 	if err != nil {
 		return err
 	}
-	for i := range e.Events {
-		ev := &e.Events[i]
+	for _, ev := range all {
 		switch ref := ev.Position.Ref; {
-		case ev.Task != m.id || ref <= m.at.ref || ref > m.known[0]:
+		case ref <= m.at.ref || ref > m.known[0]:
 			continue
 		case ev.Prev != m.at.ref:
 			return m.unlinked(ev)
 		}
-		kept := *ev // the entry may be large
-		if err := m.tell(&kept); err != nil {
+		if err := m.tell(ev); err != nil {
 			return err
 		}
 	}
@@ -175,11 +184,44 @@ func (m *march) take(rec store.Record) error {
 }
 
 func (m *march) tell(ev *events.Event) error {
-	m.at = after{ev.Position.Ref, ev.Seq}
+	m.at, m.wanted = after{ev.Position.Ref, ev.Seq}, max(m.wanted-1, 1)
 	if !m.yield(ev) {
 		return errStopped
 	}
 	return nil
+}
+
+// near makes an event known that stands about so far ahead as the wanted ones reach, if they stand evenly. It gives up where finding all
+// that are wanted so, or this one, would take more requests than walking back does.
+func (m *march) near(ctx context.Context) (bool, error) {
+	if m.at.ref == 0 || m.gap <= maxHeld {
+		return false, nil // nothing tells where the life begins, or how many events follow
+	}
+	from, end := m.at.ref.Entry(), m.known[0].Entry()
+	wanted := min(m.wanted, m.gap)
+	step := min(wanted, maxHeld*3/4) // room for events that stand closer there
+	apart := (end-from)/m.gap + 1
+	if (wanted+step-1)/step*apart/maxBetween >= m.gap {
+		return false, nil
+	}
+	from += (end - from) * step / m.gap
+	for rec, err := range m.reader.Read(ctx, m.shard, from) {
+		switch {
+		case err != nil:
+			return false, unlessGone(err) // the walk back may not need it, or says what is missing
+		case rec.Number >= end || rec.Number-from > maxBetween*min(apart, m.gap):
+			return false, nil
+		}
+		all, err := eventsIn(rec, m.id)
+		if err != nil {
+			return false, unlessGone(err)
+		}
+		if len(all) > 0 && all[0].Position.Ref > m.at.ref {
+			m.known = slices.Concat([]events.Ref{all[0].Position.Ref}, m.known)
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // note walks back from the next known event to the last one that was yielded, and makes every maxHeld-th on its way known.

@@ -20,8 +20,8 @@ func (l *Ledger) History(ctx context.Context, id events.TaskID) iter.Seq2[Event,
 			yield(Event{}, fmt.Errorf("history of %s: %w", id, err))
 			return
 		}
-		before := newRecall(f.reader, f)
-		for ev, err := range f.oldest(ctx, after{}, false) {
+		before := f.newRecall()
+		for ev, err := range f.oldest(ctx, after{}, 0, false) {
 			if err != nil {
 				yield(Event{}, fmt.Errorf("history of %s: %w", id, err))
 				return

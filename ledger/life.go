@@ -22,19 +22,22 @@ type life struct {
 	shard  int
 	id     events.TaskID
 	known  []events.Ref    // some of its events, in order; the last one is the last of all
-	now    projection.Task // the task as its owner has it, perhaps in a later life
-	untold error           // why the owner has not told that
+	now    projection.Task // the task as its owner has it, perhaps in a later life, or as far as a search found it
+	untold error           // why neither has told that
 }
 
 // life finds the life that a task was in, or had last, at a time; 0 = now. It asks the owner, and searches if the owner does not answer
-// or does not know the life.
+// or does not know the life: the search goes through the whole journal, and so meets where the life begins.
 func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis) (*life, error) {
 	f, err := l.ask(ctx, id)
 	if err != nil || f.known != nil && (until == 0 || f.now.CreatedAt <= until) {
 		return f, err
 	}
-	last, err := f.reader.last(ctx, f.shard, id, until)
-	f.known = []events.Ref{last}
+	t, err := f.reader.last(ctx, f.shard, id, until)
+	if f.now, f.untold = t, nil; t.Created == 0 {
+		f.untold = task.ErrNotFound
+	}
+	f.known = places(t)
 	return f, err
 }
 
@@ -71,17 +74,25 @@ func (l *Ledger) ask(ctx context.Context, id events.TaskID) (*life, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
 	case f.untold == nil:
-		f.known = slices.DeleteFunc([]events.Ref{f.now.Created, f.now.Started, f.now.Last}, func(ref events.Ref) bool { return ref == 0 })
+		f.known = places(f.now)
 	}
 	return f, nil
+}
+
+// places returns events of the life of a task that are known, in order: the first, where that is known, and the last.
+func places(t projection.Task) []events.Ref {
+	if t.Created == 0 {
+		return []events.Ref{t.Last}
+	}
+	return slices.DeleteFunc([]events.Ref{t.Created, t.Started, t.Last}, func(ref events.Ref) bool { return ref == 0 })
 }
 
 // Task implements Owners: the owner is not asked again.
 func (f *life) Task(context.Context, events.TaskID) (projection.Task, error) { return f.now, f.untold }
 
-// oldest yields the events of the life after one of them, oldest first. whole is described at Reader.forth.
-func (f *life) oldest(ctx context.Context, at after, whole bool) iter.Seq2[*events.Event, error] {
-	return f.reader.forth(ctx, f.shard, f.id, at, f.known, whole)
+// oldest yields the events of the life after one of them, oldest first. wanted and whole are described at Reader.forth.
+func (f *life) oldest(ctx context.Context, at after, wanted uint64, whole bool) iter.Seq2[*events.Event, error] {
+	return f.reader.forth(ctx, f.shard, f.id, at, f.known, wanted, whole)
 }
 
 // last is the last event of the life.
@@ -101,63 +112,76 @@ func (f *life) first(ctx context.Context) (first events.Ref, err error) {
 	return first, nil
 }
 
-// last finds the last event of the task up to a time, 0 = of all: in the store, then in the archive, newest first. It wraps
-// ErrNotFound.
-func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (last events.Ref, err error) {
+// last finds the task up to a time, 0 = now, as far as it tells where its events are: in the store, then in the archive, newest first.
+// What begins in the archive is told by its last event alone. It wraps ErrNotFound.
+func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (t projection.Task, err error) {
 	first, err := r.First(ctx, shard)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	for rec, err := range r.Read(ctx, shard, first) {
-		if err != nil {
-			return 0, err
+		if err == nil {
+			err = lastIn(rec, id, until, &t)
 		}
-		if ref, err := lastIn(rec, id, until); err != nil {
-			return 0, err
-		} else if ref != 0 {
-			last = ref
+		if err != nil {
+			return t, err
 		}
 	}
-	if last != 0 {
-		return last, nil
+	if t.Last != 0 {
+		return t, nil
 	}
 	if first == 1 {
-		return 0, task.ErrNotFound
+		return t, task.ErrNotFound
 	}
 	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", task.ErrNotFound, first)
 	if r.archive == nil {
-		return 0, dropped
+		return t, dropped
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id, first-1) {
 		switch {
 		case errors.Is(err, store.ErrNoArchive) && !r.archived:
-			return 0, dropped
+			return t, dropped
 		case err != nil:
-			return 0, r.unarchived(ctx, shard, first-1, err)
+			return t, r.unarchived(ctx, shard, first-1, err)
 		}
-		if ref, err := lastIn(rec, id, until); err != nil || ref != 0 {
-			return ref, err
+		if err := lastIn(rec, id, until, &t); err != nil || t.Last != 0 {
+			return t, err
 		}
 	}
-	return 0, task.ErrNotFound
+	return t, task.ErrNotFound
 }
 
-// lastIn finds the last event of the task in an entry, up to a time; 0 = none.
-func lastIn(rec store.Record, id events.TaskID, until events.Millis) (events.Ref, error) {
+// lastIn takes in the events of the task in an entry, up to a time.
+func lastIn(rec store.Record, id events.TaskID, until events.Millis, t *projection.Task) error {
+	all, err := eventsIn(rec, id)
+	for _, ev := range all {
+		if until != 0 && ev.At > until {
+			break
+		}
+		switch b := ev.Body.(type) {
+		case *events.Created:
+			*t = projection.Task{ID: id, Created: ev.Position.Ref, Kind: &projection.Kind{Behavior: b.Behavior}}
+		case *events.Started:
+			t.Started = ev.Position.Ref
+		}
+		t.Last = ev.Position.Ref
+	}
+	return err
+}
+
+// eventsIn returns the events of the task that an entry holds.
+func eventsIn(rec store.Record, id events.TaskID) (all []*events.Event, err error) {
 	if !bytes.Contains(rec.Data, []byte(id)) {
-		return 0, nil
+		return nil, nil
 	}
 	e, err := events.Decode(rec.Data)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if until != 0 && e.Time > until {
-		return 0, nil
-	}
-	for i, ev := range slices.Backward(e.Events) {
-		if ev.Task == id {
-			return events.RefOf(e.Number, i), nil
+	for i := range e.Events {
+		if ev := e.Events[i]; ev.Task == id { // a copy: the entry may be large
+			all = append(all, &ev)
 		}
 	}
-	return 0, nil
+	return all, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"taskledger/events"
+	"taskledger/ledger/internal/earlier"
 	"taskledger/ledger/pagecursor"
 	"taskledger/projection"
 	"taskledger/store"
@@ -28,8 +30,11 @@ const (
 type HistoryOptions struct {
 	Newest bool   // newest first; otherwise oldest first
 	Limit  int    // events in a page, at most MaxHistoryPage; 0 = 100
+	Total  int    // events in all pages of HistoryPages; 0 = all
 	Cursor string // Next of the page before, of the same task in the same order; "" = the first page
+	Proven bool   // behavior and node are read, whatever Cursor says of them: for who shows a task to whoever may see its behavior
 	States bool   // also the task after each event, which is folded from the first event on; oldest first only
+	Fold   int    // events before a page that States may fold, otherwise the page is refused; 0 = any number
 }
 
 // HistoryPage is some of the events of a task, one after the other.
@@ -43,19 +48,21 @@ type HistoryPage struct {
 // has been deleted and created again. A page has fewer events than its limit when 4 MiB of parameters and results are reached, and where
 // the rest cannot be read: the next page then is the error, such as store.ErrTrimmed.
 //
-// Newest first, a page takes as many reads as it has events at most, and a sixteenth of that where they stand close together, however long
-// the life is. Oldest first, the same holds where events stand close together. Where they do not, the page is found by walking back over
-// all that follow, since an event names the one before it alone: HistoryPages does this once for all pages.
+// Newest first, a page takes about as many reads as it has events, and a sixteenth of that where they stand close together, however long
+// the life is. Oldest first, the same holds where events stand close together or evenly. Where they do not, the page is found by walking
+// back over all that follow, since an event names the one before it alone. The first page of a life that no owner knows takes a search of
+// the journal besides, and a page goes back to where an attempt began whose end it has, once.
 //
 // A limit or a cursor that is wrong is a *task.LimitError or a *store.InvalidError.
 func (l *Ledger) HistoryPage(ctx context.Context, id events.TaskID, o HistoryOptions) (HistoryPage, error) {
+	o.Total = cmp.Or(o.Limit, defaultHistoryPage)
 	for p, err := range l.HistoryPages(ctx, id, o) {
 		return p, err
 	}
 	return HistoryPage{}, nil
 }
 
-// HistoryPages yields a page and all that follow it.
+// HistoryPages yields a page and those that follow it, and finds the way once for all of them.
 func (l *Ledger) HistoryPages(ctx context.Context, id events.TaskID, o HistoryOptions) iter.Seq2[HistoryPage, error] {
 	return func(yield func(HistoryPage, error) bool) {
 		err := l.pages(ctx, id, o, func(p HistoryPage) bool { return yield(p, nil) })
@@ -69,6 +76,8 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 	switch {
 	case o.Limit < 0 || o.Limit > MaxHistoryPage:
 		return &task.LimitError{Field: "limit", Limit: MaxHistoryPage, Got: int64(o.Limit)}
+	case o.Total < 0:
+		return &store.InvalidError{Field: "total", Problem: "want 1 or more, or 0 for all"}
 	case o.States && o.Newest:
 		return &store.InvalidError{Field: "states", Problem: "they are told oldest first only"}
 	}
@@ -79,6 +88,12 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 		if at, err = pagecursor.Parse(o.Cursor, at); err != nil {
 			return err
 		}
+		if o.Proven {
+			at.Behavior, at.Node = "", ""
+		}
+		if o.States && o.Fold > 0 && at.Seq > uint64(o.Fold) {
+			return &store.InvalidError{Field: "states", Problem: fmt.Sprintf("%d events before the page are to be folded, the limit is %d", at.Seq, o.Fold)}
+		}
 		find = func() (*life, error) { return l.turn(ctx, at) }
 	}
 	f, err := find()
@@ -86,7 +101,10 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 		return err
 	}
 	at.Last = f.last()
-	p := &pager{life: f, before: newRecall(f.reader, f), at: at, limit: cmp.Or(o.Limit, defaultHistoryPage), yield: yield}
+	p := &pager{life: f, before: f.newRecall(), at: at, limit: cmp.Or(o.Limit, defaultHistoryPage), wanted: cmp.Or(o.Total, math.MaxInt), yield: yield}
+	if at.Behavior != "" {
+		p.before.met.Keep(id, earlier.Make(at.Behavior, at.Node))
+	}
 	if o.Newest {
 		return p.newest(ctx)
 	}
@@ -102,21 +120,24 @@ type pager struct {
 	before *recall
 	at     pagecursor.Cursor // of the page before
 	limit  int
+	wanted int              // events in this page and all that follow
 	fold   *projection.Life // nil: no states are asked for
 	yield  func(HistoryPage) bool
 	size   int // bytes of parameters and results of the page under way
 }
 
 // full reports whether a page of so many events has room for no further one.
-func (p *pager) full(n int) bool { return n >= p.limit || p.size >= maxPageBytes }
+func (p *pager) full(n int) bool { return n >= min(p.limit, p.wanted) || p.size >= maxPageBytes }
 
 // give yields a page. more tells whether another one follows at ref.
 func (p *pager) give(page HistoryPage, more bool, ref events.Ref, seq uint64) error {
 	p.size = 0
+	k, _ := p.before.met.Of(p.id)
+	p.at.Behavior, p.at.Node = k.Texts()
 	if p.at.Ref, p.at.Seq = ref, seq; more {
 		page.Next = p.at.String()
 	}
-	if !p.yield(page) {
+	if p.wanted -= len(page.Events); !p.yield(page) || p.wanted == 0 {
 		return errStopped
 	}
 	return nil
@@ -139,11 +160,12 @@ func (p *pager) newest(ctx context.Context) error {
 	return nil
 }
 
-// pageBack reads a page from an event back, newest first, and returns the last event of the page, which is the earliest, too. It walks on
-// for a few events, which may tell what the earliest of the page does not.
+// pageBack reads a page from an event back, newest first, and returns the last event of the page, which is the earliest, too. What is
+// known after that event is what the page before was told to come after, or the page says it itself, or it walks on: for a few events
+// which may tell it, and then as far as it takes.
 func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage, first *events.Event, err error) {
 	var read []*events.Event // newest first
-	look := &lookup{recall: p.before, shard: p.shard, task: p.id, known: nothing}
+	look := &lookup{recall: p.before, shard: p.shard, task: p.id, Search: earlier.From(p.before.met.Of(p.id))}
 	left := nearEntries
 	for ev, err := range p.reader.back(ctx, p.shard, p.id, from) {
 		if err != nil && (len(read) == 0 || ctx.Err() != nil) {
@@ -153,13 +175,14 @@ func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage
 			break // the next page meets it
 		}
 		if p.full(len(read)) {
-			look.take(ev)
+			look.Take(ev)
 			left--
 		} else {
-			read, look.next = append(read, ev), ev.Prev
+			read = append(read, ev)
+			look.Pass(ev)
 			p.size += payloadBytes(ev.Body)
 		}
-		if p.full(len(read)) && (left == 0 || look.next == 0 || look.attempt && p.untold == nil) {
+		if p.full(len(read)) && (left == 0 || look.Next == 0 || look.Attempt && p.untold == nil) {
 			break
 		}
 	}
@@ -167,9 +190,10 @@ func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage
 	if err := look.far(ctx, first.Position.Ref); err != nil {
 		return page, nil, err
 	}
+	p.before.met.Keep(p.id, look.Known)
 	page.Events = make([]Event, len(read))
 	for i, ev := range slices.Backward(read) {
-		page.Events[i] = look.known.tell(ev)
+		page.Events[i] = tell(&look.Known, ev)
 	}
 	return page, first, nil
 }
@@ -177,13 +201,13 @@ func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage
 // oldest yields pages oldest first, after the cursor's event, or from the first one.
 func (p *pager) oldest(ctx context.Context) error {
 	from := after{p.at.Ref, p.at.Seq}
-	begin := from
+	begin, wanted := from, uint64(p.wanted)
 	if p.fold != nil {
-		begin = after{}
+		begin, wanted = after{}, from.seq+wanted
 	}
 	var page HistoryPage
 	last := from
-	for ev, err := range p.life.oldest(ctx, begin, p.fold != nil) {
+	for ev, err := range p.life.oldest(ctx, begin, wanted, p.fold != nil) {
 		if err == nil && p.fold != nil {
 			err = damaged(p.fold.Add(ev))
 		}
@@ -202,7 +226,8 @@ func (p *pager) oldest(ctx context.Context) error {
 		}
 		last, page.Events = after{ev.Position.Ref, ev.Seq}, append(page.Events, told)
 		if p.fold != nil {
-			page.States = append(page.States, p.fold.Task())
+			t := p.fold.Task()
+			page.States, p.size = append(page.States, t), p.size+len(t.Params)+len(t.Result)
 		}
 		if p.size += payloadBytes(ev.Body); !p.full(len(page.Events)) {
 			continue

@@ -15,6 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
+	"taskledger/ledger/pagecursor"
 	"taskledger/projection"
 	"taskledger/store"
 	"taskledger/task"
@@ -41,6 +42,11 @@ func (p *paper) progress(id events.TaskID, n, between int) {
 			p.write(happened{"other", &events.Progressed{}})
 		}
 	}
+}
+
+// seq is the number of the only event of an entry.
+func (p *paper) seq(entry uint64) uint64 {
+	return testcluster.Decoded(p.t, p.entries[entry-1].Data).Events[0].Seq
 }
 
 // owner answers for the owner of the tasks, as far as a history needs it.
@@ -123,6 +129,12 @@ var lives = map[string]func(*paper){
 	"close together":      func(p *paper) { p.begin("x"); p.progress("x", 700, 0) },
 	"not far apart":       func(p *paper) { p.begin("x"); p.progress("x", 300, 9) },
 	"far apart":           func(p *paper) { p.begin("x"); p.progress("x", 290, 70) },
+	"by chance": func(p *paper) {
+		p.begin("x")
+		for i := range 600 {
+			p.progress("x", 1, i*7919%140)
+		}
+	},
 	"in bursts": func(p *paper) {
 		p.begin("x")
 		for range 5 {
@@ -225,6 +237,115 @@ func TestHistory_TellsTheStateAfterEachEventInTheSamePass(t *testing.T) {
 				t.Errorf("after event %d: %s, want %s", ev.Seq, shown(states[i]), shown(want))
 			}
 		}
+	}
+}
+
+// Behavior and node are told of every event, however far behind the beginning of its life and of its attempt it is, when nobody knows the task
+// any more.
+func TestHistory_OfALongLifeThatNobodyKnowsTellsBehaviorAndNode(t *testing.T) {
+	const b = "b-bbbbbbbbbb"
+	for name, write := range map[string]func(*paper){
+		"one attempt": func(p *paper) { p.begin("x"); p.progress("x", 2500, 0) },
+		"far apart":   func(p *paper) { p.begin("x"); p.progress("x", 1200, 20) },
+		"an attempt that failed": func(p *paper) {
+			p.begin("x")
+			p.progress("x", 1500, 0)
+			p.write(happened{"x", &events.Failed{Next: events.Millis(len(p.entries) + 2)}})
+			p.write(happened{"x", &events.Started{Node: b, Attempt: 2}})
+			p.progress("x", 1500, 0)
+		},
+		"an attempt that was lost": func(p *paper) {
+			p.begin("x")
+			p.progress("x", 1500, 0)
+			p.write(happened{"x", &events.Lost{Until: events.Millis(len(p.entries) + 2), Node: aNode}})
+			p.progress("other", 2, 0)
+			p.write(happened{"x", &events.Started{Node: b, Attempt: 2}})
+			p.progress("x", 1500, 0)
+		},
+		"a run after the last": func(p *paper) {
+			p.begin("x")
+			p.progress("x", 1500, 0)
+			p.write(happened{"x", &events.Succeeded{Run: 1}})
+			p.write(happened{"x", &events.Rescheduled{At: events.Millis(len(p.entries) + 2)}})
+			p.write(happened{"x", &events.Started{Node: b, Attempt: 2}})
+			p.progress("x", 1500, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPaper(t)
+			write(p)
+			want := places(p.replayed("x"))
+			for _, text := range want {
+				if !strings.Contains(text, " work ") {
+					t.Fatalf("a replay of the task alone tells %q", text)
+				}
+			}
+			backward := slices.Clone(want)
+			slices.Reverse(backward)
+			archived := uint64(len(p.entries) / 2)
+			archive := archiveOf(0, p.entries[:archived])
+			for where, trimmed := range map[string]uint64{"in the journal": 0, "partly in the archive": archived} {
+				p.trimmed = trimmed
+				l := ledger.New(ledger.Config{Cluster: store.Cluster{Shards: 1}, Journal: p, Owners: &knower{}, Archive: archive})
+				for _, limit := range []int{100, 700, ledger.MaxHistoryPage} {
+					for _, proven := range []bool{false, true} {
+						if proven && limit == 100 {
+							continue // many searches
+						}
+						o := ledger.HistoryOptions{Limit: limit, Proven: proven}
+						oldest, _, err := paged(t, l, "x", o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						same(t, fmt.Sprint(where, ", pages of ", limit, ", proven ", proven, ", oldest first"), places(oldest), want)
+						o.Newest = true
+						newest, _, err := paged(t, l, "x", o)
+						if err != nil {
+							t.Fatal(err)
+						}
+						same(t, fmt.Sprint(where, ", pages of ", limit, ", proven ", proven, ", newest first"), places(newest), backward)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What a cursor says of the behavior is what somebody may have written there.
+func TestHistory_BelievesNoCursorWhereTheBehaviorIsToBeProven(t *testing.T) {
+	p := newPaper(t)
+	p.begin("x")
+	p.progress("x", 1500, 0)
+	l := p.ledger(&knower{})
+	for _, newest := range []bool{false, true} {
+		c := pagecursor.Cursor{Task: "x", Newest: newest, Ref: events.RefOf(1300, 0), Seq: p.seq(1300), Last: p.last["x"].Position.Ref, Behavior: "mine", Node: "c-cccccccccc"}
+		for proven, want := range map[bool]string{true: "work " + aNode, false: "mine c-cccccccccc"} {
+			page, err := l.HistoryPage(t.Context(), "x", ledger.HistoryOptions{Newest: newest, Cursor: c.String(), Limit: 20, Proven: proven})
+			if err != nil || len(page.Events) != 20 {
+				t.Fatalf("%d events, %v", len(page.Events), err)
+			}
+			for _, ev := range page.Events {
+				if got := ev.Behavior + " " + ev.Node; got != want {
+					t.Fatalf("newest first %t, proven %t: event %s is told with %q, want %q", newest, proven, ev.Position, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The states of a page are folded from the first event on, and a caller may bound that.
+func TestHistory_FoldsSoManyEventsBeforeAPageAtMost(t *testing.T) {
+	p := newPaper(t)
+	p.begin("x")
+	p.progress("x", 20, 0)
+	l := p.ledger(nil)
+	_, states, err := paged(t, l, "x", ledger.HistoryOptions{Limit: 5, States: true, Fold: 10})
+	if want := "states: 15 events before the page are to be folded, the limit is 10"; err == nil || !strings.HasSuffix(err.Error(), want) || len(states) != 15 {
+		t.Errorf("%d states, %v; want 15, and %s", len(states), err, want)
+	}
+	if all, _, err := paged(t, l, "x", ledger.HistoryOptions{Limit: 5, Fold: 10}); err != nil || len(all) != 22 {
+		t.Errorf("without states %d events, %v", len(all), err)
 	}
 }
 
@@ -335,33 +456,38 @@ func TestHistory_RefusesPagesThatThereAreNot(t *testing.T) {
 	restored.begin("x")
 	sound := cursor(l, "x", false)
 	bytes, err := base64.RawURLEncoding.DecodeString(sound)
-	if err != nil || bytes[9] != 1 {
+	if err != nil || bytes[9] != 2 {
 		t.Fatalf("%x, %v: want the version behind the kind", bytes, err)
 	}
-	bytes[9] = 2
+	bytes[9] = 1
 	for name, c := range map[string]struct {
 		l       *ledger.Ledger
 		o       ledger.HistoryOptions
 		problem string
 	}{
-		"of another task":      {l, ledger.HistoryOptions{Cursor: cursor(l, "y", false)}, "cursor: of task y"},
-		"of another cluster":   {l, ledger.HistoryOptions{Cursor: cursor(other, "x", false)}, "cursor: of another cluster"},
-		"of the other order":   {l, ledger.HistoryOptions{Cursor: cursor(l, "x", true)}, "cursor: of a history newest first"},
-		"of the order before":  {l, ledger.HistoryOptions{Cursor: sound, Newest: true}, "cursor: of a history oldest first"},
-		"of another version":   {l, ledger.HistoryOptions{Cursor: base64.RawURLEncoding.EncodeToString(bytes)}, "cursor: of version 2, this program reads version 1"},
-		"of before a restore":  {restored.ledger(nil), ledger.HistoryOptions{Cursor: sound}, "cursor: it names no event of the task"},
-		"cut off":              {l, ledger.HistoryOptions{Cursor: sound[:len(sound)-2]}, "cursor: it"},
-		"no cursor":            {l, ledger.HistoryOptions{Cursor: "nonsense!"}, "cursor: it is none of a history"},
-		"a long one":           {l, ledger.HistoryOptions{Cursor: strings.Repeat("A", 1025)}, "cursor: of 1025 bytes, a cursor has 1024 at most"},
-		"a large limit":        {l, ledger.HistoryOptions{Limit: 1001}, "limit: 1001 exceeds the limit of 1000"},
-		"a negative limit":     {l, ledger.HistoryOptions{Limit: -1}, "limit: -1, want 0 to 1000"},
-		"states, newest first": {l, ledger.HistoryOptions{Newest: true, States: true}, "states: they are told oldest first only"},
+		"of another task":       {l, ledger.HistoryOptions{Cursor: cursor(l, "y", false)}, "cursor: of task y"},
+		"of another cluster":    {l, ledger.HistoryOptions{Cursor: cursor(other, "x", false)}, "cursor: of another cluster"},
+		"of the other order":    {l, ledger.HistoryOptions{Cursor: cursor(l, "x", true)}, "cursor: of a history newest first"},
+		"of the order before":   {l, ledger.HistoryOptions{Cursor: sound, Newest: true}, "cursor: of a history oldest first"},
+		"of the version before": {l, ledger.HistoryOptions{Cursor: base64.RawURLEncoding.EncodeToString(bytes)}, "cursor: of version 1, this program reads version 2"},
+		"of before a restore":   {restored.ledger(nil), ledger.HistoryOptions{Cursor: sound}, "cursor: it names no event of the task"},
+		"cut off":               {l, ledger.HistoryOptions{Cursor: sound[:len(sound)-2]}, "cursor: it"},
+		"no cursor":             {l, ledger.HistoryOptions{Cursor: "nonsense!"}, "cursor: it is none of a history"},
+		"a long one":            {l, ledger.HistoryOptions{Cursor: strings.Repeat("A", 1025)}, "cursor: of 1025 bytes, a cursor has 1024 at most"},
+		"a large limit":         {l, ledger.HistoryOptions{Limit: 1001}, "limit: 1001 exceeds the limit of 1000"},
+		"a negative limit":      {l, ledger.HistoryOptions{Limit: -1}, "limit: -1, want 0 to 1000"},
+		"states, newest first":  {l, ledger.HistoryOptions{Newest: true, States: true}, "states: they are told oldest first only"},
 	} {
 		page, err := c.l.HistoryPage(t.Context(), "x", c.o)
 		var invalid *store.InvalidError
 		var limit *task.LimitError
 		if !errors.As(err, &invalid) && !errors.As(err, &limit) || !strings.Contains(err.Error(), c.problem) || len(page.Events) > 0 {
 			t.Errorf("%s: %d events, %v; want %q", name, len(page.Events), err, c.problem)
+		}
+	}
+	for page, err := range l.HistoryPages(t.Context(), "x", ledger.HistoryOptions{Total: -1}) {
+		if err == nil || !strings.HasSuffix(err.Error(), "total: want 1 or more, or 0 for all") {
+			t.Errorf("a total below none: %d events, %v", len(page.Events), err)
 		}
 	}
 	if _, err := l.HistoryPage(t.Context(), "a b", ledger.HistoryOptions{}); err == nil || !strings.Contains(err.Error(), "id: ") {
@@ -390,6 +516,59 @@ func TestHistory_LatestOfALongLifeTakesFewReads(t *testing.T) {
 			}
 			o.Cursor = page.Next
 		}
+	}
+}
+
+// Where events stand far apart, a page is found by a few reads, and takes one for each event, as long as they stand evenly or by chance.
+func TestHistory_PagesOfEventsFarApartTakeAboutAReadForEach(t *testing.T) {
+	const progress = 4000
+	for name, between := range map[string]func(i int) int{
+		"somewhat apart":    func(int) int { return 17 },
+		"apart":             func(int) int { return 60 },
+		"far apart":         func(int) int { return 70 },
+		"by chance":         func(i int) int { return i * 7919 % 140 },
+		"closer and closer": func(i int) int { return (progress - i) / 30 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPaper(t)
+			p.begin("x")
+			for i := range progress {
+				p.progress("x", 1, between(i))
+			}
+			for who, o := range map[string]ledger.Owners{"its owner answers": p.owner(t), "nobody answers": nil} {
+				l := p.ledger(o)
+				for _, limit := range []int{10, 50, ledger.MaxHistoryPage} {
+					for _, newest := range []bool{true, false} {
+						o := ledger.HistoryOptions{Newest: newest, Limit: limit}
+						for at := range 3 {
+							p.asked = 0
+							page, err := l.HistoryPage(t.Context(), "x", o)
+							if err != nil || len(page.Events) != limit {
+								t.Fatalf("%d events, %v", len(page.Events), err)
+							}
+							if at == 0 && who == "nobody answers" {
+								p.asked = 0 // the journal was searched for the task
+							}
+							if most := limit + limit/8 + 60; p.asked > most || newest && p.asked > limit+20 {
+								t.Errorf("%s, newest first %t: %d reads for page %d of %d events", who, newest, p.asked, at, limit)
+							}
+							o.Cursor = page.Next
+						}
+					}
+				}
+			}
+			l := p.ledger(p.owner(t))
+			p.asked = 0
+			for _, err := range l.History(t.Context(), "x") {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p.asked > progress+progress/8 {
+				t.Errorf("%d reads for all", p.asked)
+			}
+		})
 	}
 }
 
@@ -441,29 +620,33 @@ func TestHistory_ThatIsNoLongerWantedEnds(t *testing.T) {
 
 func TestHistory_FirstPageOfALongLifeComesAtOnce(t *testing.T) {
 	t.Parallel()
-	p := newPaper(t)
-	p.begin("x")
-	p.progress("x", aDay, 0)
-	j := testcluster.StartJournals(t, 1)
-	j.Fill(0, p.entries)
-	node := testcluster.RunNode(t, engine.NodeConfig{Store: j.Store, Name: "n", TTL: 3 * time.Second, Slots: -1})
-	testcluster.Await(t, "the owner's answer", func() bool {
-		_, err := node.GetLinear(testcluster.Within(t), "x")
-		return err == nil
-	})
-	for _, newest := range []bool{true, false} {
-		best := time.Hour
-		for range 20 {
-			began := time.Now()
-			page, err := node.Ledger().HistoryPage(testcluster.Within(t), "x", ledger.HistoryOptions{Newest: newest, Limit: 50})
-			if err != nil || len(page.Events) != 50 {
-				t.Fatalf("%d events, %v", len(page.Events), err)
+	for name, life := range map[string]struct{ progress, between int }{"close together": {aDay, 0}, "far apart": {1200, 70}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPaper(t)
+			p.begin("x")
+			p.progress("x", life.progress, life.between)
+			j := testcluster.StartJournals(t, 1)
+			j.Fill(0, p.entries)
+			node := testcluster.RunNode(t, engine.NodeConfig{Store: j.Store, Name: "n", TTL: 3 * time.Second, Slots: -1})
+			testcluster.Await(t, "the owner's answer", func() bool {
+				_, err := node.GetLinear(testcluster.Within(t), "x")
+				return err == nil
+			})
+			for _, newest := range []bool{true, false} {
+				best := time.Hour
+				for range 20 {
+					began := time.Now()
+					page, err := node.Ledger().HistoryPage(testcluster.Within(t), "x", ledger.HistoryOptions{Newest: newest, Limit: 50})
+					if err != nil || len(page.Events) != 50 {
+						t.Fatalf("%d events, %v", len(page.Events), err)
+					}
+					best = min(best, time.Since(began))
+				}
+				t.Logf("newest first %t: %s", newest, best)
+				if best > 20*time.Millisecond {
+					t.Errorf("newest first %t: a page takes %s", newest, best)
+				}
 			}
-			best = min(best, time.Since(began))
-		}
-		t.Logf("newest first %t: %s", newest, best)
-		if best > 20*time.Millisecond {
-			t.Errorf("newest first %t: a page takes %s", newest, best)
-		}
+		})
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unique"
 
 	"taskledger/events"
+	"taskledger/ledger/internal/earlier"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -15,7 +15,8 @@ import (
 const (
 	// nearEntries is how many entries are read for an event whose task is not remembered, before the owner is asked for the task.
 	nearEntries = 16
-	// farEntries is how many are read in all where the owner does not tell. What begins farther back stays unknown.
+	// farEntries is how many are read in all where the owner does not tell and events of many tasks are told. What begins farther back
+	// stays unknown.
 	farEntries = 1024
 	// askAgainAfter is how long no owner is asked after one did not answer.
 	askAgainAfter = time.Minute
@@ -26,7 +27,8 @@ const (
 type recall struct {
 	reader  *Reader
 	owners  Owners
-	met     memory
+	one     bool // the events are of one task: all of a life may be read for what came before, and nothing is forgotten
+	met     earlier.Memory
 	entry   *events.Entry // the last that was read
 	silence time.Time     // no owner is asked before
 }
@@ -35,36 +37,39 @@ func newRecall(r *Reader, o Owners) *recall {
 	return &recall{reader: r, owners: o}
 }
 
+// newRecall tells of the events of this life alone.
+func (f *life) newRecall() *recall { return &recall{reader: f.reader, owners: f, one: true} }
+
 // tell returns an event of a shard with what came before it. Events of a task come in order. An error means that what came before
 // could not be read this time; the same event can be told again.
 func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) (Event, error) {
 	if ev.Task == "" {
 		return Event{Event: *ev}, nil
 	}
-	k, met := r.met.of(ev.Task)
+	k, met := r.met.Of(ev.Task)
 	if !met && ev.Prev != 0 {
 		var err error
 		if k, err = r.lookUp(ctx, shard, ev); err != nil {
 			return Event{}, fmt.Errorf("what came before event %s: %w", ev.Position, err)
 		}
 	}
-	e := k.tell(ev)
-	if isLast(ev) {
-		r.met.forget(ev.Task)
+	e := tell(&k, ev)
+	if earlier.IsLast(ev) && !r.one {
+		r.met.Forget(ev.Task)
 		return e, nil
 	}
-	r.met.keep(ev.Task, k)
+	r.met.Keep(ev.Task, k)
 	return e, nil
 }
 
 // lookUp finds what is known before an event.
-func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) (known, error) {
-	l := &lookup{recall: r, shard: shard, task: ev.Task, known: nothing, next: ev.Prev}
+func (r *recall) lookUp(ctx context.Context, shard int, ev *events.Event) (earlier.Known, error) {
+	l := &lookup{recall: r, shard: shard, task: ev.Task, Search: earlier.Begin(ev.Prev)}
 	err := l.back(ctx, nearEntries)
 	if err == nil {
 		err = l.far(ctx, ev.Position.Ref)
 	}
-	return l.known, err
+	return l.Known, err
 }
 
 // lookup is the search for what is known of a task.
@@ -72,9 +77,7 @@ type lookup struct {
 	*recall
 	shard int
 	task  events.TaskID
-	known
-	attempt bool       // whether one runs, and where, has been found out
-	next    events.Ref // the event to read; 0 = the search is over
+	earlier.Search
 }
 
 // unlessGone returns an error but for one which means that an entry cannot be read any more.
@@ -87,9 +90,9 @@ func unlessGone(err error) error {
 
 // back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than what is still there.
 func (l *lookup) back(ctx context.Context, entries int) error {
-	for ; l.next != 0 && entries > 0; entries-- {
-		if l.entry == nil || int(l.entry.Shard) != l.shard || l.entry.Number != l.next.Entry() {
-			rec, err := l.reader.Entry(ctx, l.shard, l.next.Entry())
+	for ; l.Next != 0 && entries > 0; entries-- {
+		if l.entry == nil || int(l.entry.Shard) != l.shard || l.entry.Number != l.Next.Entry() {
+			rec, err := l.reader.Entry(ctx, l.shard, l.Next.Entry())
 			if err == nil {
 				l.entry, err = events.Decode(rec.Data)
 			}
@@ -98,12 +101,12 @@ func (l *lookup) back(ctx context.Context, entries int) error {
 				return unlessGone(err)
 			}
 		}
-		events, err := linked(nil, l.entry, l.task, l.next)
+		events, err := linked(nil, l.entry, l.task, l.Next)
 		if err != nil {
 			return unlessGone(err)
 		}
 		for i := range events {
-			l.take(&events[i])
+			l.Take(&events[i])
 		}
 	}
 	return nil
@@ -111,39 +114,25 @@ func (l *lookup) back(ctx context.Context, entries int) error {
 
 // far goes on for an event where the entries that are near have not told everything: it asks the owner, and then reads.
 func (l *lookup) far(ctx context.Context, at events.Ref) error {
-	if l.next != 0 {
+	if l.Next != 0 {
 		if err := l.ask(ctx, at); err != nil {
 			return err
 		}
 	}
-	if l.next == 0 {
+	if l.Next == 0 {
 		return nil
 	}
 	left := farEntries - nearEntries
-	for ev, err := range l.reader.back(ctx, l.shard, l.task, l.next) {
+	for ev, err := range l.reader.back(ctx, l.shard, l.task, l.Next) {
 		if err != nil {
 			return unlessGone(err)
 		}
-		l.take(ev)
-		if left--; left == 0 {
+		l.Take(ev)
+		if left--; l.Next == 0 || left <= 0 && !l.one {
 			break
 		}
 	}
 	return nil
-}
-
-// take takes in an event that came before all that were taken in.
-func (l *lookup) take(ev *events.Event) {
-	l.next = ev.Prev
-	switch b := ev.Body.(type) {
-	case *events.Created:
-		l.behavior, l.attempt = unique.Make(b.Behavior), true
-	case *events.Started:
-		if !l.attempt {
-			l.node, l.attempt = unique.Make(b.Node), true
-		}
-	}
-	l.attempt = l.attempt || endsAttempt(ev.Kind())
 }
 
 // ask asks the owner for the task, which knows it if the life of the event has not been forgotten.
@@ -163,14 +152,14 @@ func (l *lookup) ask(ctx context.Context, at events.Ref) error {
 	if at < t.Created || at > t.Last {
 		return nil
 	}
-	l.behavior = unique.Make(t.Kind.Behavior)
+	l.Behavior(t.Kind.Behavior)
 	switch {
-	case l.attempt:
-		l.next = 0
+	case l.Attempt:
+		l.Next = 0
 	case t.Started < at: // no attempt has begun since, and the event may end that one
-		l.next = t.Started
+		l.Next = t.Started
 		err = l.back(ctx, 1)
-		l.next = 0
+		l.Next = 0
 	}
 	return err
 }

@@ -323,6 +323,44 @@ func TestFollow_ReadsSoManyEntriesOfATaskAtMost(t *testing.T) {
 	}
 }
 
+// A replay of one task goes back as far as it takes.
+func TestReplay_OfOneTaskTellsBehaviorAndNodeFromTheMiddleOn(t *testing.T) {
+	const node = "a-aaaaaaaaaa"
+	p := newPaper(t)
+	p.begin("x")
+	p.progress("x", 2000, 0)
+	from := events.Millis(1900)
+	for task, want := range map[events.TaskID]string{"x": "work " + node, "": " "} {
+		count := 0
+		for ev, err := range p.ledger(&knower{}).Replay(t.Context(), ledger.ReplayOptions{Task: task, From: from.Time()}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ev.Behavior + " " + ev.Node; ev.Task == "x" && got != want {
+				t.Fatalf("task %q: event %s is told with %q, want %q", task, ev.Position, got, want)
+			}
+			count++
+		}
+		if count < 100 {
+			t.Errorf("task %q: %d events", task, count)
+		}
+	}
+}
+
+// A replay of one task remembers it after each of its ends.
+func TestReplay_OfOneTaskThatEndsAgainAndAgainReadsNothingTwice(t *testing.T) {
+	p := newPaper(t)
+	p.write(p.create("x", "work"))
+	for run := range uint32(100) {
+		p.write(happened{"x", &events.Started{Node: "a-aaaaaaaaaa", Attempt: 1}})
+		p.write(happened{"x", &events.Succeeded{Run: run + 1}})
+		p.write(happened{"x", &events.Rescheduled{At: events.Millis(len(p.entries) + 2)}})
+	}
+	if all := p.replayed("x"); all[len(all)-1].Behavior != "work" || p.read > 0 {
+		t.Errorf("%d entries were read again, and the last event is of %q", p.read, all[len(all)-1].Behavior)
+	}
+}
+
 // What a follower remembers is bounded, and what it has forgotten is read again.
 func TestFollow_RemembersSoManyTasksAtMost(t *testing.T) {
 	const tasks, inEntry = 100_000, 500

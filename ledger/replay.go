@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
-	"unique"
 
 	"taskledger/events"
+	"taskledger/ledger/internal/earlier"
+	"taskledger/ledger/internal/merged"
 	"taskledger/projection"
 	"taskledger/store"
 )
@@ -70,7 +72,8 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 		})
 	}
 	before := newRecall(r, l.cfg.Owners)
-	for e, err := range merged(shards) {
+	before.one = o.Task != ""
+	for e, err := range merged.Of(maps.Values(shards), StoredEntry.before) {
 		if err != nil {
 			return err
 		}
@@ -83,7 +86,7 @@ func (l *Ledger) replay(ctx context.Context, o ReplayOptions, yield func(Event, 
 			if !matches || ev.At < from {
 				continue
 			}
-			told := was.tell(ev)
+			told := tell(&was, ev)
 			if states[int(e.Shard)] == nil {
 				if told, err = before.tell(ctx, int(e.Shard), ev); err != nil {
 					return err
@@ -119,13 +122,13 @@ func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int) (*proje
 
 // matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one, which tells what was
 // known before it.
-func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was known, is bool, err error) {
-	was = nothing
+func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was earlier.Known, is bool, err error) {
+	was = earlier.Make("", "")
 	var t *projection.Task
 	if state != nil {
 		t = state.Task(ev.Task)
 		if t != nil {
-			was = known{unique.Make(t.Kind.Behavior), unique.Make(t.Node)}
+			was = earlier.Make(t.Kind.Behavior, t.Node)
 		}
 		after, err := state.Apply(t, ev)
 		if err != nil {
@@ -233,52 +236,6 @@ func while(seq iter.Seq2[StoredEntry, error], holds func(StoredEntry) bool) iter
 		for e, err := range seq {
 			if err == nil && !holds(e) || !yield(e, err) {
 				return
-			}
-		}
-	}
-}
-
-// merged yields the entries of several shards by the revisions of their commits. It ends with the first error.
-func merged(shards map[int]iter.Seq2[StoredEntry, error]) iter.Seq2[StoredEntry, error] {
-	type head struct {
-		entry StoredEntry
-		next  func() (StoredEntry, error, bool)
-	}
-	return func(yield func(StoredEntry, error) bool) {
-		var heads []*head
-		advance := func(h *head) (ok bool, err error) {
-			h.entry, err, ok = h.next()
-			return ok && err == nil, err
-		}
-		for _, seq := range shards {
-			next, stop := iter.Pull2(seq)
-			defer stop()
-			h := &head{next: next}
-			if ok, err := advance(h); err != nil {
-				yield(StoredEntry{}, err)
-				return
-			} else if ok {
-				heads = append(heads, h)
-			}
-		}
-		for len(heads) > 0 {
-			first := 0
-			for i, h := range heads {
-				if h.entry.before(heads[first].entry) {
-					first = i
-				}
-			}
-			if !yield(heads[first].entry, nil) {
-				return
-			}
-			ok, err := advance(heads[first])
-			if err != nil {
-				yield(StoredEntry{}, err)
-				return
-			}
-			if !ok {
-				heads[first] = heads[len(heads)-1]
-				heads = heads[:len(heads)-1]
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (p
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
-	return f.state(ctx, func(ev *events.Event) bool { return until == 0 || ev.At <= until })
+	return f.state(ctx, until, 0)
 }
 
 // StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last life. It
@@ -37,7 +37,7 @@ func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (
 	if err != nil {
 		return projection.Task{}, fmt.Errorf("state of %s: %w", id, err)
 	}
-	return f.state(ctx, func(ev *events.Event) bool { return ev.Seq <= seq })
+	return f.state(ctx, 0, seq)
 }
 
 // Version returns the version of a task, which each of its events changes and nothing else: the position of the last one.
@@ -51,11 +51,11 @@ type absent string
 func (a absent) Error() string      { return string(a) }
 func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
-// state folds the events of the life from its beginning on as long as they count.
-func (f *life) state(ctx context.Context, counts func(*events.Event) bool) (t projection.Task, err error) {
+// state folds the events of the life from its beginning on, up to a time or an event; 0 = no such bound.
+func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t projection.Task, err error) {
 	fold := projection.NewLife()
-	for ev, err := range f.oldest(ctx, after{}, true) {
-		if err == nil && !counts(ev) {
+	for ev, err := range f.oldest(ctx, after{}, seq, true) {
+		if err == nil && until != 0 && ev.At > until {
 			break
 		}
 		if err == nil {
@@ -63,6 +63,9 @@ func (f *life) state(ctx context.Context, counts func(*events.Event) bool) (t pr
 		}
 		if err != nil {
 			return t, fmt.Errorf("state of %s: %w", f.id, err)
+		}
+		if ev.Seq == seq {
+			break
 		}
 	}
 	if fold.Deleted() {

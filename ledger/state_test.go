@@ -76,3 +76,24 @@ func TestState_OfADeletedTaskSaysThatItWas(t *testing.T) {
 		t.Errorf("get: %v", err)
 	}
 }
+
+// The state after an early event takes about as many reads as there are events up to it, however far apart they stand, and however many follow.
+func TestState_AfterAnEarlyEventOfALongLifeTakesFewReads(t *testing.T) {
+	t.Parallel()
+	for between, most := range map[int]int{0: 10, 60: 120} {
+		p := newPaper(t)
+		p.begin("x")
+		p.progress("x", 2000, between)
+		l := p.ledger(p.owner(t))
+		for _, seq := range []uint64{1, 2, 50} {
+			p.asked = 0
+			now, err := l.StateAfter(t.Context(), "x", seq)
+			if err != nil || now.Seq != seq {
+				t.Fatalf("%d between: after event %d: %d, %v", between, seq, now.Seq, err)
+			}
+			if p.asked > most {
+				t.Errorf("%d between: %d reads for the state after event %d", between, p.asked, seq)
+			}
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Damage string
 // The kinds of damage. Those that speak of an entry mean the one that Verification.At names.
 const (
 	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
+	DamageVersion    Damage = "unknown version"      // no damage that is known: another version of the program wrote it, in a form that this one does not read
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
@@ -193,17 +194,22 @@ func (v *verifier) untilMissing(ctx context.Context, r *Reader) error {
 // unreadable turns an error that means damage into a finding at the next entry.
 func (v *verifier) unreadable(err error) error {
 	if errors.Is(err, events.ErrDamaged) {
-		v.damaged(DamageGarbled, v.state.Number+1, "%v", err)
+		v.damaged(unread(err), v.state.Number+1, "%v", err)
 		return nil
 	}
 	return err
+}
+
+// unread tells what cannot be read because of its version from what makes no sense.
+func unread(err error) Damage {
+	return map[bool]Damage{true: DamageVersion, false: DamageGarbled}[errors.Is(err, events.ErrVersion)]
 }
 
 // apply folds an entry, or notes its damage.
 func (v *verifier) apply(rec store.Record) {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
-		v.damaged(DamageGarbled, rec.Number, "%v", err)
+		v.damaged(unread(err), rec.Number, "%v", err)
 		return
 	}
 	if e.Number != rec.Number || int(e.Shard) != v.Shard {
@@ -333,10 +339,10 @@ func (v *verifier) differ(journal, archived store.Record) {
 		return
 	}
 	if _, err := events.Decode(journal.Data); err != nil {
-		v.damaged(DamageGarbled, journal.Number, "in the journal: %v", err)
+		v.damaged(unread(err), journal.Number, "in the journal: %v", err)
 	}
 	if _, err := events.Decode(archived.Data); err != nil {
-		v.damaged(DamageGarbled, journal.Number, "in the archive: %v", err)
+		v.damaged(unread(err), journal.Number, "in the archive: %v", err)
 	}
 	v.damaged(DamageArchive, journal.Number, "archive and journal hold different entries of that number")
 }
@@ -346,7 +352,7 @@ func (v *verifier) archiveUnreadable(err error, entry uint64) error {
 	case errors.Is(err, store.ErrTrimmed):
 		v.damaged(DamageMissing, entry, "in the archive: %v", err)
 	case errors.Is(err, events.ErrDamaged):
-		v.damaged(DamageGarbled, entry, "in the archive: %v", err)
+		v.damaged(unread(err), entry, "in the archive: %v", err)
 	default:
 		return err
 	}
@@ -406,7 +412,7 @@ func (v *verifier) chain(ctx context.Context, r *Reader) error {
 			v.damaged(DamageMissing, next, "%v", err)
 			return nil
 		case errors.Is(err, events.ErrDamaged):
-			v.damaged(DamageGarbled, next, "%v", err)
+			v.damaged(unread(err), next, "%v", err)
 			return nil
 		case err != nil:
 			return err
@@ -414,7 +420,7 @@ func (v *verifier) chain(ctx context.Context, r *Reader) error {
 		e, err := events.Decode(rec.Data)
 		switch {
 		case err != nil:
-			v.damaged(DamageGarbled, next, "%v", err)
+			v.damaged(unread(err), next, "%v", err)
 		case e.Number != next || int(e.Shard) != v.Shard:
 			v.damaged(DamageOrder, next, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
 		case prev != nil && e.Prev != prev.Hash:

@@ -21,7 +21,7 @@ var timeBounds = [...]int64{1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 
 // Distribution counts times by their length.
 type Distribution struct {
 	Buckets [len(timeBounds) + 1]int64 // how many times were within a bound and above the one before; the last: above all
-	SumMs   int64
+	SumMs   int64                      // at most 2^53: a sum stays there
 }
 
 func seconds(ms []int64) []float64 {
@@ -39,7 +39,7 @@ func (d *Distribution) Add(ms int64) {
 		i++
 	}
 	d.Buckets[i]++
-	d.SumMs += ms
+	d.SumMs += min(ms, maxNumber-d.SumMs)
 }
 
 // N is how many times were counted.

@@ -1,6 +1,7 @@
 package meter_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -116,6 +117,20 @@ func TestPack_IsReadBack(t *testing.T) {
 			t.Fatalf("%v, %v; want %v", got, err, all)
 		}
 	})
+}
+
+// However long the times are, their sum is one that who is told takes.
+func TestDistribution_KeepsASumThatIsTaken(t *testing.T) {
+	for _, times := range [][]int64{{1 << 53, 1}, {1<<53 - 1, 1, 1}, {1 << 62, 1 << 62, 1 << 62}, {math.MaxInt64, math.MaxInt64}} {
+		f := meter.Figures{Behavior: "work"}
+		for _, ms := range times {
+			f.Times[0].Add(ms)
+		}
+		all, err := meter.Unpack(meter.Pack([]meter.Figures{f}))
+		if err != nil || all[0].Times[0].SumMs != 1<<53 || all[0].Times[0].N() != int64(len(times)) {
+			t.Errorf("%v: %+v, %v", times, all, err)
+		}
+	}
 }
 
 func TestSum_AddsUpByBehaviorInOrder(t *testing.T) {

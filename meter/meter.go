@@ -77,6 +77,7 @@ const (
 	ShardsServed
 	ShardsQuarantined
 	ShardsNotTrimmed
+	EntriesUnarchived // in the shards served here: not read back from the archive
 	Slots
 	SlotsUsed
 	FuturesOpen
@@ -128,6 +129,7 @@ var (
 		ShardsServed:      {"shards_served", "Shards served here.", false, nil},
 		ShardsQuarantined: {"shards_quarantined", "Shards owned here that cannot be read.", false, nil},
 		ShardsNotTrimmed:  {"shards_not_trimmed", "Shards served here whose journals cannot be archived or trimmed.", false, nil},
+		EntriesUnarchived: {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
 		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
 		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
 		FuturesOpen:       {"futures_open", "Tasks whose outcomes are waited for in this process.", false, nil},

@@ -22,6 +22,7 @@ type Vitals struct {
 	ShardsServed      int
 	ShardsQuarantined int
 	ShardsNotTrimmed  int
+	EntriesUnarchived int64 // not read back from the archive, as far as that is known; 0 where nothing is archived
 	TasksHeld         int64
 	TasksLive         int64
 	TasksReady        map[string]int // by behavior
@@ -34,10 +35,10 @@ func (v *Vitals) NotReady() string {
 	switch {
 	case v.Session == "":
 		return "the node has no session: it has not joined yet, or cannot reach the store"
+	case v.Draining: // its session may be over by now
+		return "the node drains"
 	case !v.Renewed:
 		return fmt.Sprintf("the store has not renewed the session for %s", v.Silent.Round(100*time.Millisecond))
-	case v.Draining:
-		return "the node drains"
 	case !v.Settled:
 		return "the node does not serve its shards yet"
 	}
@@ -67,7 +68,8 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 	for g, value := range [gauges]float64{
 		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
-		Slots: float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
+		EntriesUnarchived: float64(v.EntriesUnarchived),
+		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
 		BusConnected: is(v.BusConnected), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
 	} {

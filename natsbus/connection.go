@@ -3,6 +3,7 @@ package natsbus
 import (
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 )
@@ -78,7 +79,8 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 // gone follows the end of a connection that belongs to the caller.
 func (b *Bus) gone(*nats.Conn) { b.link.report(false) }
 
-// retried logs the first failure of an outage as a warning: attempts go on for ever, every second or two.
+// retried logs the first failure of an outage as a warning, and as an error if the servers refuse who asks: attempts go on for ever,
+// every second or two.
 func (b *Bus) retried(err error) {
 	if b.ctx.Err() != nil {
 		return // the bus is being closed
@@ -86,8 +88,16 @@ func (b *Bus) retried(err error) {
 	level := slog.LevelDebug
 	if !errors.Is(err, errLater) && b.unreachable.CompareAndSwap(false, true) {
 		level = slog.LevelWarn
+		if denied(err) {
+			level = slog.LevelError
+		}
 	}
 	b.log.Log(b.ctx, level, "bus cannot connect, retrying", "err", err)
+}
+
+// denied reports a refusal of credentials. The client tells one that it meets while it connects as text alone.
+func denied(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || strings.EqualFold(err.Error(), nats.ErrAuthorization.Error())
 }
 
 // failed takes what the client can tell nobody else: dropped messages, refused permissions, protocol errors.

@@ -189,6 +189,73 @@ func TestRetention_HoldsFromTheLastOutcomeAndThenKeepsAsThePolicySays(t *testing
 	}
 }
 
+// Its last outcome may be long ago when the further run that it waits for is taken away: only then its request has its outcome.
+func TestRetention_HoldsFromWhenTheNextRunIsTakenAway(t *testing.T) {
+	const day = 24 * time.Hour
+	j := newJournal(t)
+	for _, task := range []struct {
+		id      events.TaskID
+		request string
+		retain  time.Duration
+	}{{"request", "key#0", time.Second}, {"first", "", 30 * time.Minute}, {"policy", "", time.Hour}} {
+		j.finishRequested(task.id, task.request, events.Policy{Retain: task.retain}, "")
+		j.add(task.id, &events.Rescheduled{At: j.now})
+		j.add(task.id, j.started(task.id))
+		j.add(task.id, &events.Failed{Error: events.Error{Code: "x"}, Next: j.now.Add(2 * day)})
+	}
+	j.seal(day)
+	for _, id := range []events.TaskID{"policy", "request", "first"} {
+		j.add(id, &events.Rescheduled{})
+	}
+	for i, row := range []struct {
+		pause time.Duration
+		kept  []events.TaskID
+	}{
+		{projection.HoldRequests, []events.TaskID{"request", "first", "policy"}},
+		{time.Millisecond, []events.TaskID{"request", "first", "policy"}},
+		{20 * time.Minute, []events.TaskID{"first", "policy"}},
+		{time.Minute, []events.TaskID{"policy"}},
+		{29 * time.Minute, []events.TaskID{"policy"}},
+		{0, nil},
+	} {
+		j.add(events.TaskID(fmt.Sprint("other", i)), j.created())
+		j.seal(row.pause)
+		if got := j.kept("request", "first", "policy"); !slices.Equal(got, row.kept) {
+			t.Errorf("entry %d: %v are kept, want %v", i, got, row.kept)
+		}
+		checkPlaces(t, replay(t, j.entries), j.now)
+	}
+}
+
+// A request that meets what has ended long ago gets its outcome, and can be repeated as any other.
+func TestRetention_HoldsFromTheLatestRequestThatJoined(t *testing.T) {
+	j := newJournal(t)
+	for _, id := range []events.TaskID{"joined", "alone"} {
+		j.finishRequested(id, "", events.Policy{Retain: time.Hour}, "")
+	}
+	j.seal(59 * time.Minute)
+	ev := j.next("joined", &events.Joined{})
+	ev.RequestID = "key#0"
+	j.addEvent(ev)
+	for i, row := range []struct {
+		pause time.Duration
+		kept  []events.TaskID
+	}{
+		{2 * time.Minute, []events.TaskID{"joined", "alone"}},
+		{8*time.Minute - time.Millisecond, []events.TaskID{"joined"}},
+		{time.Millisecond, []events.TaskID{"joined"}},
+		{time.Millisecond, []events.TaskID{"joined"}},
+		{0, nil},
+	} {
+		j.add(events.TaskID(fmt.Sprint("other", i)), j.created())
+		j.seal(row.pause)
+		if got := j.kept("joined", "alone"); !slices.Equal(got, row.kept) {
+			t.Errorf("entry %d: %v are kept, want %v", i, got, row.kept)
+		}
+		checkPlaces(t, replay(t, j.entries), j.now)
+	}
+}
+
 // They are what a shard has to have room for, as its live tasks are, and no longer when retention may forget them.
 func TestLiveBytes_CountWhatIsHeld(t *testing.T) {
 	j := newJournal(t)

@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"hash/crc32"
 	"sort"
 
 	"taskledger/events"
@@ -36,7 +35,11 @@ type stretch struct {
 
 // mark is a bit that stands for a text, and maybe for others.
 func mark(text string) uint64 {
-	return 1 << (crc32.ChecksumIEEE([]byte(text)) % 64)
+	sum := uint32(2166136261) // FNV-1a
+	for i := range len(text) {
+		sum = (sum ^ uint32(text[i])) * 16777619
+	}
+	return 1 << (sum >> 26)
 }
 
 // add takes the newest task.

@@ -10,11 +10,10 @@ import (
 // Digest is the sum of the hashes of all tasks and all other records, so that two folds can be compared without sorting
 // either. It calls step, unless that is nil, every few milliseconds.
 func (s *Shard) Digest(step func()) (sum events.Hash) {
-	const each = 4096
 	var w wire.Writer
 	sums := 0
 	add := func() {
-		if sums++; sums%each == 0 && step != nil {
+		if sums++; sums%4096 == 0 && step != nil {
 			step()
 		}
 		h := sha256.Sum256(w.B)

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/requests"
 )
 
 func replay(t tb, entries []*events.Entry) *projection.Shard {
@@ -112,10 +113,10 @@ func terms(t *rapid.T) *events.Terms {
 
 // expired are the tasks that the seal of an entry at the given time must forget.
 func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
-	until := func(t *projection.Task) events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+	until := func(t *projection.Task) events.Millis { return overSince(t).Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if held := len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= at; t.Final() && !held {
+		if held := len(t.Requests) > 0 && heldSince(t).Add(projection.HoldRequests) >= at; t.Final() && !held {
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}
@@ -377,13 +378,13 @@ func TestRipen_MovesExactlyWhatIsDue(t *testing.T) {
 func TestRequests_TheLatestAreRemembered(t *testing.T) {
 	j := newJournal(t)
 	j.add("a", j.created())
-	for i := range projection.MaxRequests + 3 {
+	for i := range requests.Max + 3 {
 		ev := j.next("a", &events.Suspended{})
 		ev.RequestID = fmt.Sprint("r", i)
 		j.addEvent(ev)
 	}
 	a := j.state.Task("a")
-	if len(a.Requests) != projection.MaxRequests || a.Requested("r2") || !a.Requested("r3") || !a.Requested("r18") || a.Requested("") {
+	if len(a.Requests) != requests.Max || a.Requests.Of("r2") != nil || a.Requests.Of("r3") == nil || a.Requests.Of("r18") == nil || a.Requests.Of("") != nil {
 		t.Errorf("requests %v, want r3 to r18", a.Requests)
 	}
 }
@@ -391,15 +392,15 @@ func TestRequests_TheLatestAreRemembered(t *testing.T) {
 func TestTask_TellsTheSameRequestFromAnotherOfItsKey(t *testing.T) {
 	q := events.Request{Behavior: "work"}
 	other := events.Request{Behavior: "work", Priority: 1}
-	task := projection.Task{Requests: []string{q.ID("a"), "plain"}}
+	task := projection.Task{Requests: requests.List{{ID: q.ID("a")}, {ID: "plain"}}}
 	for _, row := range []struct {
 		id              string
 		same, otherwise bool
 	}{
 		{q.ID("a"), true, false}, {other.ID("a"), false, true}, {q.ID("b"), false, false}, {"", false, false}, {"plain", true, false}, {"a", false, true},
 	} {
-		if task.Requested(row.id) != row.same || task.RequestedOtherwise(row.id) != row.otherwise {
-			t.Errorf("%q: requested %t, otherwise %t; want %t, %t", row.id, task.Requested(row.id), task.RequestedOtherwise(row.id), row.same, row.otherwise)
+		if (task.Requests.Of(row.id) != nil) != row.same || task.Requests.Another(row.id) != row.otherwise {
+			t.Errorf("%q: requested %t, otherwise %t; want %t, %t", row.id, task.Requests.Of(row.id) != nil, task.Requests.Another(row.id), row.same, row.otherwise)
 		}
 	}
 }

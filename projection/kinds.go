@@ -21,9 +21,7 @@ func (s *Shard) kind(key kindKey) *Kind {
 func (s *Shard) group(behavior string) *group {
 	g := s.groups[behavior]
 	if g == nil {
-		g = &group{at: -1,
-			ready:    queue{rank: rankPriority, before: byDue},
-			finished: queue{rank: rankKeepUntil, before: byOutcome}}
+		g = &group{at: -1, ready: queue{rank: rankPriority, before: byDue}, finished: queue{rank: rankKeepUntil, before: byOutcome}}
 		s.groups[behavior] = g
 	}
 	return g
@@ -32,19 +30,16 @@ func (s *Shard) group(behavior string) *group {
 // join counts a task of a kind, and leave one less. Kinds and groups without tasks go when they are many: a lone task that
 // comes and goes does not make them anew each time.
 func (s *Shard) join(k *Kind) {
-	if k.tasks == 0 {
+	if k.tasks++; k.tasks == 1 {
 		s.idle--
 	}
-	k.tasks++
 }
 
 func (s *Shard) leave(k *Kind) {
-	k.tasks--
-	if k.tasks > 0 {
+	if k.tasks--; k.tasks > 0 {
 		return
 	}
-	s.idle++
-	if s.idle > maxIdle && s.idle > len(s.kinds)/2 {
+	if s.idle++; s.idle > maxIdle && s.idle > len(s.kinds)/2 {
 		s.dropIdle()
 	}
 }

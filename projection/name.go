@@ -1,16 +1,17 @@
 package projection
 
-import "unique"
+import "strings"
 
-// Name is a text that many tasks share, each at the cost of a pointer; the zero Name is "".
-type Name struct{ text unique.Handle[string] }
+// Name is a text that many tasks share, each at the cost of a pointer; the zero Name is "". Names of one text need not be equal: compare
+// their texts.
+type Name struct{ text *string }
 
-// NameOf returns the Name of a text. Equal texts have equal Names.
+// NameOf returns the Name of a text.
 func NameOf(text string) Name {
-	if text == "" {
-		return Name{}
+	if text != "" {
+		return Name{&text}
 	}
-	return Name{unique.Make(text)}
+	return Name{}
 }
 
 // String returns the text.
@@ -18,8 +19,25 @@ func (n Name) String() string {
 	if n == (Name{}) {
 		return ""
 	}
-	return n.text.Value()
+	return *n.text
 }
 
 // MarshalText is String.
 func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
+// names are the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package unique has it, would stop
+// the owner at the end of every garbage collection: a weak pointer cannot be followed then.
+type names map[string]Name
+
+// of returns the Name of a text that may be part of something larger.
+func (m names) of(text string) Name {
+	if name, known := m[text]; known {
+		return name
+	}
+	if len(m) == 1024 { // most are of nodes that have gone
+		clear(m)
+	}
+	text = strings.Clone(text)
+	m[text] = NameOf(text)
+	return m[text]
+}

@@ -131,7 +131,7 @@ func byDue(a, b *Task) bool {
 }
 
 // Finished tasks are held, and then forgotten, in the order in which their time is over.
-func rankEnded(t *Task) int64     { return int64(t.EndedAt) }
+func rankEnded(t *Task) int64     { return int64(t.heldFrom()) }
 func rankKeepUntil(t *Task) int64 { return int64(t.keepUntil()) }
 func byOutcome(a, b *Task) bool   { return a.Outcome < b.Outcome }
 

@@ -166,7 +166,7 @@ func (r *Restorer) addNode(in *wire.Reader) {
 		in.Fail("a node without a name")
 		return
 	}
-	r.nodes = append(r.nodes, NameOf(text))
+	r.nodes = append(r.nodes, r.shard.names.of(text))
 }
 
 func (r *Restorer) addKind(in *wire.Reader) {

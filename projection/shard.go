@@ -9,6 +9,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection/journal"
+	"taskledger/projection/requests"
 	"taskledger/projection/settings"
 )
 
@@ -29,7 +30,9 @@ type Shard struct {
 	due       queue
 	held      queue // finished tasks that are kept for their requests
 	running   map[string]*queue
+	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
 	kinds     map[kindKey]*Kind
+	names     names             // of nodes that have run tasks
 	latest    *Kind             // asked for; nil = none
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
@@ -43,14 +46,16 @@ type Shard struct {
 // NewShard returns the state before the first entry.
 func NewShard(id int) *Shard {
 	return &Shard{
-		id:      uint16(id),
-		tasks:   map[events.TaskID]*Task{},
-		due:     queue{rank: rankDue, before: byCreation},
-		held:    queue{rank: rankEnded, before: byOutcome},
-		running: map[string]*queue{},
-		kinds:   map[kindKey]*Kind{},
-		groups:  map[string]*group{},
-		senders: newSenders(),
+		id:       uint16(id),
+		tasks:    map[events.TaskID]*Task{},
+		due:      queue{rank: rankDue, before: byCreation},
+		held:     queue{rank: rankEnded, before: byOutcome},
+		running:  map[string]*queue{},
+		attempts: map[events.Ref]*Task{},
+		kinds:    map[kindKey]*Kind{},
+		names:    names{},
+		groups:   map[string]*group{},
+		senders:  newSenders(),
 	}
 }
 
@@ -96,12 +101,12 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 		s.keepImage(t)
 		s.weigh(t, -1)
 		s.lift(t)
-		t.fold(ev)
+		t.fold(ev, s.names)
 		s.retype(t, terms(ev.Body))
 	}
 	t.Seq, t.Last = ev.Seq, ev.Position.Ref
-	if ev.RequestID != "" && !t.Requested(ev.RequestID) {
-		t.Requests = append(t.Requests[max(0, len(t.Requests)-MaxRequests+1):len(t.Requests):len(t.Requests)], ev.RequestID)
+	if ev.RequestID != "" { // what one request does is in one entry, and the last event tells the run
+		t.Requests = t.Requests.With(requests.Request{ID: ev.RequestID, Run: t.SharedRun(), At: ev.At})
 	}
 	if ev.Kind() == events.KindDeleted {
 		s.delist(t)
@@ -139,10 +144,12 @@ func (s *Shard) weigh(t *Task, sign int64) {
 // lift takes the task out of its queue.
 func (s *Shard) lift(t *Task) {
 	s.count(t, -1)
-	if t.in == nil {
+	switch {
+	case t.in == nil:
 		return
-	}
-	if t.in == &t.Kind.group.finished {
+	case t.OnNode():
+		delete(s.attempts, t.Started)
+	case t.in == &t.Kind.group.finished:
 		s.retention.add(t.Kind.group, -1)
 	}
 	t.in.remove(t)
@@ -153,6 +160,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	switch {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
+		s.attempts[t.Started] = t
 	case t.Final() && t.heldAt(s.Time):
 		s.held.add(t)
 	case t.Final():
@@ -191,8 +199,9 @@ func (s *Shard) delist(t *Task) {
 	s.leave(t.Kind)
 }
 
-// Task returns a task, nil if there is none. It is the shard's own: read only, until the next Apply.
-func (s *Shard) Task(id events.TaskID) *Task { return s.tasks[id] }
+// Task returns a task, Attempt that of an attempt which is not over, by its Started; nil = none. Both are read only, until the next Apply.
+func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
+func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 
 // Len is the number of tasks, Finished of those that are final, Held of those of them that are kept for their requests, Live of
 // the others.
@@ -229,7 +238,8 @@ func (s *Shard) Ripen(now events.Millis) (moved bool) {
 	return moved
 }
 
-// Ready returns the first ready task of a behavior, nil if there is none.
+// Knows reports whether there are tasks of a behavior, or were lately. Ready returns the first ready one, nil if there is none.
+func (s *Shard) Knows(behavior string) bool { return s.groups[behavior] != nil }
 func (s *Shard) Ready(behavior string) *Task {
 	if g := s.groups[behavior]; g != nil {
 		return g.ready.first()

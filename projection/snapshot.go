@@ -34,11 +34,11 @@ const SnapshotVersion = 2
 //
 // with the policy as in Created and without a creator that is not known. tasks are in no order:
 //
-//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request id ...], run, wait]
+//	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
 // elided, 32 result elided. Of the last three values those at the end that are empty are left out. run is empty for a task that is
-// CREATED, else the array
+// CREATED, else the array below. A request is [id, run, at].
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
 //
@@ -60,7 +60,7 @@ type Snapshot struct {
 	early    map[events.Ref]struct{} // tasks created before it that are written already
 	unsent   []listed                // sections after the tasks that are to be written
 	numbers  map[*Kind]uint64
-	nodes    map[Name]uint64 // their numbers
+	nodes    map[string]uint64 // their numbers
 	complete bool
 
 	// The part in the making.
@@ -94,7 +94,7 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()
 	}
-	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: s.created.count, below: events.RefOf(s.Number+1, 0), early: map[events.Ref]struct{}{}, numbers: map[*Kind]uint64{}, nodes: map[Name]uint64{}, made: make([]rows, sectionCount),
+	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: s.created.count, below: events.RefOf(s.Number+1, 0), early: map[events.Ref]struct{}{}, numbers: map[*Kind]uint64{}, nodes: map[string]uint64{}, made: make([]rows, sectionCount),
 		head: snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)}}
 	sn.head.counts[ofTasks] = uint64(s.created.count)
 	for i, of := range sections {
@@ -206,10 +206,10 @@ func (sn *Snapshot) save(t *Task) {
 		t.Kind.encode(&kind)
 	}
 	var name wire.Writer
-	node, met := sn.nodes[t.LastNode]
+	node, met := sn.nodes[t.LastNode.String()]
 	if !met && t.LastNode != (Name{}) {
 		node = uint64(len(sn.nodes))
-		sn.nodes[t.LastNode] = node
+		sn.nodes[t.LastNode.String()] = node
 		name.Text(t.LastNode.String())
 	}
 	sn.scratch.B = sn.scratch.B[:0]

@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/requests"
 )
 
 // flags returns the task's flags in stored order.
@@ -45,15 +46,15 @@ func (k *Kind) encode(w *wire.Writer) {
 
 func decodeKind(r *wire.Reader) (k kindKey) {
 	values := r.Array()
+	if values > 3 {
+		r.Tail(values, 3)
+	}
 	k.behavior = r.Text()
 	k.policy.Decode(r)
 	if values == 3 {
 		k.creator = r.Text()
 	}
-	switch {
-	case values > 3:
-		r.Tail(values, 3)
-	case values < 2 || values == 3 && k.creator == "":
+	if values < 2 || values == 3 && k.creator == "" {
 		r.Fail("kind of %d values", values)
 	}
 	return k
@@ -101,10 +102,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 	w.Bytes(t.Params)
 	w.Uint(uint64(t.ParamsAt))
 	if values > leastValues {
-		w.Array(len(t.Requests))
-		for _, id := range t.Requests {
-			w.Text(id)
-		}
+		t.Requests.Encode(w)
 	}
 	switch {
 	case t.Status != Created:
@@ -176,7 +174,7 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
 	t.Created, t.CreatedAt, t.Last, t.Due = events.Ref(r.Uint()), events.Millis(r.Int()), events.Ref(r.Uint()), events.Millis(r.Int())
 	t.Params, t.ParamsAt = r.Bytes(), events.Ref(r.Uint())
 	if values > leastValues {
-		t.decodeRequests(r)
+		t.Requests = requests.Decode(r)
 	}
 	if values > leastValues+1 {
 		if n := r.Array(); n > 14 {
@@ -195,18 +193,6 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
 		r.Fail("task of %d values, the last ones are empty or missing", values)
 	}
 	return t
-}
-
-func (t *Task) decodeRequests(r *wire.Reader) {
-	n := r.Array()
-	if n > MaxRequests {
-		r.Fail("%d request ids", n)
-	} else if n > 0 {
-		t.Requests = make([]string, n)
-		for i := range t.Requests {
-			t.Requests[i] = r.Text()
-		}
-	}
 }
 
 func (t *Task) decodeRun(r *wire.Reader, nodes []Name) {
@@ -240,6 +226,9 @@ func (t *Task) decodeRun(r *wire.Reader, nodes []Name) {
 	case 3:
 		t.Progress = &events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
 	default:
+		if n > 3 {
+			r.Tail(n, 3)
+		}
 		r.Fail("progress of %d values", n)
 	}
 }

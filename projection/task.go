@@ -10,11 +10,11 @@ package projection
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"taskledger/events"
+	"taskledger/projection/requests"
 )
 
 // Status is one of the four statuses of a task.
@@ -94,7 +94,7 @@ type Task struct {
 
 	CreatedAt events.Millis
 	StartedAt events.Millis // of the last attempt
-	EndedAt   events.Millis // of Outcome
+	EndedAt   events.Millis // of Outcome; a further run may have been promised after it, and cancelled
 	// Due is when the task may start: the schedule of one that does not run, the lost stamp of one that waits to run
 	// again. 0 = never, as things stand.
 	Due  events.Millis
@@ -103,7 +103,7 @@ type Task struct {
 	Result   events.Payload // SUCCESS only
 	Error    *events.Error  // FAILURE only
 	Progress *events.Progressed
-	Requests []string // ids of the requests that made or changed it, the latest MaxRequests
+	Requests requests.List // those that made, changed or joined it
 
 	in  *queue // the one queue it is in, if any
 	at  uint32 // its place there: its number in the line, or its index in the heap
@@ -115,10 +115,7 @@ const taskBytes = 100
 
 // bytes is what the task adds to LiveBytes.
 func (t *Task) bytes() int64 {
-	n := taskBytes + len(t.ID) + len(t.Params) + len(t.Result)
-	for _, id := range t.Requests {
-		n += len(id)
-	}
+	n := taskBytes + len(t.ID) + len(t.Params) + len(t.Result) + t.Requests.Bytes()
 	if t.Progress != nil {
 		n += len(t.Progress.Note)
 	}
@@ -131,13 +128,11 @@ func (t *Task) bytes() int64 {
 	return int64(n)
 }
 
-// HoldRequests is how long after its last outcome, by entry time, a finished task is held that requests with a key have made or
-// changed: who repeats one of them meets the task. Retention begins after that, whatever the policy says. The tasks that are held count
-// as live ones against what a shard may have, so that new tasks are refused before held ones would be too many.
+// HoldRequests is how long, by entry time, a finished task is held that requests with a key have made, changed or joined: who repeats one of
+// them meets the task. The time begins with its last outcome, when a further run that was promised after that was cancelled, or with the
+// latest request that joined it since. The task is forgotten no earlier, whatever the policy says. The tasks that are held count as live ones against what a shard may have, so that new
+// tasks are refused before held ones would be too many.
 const HoldRequests = 10 * time.Minute
-
-// MaxRequests is how many request ids a task remembers.
-const MaxRequests = 16
 
 // MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
 const MaxKeptResult = 1 << 10
@@ -185,20 +180,26 @@ func (t *Task) Sight(at events.Millis) {
 	}
 }
 
+// heldFrom is when the time began for which a finished task is held for its requests.
+func (t *Task) heldFrom() events.Millis { return max(t.waitsSince(), t.Requests.Latest()) }
+
 // heldAt reports whether a finished task is held for its requests.
 func (t *Task) heldAt(now events.Millis) bool {
-	return len(t.Requests) > 0 && t.EndedAt.Add(HoldRequests) >= now
+	return len(t.Requests) > 0 && t.heldFrom().Add(HoldRequests) >= now
 }
 
 // keepUntil is when a finished task may be forgotten that is not held.
-func (t *Task) keepUntil() events.Millis { return t.EndedAt.Add(t.Kind.Policy.Retain) }
+func (t *Task) keepUntil() events.Millis { return t.waitsSince().Add(t.Kind.Policy.Retain) }
 
-// Requested reports whether a request of this id made or changed the task.
-func (t *Task) Requested(id string) bool {
-	return id != "" && slices.Contains(t.Requests, id)
-}
-
-// RequestedOtherwise reports whether another request of the key of this id made or changed the task.
-func (t *Task) RequestedOtherwise(id string) bool {
-	return id != "" && slices.ContainsFunc(t.Requests, func(r string) bool { return r != id && events.RequestKey(r) == events.RequestKey(id) })
+// SharedRun is the run that a submit gets which shares the task as it is: the one that is due or under way, else the one that ended last.
+// Where parameters wait for a further run, it is that one.
+func (t *Task) SharedRun() uint32 {
+	run := t.Runs
+	if !t.Final() {
+		run++
+	}
+	if t.Rerun {
+		run++
+	}
+	return run
 }

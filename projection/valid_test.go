@@ -2,7 +2,6 @@ package projection_test
 
 import (
 	"slices"
-	"strings"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -110,7 +109,7 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		held := t.Final() && len(t.Requests) > 0 && t.EndedAt.Add(projection.HoldRequests) >= s.Time
+		held := t.Final() && len(t.Requests) > 0 && heldSince(t).Add(projection.HoldRequests) >= s.Time
 		if held {
 			m.held++
 		}
@@ -146,9 +145,33 @@ func modelOf(s *projection.Shard, now events.Millis) model {
 	return m
 }
 
+// overSince is since when a finished task is over: its last outcome, or what took its further run away after that.
+func overSince(t *projection.Task) events.Millis {
+	if t.Wait == nil {
+		return t.EndedAt
+	}
+	return max(t.EndedAt, t.Wait.Since)
+}
+
+// heldSince is since when a finished task is held for its requests: the latest may have joined it long after it was over.
+func heldSince(t *projection.Task) events.Millis {
+	since := overSince(t)
+	for _, r := range t.Requests {
+		since = max(since, r.At)
+	}
+	return since
+}
+
+func requestBytes(t *projection.Task) (n int) {
+	for _, r := range t.Requests {
+		n += len(r.ID)
+	}
+	return n
+}
+
 // bytesOf is what the task adds to LiveBytes.
 func bytesOf(t *projection.Task) int64 {
-	n := 100 + len(t.ID) + len(t.Params) + len(t.Result) + len(strings.Join(t.Requests, ""))
+	n := 100 + len(t.ID) + len(t.Params) + len(t.Result) + requestBytes(t)
 	if t.Error != nil {
 		n += len(t.Error.Code) + len(t.Error.Message)
 		for name, value := range t.Error.Properties {

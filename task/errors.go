@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"taskledger/events"
@@ -55,10 +56,16 @@ type LimitError struct {
 	Limit, Got int64 // bytes if the field is a text, else its value
 }
 
-// Error names the field, its value and the limit.
+// numbers are the fields whose value is a number, or which are counted; every other one is a text.
+var numbers = []string{"priority", "limit", "requests", "behaviors", "attempts", "number of error properties"}
+
+// Error names the field, its value or its size in bytes, and the limit.
 func (e *LimitError) Error() string {
 	if e.Got < 0 {
 		return fmt.Sprintf("%s: %d, want 0 to %d", e.Field, e.Got, e.Limit)
+	}
+	if !slices.Contains(numbers, e.Field) {
+		return fmt.Sprintf("%s: %d exceeds the limit of %d bytes", e.Field, e.Got, e.Limit)
 	}
 	return fmt.Sprintf("%s: %d exceeds the limit of %d", e.Field, e.Got, e.Limit)
 }

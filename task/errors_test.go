@@ -15,4 +15,8 @@ func TestLimitError_SaysTrueThingsAboveTheLimitAndBelowZero(t *testing.T) {
 			t.Errorf("%d: %q, want %q", got, text, want)
 		}
 	}
+	text := (&task.LimitError{Field: "parameters", Limit: 262_144, Got: 300_000}).Error()
+	if want := "parameters: 300000 exceeds the limit of 262144 bytes"; text != want {
+		t.Errorf("of a text: %q, want %q", text, want)
+	}
 }

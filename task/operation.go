@@ -1,5 +1,7 @@
 package task
 
+import "fmt"
+
 // Operation is what an operator asks of a task: see the methods of engine.Client of these names.
 type Operation uint64
 
@@ -11,10 +13,15 @@ const (
 	Suspend
 	Resume
 	Delete
-	OperationCount // there are so many
+	OperationCount // is how many there are, and none itself
 )
 
 var operationNames = [OperationCount]string{"cancel", "run", "retry", "suspend", "resume", "delete"}
 
 // String names the operation.
-func (o Operation) String() string { return operationNames[o] }
+func (o Operation) String() string {
+	if o >= OperationCount {
+		return fmt.Sprintf("operation %d", uint64(o))
+	}
+	return operationNames[o]
+}

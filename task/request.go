@@ -17,10 +17,11 @@ type Request struct {
 // ManyOptions are about requests that are made together.
 type ManyOptions struct {
 	// RequestKey, up to 239 bytes of UTF-8, makes a repetition of all the requests together the same request, as SubmitOptions.RequestKey does
-	// for one: with as many requests in the same order, or it is refused with ErrOtherRequest, as is one that used the key for a single request.
+	// for one: with as many requests in the same order, or it is refused with task.ErrOtherRequest, as is one that used the key for a single request.
 	// The tasks that neither ID nor the behavior's rule names are "id/0", "id/1" ... in order, where id derives from the principal,
 	// the behavior of the first of them and the key: they are of one affinity. With a key no request has one of its own, none
-	// names the task of another one, and AllValid holds.
+	// names the task of another one, and AllValid holds. The key is known by the first of these tasks: where that was refused for lack
+	// of room, or deleted, other requests of the key are told apart only where they meet the tasks of this one.
 	RequestKey string
 	// AllValid submits nothing if one of the requests breaks a rule or a limit, or its behavior refuses it or is not to be found: that one has
 	// its own error, and the others one that wraps ErrNoneSubmitted. What the owner of a shard refuses, for lack of room or because of the
@@ -36,14 +37,17 @@ type SubmitOptions struct {
 	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
 	// neither makes nor changes again, and its engine.Future says Repeated. A key that was used with other parameters, which are compared byte by
-	// byte, or another NotBefore, Delay or Priority is refused: ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
+	// byte, or another NotBefore, Delay or Priority is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.
 	//
 	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
 	// engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
 	// task. Otherwise the key counts within the task.
 	//
-	// The task is kept for 10 minutes at least after its last outcome. When it has been forgotten, or was deleted, so are its keys: a
-	// submit makes a new task. A task remembers its last 16 requests, those that joined it among them. One that joins while the store is
-	// almost full, or a node is present that cannot read that, is not recorded: repeated after the end of the run, it is a new request.
+	// A repetition gets the run that the first one was promised, whatever others have made of the task since.
+	//
+	// The task is kept for 10 minutes at least after its last outcome, and after the latest request that joined it since. When it has been
+	// forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers its last 16 requests, those that joined it
+	// among them. One that joins while the store is almost full, or a node is present that cannot read that, is not recorded: repeated, it is a
+	// new request.
 	RequestKey string
 }

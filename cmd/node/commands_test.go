@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,8 +37,12 @@ func TestCommands(t *testing.T) {
 		"Retry_RunsAFinalTaskAgain":                   retryRunsAgain,
 		"Pause_KeepsABehaviorFromStarting":            pauseKeepsFromStarting,
 		"Delete_ForgetsATask":                         deleteForgets,
+		"Verb_WithAWrongIDChangesNothing":             wrongIDChangesNothing,
+		"Submit_SaysThatItJoins":                      submitSaysThatItJoins,
 		"History_TellsEveryEvent":                     historyTellsEveryEvent,
 		"History_ComesInPages":                        historyComesInPages,
+		"Cancel_OfARetryIsToldWithItsReason":          cancelOfARetryIsTold,
+		"List_TellsSinceWhen":                         listTellsSinceWhen,
 		"Version_IsThePositionOfTheLastEvent":         versionIsThePosition,
 		"Shards_AreOwnedAndVerifyIsClean":             shardsAreOwned,
 		"Completion_OffersBehaviorsAndTasks":          completionOffers,
@@ -136,12 +141,16 @@ func submitBatchTellsOfEachLine(t *testing.T, dir string) {
 func submitBatchWithAWrongLine(t *testing.T, dir string) {
 	for i, row := range []struct{ line, says string }{
 		{`{"behavior":"noop","id":"b c"}`, "line 2: id"},
-		{`{"behavior":"noop","parms":1}`, `line 2: want a JSON object: json: unknown field "parms"`},
+		{`{"behavior":"noop","parms":1}`, `line 2: there is no field "parms"`},
+		{`{"behavior":"noop","priority":"high"}`, "line 2: priority: is string, want a whole number"},
+		{`{"behavior":7}`, "line 2: behavior: is number, want a text"},
+		{`[]`, "line 2: want a JSON object, and it is array"},
+		{`{"behavior":"noop","key":""}`, "1 line is wrong, nothing is submitted: line 2: key is empty"},
 		{`{"behavior":"noop"} {}`, "line 2: want one JSON object on a line"},
 		{`{"behavior":"noop","priority":-1}`, "line 2: priority: -1"},
 		{`{"behavior":"noop","delay":"soon"}`, "line 2: delay"},
 		{`{"id":"x"}`, "line 2: behavior is missing"},
-		{`{"behavior":"noop","id":""}`, "line 2: id or key is empty"},
+		{`{"behavior":"noop","id":""}`, "line 2: id is empty"},
 		{`{"behavior":"sleep","params":{"duration":"1ms","drudge":1}}`, "line 2: "}, // its behavior refuses it
 		{`nonsense`, "line 2: want a JSON object"},
 	} {
@@ -295,6 +304,8 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"list", "--etcd", ""},
 		{"list", "--status", ""},
 		{"list", "--timeout", "-1s"},
+		{"list", "--timeout", "0"},
+		{"submit", "noop", "{\"a\":\"\xff\"}"},
 		{"list", "--cluster", "a b"},
 		{"serve", "--data", "new", "--cluster", "a b"},
 		{"serve", "--data", "new", "--shards", "0"},
@@ -325,6 +336,11 @@ func wrongUsageIs2(t *testing.T, dir string) {
 }
 
 func noSuchTaskIs3(t *testing.T, dir string) {
+	for _, verb := range []string{"get", "explain", "retry", "delete"} {
+		if r := run(t, dir, verb, "nobody"); r.code != 3 || !strings.Contains(r.err, "get --forgotten") {
+			t.Errorf("%s: code %d, said %q", verb, r.code, r.err)
+		}
+	}
 	for _, args := range [][]string{{"get", "nobody"}, {"wait", "nobody"}, {"cancel", "nobody"}, {"history", "nobody"}, {"explain", "nobody"}} {
 		if r := run(t, dir, args...); r.code != 3 || r.out != "" && args[0] != "history" {
 			t.Errorf("%q: code %d, printed %q, %q", args, r.code, r.out, r.err)
@@ -334,7 +350,8 @@ func noSuchTaskIs3(t *testing.T, dir string) {
 
 func timeOutIs4(t *testing.T, dir string) {
 	must(t, dir, "submit", "noop", "--id", "later", "--delay", "1h")
-	if r := run(t, dir, "wait", "later", "--timeout", "2s"); r.code != 4 || strings.Count(r.err, "\n") != 1 ||
+	must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","echo"]}`, "--id", "earlier", "--wait")
+	if r := run(t, dir, "wait", "later", "earlier", "--timeout", "2s"); r.out == "" || r.code != 4 || strings.Count(r.err, "\n") != 1 ||
 		!strings.Contains(r.err, "no outcome within --timeout") || strings.Contains(r.err, "unavailable") {
 		t.Errorf("code %d, %q", r.code, r.err)
 	}
@@ -480,8 +497,39 @@ func pauseKeepsFromStarting(t *testing.T, dir string) {
 		return field(t, dir, "paused", "status") == "FAILURE"
 	})
 	must(t, dir, "pause", "of-tomorrow", "--force")
-	if r := run(t, dir, "unpause", "of-tomorrow"); r.code != 0 || !strings.Contains(r.err, "no node runs of-tomorrow") {
-		t.Errorf("code %d, %q", r.code, r.err)
+	for _, tells := range []string{"was paused, and is no longer; no node runs of-tomorrow", "was not paused; no node runs of-tomorrow"} {
+		if r := run(t, dir, "unpause", "of-tomorrow"); r.code != 0 || !strings.Contains(r.err, tells) {
+			t.Errorf("code %d, %q, want %q", r.code, r.err, tells)
+		}
+	}
+}
+
+// One wrong id must not leave half of the others done.
+func wrongIDChangesNothing(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "beside", "--delay", "1h")
+	for _, verb := range []string{"cancel", "suspend", "run-now", "delete"} {
+		if r := run(t, dir, verb, "beside", "b c"); r.code != 2 || !strings.Contains(r.err, `"b c"`) {
+			t.Errorf("%s: code %d, %q", verb, r.code, r.err)
+		}
+	}
+	if r := run(t, dir, "cancel", "beside", "--reason", strings.Repeat("r", 257)); r.code != 2 || !strings.Contains(r.err, "--reason: 257 exceeds the limit of 256 bytes") {
+		t.Errorf("a long reason: code %d, %q", r.code, r.err)
+	}
+	if kinds := must(t, dir, "history", "beside"); strings.Count(kinds, "\n") != 1 {
+		t.Errorf("something has changed: %s", kinds)
+	}
+}
+
+func submitSaysThatItJoins(t *testing.T, dir string) {
+	args := []string{"submit", "noop", "--id", "meeting", "--delay", "1h"}
+	for _, c := range []struct {
+		key   []string
+		tells string
+	}{{nil, ""}, {nil, "joined"}, {[]string{"--key", "k"}, "joined"}, {[]string{"--key", "k"}, "submitted before"}} {
+		r := run(t, dir, append(args, c.key...)...)
+		if r.code != 0 || r.out != "meeting\n" || !strings.Contains(r.err, c.tells) || (r.err == "") != (c.tells == "") {
+			t.Errorf("%q: code %d, printed %q, said %q, want %q", c.key, r.code, r.out, r.err, c.tells)
+		}
 	}
 }
 
@@ -514,6 +562,24 @@ func historyTellsEveryEvent(t *testing.T, dir string) {
 	}
 	if want := []string{"Created", "Started", "CancelRequested", "Failed"}; !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)
+	}
+}
+
+// A task that waits for a retry loses the retry, and keeps its failure.
+func cancelOfARetryIsTold(t *testing.T, dir string) {
+	must(t, dir, "submit", "exec", `{"program":"sh","args":["-c","exit 3"]}`, "--id", "tried")
+	eventually(t, "it has failed once", func() bool { return field(t, dir, "tried", "status") == "FAILURE" })
+	eventually(t, "it waits for its retry, and may not start meanwhile", func() bool {
+		return run(t, dir, "suspend", "tried").code == 0 && field(t, dir, "tried", "status") == "FAILURE"
+	})
+	must(t, dir, "cancel", "tried", "--reason", "no use")
+	all := objects(t, must(t, dir, "history", "tried", "-o", "json"))
+	last := all[len(all)-1]
+	if data, _ := last["data"].(map[string]any); last["kind"] != "Rescheduled" || data["reason"] != "no use" {
+		t.Errorf("its last event is %v", last)
+	}
+	if r := run(t, dir, "wait", "tried"); r.code != 1 || strings.Contains(r.err, "cancelled") {
+		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }
 
@@ -551,6 +617,18 @@ func historyComesInPages(t *testing.T, dir string) {
 	}
 	if table := must(t, dir, "history", "paged", "--states"); !strings.Contains(table, "SUBSTATUS") || strings.Count(table, "\n") != 3 {
 		t.Errorf("table: %s", table)
+	}
+}
+
+// Cells have two blanks between them, a time has one within.
+func listTellsSinceWhen(t *testing.T, dir string) {
+	must(t, dir, "submit", "noop", "--id", "since/1", "--wait") // it is final since its end
+	lines := strings.Split(must(t, dir, "list", "--affinity", "since"), "\n")
+	cells := regexp.MustCompile(" {2,}")
+	names, row := cells.Split(lines[0], -1), cells.Split(lines[1], -1)
+	since, ended := slices.Index(names, "SINCE"), slices.Index(names, "ENDED")
+	if since < 0 || ended < 0 || len(row) != len(names) || row[since] == "-" || row[since] != row[ended] {
+		t.Errorf("of a task that has ended: %q", lines)
 	}
 }
 

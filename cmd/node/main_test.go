@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -55,6 +56,7 @@ func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	cmd.Env = append(cmd.Env, "TASKLEDGER_API=off") // its port would be the same in every test
 	return cmd
 }
 
@@ -93,7 +95,7 @@ type node struct {
 	cmd      *exec.Cmd
 	printed  []string // before it was ready
 	commands []string // that it offers
-	stderr   bytes.Buffer
+	stderr   lockedBuffer
 	ended    chan struct{}
 }
 
@@ -101,6 +103,24 @@ type node struct {
 func serve(t *testing.T, dir string, args ...string) *node {
 	t.Helper()
 	return start(t, command(context.Background(), dir, args...))
+}
+
+// lockedBuffer can be read while a process writes to it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
 }
 
 func start(t *testing.T, cmd *exec.Cmd) *node {
@@ -163,11 +183,24 @@ func (n *node) wait(t *testing.T) *os.ProcessState {
 	select {
 	case <-n.ended:
 	case <-time.After(patience):
-		_ = n.cmd.Process.Kill()
-		<-n.ended
+		n.dump()
 		t.Errorf("did not end within %s: %s", patience, n.stderr.String())
 	}
 	return n.cmd.ProcessState
+}
+
+// dumpWithin bounds how long a process may take to print its goroutines.
+const dumpWithin = 10 * time.Second
+
+// dump ends the process, which says on standard error what each of its goroutines waits for.
+func (n *node) dump() {
+	n.signal(syscall.SIGQUIT)
+	select {
+	case <-n.ended:
+	case <-time.After(dumpWithin):
+		n.signal(os.Kill)
+		<-n.ended
+	}
 }
 
 func (n *node) stop(t *testing.T) {

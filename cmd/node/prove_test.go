@@ -178,6 +178,13 @@ func checkpointIsVerified(t *testing.T, dir string) {
 
 func proveExitCodes(t *testing.T, dir string) {
 	own := t.TempDir()
+	if r := run(t, dir, "replay", "--task", "nobody"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no such event of task nobody") {
+		t.Errorf("replay of nobody: %+v", r)
+	}
+	write(t, filepath.Join(own, "no-export"), "text\n")
+	if r := run(t, own, "verify", "no-export"); r.code != 2 || !strings.Contains(r.err, "no-export: file: not an export") {
+		t.Errorf("verify of another file: %+v", r)
+	}
 	noKey, kept := filepath.Join(own, "no-key"), filepath.Join(own, "kept")
 	for file, text := range map[string]string{noKey: "no key\n", kept: must(t, dir, "checkpoint")} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -190,7 +197,8 @@ func proveExitCodes(t *testing.T, dir string) {
 			{"replay", "--from", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
 			{"export"}, {"export", "--task", "x", "--shard", "1"}, {"export", "--shard", "16"}, {"export", "--task", "no blanks"},
 			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"}, {"verify", "--show"},
-			{"verify", "--trust", "a-key"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
+			{"verify", "--checkpoint", noKey}, {"verify", "--checkpoint", noKey, "--trust", "no-key"}, {"verify", "--trust", "a-key"},
+			{"state", "told/1", "--seq", "0"}, {"replay", "--from", "2026-11-23T00:00:00Z", "--to", "2026-11-22T00:00:00Z"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
 			{"checkpoint", "--key", noKey}, {"checkpoint", "--key", "no-such-file"}, {"export", "--task", "told/1", "--key", noKey},
 		},
 		3: {{"state", "nobody", "--seq", "1"}, {"state", "told/1", "--seq", "9"}, {"export", "--task", "nobody"}},

@@ -111,7 +111,7 @@ func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 	}
 	manual := texts[0]
 	flags := map[string]bool{ // of other programs
-		"--auto-compaction-mode": true, "--auto-compaction-retention": true, "--quota-backend-bytes": true, "--max-request-bytes": true, // etcd
+		"--auto-compaction-mode": true, "--auto-compaction-retention": true, "--compaction-batch-limit": true, "--quota-backend-bytes": true, "--max-request-bytes": true, // etcd
 		"--server": true, "--nkey": true, // nats
 	}
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)

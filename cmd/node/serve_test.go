@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -239,8 +241,8 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 	n := serve(t, dir)
 	n.signal(syscall.SIGKILL)
 	n.wait(t)
-	r := run(t, dir, "list", "--timeout", "1h")
-	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, " serve\n") {
+	r := run(t, dir, "list", "--timeout", "2s")
+	if r.code != 4 || strings.Count(r.err, "\n") != 2 || !strings.HasSuffix(r.err, " serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }
@@ -280,5 +282,32 @@ func TestCommands_TellWhatTheyKnowWhileADeadNodesShardsAreTaken(t *testing.T) {
 	}
 	if listed := objects(t, must(t, dir, "list", "-o", "json")); len(listed) != 1 || listed[0]["id"] != "here" {
 		t.Errorf("listed %v", listed)
+	}
+}
+
+// A machine that starts begins its nodes in any order: who joins waits for the servers, as every command does.
+func TestServe_ThatJoinsWaitsForServersThatStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir).stop(t)
+	joins := command(t.Context(), dir, "serve", "--join", "taskledger-data", "--name", "joins")
+	told, err := joins.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := joins.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(told).ReadString('\n'); err != nil || !strings.Contains(line, "waiting for the node on") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, told) }() // ends with the process
+	serve(t, dir)
+	eventually(t, "both are there", func() bool { return strings.Contains(must(t, dir, "nodes"), "joins") })
+	if err := joins.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := joins.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"taskledger/cluster"
 )
 
-// Advertise writes where the servers are into the directory, readable by the user alone, until Close: another process joins
-// with cluster.Config.Dir.
-func (s *Servers) Advertise() error {
-	at := cluster.Advertised{Data: s.member, Etcd: s.etcdEndpoints(), NATS: s.NATSURL(), NKey: s.NATSNKey()}
+// Advertise writes where the servers are, and the HTTP API if there is one, into the directory, readable by the user alone, until Close:
+// another process joins with cluster.Config.Dir.
+func (s *Servers) Advertise(api cluster.API) error {
+	at := cluster.Advertised{Data: s.member, Etcd: s.etcdEndpoints(), NATS: s.NATSURL(), NKey: s.NATSNKey(), API: api}
 	text, err := json.Marshal(at)
 	if err != nil {
 		return fmt.Errorf("advertise: %w", err)
@@ -23,6 +23,12 @@ func (s *Servers) Advertise() error {
 		return fmt.Errorf("advertise: %w", err)
 	}
 	return nil
+}
+
+// Served reports whether servers have ever been started on the directory.
+func Served(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, seedFile))
+	return err == nil
 }
 
 func withdraw(dir string) error {

@@ -72,7 +72,7 @@ func (n *Node) start(ctx context.Context, cfg Config) (err error) {
 	if n.Node, err = n.cluster.NewNode(cfg.Node); err != nil {
 		return err
 	}
-	if err := n.Advertise(); err != nil { // before the node serves, which may take longer than the sessions of those who joined last
+	if err := n.Advertise(cluster.API{}); err != nil { // before the node serves, which may take longer than the sessions of those who joined last
 		return err
 	}
 	run, stop := context.WithCancel(context.Background())

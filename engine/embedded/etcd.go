@@ -21,10 +21,10 @@ const (
 	// single member has none: at the defaults 375 MB of journal take 452 MB of heap.
 	snapshotCount  = 500
 	catchUpEntries = 100
-	// compactionRetention is how long etcd keeps replaced values, compactionBatch how many it removes at a time; the
-	// default of 1,000 falls behind a busy cluster.
+	// compactionRetention is how long etcd keeps replaced values, compactionBatch how many it looks at in one of its transactions, for
+	// which commits wait: 10,000 hold them up for 200 ms in a large store. Between two it rests for 10 ms.
 	compactionRetention = 5 * time.Minute
-	compactionBatch     = 10_000
+	compactionBatch     = 300
 	// watchProgress is how often an idle watch is told the revision.
 	watchProgress = 10 * time.Second
 )

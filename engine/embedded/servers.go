@@ -177,6 +177,9 @@ func (s *Servers) Dir() string { return s.dir }
 // EtcdEndpoint is where another process of this user reaches etcd: unix:PATH, as etcdstore.Config takes it.
 func (s *Servers) EtcdEndpoint() string { return "unix:" + s.socket }
 
+// SocketPath is where to make another socket: in the directory of etcd's, which only the user can enter and each start makes anew.
+func (s *Servers) SocketPath(name string) string { return filepath.Join(filepath.Dir(s.socket), name) }
+
 func (s *Servers) etcdEndpoints() []string {
 	if s.etcdURL == "" {
 		return []string{s.EtcdEndpoint()}

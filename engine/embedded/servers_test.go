@@ -182,7 +182,7 @@ func nkey(t *testing.T, s *embedded.Servers) nats.Option {
 func TestServers_DirIsForOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, embedded.ServersConfig{Dir: dir})
-	if err := s.Advertise(); err != nil {
+	if err := s.Advertise(cluster.API{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: dir})
@@ -232,7 +232,7 @@ func TestServers_AdvertisedUntilClosed(t *testing.T) {
 	if _, err := cluster.ReadAdvertised(dir); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("read before anything was advertised: %v", err)
 	}
-	if err := s.Advertise(); err != nil {
+	if err := s.Advertise(cluster.API{}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := cluster.ReadAdvertised(dir)

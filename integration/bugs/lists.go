@@ -23,4 +23,23 @@ var lists = []Bug{
 	{"task that a snapshot has twice", "projection/snapshot.go", []Edit{
 		{"		delete(sn.early, t.Created)\n		return\n", "		delete(sn.early, t.Created)\n"},
 	}, "./projection", "TestSnapshot_IsTheStateAtItsEntryWhateverHappensMeanwhile"},
+	{"time that is no bound", "projection/listing/filter.go", []Edit{
+		{"		if events.MillisOf(*of(f)) <= 0 { // also the zero time, which would be no bound\n", "		if events.MillisOf(*of(f)) < 0 {\n"},
+	}, "./projection/listing", "TestFilter_RefusesATimeThatWouldBeNoBound"},
+	{"page of an ended context that asks for another one", "engine/internal/paging/shards.go", []Edit{
+		{"	if ctx.Err() != nil && page.Cursor != \"\" {\n", "	if ctx.Err() != nil && len(page.Missing) > 0 {\n"},
+	}, "./engine/internal/paging", "TestList_InPagesEndsWhereverItsContextEnds"},
+	{"cursor of no cluster while nobody answers", "engine/internal/paging/shards.go", []Edit{
+		{"	cluster := cmp.Or(s.Cluster, at.Cluster)", "	cluster := at.Cluster"},
+	}, "./engine/internal/paging", "TestList_LetsABulkOperationWaitForShardsThatAreAllSilent"},
+	{"bulk cancel that leaves what reports progress", "bulk/bulk.go", []Edit{
+		{"|| try == cancelTries {\n", "|| try == 1 {\n"},
+	}, "./bulk", "TestEach_CancelsTasksThatReportProgressAllTheTime"},
+	{"bulk cancel of another life", "bulk/bulk.go", []Edit{
+		{"now.Created != seen.Created || ", ""},
+		{"!r.at.since(t.ID, t.Created) && ", ""},
+	}, "./bulk", "TestEach_CancelLeavesWhatMatchesNoMore"},
+	{"shard without entries that counts as not heard", "engine/internal/paging/paging.go", []Edit{
+		{"p.Head+1)", "p.Head)"},
+	}, "./engine/internal/paging", "TestList_TellsTheNextEntryOfEachShardThatItHears"},
 }

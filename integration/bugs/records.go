@@ -76,10 +76,23 @@ var requests = []Bug{
 		{"		return cmp.Or(a.Principal, c.cfg.Name)\n", "		return c.cfg.Name\n"},
 	}, engine, "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask"},
 	{"repeated request that is a further one", "engine/internal/command/submit.go", []Edit{
-		{"	case t.Requested(c.RequestID):\n", "	case false:\n"},
+		{"	case t.Requests.Of(c.RequestID) != nil:\n", "	case false:\n"},
 	}, commandPkg, "TestSubmit_SameRequestJoinsItself"},
+	{"repeated request that gets the last run", "engine/internal/command/submit.go", []Edit{
+		{"	if q.Run <= t.Runs {\n", "	if false {\n"},
+	}, commandPkg, "TestSubmit_RepeatedGetsTheRunThatItWasPromised"},
+	{"request that meets what has ended and is not recorded", "engine/internal/command/submit.go", []Edit{
+		{"c.RequestID != \"\" && !full && d.mayRecordJoin()", "false && !full"},
+	}, commandPkg, "TestSubmit_ThatMeetsWhatHasEndedIsRememberedByItsKey"},
+	{"key that any random id may have used", "engine/internal/command/submit.go", []Edit{
+		{" && events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id", ""},
+	}, commandPkg, "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey"},
+	{"unknown operation that deletes", "engine/internal/command/operate.go", []Edit{
+		{"	if c.Do >= task.OperationCount {\n", "	if false {\n"},
+		{"	case DoDelete:\n		return &events.Deleted{}, t.Status != projection.Running\n	}\n	return nil, false\n", "	}\n	return &events.Deleted{}, t.Status != projection.Running\n"},
+	}, commandPkg, "TestOperate_ThatThereIsNotIsRefusedByFieldAndChangesNothing"},
 	{"repeated merge that is a further one", "engine/internal/command/merge.go", []Edit{
-		{"	case t.Requested(c.Submit.RequestID): //", "	case false: //"},
+		{"	case t.Requests.Of(c.Submit.RequestID) != nil: //", "	case false: //"},
 	}, commandPkg, "TestMerge_OfARequestThatWasRecordedJoins"},
 	{"terms of the submit before", "engine/internal/command/submit.go", []Edit{
 		{"	if t.Priority == c.Priority && t.Kind.Policy == c.Policy {\n", "	if t.Priority <= c.Priority || t.Kind.Policy == c.Policy {\n"},

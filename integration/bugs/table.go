@@ -176,6 +176,15 @@ var snapshots = []Bug{
 	{"history that is held", "ledger/forth.go", []Edit{
 		{"		if ev.Seq-m.at.seq > maxHeld || len(held) == maxHeld {\n", "		if ev.Seq-m.at.seq > maxHeld && false {\n"},
 	}, readSide, "TestHistory_OfALongLifeIsNotHeldInMemory"},
+	{"first page that walks over the whole life", "ledger/forth.go", []Edit{
+		{"	if m.at.ref == 0 || m.gap <= maxHeld {\n", "	if true {\n"},
+	}, readSide, "TestHistory_PagesOfEventsFarApartTakeAboutAReadForEach"},
+	{"history that looks so far back at most", "ledger/recall.go", []Edit{
+		{"left <= 0 && !l.one {\n", "left <= 0 {\n"},
+	}, readSide, "TestHistory_OfALongLifeThatNobodyKnowsTellsBehaviorAndNode"},
+	{"page that believes its cursor", "ledger/page.go", []Edit{
+		{"		if o.Proven {\n", "		if false {\n"},
+	}, readSide, "TestHistory_BelievesNoCursorWhereTheBehaviorIsToBeProven"},
 	{"follower told less for ever as something could not be read just then", "ledger/recall.go", []Edit{
 		{"	return err\n}\n\n// back reads from the next event", "	return nil\n}\n\n// back reads from the next event"},
 	}, readSide, "TestFollow_TellsLessOnlyOfWhatIsGone"},
@@ -185,8 +194,8 @@ var snapshots = []Bug{
 	{"loss after any entry", "projection/journal/checker.go", []Edit{
 		{"known && hash != l.Sound", "known && hash != l.Sound && false"},
 	}, readSide, "TestVerify_FindsLossesThatTheEntriesContradict"},
-	{"attempt that goes on after its end", "ledger/event.go", []Edit{
-		{"		e.Node, k.node = k.node.Value(), noText\n", "		e.Node = k.node.Value()\n"},
+	{"attempt that goes on after its end", "ledger/internal/earlier/earlier.go", []Edit{
+		{"		node, k.node = k.node.Value(), noText\n", "		node = k.node.Value()\n"},
 	}, readSide, "TestEvents_TellBehaviorAndNodeWhereverAFollowerBegins"},
 	{"task blamed for an archive that is not to be seen", "ledger/reader.go", []Edit{
 		{"	if r.archived && number < first {\n", "	if false {\n"},
@@ -220,9 +229,12 @@ var decisions = []Bug{
 	{"hand-over to a node whose entries not all can read", "engine/drain.go", []Edit{
 		{` || v.Outdated(v.Nodes[order[shard][0]].Reads.UpTo(0)) != ""`, ""},
 	}, engine, "TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver"},
-	{"sleep that overflows", "engine/shardclock.go", []Edit{
+	{"reason of a cancelled run that is not recorded", "engine/internal/command/operate.go", []Edit{
+		{"&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}"},
+	}, commandPkg, "TestOperate_ReasonOfACancelIsRecordedInEveryState"},
+	{"sleep that overflows", "engine/internal/shardclock/shardclock.go", []Edit{
 		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
-	}, engine, "TestShardClock_SleepsUntilWhateverIsDue"},
+	}, "./engine/internal/shardclock", "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
 		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
@@ -230,7 +242,7 @@ var decisions = []Bug{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
 	}, engine, "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain"},
 	{"key that joins another request", "engine/internal/command/submit.go", []Edit{
-		{"	case t.RequestedOtherwise(c.RequestID):\n", "	case false:\n"},
+		{"	case t.Requests.Another(c.RequestID):\n", "	case false:\n"},
 	}, commandPkg, "TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey"},
 	{"request forgotten while it may be repeated", "projection/shard.go", []Edit{
 		{"	case t.Final() && t.heldAt(s.Time):\n", "	case false:\n"},
@@ -245,7 +257,7 @@ var decisions = []Bug{
 		{"	if !c.Operator && (t.Final() || adds > 0", "	if false && (t.Final() || adds > 0"},
 	}, commandPkg, "TestRefusalAndLimit_HoldForAllThatSubmitsAdd"},
 	{"task in an affinity that is reserved", "engine/internal/command/submit.go", []Edit{
-		{"	case strings.HasPrefix(affinity, reservedAffinities):\n", "	case affinity == reservedAffinities:\n"},
+		{"	case strings.HasPrefix(string(c.Task), reservedAffinities):\n", "	case string(c.Task) == reservedAffinities:\n"},
 	}, commandPkg, "TestSubmit_ReservesTheAffinitiesOfStores"},
 	{"further runs that pass the brake", "engine/internal/command/submit.go", []Edit{
 		{"		if refusal, refused := d.noRoom(true, len(t.Params)); refused {", "		if refusal, refused := d.noRoom(true, len(t.Params)); refused && false {"},
@@ -254,7 +266,7 @@ var decisions = []Bug{
 		{"	if c.Seen != 0 && t.Last != c.Seen {\n", "	if c.Seen != 0 && t.Created > c.Seen {\n"},
 	}, commandPkg, "TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing"},
 	{"bulk operation on a task that has changed since it began", "bulk/bulk.go", []Edit{
-		{"return t.Last.Entry() > r.at.Began[t.ID.Shard(len(r.at.Began))]", "return false"},
+		{"return r.at.since(t.ID, t.Last) && !r.cancels(&t)", "return false"},
 	}, "./bulk", "TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce"},
 	{"merge that starts another run after the end of the one it was for", "engine/internal/command/merge.go", []Edit{
 		{"	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "	case false: //"},
@@ -275,10 +287,10 @@ var decisions = []Bug{
 		{"c.Error.DecodeUpTo(r, maxSentProperties)", "c.Error.DecodeUpTo(r, maxSentProperties/64)"},
 	}, engine, "TestOwner_RefusesWhatIsTooLargeAndServesOn"},
 	{"completion without the attempt", "engine/internal/command/complete.go", []Edit{
-		{staleCompletion, "	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
+		{staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierAttemptIsRefused"},
 	{"completion by attempt number and node", "engine/internal/command/complete.go", []Edit{ // attempt 1 of one life is not attempt 1 of another
-		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
+		{staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {" + answersStale},
 	}, engine, "TestComplete_OutcomeOfAnEarlierLifeIsRefused"},
 	{"owner that believes that its senders check", "engine/internal/command/decider.go", []Edit{
 		{"	if refusal, refused := Misfit(c); refused {\n", "	if refusal, refused := Misfit(c); refused && false {\n"},
@@ -296,12 +308,12 @@ var decisions = []Bug{
 		{"		d.Entry.DropAfter(mark)\n", "		_ = mark\n"},
 	}, commandPkg, "TestDecide_BugBeforeTheFirstEventRefusesItsCommandOnly"},
 	{"completion without the node", "engine/internal/command/complete.go", []Edit{
-		{staleCompletion, "	if t == nil || !t.OnNode() || t.Started != c.Started {" + answersStale},
+		{staleCompletion, "	t := d.State.Attempt(c.Started)\n	if t == nil || t.ID != c.Task {" + answersStale},
 	}, engine, "TestComplete_OutcomeFromAnotherNodeIsRefused"},
 }
 
 const (
-	staleCompletion = "	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {" + answersStale
+	staleCompletion = "	t := d.State.Attempt(c.Started)\n	if t == nil || t.ID != c.Task || t.Node != c.Node {" + answersStale
 	answersStale    = "\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {"
 )
 
@@ -417,12 +429,12 @@ var times = []Bug{
 		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
 	{"entry time that runs back", "engine/owner.go", []Edit{
-		{"	now := o.clock.now(o.m.now(), began)", "	now := o.m.now()"},
+		{"	now := o.clock.Now(o.m.now(), began)", "	now := o.m.now()"},
 	}, engine, "TestTime_NeverRunsBackWithinAShard"},
 	{"ready by a clock that was set back", "engine/owner.go", []Edit{
-		{"			o.clock.hold(now, began) // what was", "			// what was"},
+		{"			o.clock.Hold(now, began) // what was", "			// what was"},
 	}, engine, "TestTime_WhatIsReadyStaysSoWhenTheClockIsSetBack"},
-	{"time of a shard that stands still after a jump", "engine/shardclock.go", []Edit{
+	{"time of a shard that stands still after a jump", "engine/internal/shardclock/shardclock.go", []Edit{
 		{"c.held.Add((mono - c.since) / 2)", "c.held"},
 	}, engine, "TestShardTime_RetryAfterAnEntryAheadComesInTwiceItsBackOff"},
 	{"wait that is a time of the worker's clock", "engine/attempt.go", []Edit{
@@ -485,7 +497,7 @@ var sessions = []Bug{
 		{"bus.URLs, bus.NKey, bus.Dial = []string{found.NATS}, found.NKey, d.dialNATS", "bus.URLs, bus.NKey = []string{found.NATS}, found.NKey"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
 	{"address of etcd that is read once", "cluster/dir.go", []Edit{
-		{"	store.Dial = logRefused(store.Log, d.dialEtcd)\n", "	store.Dial = func(ctx context.Context) (net.Conn, error) {\n		return new(net.Dialer).DialContext(ctx, \"unix\", strings.TrimPrefix(found.Etcd[0], \"unix:\"))\n	}\n"},
+		{`	store.Dial, store.DialName = logRefused(store.Log, d.dialEtcd), found.Etcd[0]+", the etcd of the node on "+dir+","` + "\n", "	store.Dial = func(ctx context.Context) (net.Conn, error) {\n		return new(net.Dialer).DialContext(ctx, \"unix\", strings.TrimPrefix(found.Etcd[0], \"unix:\"))\n	}\n"},
 	}, "./cluster", "TestOpen_OnADirectoryFindsServersThatComeBackElsewhere"},
 	{"unreadable owner key that nobody can take", "etcdstore/owners.go", []Edit{
 		{"	if seen.Node != \"\" && seen.Revision == 0 {\n", "	if (seen.Node == \"\") != (seen.Revision == 0) {\n"},

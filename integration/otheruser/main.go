@@ -10,10 +10,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,7 +80,8 @@ func run() (err error) {
 	if done, err = asOther(self, dir); err != nil {
 		return err
 	}
-	for _, what := range []string{"submit by socket", "get by socket", "connect to NATS with the node's key"} {
+	for _, what := range []string{"submit by socket", "get by socket", "connect to NATS with the node's key", "connect to api",
+		"get over HTTP with the node's token", "post over HTTP with the node's token"} {
 		if !slices.Contains(done, what) {
 			return fmt.Errorf("with every file open another user should %s, but could only: %q", what, done)
 		}
@@ -121,7 +124,7 @@ func nodeIn(dir string) string { return filepath.Join(dir, "taskledger") }
 // serve runs a node with a task of which something is to be kept secret.
 func serve(dir string) (stop func() error, err error) {
 	node := exec.Command(nodeIn(dir), "serve", "--data", dataIn(dir), "--exec-allow", "echo")
-	node.Stderr = os.Stderr
+	node.Stderr, node.Env = os.Stderr, append(os.Environ(), "TASKLEDGER_API=127.0.0.1:0")
 	if err := node.Start(); err != nil {
 		return nil, err
 	}
@@ -133,7 +136,7 @@ func serve(dir string) (stop func() error, err error) {
 	for {
 		said, err := taskledger(ctx, dir, "submit", "exec", `{"program":"echo","args":["`+secret+`"]}`, "--id", "secret", "--wait", "--data", dataIn(dir))
 		if err == nil {
-			return stop, showPort(dir)
+			return stop, errors.Join(showPort(dir), showAPI(dir))
 		}
 		if ctx.Err() != nil {
 			return nil, errors.Join(fmt.Errorf("no node after %s: %s", readyIn, said), stop())
@@ -152,6 +155,26 @@ func showPort(dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "port"), port, 0o644)
+}
+
+// door is what cluster.json tells of the HTTP API.
+type door struct{ URL, Token string }
+
+func doorIn(path string) (d door, err error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &d)
+	}
+	return d, err
+}
+
+// showAPI puts the address of the HTTP API where the other user reads it, as showPort does.
+func showAPI(dir string) error {
+	d, err := doorIn(filepath.Join(dataIn(dir), "cluster.json"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "api"), []byte(d.URL), 0o644)
 }
 
 // asOther makes the attempts as the other user, without any group, and returns what succeeded.
@@ -183,9 +206,11 @@ func attempts(dir string) (done []string) {
 		return nil
 	})
 	socket := filepath.Join(dataIn(dir), "socket", "etcd")
-	if conn, err := net.Dial("unix", socket); err == nil {
-		conn.Close()
-		done = append(done, "connect to etcd")
+	for _, of := range []string{"etcd", "api"} {
+		if conn, err := net.Dial("unix", filepath.Join(filepath.Dir(socket), of)); err == nil {
+			conn.Close()
+			done = append(done, "connect to "+of)
+		}
 	}
 	for what, at := range map[string][]string{
 		"by directory": {"--data", dataIn(dir)}, "by socket": {"--etcd", "unix:" + socket},
@@ -196,7 +221,41 @@ func attempts(dir string) (done []string) {
 			}
 		}
 	}
-	return append(done, overNATS(dir)...)
+	return append(append(done, overNATS(dir)...), overHTTP(ctx, dir)...)
+}
+
+// overHTTP tries the port of the HTTP API, which everybody finds: without a token, and with the one in the data.
+func overHTTP(ctx context.Context, dir string) (done []string) {
+	url, err := os.ReadFile(filepath.Join(dir, "api"))
+	if err != nil {
+		return []string{"not find the HTTP API: " + err.Error()}
+	}
+	tokens := map[string]string{"without a token": ""}
+	if d, err := doorIn(filepath.Join(dataIn(dir), "cluster.json")); err == nil {
+		tokens["with the node's token"] = d.Token
+	}
+	for what, token := range tokens {
+		for _, ask := range [][3]string{{"GET", "/v1/tasks/secret", ""}, {"POST", "/v1/tasks", `{"behavior":"exec","params":{"program":"echo"}}`}} {
+			r, err := http.NewRequestWithContext(ctx, ask[0], string(url)+ask[1], strings.NewReader(ask[2]))
+			if err != nil {
+				return []string{err.Error()}
+			}
+			r.Header.Set("Content-Type", "application/json")
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				done = append(done, fmt.Sprintf("not be refused by the HTTP API, but: %v", err))
+				continue
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusUnauthorized {
+				done = append(done, strings.ToLower(ask[0])+" over HTTP "+what)
+			}
+		}
+	}
+	return done
 }
 
 // overNATS tries the port of NATS, which everybody finds: without a key, and with the one in the data.

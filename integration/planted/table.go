@@ -58,8 +58,8 @@ func underFaults(name, by, faults string, of ...bugs.Bug) planted {
 }
 
 var anyCompletion = edit("engine/internal/command/complete.go",
-	"	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {",
-	"	if t == nil || !t.OnNode() {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {")
+	"	t := d.State.Attempt(c.Started)\n	if t == nil || t.ID != c.Task || t.Node != c.Node {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {",
+	"	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() {\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {")
 
 var lossOfTheLiving = []bugs.Bug{
 	edit("engine/placement.go", "			if _, present := v.Nodes[node]; !present {\n				missing[node]",
@@ -134,7 +134,7 @@ var list = []planted{
 	own("Lost is not counted", "11", edit("projection/fold.go", "		t.Lost++\n", "")),
 	own("retry counted twice", "10, 11", edit("projection/fold.go", "		t.Failures++\n", "		t.Failures += 2\n")),
 	own("deleted task stays in the queue of ready ones", "2",
-		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev)\n", "		if ev.Kind() != events.KindDeleted || t.Status != Created {\n			s.lift(t)\n		}\n		t.fold(ev)\n")),
+		edit("projection/shard.go", "		s.lift(t)\n		t.fold(ev, s.names)\n", "		if ev.Kind() != events.KindDeleted || t.Status != Created {\n			s.lift(t)\n		}\n		t.fold(ev, s.names)\n")),
 	own("suspended task stays in the queue of ready ones", "no end, 2, 8",
 		edit("projection/shard.go", "	case t.Suspended:\n", "	case t.Suspended && t.Due > now:\n")),
 	like("future resolved by an earlier run", "linear"),
@@ -177,10 +177,15 @@ var list = []planted{
 	like("task of a request of anybody", "11"),
 	like("principal of the client for that of its caller", "11"),
 	own("join with a request that is not recorded", "linear",
-		edit("engine/internal/command/submit.go", `(c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil)`, "c.terms(t) != nil")),
+		edit("engine/internal/command/submit.go", `(c.RequestID != "" && t.Requests.Of(c.RequestID) == nil || c.terms(t) != nil)`, "c.terms(t) != nil")),
 	own("requests but the last forgotten by a snapshot", "3, 11, linear",
-		edit("projection/storedtask.go", "			t.Requests[i] = r.Text()\n		}\n", "			t.Requests[i] = r.Text()\n		}\n		t.Requests = t.Requests[n-1:]\n")),
+		edit("projection/storedtask.go", "		t.Requests = requests.Decode(r)\n", "		t.Requests = requests.Decode(r)\n		t.Requests = t.Requests[len(t.Requests)-1:]\n")),
 	like("terms of the submit before", "linear"),
+	like("repeated request that gets the last run", "9, linear"),
+	like("request that meets what has ended and is not recorded", "11, linear"),
+	like("page that does not wait for a shard", "17"),
+	like("missing shard whose tasks are passed over", "17"),
+	like("list that leaves out what an answer had no room for", "17"),
 	like("priority of a join that is not folded", "3, linear"),
 	own("creator forgotten with other terms", "3",
 		edit("projection/kinds.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),

@@ -26,28 +26,35 @@ events               | internal/wire github.com/cespare/xxhash           | vocab
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
-ledger               | ledger/exportform ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
+ledger               | ledger/exportform ledger/internal/earlier ledger/internal/merged ledger/pagecursor task store events projection projection/journal  | the read side: it decides nothing and writes nothing
 ledger/exportform    | events                                                | the form of exports, between hostile bytes and the read side
+ledger/internal/earlier | events                                         | what earlier events of a task say: it reads nothing
+ledger/internal/merged |                                                 | a leaf: several sequences as one
 ledger/pagecursor    | store events internal/wire                        | the form of cursors, between hostile bytes and the read side
 ledger/repair        | ledger store events                               | alone removes what is no entry
 meter                |                                                   | a leaf: names of figures, and the port that takes them
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
-engine/internal/command | task store events projection projection/listing projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
+engine/internal/mailleft |                                             | a leaf: names that are remembered
+engine/internal/cloudevent | engine/internal/command events         | a form: it sends nothing
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
 engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
+engine/internal/shardclock | events                                    | time as an argument: pure
+engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | engine/internal/ahead engine/internal/asker engine/internal/command engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
-bulk                 | events projection projection/listing store task internal/message | asks a client that it is given, one task after the other: it sends nothing itself
+engine               | engine/internal/ahead engine/internal/asker engine/internal/cloudevent engine/internal/command engine/internal/housekeeping engine/internal/mailleft engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
@@ -56,9 +63,17 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-cmd/node/...         | cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing projection/settings etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+api                  | api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api/operations       | bulk engine events ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
+api/problem          | events store task                                 | errors as HTTP tells them, both ways
+api/token            | events                                            | a leaf: who may ask
+api/view             | engine events ledger projection store             | what is shown as JSON, wherever it is shown
+cmd/node/...         | api/operations api/view cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/httpd | api api/operations api/token cluster cmd/node/internal/flags engine internal/version github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
+cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for HTTP
+cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for metrics
+cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
@@ -70,7 +85,8 @@ internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/nats-io | black-box tests on real servers
 integration/robustness/history | events internal/wire                | a record of a run: anything may write one
-integration/robustness/check   | events integration/robustness/history github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
+integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
+integration/robustness/check   | events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
@@ -78,7 +94,7 @@ integration/robustness/traffic | engine events projection task integration/robus
 integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
-integration/robustness/cluster | engine events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
+integration/robustness/cluster | engine events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
 integration/robustness/fault   | cluster engine integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
 integration/robustness         | ledger store events projection integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
@@ -86,9 +102,11 @@ integration/simulation   | integration/simulation/build integration/simulation/m
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
+integration/simulation/record  | integration/robustness/history       | a history in the making
 integration/simulation/work    | engine events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
-integration/simulation/world   | ledger internal/version store store/memarchive engine etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
+integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
@@ -129,7 +147,13 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/shardclock/*.go"))
+}
+
+// A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
+// listener of their own, which is off by default. A benchmark compares the API with a handler that does nothing.
+func TestProject_RequestsAreAnsweredByTheTableOfRoutes(t *testing.T) {
+	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "cmd/node/internal/bench/overhttp"))
 }
 
 func TestProject_InterfacesAreSmall(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // packageLines are the lines of a package, tests aside.
 var packageLines = archtest.Limits{
 	"...":    3000,
-	"engine": 10500,
+	"engine": 10460,
 }
 
 // circles are the files of a package each of which uses, directly or through the others, what every other one declares.
@@ -33,6 +33,7 @@ var exportedNames = archtest.Limits{
 // that they have, what hands such a thing out, and those that are one themselves and alter a little of it. Every other struct
 // names the ports that it needs.
 var unions = []string{
+	"api.Config",
 	"cluster.Cluster",
 	"engine.ClientConfig",
 	"engine.NodeConfig",

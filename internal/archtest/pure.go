@@ -12,7 +12,7 @@ import (
 var pureLibrary = []string{
 	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding", "encoding/base32", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash", "hash/crc32", "hash/fnv", "iter", "maps", "math",
-	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8", "unique",
+	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // impure lists what pure files must not name of the packages they may import.

@@ -139,6 +139,21 @@ func TestImports_ProjectsTableCatchesTheUsualTemptations(t *testing.T) {
 	}
 }
 
+func TestHandlers_CatchesThoseOutsideThePackagesGiven(t *testing.T) {
+	s := loadTree(t, map[string]string{
+		"api/a.go":    "package api\nimport \"net/http\"\nvar a = http.NewServeMux()",
+		"p/p.go":      "package p\nimport web \"net/http\"\nvar a = web.HandlerFunc(nil)\nfunc b() { web.Handle(\"/\", a) }",
+		"p/client.go": "package p\nimport \"net/http\"\nvar c = http.Client{}",
+		"p/p_test.go": "package p\nimport \"net/http\"\nvar d = http.NewServeMux()",
+		"q/q.go":      "package q\nimport . \"net/http\"",
+	})
+	equal(t, s.Handlers("api", "none"),
+		"none: answers no request",
+		"p/p.go:3: http.HandlerFunc outside the table of routes",
+		"p/p.go:4: http.Handle outside the table of routes",
+		"q/q.go: dot import of net/http")
+}
+
 func TestPure_CatchesClocksGoroutinesAndIO(t *testing.T) {
 	s := loadTree(t, map[string]string{
 		"p/imports.go": `package p

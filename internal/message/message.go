@@ -16,7 +16,7 @@
 //
 // A type changes by adding fields at its end, its tail, while programs with and without them work side by side. What asks for
 // something is read by Decode, which refuses a tail that it does not know: what is half understood must not be done. What tells
-// something is read by Read, which passes over it: what it does know is true without. Fields that were not in the first release of
+// something is read by Read, which passes over it, at any depth: what it does know is true without. Fields that were not in the first release of
 // a type are its Optional ones; who does not send them means their zero values. The types of fields and elements do not change.
 package message
 
@@ -61,8 +61,10 @@ func Encode(v any) []byte {
 	return b.Bytes()
 }
 
-// Read is Decode of a message that may have a tail, which is passed over.
-func Read(data []byte, limit int, v any) error { return read(data, limit, v, true) }
+// Read is Decode of a message that may have tails, at any depth, which are passed over.
+func Read(data []byte, limit int, v any) error {
+	return wire.Told(data, func(data []byte) error { return read(data, limit, v, true) })
+}
 
 // Decode reads data, of at most limit bytes, into the struct that v points to, and calls its Check if it is a Checker. What
 // was in it is gone, and it shares no memory with data. Errors wrap wire.ErrMalformed; the struct is zero then. Decode
@@ -140,7 +142,7 @@ func (c *checker) checkMessage(s *shape, optional int, tail bool) (known int, er
 	case n < len(s.parts)-optional:
 		return 0, fmt.Errorf("array of %d values expected for %s, found %d", len(s.parts), s.t, n)
 	case n > len(s.parts) && !tail:
-		return 0, fmt.Errorf("%w: array of %d values expected for %s, found %d", wire.ErrTail, len(s.parts), s.t, n)
+		return 0, fmt.Errorf("%s: %w", s.t, wire.TailAt(c.data, 0, len(s.parts), n))
 	}
 	known = min(n, len(s.parts))
 	for _, field := range s.parts[:known] {
@@ -176,6 +178,7 @@ func (c *checker) check(s *shape) error {
 
 // checkParts is check for a struct and for a slice of other things than bytes.
 func (c *checker) checkParts(s *shape) error {
+	at := len(c.data) - c.in.Len()
 	n, err := c.d.DecodeArrayLen() // negative for nil
 	switch {
 	case err != nil:
@@ -185,7 +188,9 @@ func (c *checker) checkParts(s *shape) error {
 			err = c.check(s.parts[0])
 		}
 		return err
-	case n != len(s.parts):
+	case n > len(s.parts):
+		return fmt.Errorf("%s: %w", s.t, wire.TailAt(c.data, at, len(s.parts), n))
+	case n < len(s.parts):
 		return fmt.Errorf("array of %d values expected for %s, found %d", len(s.parts), s.t, n)
 	}
 	for _, field := range s.parts {

@@ -3,6 +3,7 @@ package message_test
 import (
 	"encoding/hex"
 	"errors"
+	"reflect"
 	"testing"
 
 	"taskledger/internal/message"
@@ -35,6 +36,30 @@ func TestRead_PassesOverATail(t *testing.T) {
 		} else if err != nil && (!errors.Is(err, wire.ErrTail) || !errors.Is(err, wire.ErrMalformed) || got != inner{}) {
 			t.Errorf("%s: decoded as %+v, %v; want %v", name, got, err, wire.ErrTail)
 		}
+	}
+}
+
+// parts is a message whose parts may grow, too.
+type parts struct {
+	Rows []inner
+	One  inner
+}
+
+func TestRead_PassesOverTailsOfParts(t *testing.T) {
+	type laterParts struct {
+		Rows []grown
+		One  grown
+		More string
+	}
+	later := grown{"t", -7, 3, []string{"n"}}
+	data := message.Encode(laterParts{[]grown{later, later, later}, later, "x"})
+	want := parts{[]inner{{"t", -7}, {"t", -7}, {"t", -7}}, inner{"t", -7}}
+	var got parts
+	if err := message.Read(data, limit, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read as %+v, %v; want %+v", got, err, want)
+	}
+	if err := message.Decode(data, limit, &got); !errors.Is(err, wire.ErrTail) || !reflect.DeepEqual(got, parts{}) {
+		t.Errorf("decoded as %+v, %v; want %v", got, err, wire.ErrTail)
 	}
 }
 

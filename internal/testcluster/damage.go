@@ -25,6 +25,11 @@ var Damages = []Damage{
 		all[2].Data[len(all[2].Data)/2] ^= 1
 		return all
 	}, ledger.DamageGarbled, 3},
+	{"an entry of a later version", func(_ testing.TB, all []store.Record) []store.Record {
+		all[2].Data = bytes.Clone(all[2].Data)
+		all[2].Data[1]++ // behind the head of an array: the version
+		return all
+	}, ledger.DamageVersion, 3},
 	{"a removed entry", func(_ testing.TB, all []store.Record) []store.Record {
 		return slices.Delete(all, 2, 3)
 	}, ledger.DamageMissing, 3},

@@ -44,7 +44,7 @@ func StartJetStream(t testing.TB) *NATS {
 
 func startNATS(n *NATS) *NATS {
 	n.t.Helper()
-	n.port = server.RANDOM_PORT
+	n.port = reservePort(n.t)
 	n.Start()
 	n.port = n.server.Addr().(*net.TCPAddr).Port
 	n.URL = "nats://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port))

@@ -98,13 +98,15 @@ func (w *Writer) BytesHead(n int) {
 // Reader reads what Writer wrote. After the first error every method returns zero values, so that a caller checks Err
 // or Close once, after its last read.
 type Reader struct {
-	b    []byte
-	err  error
-	name string // the last one that Name returned
+	b     []byte
+	err   error
+	name  string // the last one that Name returned
+	whole []byte // what b was at first
+	array int    // where the latest array begins in it
 }
 
 // NewReader reads b, which must stay unchanged while results of View are in use.
-func NewReader(b []byte) *Reader { return &Reader{b: b} }
+func NewReader(b []byte) *Reader { return &Reader{b: b, whole: b} }
 
 // Err returns the first error.
 func (r *Reader) Err() error { return r.err }
@@ -120,6 +122,14 @@ func (r *Reader) Close() error {
 // Fail makes the reader fail, for callers that find a value out of its range.
 func (r *Reader) Fail(format string, args ...any) { r.fail(format, args...) }
 
+// FailBy makes the reader fail by an error of a part that was read apart.
+func (r *Reader) FailBy(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.b = nil
+}
+
 func (r *Reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
@@ -127,10 +137,10 @@ func (r *Reader) fail(format string, args ...any) {
 	r.b = nil
 }
 
-// Tail makes the reader fail at an array of more values than its caller knows: the error wraps ErrTail, too.
+// Tail makes the reader fail at the latest array, which has more values than its caller knows: the error wraps ErrTail, too.
 func (r *Reader) Tail(found, known int) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: %w: array of %d values expected, found %d", ErrMalformed, ErrTail, known, found)
+		r.err = TailAt(r.whole, r.array, known, found)
 	}
 	r.b = nil
 }
@@ -160,6 +170,7 @@ func (r *Reader) number(width int, what string) uint64 { return bigEndian(r.take
 // Array reads the head of an array and returns its length, at most the bytes left.
 func (r *Reader) Array() int {
 	var n uint64
+	r.array = len(r.whole) - len(r.b)
 	switch c := r.code("array"); {
 	case c&0xf0 == 0x90:
 		n = uint64(c & 0x0f)

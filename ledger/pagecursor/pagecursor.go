@@ -12,7 +12,7 @@ import (
 
 const (
 	kind    = "history"
-	version = 1
+	version = 2
 	// maxBytes is more than a cursor has.
 	maxBytes = 1 << 10
 )
@@ -25,12 +25,16 @@ type Cursor struct {
 	Ref     events.Ref // newest first: the first event of the next page; oldest first: the last event of this one
 	Seq     uint64     // of that event
 	Last    events.Ref // the last event of its life, as far as that had come
+	// Behavior and Node are what is known after the event at Ref, so that the next page need not look for it. Whoever holds a cursor can
+	// make another one: they prove nothing. "" = it is not known, or no attempt runs.
+	Behavior, Node string
 }
 
-// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq, last].
+// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq, last,
+// behavior, node].
 func (c Cursor) String() string {
 	var w wire.Writer
-	w.Array(8)
+	w.Array(10)
 	w.Text(kind)
 	w.Uint(version)
 	w.Text(c.Cluster)
@@ -39,6 +43,8 @@ func (c Cursor) String() string {
 	w.Uint(uint64(c.Ref))
 	w.Uint(c.Seq)
 	w.Uint(uint64(c.Last))
+	w.Text(c.Behavior)
+	w.Text(c.Node)
 	return base64.RawURLEncoding.EncodeToString(w.B)
 }
 
@@ -59,10 +65,11 @@ func Parse(text string, want Cursor) (Cursor, error) {
 	if is := r.Uint(); r.Err() == nil && is != version {
 		return refuse("of version %d, this program reads version %d", is, version)
 	}
-	if more != 6 {
+	if more != 8 {
 		r.Fail("%d values", more+2)
 	}
-	c := Cursor{Cluster: r.Text(), Task: events.TaskID(r.Text()), Newest: r.Bool(), Ref: events.Ref(r.Uint()), Seq: r.Uint(), Last: events.Ref(r.Uint())}
+	c := Cursor{Cluster: r.Text(), Task: events.TaskID(r.Text()), Newest: r.Bool(), Ref: events.Ref(r.Uint()), Seq: r.Uint(), Last: events.Ref(r.Uint()),
+		Behavior: r.Text(), Node: r.Text()}
 	switch err := r.Close(); {
 	case err != nil || c.String() != text:
 		return refuse("it is garbled")

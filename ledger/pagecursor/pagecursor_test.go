@@ -14,7 +14,7 @@ import (
 
 var (
 	of = pagecursor.Cursor{Cluster: "c", Task: "a/b"}
-	at = pagecursor.Cursor{Cluster: "c", Task: "a/b", Ref: events.RefOf(7, 3), Seq: 12, Last: events.RefOf(9, 0)}
+	at = pagecursor.Cursor{Cluster: "c", Task: "a/b", Ref: events.RefOf(7, 3), Seq: 12, Last: events.RefOf(9, 0), Behavior: "work", Node: "a-aaaaaaaaaa"}
 )
 
 func TestParse_ReadsWhatStringReturns(t *testing.T) {
@@ -38,6 +38,7 @@ func TestParse_BombsCostLittle(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(at.String())
 	f.Add(pagecursor.Cursor{Cluster: "c", Task: "a/b", Newest: true, Ref: 1}.String())
+	f.Add(pagecursor.Cursor{Cluster: "c", Task: "a/b", Ref: 1, Seq: 1, Last: 2, Behavior: "work"}.String())
 	f.Add(pagecursor.Cursor{Cluster: "d", Task: "a/b"}.String())
 	f.Add("k6dIaXN0b3J5Ag")
 	f.Add(strings.Repeat("A", 1025))

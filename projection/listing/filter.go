@@ -30,7 +30,8 @@ type Filter struct {
 	Creator        string // the principal that created it
 
 	// Times are compared to the millisecond. From is included, To is not. A task that was never ended is in no range of ends; one that
-	// runs again ended when its last outcome was recorded.
+	// runs again, or whose further run was cancelled, ended when its last outcome was recorded. The zero time is no bound, and a bound is
+	// after the beginning of 1970.
 	CreatedFrom, CreatedTo time.Time
 	EndedFrom, EndedTo     time.Time
 }
@@ -73,8 +74,28 @@ func at(of func(*Filter) *time.Time) func(*Filter, string) error {
 		if *of(f), err = time.Parse(time.RFC3339, text); err != nil {
 			return fmt.Errorf("%q: want a time such as 2026-11-23T17:00:00Z", text)
 		}
+		if events.MillisOf(*of(f)) <= 0 { // also the zero time, which would be no bound
+			*of(f) = time.Time{}
+			return fmt.Errorf("%q: want a time after %s", text, epoch)
+		}
 		return nil
 	}
+}
+
+// epoch is the time that a bound is after: stored, 0 is none.
+const epoch = "1970-01-01T00:00:00Z"
+
+// tooEarly returns the field of a bound that is not after the epoch, and so would be none; "" for none.
+func (f Filter) tooEarly() string {
+	for _, at := range []struct {
+		field string
+		time  time.Time
+	}{{"created-from", f.CreatedFrom}, {"created-to", f.CreatedTo}, {"ended-from", f.EndedFrom}, {"ended-to", f.EndedTo}} {
+		if !at.time.IsZero() && events.MillisOf(at.time) <= 0 {
+			return at.field
+		}
+	}
+	return ""
 }
 
 // Fields returns the names of the fields that Set takes, and what their values are, in words.
@@ -119,8 +140,11 @@ func Parse(texts []string) (f Filter, err error) {
 	return f, nil
 }
 
-// Problem returns the field for which no task can match, and why; "" for none.
+// Problem returns the field for which no task can match, or which would select all, and why; "" for none.
 func (f Filter) Problem() (field, problem string) {
+	if field := f.tooEarly(); field != "" {
+		return field, "want a time after " + epoch
+	}
 	switch {
 	case f.Status > projection.Failure:
 		return "status", fmt.Sprintf("there is no status %d", f.Status)
@@ -130,6 +154,10 @@ func (f Filter) Problem() (field, problem string) {
 		return "created-from", "it is not before created-to"
 	case !f.EndedTo.IsZero() && !f.EndedFrom.Before(f.EndedTo):
 		return "ended-from", "it is not before ended-to"
+	case strings.Contains(f.Affinity, "/"):
+		return "affinity", "it has a slash: want the part of an id before the first one"
+	case strings.Contains(f.AffinityPrefix, "/"):
+		return "affinity-prefix", "it has a slash: want the beginning of the part of an id before the first one"
 	case f.Affinity != "" && !strings.HasPrefix(f.Affinity, f.AffinityPrefix):
 		return "affinity-prefix", "the affinity does not begin with it"
 	}

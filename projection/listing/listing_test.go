@@ -2,7 +2,10 @@ package listing_test
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -169,6 +172,11 @@ func TestLook_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 				told[l], last = true, key
 			}
 			from, done = found.Next, found.Done
+			for task := range j.state.Tasks() {
+				if f.Matches(task, j.now) != matches(f, task, j.now) {
+					t.Fatalf("%s matches %+v: %t", task.ID, f, f.Matches(task, j.now))
+				}
+			}
 			for range rapid.IntRange(0, 5).Draw(t, "between") {
 				j.step(ids)
 				maps.DeleteFunc(throughout, func(l life, _ bool) bool { return !lives(j.state, f, j.now)[l] })
@@ -246,6 +254,22 @@ func TestCursor_OfAnotherListIsRefused(t *testing.T) {
 	}
 }
 
+// A cursor of another version has the version that is not ours, and a sum that fits.
+func TestCursor_OfAnotherVersionIsRefusedByName(t *testing.T) {
+	f := listing.Filter{Behavior: "work"}
+	data, err := base64.RawURLEncoding.DecodeString(listing.Begin(f, 16).Text(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = data[:len(data)-4]
+	data[1]++ // after the array that it is
+	data = binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(data[:len(data)-1]))
+	_, err = listing.ParseCursor(base64.RawURLEncoding.EncodeToString(data), f, 16, "")
+	if want := fmt.Sprintf("it is of version %d, this program reads %d", data[1], data[1]-1); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // Whatever a key is, the places that it names in the shards part the tasks as the keys do.
@@ -308,6 +332,45 @@ func TestFilter_SetsWhatTextNames(t *testing.T) {
 		"affinity-prefix": {Affinity: "b", AffinityPrefix: "a"}} {
 		if got, problem := f.Problem(); got != field || problem == "" {
 			t.Errorf("problem of %q, %q; want one of %s", got, problem, field)
+		}
+	}
+}
+
+// A bound is stored in milliseconds since 1970, of which 0 is none: what is not later is no bound, and is refused.
+func TestFilter_RefusesATimeThatWouldBeNoBound(t *testing.T) {
+	of := map[string]func(*listing.Filter) *time.Time{
+		"created-from": func(f *listing.Filter) *time.Time { return &f.CreatedFrom }, "created-to": func(f *listing.Filter) *time.Time { return &f.CreatedTo },
+		"ended-from": func(f *listing.Filter) *time.Time { return &f.EndedFrom }, "ended-to": func(f *listing.Filter) *time.Time { return &f.EndedTo },
+	}
+	const limit = "after 1970-01-01T00:00:00Z"
+	for field, bound := range of {
+		for _, text := range []string{"0001-01-01T00:00:00Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00Z", "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00.0009Z"} {
+			_, err := listing.Parse([]string{field + "=" + text})
+			if err == nil || !strings.HasPrefix(err.Error(), field+": ") || !strings.Contains(err.Error(), limit) {
+				t.Errorf("%s=%s: %v", field, text, err)
+			}
+		}
+		f, err := listing.Parse([]string{field + "=1970-01-01T00:00:00.001Z"})
+		if err != nil || bound(&f).UnixMilli() != 1 {
+			t.Errorf("%s at the first millisecond: %v, %v", field, bound(&f), err)
+		}
+		if got, problem := f.Problem(); problem != "" {
+			t.Errorf("%s at the first millisecond: %s: %s", field, got, problem)
+		}
+		for _, early := range []int64{-1, 0, 999_999} {
+			f := listing.Filter{}
+			*bound(&f) = time.Unix(0, early)
+			if got, problem := f.Problem(); got != field || !strings.Contains(problem, limit) {
+				t.Errorf("%s, %d ns after 1970: problem of %q, %q", field, early, got, problem)
+			}
+		}
+	}
+}
+
+func TestFilter_RefusesAnAffinityWithASlash(t *testing.T) {
+	for field, f := range map[string]listing.Filter{"affinity": {Affinity: "a/b"}, "affinity-prefix": {AffinityPrefix: "a/"}} {
+		if got, problem := f.Problem(); got != field || !strings.Contains(problem, "slash") {
+			t.Errorf("%+v: problem of %q, %q", f, got, problem)
 		}
 	}
 }

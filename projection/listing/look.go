@@ -42,7 +42,7 @@ func Look(s *projection.Shard, f Filter, from Place, limit, most int, stop func(
 			}
 			found.Looked++
 			found.Next = Place{t.Created, t.CreatedAt}
-			if !m.matches(s, t) {
+			if !m.matches(t, func() projection.Substatus { return s.Substatus(t) }) {
 				continue
 			}
 			if found.Tasks = append(found.Tasks, t); len(found.Tasks) == limit {
@@ -84,10 +84,20 @@ func (m *matcher) sought(from Place) projection.Sought {
 	return of
 }
 
-func (m *matcher) matches(s *projection.Shard, t *projection.Task) bool {
+// Matches reports whether a task matches at a time.
+func (f Filter) Matches(t *projection.Task, now events.Millis) bool {
+	m := matcherOf(f)
+	return t.CreatedAt >= m.createdFrom && m.matches(t, func() projection.Substatus {
+		substatus, _ := t.Substatus(now)
+		return substatus
+	})
+}
+
+// matches reports whether a task that was not created too early matches.
+func (m *matcher) matches(t *projection.Task, substatus func() projection.Substatus) bool {
 	switch {
 	case m.Status != 0 && t.Status != m.Status,
-		m.Substatus != 0 && s.Substatus(t) != m.Substatus,
+		m.Substatus != 0 && substatus() != m.Substatus,
 		m.Behavior != "" && t.Kind.Behavior != m.Behavior,
 		m.Creator != "" && t.Kind.Creator != m.Creator,
 		m.Node != "" && t.Node != m.Node,

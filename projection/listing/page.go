@@ -24,7 +24,7 @@ type Page struct {
 	Missing []Missing         // shards whose tasks are not in it
 	Cursor  string            // asks for the next page; "" = there is none
 	Through bool              // what is missing aside, there is none
-	Heads   []uint64          // by shard, the last entry when it was first asked for this page; 0 = not heard, or there is none
+	Nexts   []uint64          // by shard, the number of its next entry when it was first asked for this page; 0 = not heard
 	Cluster string            // its id; "" = nobody has told it
 }
 
@@ -36,20 +36,22 @@ type Missing struct {
 	Silent bool
 }
 
-// All yields the tasks of page after page, at most f.Limit in all, and then why shards are missing in the last one.
+// All yields the tasks of page after page, at most f.Limit in all, and then why shards are missing in the last one. It ends with the error
+// of a page, after its tasks.
 func All(f Filter, ask func(f Filter, cursor string) (Page, error)) iter.Seq2[projection.Task, error] {
 	return func(yield func(projection.Task, error) bool) {
 		var page Page
 		for left, more := cmp.Or(f.Limit, 100), true; more; more = left > 0 && page.Cursor != "" && !page.Through {
 			var err error
-			if page, err = ask(f, page.Cursor); err != nil {
-				yield(projection.Task{}, err)
-				return
-			}
+			page, err = ask(f, page.Cursor)
 			for _, t := range page.Tasks {
 				if left--; !yield(t, nil) {
 					return
 				}
+			}
+			if err != nil {
+				yield(projection.Task{}, err)
+				return
 			}
 			f.Limit = max(left, 1)
 		}

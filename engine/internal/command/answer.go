@@ -53,7 +53,7 @@ const maxRefusalBytes = 128
 // Refused is a refusal with a text, cut at maxRefusalBytes.
 func Refused(code AnswerCode, format string, args ...any) Answer {
 	text := fmt.Sprintf(format, args...)
-	return Answer{Code: code, Text: text[:min(len(text), maxRefusalBytes)]}
+	return Answer{Code: code, Text: events.Head(text, maxRefusalBytes)}
 }
 
 // Err returns what the caller of a command sees.

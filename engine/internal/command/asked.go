@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"slices"
 
 	"taskledger/events"
@@ -63,6 +64,29 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 	}
 }
 
+// decodeTail reads what follows the commands of a batch that a later release may have made. Where this release does not know all of it,
+// it knows none of the commands: who asks for them, or under which condition, is half understood.
+func (b *Batch) decodeTail(r *wire.Reader, fields int) {
+	known := fields <= 7
+	if fields >= 7 {
+		asked := wire.NewReader(r.Raw())
+		b.decodeAsked(asked)
+		switch err := asked.Close(); {
+		case errors.Is(err, wire.ErrTail):
+			b.Asked, known = nil, false
+		case err != nil:
+			r.FailBy(err)
+		}
+		r.Skip(fields - 7)
+	}
+	if known {
+		return
+	}
+	for i, c := range b.Commands {
+		b.Commands[i] = &Unknown{Number: c.Op()}
+	}
+}
+
 // limits refuses a batch that is too large, or whose callers or principal no event can name.
 func (b *Batch) limits() error {
 	for i := range b.Asked {
@@ -70,7 +94,7 @@ func (b *Batch) limits() error {
 			return &store.InvalidError{Field: "asker", Problem: err.Error()}
 		}
 	}
-	if err := atMost("principal", len(b.Principal), events.MaxNameBytes); err != nil {
+	if err := limitNote("principal", b.Principal); err != nil {
 		return err
 	}
 	return atMost("batch", b.size(), maxBatchSize)

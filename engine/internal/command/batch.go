@@ -118,6 +118,18 @@ func Scanned(data []byte) (*wire.Reader, error) {
 	return wire.NewReader(data), nil
 }
 
+// Told reads what tells something, from outside, and passes over the tails that it does not know.
+func Told(data []byte, decode func(r *wire.Reader)) error {
+	return wire.Told(data, func(data []byte) error {
+		r, err := Scanned(data)
+		if err != nil {
+			return err
+		}
+		decode(r)
+		return r.Close()
+	})
+}
+
 // ReadMessage reads what message.Encode made, if it comes from outside and asks for something: a tail that is not known is refused.
 func ReadMessage[T any](data []byte) (v T, err error) {
 	err = message.Decode(data, maxMessageBytes, &v)
@@ -149,7 +161,7 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 	fields := r.Array()
 	if fields == 5 {
 		r.Fail("batch of an earlier release, which does not say when it was made")
-	} else if fields != 6 && fields != 7 {
+	} else if fields < 6 {
 		r.Fail("batch of %d fields", fields)
 	}
 	b := &Batch{Sender: r.Text()}
@@ -180,7 +192,12 @@ func decodeBatch(data []byte, later bool) (*Batch, error) {
 		Decode(r, c)
 		b.Commands = append(b.Commands, c)
 	}
-	if fields == 7 {
+	switch {
+	case later:
+		b.decodeTail(r, fields)
+	case fields > 7:
+		r.Tail(fields, 7)
+	case fields == 7:
 		b.decodeAsked(r)
 	}
 	return b, r.Close()

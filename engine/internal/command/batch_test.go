@@ -14,7 +14,6 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
 	"taskledger/events"
-	"taskledger/task"
 )
 
 // A batch is decided as a whole, and on top of what is there. An entry that could not be stored would end the session
@@ -164,7 +163,6 @@ func TestBatch_RefusesWhatNoSenderMakes(t *testing.T) {
 	for name, c := range map[string]command.Command{
 		"completion": &command.Complete{How: command.Released + 1},
 		"no error":   &command.Complete{How: command.Failed},
-		"operation":  &command.Operate{Do: task.OperationCount},
 		"run":        &command.Await{Run: math.MaxUint32 + 1},
 	} {
 		b := &command.Batch{Sender: "c-1", Number: 1, Commands: []command.Command{c}}

@@ -39,7 +39,7 @@ func Decode(r *wire.Reader, c Command) {
 		return
 	}
 	if err := message.Decode(r.View(), maxMessageBytes, c); err != nil {
-		r.Fail("command %d: %v", c.Op(), err)
+		r.FailBy(fmt.Errorf("command %d: %w", c.Op(), err))
 	}
 }
 

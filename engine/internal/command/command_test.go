@@ -10,12 +10,16 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/requests"
 	"taskledger/task"
 )
 
 // Generators of what travels. Empty binary strings and empty maps travel as none, so none are made.
 var (
 	genText    = rapid.StringN(0, 20, 40)
+	genRequest = rapid.Custom(func(t *rapid.T) requests.Request {
+		return requests.Request{ID: genText.Draw(t, "id"), Run: rapid.Uint32().Draw(t, "run"), At: events.Millis(rapid.Int64().Draw(t, "at"))}
+	})
 	genRef     = rapid.Custom(func(t *rapid.T) events.Ref { return events.Ref(rapid.Uint64().Draw(t, "ref")) })
 	genTime    = rapid.Custom(func(t *rapid.T) events.Millis { return events.Millis(rapid.Int64().Draw(t, "time")) })
 	genID      = rapid.Custom(func(t *rapid.T) events.TaskID { return events.TaskID(genText.Draw(t, "id")) })

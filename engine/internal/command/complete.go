@@ -111,8 +111,8 @@ const leastRepeat = 50 * time.Millisecond
 
 // complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
 func (c *Complete) decide(d *Decider) Answer {
-	t := d.State.Task(c.Task)
-	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
+	t := d.State.Attempt(c.Started)
+	if t == nil || t.ID != c.Task || t.Node != c.Node {
 		d.Stale++
 		return Answer{Code: AnswerStale}
 	}
@@ -120,7 +120,11 @@ func (c *Complete) decide(d *Decider) Answer {
 	case Succeeded:
 		d.succeed(t, c)
 	case Failed:
-		d.fail(t, *c.Error, d.nextTry(t, c))
+		e := *c.Error
+		if e.Code == events.CodeCancelled && !t.Cancelled { // nobody has cancelled it
+			e.Code = events.CodeFailed
+		}
+		d.fail(t, e, d.nextTry(t, c))
 	case Snoozed:
 		d.giveBack(t, &events.Snoozed{Until: d.waited(t, c)})
 	case Released:

@@ -79,6 +79,19 @@ func TestComplete_EveryEndOfAnAttempt(t *testing.T) {
 	}
 }
 
+// Whatever code a handler gives its failure: what nobody has cancelled has failed.
+func TestComplete_FailureThatCallsItselfCancelledIsAFailure(t *testing.T) {
+	for at, want := range map[situation]string{atRunning: events.CodeFailed, atCancelled: events.CodeCancelled} {
+		l := ledgerAt(t, at)
+		c := l.done(command.Failed)
+		c.Error = &events.Error{Code: events.CodeCancelled, Message: "by myself"}
+		l.decide(c)
+		if e := l.task().Error; e == nil || e.Code != want || e.Message != "by myself" || c.Error.Code != events.CodeCancelled {
+			t.Errorf("%s: recorded %+v of %+v, want the code %s", at, e, c.Error, want)
+		}
+	}
+}
+
 func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
 	for _, at := range situations {
 		if at == atRunning || at == atRerun || at == atCancelled || at == atRerunCancel {

@@ -43,7 +43,8 @@ type Decider struct {
 	Err   error   // of an event that was refused after others of its command, or without one: a bug; nothing of the entry may be used
 
 	caller  *events.Asker // behind the commands being decided, until it is recorded
-	problem *string       // why the command that is being decided must not be recorded, "" so far; nil = none is
+	decides bool          // a command, whose decision may be refused
+	problem string        // why it must not be recorded; "" = nothing so far
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it. One that the fold refuses, or the entry

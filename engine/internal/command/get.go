@@ -30,12 +30,8 @@ func EncodeTask(t *projection.Task) []byte {
 
 // DecodeTask reads what EncodeTask writes.
 func DecodeTask(data []byte) (projection.Task, error) {
-	r, err := Scanned(data)
-	if err != nil {
-		return projection.Task{}, err
-	}
-	t := projection.DecodeTask(r)
-	if err := r.Close(); err != nil {
+	var t *projection.Task
+	if err := Told(data, func(r *wire.Reader) { t = projection.DecodeTask(r) }); err != nil {
 		return projection.Task{}, err
 	}
 	return *t, nil

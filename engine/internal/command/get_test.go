@@ -23,7 +23,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			Outcome: genRef.Draw(t, "outcome"), Attempt: u32.Draw(t, "attempt"), Failures: u32.Draw(t, "failures"), Lost: u32.Draw(t, "lost"),
 			Runs: u32.Draw(t, "runs"), LastNode: projection.NameOf(genText.Draw(t, "node")), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
 			CreatedAt: genTime.Draw(t, "created at"), StartedAt: genTime.Draw(t, "started at"), EndedAt: genTime.Draw(t, "ended at"),
-			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genText, 1, 3).Draw(t, "requests")}
+			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genRequest, 1, 3).Draw(t, "requests")}
 		if flag.Draw(t, "error") {
 			want.Error = genError.Draw(t, "error")
 		}

@@ -10,6 +10,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/requests"
 	"taskledger/task"
 )
 
@@ -27,10 +28,12 @@ type taskModel struct {
 	offer                             uint64
 	life, last, started, ended        events.Ref
 	startedAt, endedAt, due           events.Millis
+	finalSince                        events.Millis
 	seq                               uint64
 	params, result, failure, progress string
 	kept                              bool // params are in memory
-	requests                          []string
+	requests                          requests.List
+	asking                            string // the request of the event that is being added
 }
 
 func (p *taskModel) final() bool {
@@ -65,23 +68,49 @@ func (m *matrix) add(id events.TaskID, kind events.Kind, change func(p *taskMode
 	}
 	p.seq, p.last = p.seq+1, ref
 	change(p)
+	if !p.final() {
+		p.finalSince = 0
+	} else if p.finalSince == 0 {
+		p.finalSince = m.now
+	}
 	if p.final() {
 		p.kept = false
 		if p.status == projection.Failure && !p.over {
 			p.endRun()
 		}
 	}
+	p.rememberAsking(m.now)
 	return p
 }
 
 func (p *taskModel) endRun() { p.runs, p.over, p.further = p.runs+1, true, false }
 
-func (p *taskModel) request(id string) {
-	if id == "" || slices.Contains(p.requests, id) {
+// request says which request the event that is being added is of; "" = of none.
+func (p *taskModel) request(id string) { p.asking = id }
+
+// asked returns the request of an id that the task remembers.
+func (p *taskModel) asked(id string) (r requests.Request, ok bool) {
+	i := slices.IndexFunc(p.requests, func(r requests.Request) bool { return r.ID == id })
+	if i < 0 || id == "" {
+		return r, false
+	}
+	return p.requests[i], true
+}
+
+// rememberAsking keeps the request with the run that it is promised.
+func (p *taskModel) rememberAsking(now events.Millis) {
+	if p.asking == "" {
 		return
 	}
-	p.requests = append(p.requests, id)
-	p.requests = p.requests[max(0, len(p.requests)-projection.MaxRequests):]
+	r := requests.Request{ID: p.asking, Run: p.joined().Run, At: now}
+	p.asking = ""
+	if _, known := p.asked(r.ID); known {
+		p.requests = slices.Clone(p.requests)
+		p.requests[slices.IndexFunc(p.requests, func(other requests.Request) bool { return other.ID == r.ID })] = r
+		return
+	}
+	p.requests = append(slices.Clip(p.requests), r)
+	p.requests = p.requests[max(0, len(p.requests)-requests.Max):]
 }
 
 // end predicts the end of an attempt, or of a task that waits.
@@ -190,11 +219,12 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 		return command.Answer{Life: p.life, Run: 1}
 	case p.behavior != c.Behavior:
 		return command.Answer{Code: command.AnswerState}
-	case c.RequestID != "" && slices.Contains(p.requests, c.RequestID):
-		return p.repeated()
+	case p.remembers(c.RequestID):
+		return p.repeated(c.RequestID)
 	case p.requestedOtherwise(c.RequestID):
 		return command.Answer{Code: command.AnswerKeyUsed}
 	case p.final() && c.Policy.Existing == events.ReturnRecorded:
+		m.recorded(c)
 	case m.forgot(p) && !m.room(len(c.Params)), p.final() && !m.forgot(p) && !c.Merges && !m.room(p.paramBytes()):
 		return command.Answer{Code: command.AnswerOverload}
 	case m.forgot(p):
@@ -217,10 +247,19 @@ func (m *matrix) join(c *command.Submit) {
 		m.reschedule(c.Task, at, c.RequestID)
 	} else if m.refusal != "" { // what changes nothing else is left out
 		return
-	} else if known := c.RequestID == "" || slices.Contains(p.requests, c.RequestID); p.agree(c) || !known {
+	} else if known := c.RequestID == "" || p.remembers(c.RequestID); p.agree(c) || !known {
 		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })
 	}
 }
+
+// recorded is a submit that gets the outcome of a task which has ended for good: its request is recorded where there is room.
+func (m *matrix) recorded(c *command.Submit) {
+	if c.RequestID != "" && m.room(0) {
+		m.add(c.Task, events.KindJoined, func(p *taskModel) { p.request(c.RequestID) })
+	}
+}
+
+func (p *taskModel) remembers(id string) bool { _, known := p.asked(id); return known }
 
 func (p *taskModel) joined() command.Answer {
 	a := command.Answer{Joined: true, Life: p.life, Run: p.runs}
@@ -236,21 +275,24 @@ func (p *taskModel) joined() command.Answer {
 	return a
 }
 
-func (p *taskModel) repeated() command.Answer {
+func (p *taskModel) repeated(id string) command.Answer {
 	a := p.joined()
 	a.Repeated = true
+	if r, _ := p.asked(id); r.Run <= p.runs { // what it was promised has ended
+		a.Run, a.Number = r.Run, 0
+	}
 	return a
 }
 
 // requestedOtherwise reports whether a request of the same key and another id is remembered.
 func (p *taskModel) requestedOtherwise(id string) bool {
 	key, _, _ := strings.Cut(id, "#")
-	return slices.ContainsFunc(p.requests, func(r string) bool { return r == key || strings.HasPrefix(r, key+"#") })
+	return slices.ContainsFunc(p.requests, func(r requests.Request) bool { return r.ID == key || strings.HasPrefix(r.ID, key+"#") })
 }
 
 // held reports whether it is kept because one of its requests may be repeated.
 func (p *taskModel) held(now events.Millis) bool {
-	return len(p.requests) > 0 && p.endedAt.Add(10*time.Minute) >= now
+	return len(p.requests) > 0 && max(p.finalSince, p.requests[len(p.requests)-1].At).Add(10*time.Minute) >= now
 }
 
 func (m *matrix) merge(c *command.Merge) command.Answer {
@@ -264,11 +306,14 @@ func (m *matrix) merge(c *command.Merge) command.Answer {
 		return command.Answer{Code: command.AnswerInvalid}
 	case p == nil || p.life != c.Life || p.seq != c.Seq:
 		return command.Answer{Code: command.AnswerChanged}
-	case c.Submit.RequestID != "" && slices.Contains(p.requests, c.Submit.RequestID):
-		return p.repeated()
+	case p.behavior != c.Submit.Behavior:
+		return command.Answer{Code: command.AnswerState}
+	case p.remembers(c.Submit.RequestID):
+		return p.repeated(c.Submit.RequestID)
 	case p.requestedOtherwise(c.Submit.RequestID):
 		return command.Answer{Code: command.AnswerKeyUsed}
 	case p.final() && c.Submit.Policy.Existing == events.ReturnRecorded && !c.Operator:
+		m.recorded(&c.Submit)
 		return p.joined()
 	case !m.room(len(c.Submit.Params)-before) && !c.Operator && (p.final() || changes && (m.refusal != "" || len(c.Submit.Params) > before)):
 		return command.Answer{Code: command.AnswerOverload}
@@ -466,7 +511,7 @@ func (m *matrix) seal() {
 }
 
 func (p *taskModel) keptUntil() events.Millis {
-	return p.endedAt + events.Millis(p.policy.Retain.Milliseconds())
+	return p.finalSince + events.Millis(p.policy.Retain.Milliseconds())
 }
 
 // seen is what the fold says of a task, in the words of the matrix.
@@ -475,6 +520,9 @@ func seen(t *projection.Task) taskModel {
 		cancelled: t.Cancelled, further: t.Rerun, over: t.RunEnded, attempt: t.Attempt, failures: t.Failures, losses: t.Lost, runs: t.Runs,
 		node: t.Node, offer: t.Offer, life: t.Created, last: t.Last, started: t.Started, ended: t.Outcome, startedAt: t.StartedAt,
 		endedAt: t.EndedAt, due: t.Due, seq: t.Seq, params: string(t.Params), result: string(t.Result), kept: !t.ParamsElided, requests: t.Requests}
+	if t.Final() {
+		_, p.finalSince = t.Substatus(0)
+	}
 	if t.Error != nil {
 		p.failure = t.Error.Code
 	}

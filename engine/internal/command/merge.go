@@ -47,12 +47,14 @@ func (c *Merge) decide(d *Decider) Answer {
 		return Answer{Code: AnswerChanged}
 	}
 	switch {
-	case t.Requested(c.Submit.RequestID): // by a copy of the submit
-		return repeated(t)
-	case t.RequestedOtherwise(c.Submit.RequestID):
+	case t.Kind.Behavior != c.Submit.Behavior:
+		return otherBehavior(t, &c.Submit)
+	case t.Requests.Of(c.Submit.RequestID) != nil: // by a copy of the submit
+		return repeated(t, t.Requests.Of(c.Submit.RequestID))
+	case t.Requests.Another(c.Submit.RequestID):
 		return otherRequest(c.Submit.RequestID)
 	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
-		return joined(t)
+		return d.recorded(t, &c.Submit)
 	case d.paramsGone(t):
 		return d.rerun(t, &c.Submit, c.Operator)
 	}

@@ -9,6 +9,16 @@ import (
 	"taskledger/events"
 )
 
+// A sender that does not compare them must not change the terms of somebody else's task.
+func TestMerge_OfAnotherBehaviorIsRefused(t *testing.T) {
+	l := ledgerAt(t, atDelayed)
+	c := l.merge("2")
+	c.Submit.Behavior = "other"
+	if a, kinds := l.decide(c); a.Code != command.AnswerState || kinds != nil || !strings.Contains(a.Text, "exists with behavior work, not other") {
+		t.Errorf("answered %+v with events %v", a, kinds)
+	}
+}
+
 // The run has ended since the submitter was asked to combine: there is an outcome, and with ReturnRecorded nothing runs again.
 func TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome(t *testing.T) {
 	for _, at := range []situation{atSuccess, atFailure} {

@@ -137,13 +137,12 @@ func DecodeAssignments(data []byte) ([]Assignment, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	r, err := Scanned(data) // the message was, but this part was opaque to that
-	if err != nil {
-		return nil, err
-	}
-	all := make([]Assignment, arrayOf(r, data, 19))
-	for i := range all {
-		all[i].decode(r)
-	}
-	return all, r.Close()
+	var all []Assignment
+	err := Told(data, func(r *wire.Reader) {
+		all = make([]Assignment, arrayOf(r, data, 19))
+		for i := range all {
+			all[i].decode(r)
+		}
+	})
+	return all, err
 }

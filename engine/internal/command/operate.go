@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -34,15 +35,10 @@ func (*Operate) Op() uint64 { return opOperate }
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
 func (c *Operate) limits() error {
-	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
-}
-
-// Check refuses an operation that there is not.
-func (c *Operate) Check() error {
 	if c.Do >= task.OperationCount {
-		return fmt.Errorf("operation %d", uint64(c.Do))
+		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%d, want less than %d", uint64(c.Do), uint64(task.OperationCount))}
 	}
-	return nil
+	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
 }
 
 func (c *Operate) decide(d *Decider) Answer {
@@ -82,7 +78,7 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 		case t.OnNode():
 			return &events.CancelRequested{Reason: c.Reason}, true
 		}
-		return &events.Rescheduled{}, !t.Final()
+		return &events.Rescheduled{Reason: c.Reason}, !t.Final()
 	case DoRunNow:
 		if t.OnNode() || t.Final() {
 			return nil, false
@@ -97,8 +93,10 @@ func (d *Decider) operation(t *projection.Task, c *Operate) (events.Body, bool) 
 		return unless(t.Suspended, &events.Suspended{}), !t.Final()
 	case DoResume:
 		return unless(!t.Suspended, &events.Resumed{}), true
+	case DoDelete:
+		return &events.Deleted{}, t.Status != projection.Running
 	}
-	return &events.Deleted{}, t.Status != projection.Running
+	return nil, false
 }
 
 func (d *Decider) reschedule(t *projection.Task) events.Body {

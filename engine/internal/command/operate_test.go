@@ -1,11 +1,16 @@
 package command_test
 
 import (
+	"errors"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -60,6 +65,48 @@ func TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing(t *testing.
 			if a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: do, Seen: seen}); l.task() != nil && a.Code != command.AnswerChanged || kinds != nil {
 				t.Errorf("%s once more, as it was seen while %s: answer %+v with events %v, want nothing done", do, at, a, kinds)
 			}
+		}
+	}
+}
+
+// What no release knows must not be taken for what comes last among the operations, which is to delete.
+func TestOperate_ThatThereIsNotIsRefusedByFieldAndChangesNothing(t *testing.T) {
+	for _, do := range []task.Operation{task.OperationCount, 77, math.MaxUint64} {
+		c := &command.Operate{Task: ledgerTask, Do: do}
+		if invalid, is := errors.AsType[*store.InvalidError](command.Check(c)); !is || invalid.Field != "operation" || !strings.Contains(invalid.Problem, "want less than 6") {
+			t.Errorf("%s: %v", do, command.Check(c))
+		}
+		sent := &command.Batch{Sender: "c-1", Number: 1, Commands: []command.Command{c}}
+		if got, err := command.DecodeBatch(sent.Encode()); err != nil || !reflect.DeepEqual(got, sent) {
+			t.Errorf("%s of a sender that does not check is read as %+v, %v: it has to be answered", do, got, err)
+		}
+		for _, at := range situations[1:] {
+			if a, kinds := ledgerAt(t, at).decide(c); a.Code == command.AnswerOK || kinds != nil {
+				t.Errorf("%s while %s: answer %+v with events %v", do, at, a, kinds)
+			}
+		}
+	}
+}
+
+func TestOperate_ReasonOfACancelIsRecordedInEveryState(t *testing.T) {
+	const why = "the table is gone"
+	for _, at := range situations[1:] {
+		l := ledgerAt(t, at)
+		a, kinds := l.decide(&command.Operate{Task: ledgerTask, Do: command.DoCancel, Reason: why})
+		if a.Code != command.AnswerOK || kinds == nil {
+			continue
+		}
+		told := ""
+		switch body := l.log[len(l.log)-1].Body.(type) {
+		case *events.Failed:
+			told = body.Error.Message
+		case *events.CancelRequested:
+			told = body.Reason
+		case *events.Rescheduled:
+			told = body.Reason
+		}
+		if told != why {
+			t.Errorf("while %s: %s tells the reason %q", at, kinds[0], told)
 		}
 	}
 }

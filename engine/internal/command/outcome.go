@@ -1,10 +1,7 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
-	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -117,9 +114,11 @@ func (o *Outcome) decode(r *wire.Reader) {
 	} else {
 		o.Result = r.Bytes()
 	}
-	if r.Array() > 0 {
+	if r.Array() > 0 { // hundreds may fail at once: each error is read apart
 		o.Err = new(events.Error)
-		o.Err.Decode(r)
+		if err := Told(r.Raw(), o.Err.Decode); err != nil {
+			r.FailBy(err)
+		}
 	}
 	r.Skip(tail)
 	if o.Status == projection.Failure && o.Err == nil || o.Status > projection.Failure {
@@ -160,56 +159,6 @@ func DecodeOutcomes(data []byte) ([]Outcome, error) {
 		all[i].decode(r)
 	}
 	return all, r.Close()
-}
-
-// maxPublicResult is the size of a result that a public message carries.
-const maxPublicResult = 64 << 10
-
-// CloudEvent returns the public message of an outcome: a CloudEvents 1.0 JSON document. Ids and behaviors need no
-// escaping; what users wrote does.
-func (o *Outcome) CloudEvent(dst []byte, source string, shard int) []byte {
-	dst = append(dst, `{"specversion":"1.0","id":"`...)
-	dst = events.Position{Shard: uint16(shard), Ref: o.Ref}.Append(dst)
-	dst = append(dst, `","source":"`...)
-	dst = append(dst, source...)
-	dst = append(dst, `","type":"taskledger.task.completed","subject":"`...)
-	dst = append(dst, o.Task...)
-	dst = append(dst, `","time":"`...)
-	dst = o.At.Time().AppendFormat(dst, time.RFC3339Nano)
-	dst = append(dst, `","datacontenttype":"application/json","data":{"task":"`...)
-	dst = append(dst, o.Task...)
-	dst = append(dst, `","behavior":"`...)
-	dst = append(dst, o.Behavior...)
-	dst = append(dst, `","status":"`...)
-	dst = append(dst, o.Status.String()...)
-	dst = append(dst, `","run":`...)
-	dst = strconv.AppendUint(dst, uint64(o.Run), 10)
-	dst = append(dst, `,"attempt":`...)
-	dst = strconv.AppendUint(dst, uint64(o.Attempt), 10)
-	if o.Node != "" {
-		dst = append(dst, `,"node":`...)
-		dst = appendJSON(dst, o.Node)
-	}
-	if o.Err != nil {
-		dst = append(dst, `,"error":`...)
-		dst = appendJSON(dst, o.Err)
-	}
-	if text, err := o.Result.JSON(); err == nil && text != nil {
-		if len(text) > maxPublicResult {
-			dst = append(dst, `,"result_omitted":true`...)
-		} else {
-			dst = append(append(dst, `,"result":`...), text...)
-		}
-	}
-	return append(dst, "}}"...)
-}
-
-func appendJSON(dst []byte, v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil { // strings always marshal
-		return append(dst, "null"...)
-	}
-	return append(dst, text...)
 }
 
 // Inline returns the outcome without a result that is large.

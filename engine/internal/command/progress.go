@@ -44,8 +44,8 @@ func (c *Progress) decode(r *wire.Reader) {
 }
 
 func (c *Progress) decide(d *Decider) Answer {
-	t := d.State.Task(c.Task)
-	if t == nil || !t.OnNode() || t.Started != c.Started || t.Node != c.Node {
+	t := d.State.Attempt(c.Started)
+	if t == nil || t.ID != c.Task || t.Node != c.Node {
 		d.Stale++
 		return Answer{Code: AnswerStale}
 	}

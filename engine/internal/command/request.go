@@ -15,10 +15,13 @@ const maxDelay = 10 * 365 * 24 * time.Hour
 
 // NewSubmit makes the command of a request that its behavior has planned, at a time. It names the task if the request or the plan does,
 // and still has to be checked.
-func NewSubmit(now time.Time, behavior string, policy events.Policy, plan task.Plan, q *task.Request) (*Submit, error) {
-	complete, err := policy.Complete()
-	if err != nil {
-		return nil, &store.InvalidError{Field: "policy", Problem: err.Error()}
+func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request) (*Submit, error) {
+	if !policy.IsComplete() {
+		complete, err := policy.Complete()
+		if err != nil {
+			return nil, &store.InvalidError{Field: "policy", Problem: err.Error()}
+		}
+		policy = &complete
 	}
 	if len(q.Params) > events.MaxPayloadBytes {
 		return nil, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(q.Params))}
@@ -33,8 +36,8 @@ func NewSubmit(now time.Time, behavior string, policy events.Policy, plan task.P
 	if d := notBefore.Sub(now); d > maxDelay {
 		return nil, &store.InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
-	c := &Submit{Behavior: behavior, Policy: complete, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(q.Params),
-		Task: cmp.Or(q.ID, plan.ID), RunNow: plan.RunNow, Priority: cmp.Or(q.Priority, plan.Priority, complete.Priority)}
+	c := &Submit{Behavior: behavior, Policy: *policy, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(q.Params),
+		Task: cmp.Or(q.ID, plan.ID), RunNow: plan.RunNow, Priority: cmp.Or(q.Priority, plan.Priority, policy.Priority)}
 	if q.RequestKey != "" {
 		asked := c.Asked(q)
 		c.RequestID = asked.ID(q.RequestKey)

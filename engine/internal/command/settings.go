@@ -27,11 +27,7 @@ func EncodeSettings(s *settings.State) []byte {
 
 // DecodeSettings reads what EncodeSettings writes.
 func DecodeSettings(data []byte) (settings.State, error) {
-	r, err := Scanned(data)
-	if err != nil {
-		return settings.State{}, err
-	}
 	var s settings.State
-	s.Decode(r)
-	return s, r.Close()
+	err := Told(data, s.Decode)
+	return s, err
 }

@@ -9,6 +9,7 @@ import (
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/projection/requests"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -21,7 +22,7 @@ type Submit struct {
 	Priority  int64
 	NotBefore events.Millis // 0 = now
 	Params    events.Payload
-	RequestID string // what events.Request.ID returns; "" = none
+	RequestID string // made by events.Request.ID or events.RequestsID; "" = none
 	Merges    bool   // the submitter can combine parameters, and must be asked when the task exists
 	RunNow    bool   // makes a run that waits due, as task.Plan.RunNow says
 
@@ -88,13 +89,13 @@ func (c *Submit) decide(d *Decider) Answer {
 		}
 		return Answer{Life: t.Created, Run: 1}
 	case t.Kind.Behavior != c.Behavior:
-		return Refused(AnswerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
-	case t.Requested(c.RequestID):
-		return repeated(t)
-	case t.RequestedOtherwise(c.RequestID):
+		return otherBehavior(t, c)
+	case t.Requests.Of(c.RequestID) != nil:
+		return repeated(t, t.Requests.Of(c.RequestID))
+	case t.Requests.Another(c.RequestID):
 		return otherRequest(c.RequestID)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
-		return joined(t)
+		return d.recorded(t, c)
 	case d.paramsGone(t):
 		return d.rerun(t, c, false)
 	case c.Merges:
@@ -108,15 +109,28 @@ func (c *Submit) decide(d *Decider) Answer {
 	return d.join(t, c)
 }
 
-// usedByAnother reports whether a request of one task has used the key of a submit that is one of many, or the reverse, or another request of
-// many tasks has. Their tasks derive from one id: that of the one task is the affinity of the many, of which the first is always made.
+func otherBehavior(t *projection.Task, c *Submit) Answer {
+	return Refused(AnswerState, "exists with behavior %s, not %s", t.Kind.Behavior, c.Behavior)
+}
+
+// usedByAnother reports whether another request has used the key of a submit: a request of a single task the key of a request of many, the
+// reverse, or another request of many. Both kinds derive the ids of their tasks from the key: the id of the single task is the affinity of the
+// many. Of the many the first one is looked at; where it was refused for lack of room, or deleted, another request may make it. Tasks that
+// callers named themselves are of no request: within each the key counts alone.
 func (d *Decider) usedByAnother(c *Submit) bool {
-	id := events.TaskID(c.Task.Affinity())
-	if c.RequestID == "" || !events.IsDerived(id) {
+	if c.RequestID == "" {
 		return false
 	}
-	one, first := d.State.Task(id), d.State.Task(id+"/0")
-	return one != nil && one.RequestedOtherwise(c.RequestID) || first != nil && first.RequestedOtherwise(c.RequestID)
+	id, derives := events.DerivedFrom(c.Task)
+	if !derives {
+		return false
+	}
+	for _, t := range [...]*projection.Task{d.State.Task(id), d.State.Task(id + "/0")} {
+		if t != nil && t.Requests.Another(c.RequestID) && events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id {
+			return true
+		}
+	}
+	return false
 }
 
 // noRoom refuses a submit that asks for a live task more, or adds bytes of parameters to one, where there is no room for them.
@@ -178,8 +192,21 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 		return d.noSpace()
 	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at, Terms: c.terms(t)})
-	case (c.RequestID != "" && !t.Requested(c.RequestID) || c.terms(t) != nil) && !d.StoreFull && d.Refusal == "" && d.forbids(events.KindJoined) == "":
+	case (c.RequestID != "" && t.Requests.Of(c.RequestID) == nil || c.terms(t) != nil) && d.mayRecordJoin():
 		t = d.emit(t.ID, t, c.RequestID, &events.Joined{Terms: c.terms(t)})
+	}
+	return joined(t)
+}
+
+// mayRecordJoin reports whether there is room for what a submit that joins leaves, and every node that is present can read it.
+func (d *Decider) mayRecordJoin() bool {
+	return !d.StoreFull && d.Refusal == "" && d.forbids(events.KindJoined) == ""
+}
+
+// recorded answers a submit with the outcome of a task that has ended for good, and records its request: the task is held for that.
+func (d *Decider) recorded(t *projection.Task, c *Submit) Answer {
+	if _, full := d.noRoom(true, 0); c.RequestID != "" && !full && d.mayRecordJoin() {
+		t = d.emit(t.ID, t, c.RequestID, &events.Joined{})
 	}
 	return joined(t)
 }
@@ -187,13 +214,7 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 // joined answers a submit that shares an existing task: with the outcome of the run that is due or under way, or with
 // the one recorded last.
 func joined(t *projection.Task) Answer {
-	a := Answer{Joined: true, Life: t.Created, Run: t.Runs}
-	if !t.Final() {
-		a.Run++
-	}
-	if t.Rerun { // a further run is promised, and parameters of this task are for that one
-		a.Run++
-	}
+	a := Answer{Joined: true, Life: t.Created, Run: t.SharedRun()}
 	if a.Run > t.Runs {
 		a.Number = int64(t.Last)
 	}
@@ -203,10 +224,13 @@ func joined(t *projection.Task) Answer {
 // reservedAffinities is how the affinities begin that no submit may give.
 const reservedAffinities = "store:"
 
-// repeated answers a request that has made or changed the task before.
-func repeated(t *projection.Task) Answer {
+// repeated answers a request that the task remembers with the run that was promised to it. One that was cancelled before it began is none.
+func repeated(t *projection.Task, q *requests.Request) Answer {
 	a := joined(t)
 	a.Repeated = true
+	if q.Run <= t.Runs {
+		a.Run, a.Number = q.Run, 0
+	}
 	return a
 }
 
@@ -217,11 +241,11 @@ func otherRequest(id string) Answer {
 
 // Check returns an *store.InvalidError or a *task.LimitError.
 func (c *Submit) Check() error {
-	switch affinity := c.Task.Affinity(); {
+	switch {
 	case c.Task == events.Settings:
 		return &store.InvalidError{Field: "id", Problem: "cluster/settings is reserved"}
-	case strings.HasPrefix(affinity, reservedAffinities):
-		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("affinity %.48q is reserved, as all that begin with %s are", affinity, reservedAffinities)}
+	case strings.HasPrefix(string(c.Task), reservedAffinities):
+		return &store.InvalidError{Field: "id", Problem: fmt.Sprintf("affinity %.48q is reserved, as all that begin with %s are", c.Task.Affinity(), reservedAffinities)}
 	}
 	if err := c.Task.Validate(); err != nil {
 		return &store.InvalidError{Field: "id", Problem: err.Error()}

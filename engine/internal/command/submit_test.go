@@ -297,6 +297,64 @@ func TestSubmit_OfAnotherBehaviorIsRefused(t *testing.T) {
 	}
 }
 
+// Whoever gets the outcome of what has ended long ago gets it again, and nobody another one under the same key.
+func TestSubmit_ThatMeetsWhatHasEndedIsRememberedByItsKey(t *testing.T) {
+	for _, at := range []situation{atSuccess, atFailure} {
+		for _, merges := range []bool{false, true} {
+			l := ledgerAt(t, at)
+			ask := func(q events.Request, full string) (command.Answer, []string) {
+				submit := l.ask(events.Policy{})
+				submit.RequestID = q.ID("k")
+				var c command.Command = submit
+				if merges {
+					c = &command.Merge{Submit: *submit, Life: l.task().Created, Seq: l.task().Seq}
+				}
+				var a command.Answer
+				kinds := l.entry(func(d *command.Decider) {
+					d.Refusal = full
+					a = d.Decide(c)
+					l.legal(d)
+				})
+				return a, kinds
+			}
+			q := events.Request{Behavior: "work"}
+			if a, kinds := ask(q, "etcd is full"); a.Code != command.AnswerOK || a.Run != 1 || a.Repeated || kinds != nil {
+				t.Errorf("%s, merges %t: answered %+v with events %v, want nothing recorded where there is no room", at, merges, a, kinds)
+			}
+			if a, kinds := ask(q, ""); a.Code != command.AnswerOK || a.Run != 1 || a.Repeated || strings.Join(kinds, " ") != "Joined" {
+				t.Errorf("%s, merges %t: answered %+v with events %v, want run 1, and the request recorded", at, merges, a, kinds)
+			}
+			if a, kinds := ask(q, ""); a.Run != 1 || !a.Repeated || kinds != nil {
+				t.Errorf("%s, merges %t: answered %+v with events %v, want the same again", at, merges, a, kinds)
+			}
+			if a, kinds := ask(events.Request{Behavior: "work", Priority: 1}, ""); a.Code != command.AnswerKeyUsed || kinds != nil {
+				t.Errorf("%s, merges %t: another request of the key answered %+v with events %v", at, merges, a, kinds)
+			}
+		}
+	}
+}
+
+// What other requests made of the task since is none of its business.
+func TestSubmit_RepeatedGetsTheRunThatItWasPromised(t *testing.T) {
+	l := ledgerAt(t, atSuccess)
+	runs := map[string]uint32{}
+	for _, request := range []string{"a", "b", "c"} {
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.RequestID = request
+		a, _ := l.decide(c)
+		runs[request] = a.Run
+		l.start(ledgerTask, "n-1")
+		l.decide(l.done(command.Succeeded))
+	}
+	for request, run := range map[string]uint32{"a": 2, "b": 3, "c": 4} {
+		c := l.ask(events.Policy{Existing: events.RunAgain})
+		c.RequestID = request
+		if a, kinds := l.decide(c); runs[request] != run || a.Run != run || !a.Repeated || a.Number != 0 || kinds != nil {
+			t.Errorf("request %s was promised run %d, and repeated it is answered %+v with events %v; want run %d", request, runs[request], a, kinds, run)
+		}
+	}
+}
+
 func TestSubmit_SameRequestJoinsItself(t *testing.T) {
 	for _, at := range []situation{atSuccess, atFailure} {
 		l := ledgerAt(t, at)
@@ -391,7 +449,8 @@ func TestSubmit_CountsHeldTasksAgainstTheLimit(t *testing.T) {
 func TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey(t *testing.T) {
 	one := events.Request{Behavior: "work"}
 	many, fewer := []events.Request{one, one, one}, []events.Request{one, one}
-	derived := events.TaskOfRequest("client", "work", "k")
+	derived, random := events.TaskOfRequest("", "work", "k"), events.TaskOfRequest("", "work", "another")
+	other := events.Request{Behavior: "work", Priority: 1}
 	submit := func(l *journalDriver, id events.TaskID, request string) command.AnswerCode {
 		c := l.ask(events.Policy{})
 		c.Task, c.RequestID = id, request
@@ -412,6 +471,9 @@ func TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey(t *testing.T) {
 		{derived + "/0", derived, events.RequestsID("k", many), "", command.AnswerOK},
 		{"order", "order/0", one.ID("k"), events.RequestsID("k", many), command.AnswerOK}, // named by callers: the key counts within each
 		{"order/0", "order", events.RequestsID("k", many), one.ID("k"), command.AnswerOK},
+		{derived, derived + "/ship", one.ID("k"), other.ID("k"), command.AnswerOK}, // a task of the request passes its key on
+		{random, random + "/0", one.ID("k"), other.ID("k"), command.AnswerOK},      // that a random id looks derived means nothing
+		{random + "/0", random + "/1", one.ID("k"), other.ID("k"), command.AnswerOK},
 	} {
 		l := newJournalDriver(t)
 		if code := submit(l, row.first, row.firstKey); code != command.AnswerOK {

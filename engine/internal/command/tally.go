@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"taskledger/internal/message"
 	"taskledger/projection"
@@ -21,7 +23,7 @@ func (c *Tally) Size() int { return 16 + len(c.Behavior) }
 
 func (c *Tally) limits() error { return limitBehavior(c.Behavior) }
 
-// maxTallied is how many behaviors are told apart, and maxCounts how many rows an answer has then.
+// maxTallied is how many behaviors are told apart, the first by name, and maxCounts how many rows an answer has then.
 const (
 	maxTallied = 500
 	maxCounts  = (maxTallied + 1) * 19
@@ -60,14 +62,11 @@ func (c *counts) Check() error {
 // EncodeTallies answers a Tally.
 func EncodeTallies(s *projection.Shard, c *Tally) []byte {
 	var told counts
-	rest, behaviors := s.Tally(), 0
-	for behavior, of := range s.Tallies() {
-		if c.Behavior != "" && c.Behavior != behavior {
-			continue
-		}
-		if behaviors++; behaviors > maxTallied {
-			break
-		}
+	rest, all := s.Tally(), maps.Collect(s.Tallies())
+	maps.DeleteFunc(all, func(name string, _ *projection.Tally) bool { return c.Behavior != "" && name != c.Behavior })
+	names := slices.Sorted(maps.Keys(all))
+	for _, behavior := range names[:min(len(names), maxTallied)] {
+		of := all[behavior]
 		told.add(behavior, of)
 		for status := range of {
 			for substatus, n := range of[status] {

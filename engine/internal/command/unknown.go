@@ -2,16 +2,20 @@ package command
 
 import (
 	"bytes"
+	"errors"
 
 	"taskledger/internal/wire"
 )
 
-// Unknown is a command of a later release: of a number that this one does not have, or with a tail that it does not know. It is
-// refused by the name of who cannot read it, since what is half understood must not be decided.
+// Unknown is a command of a later release: of a number that this one does not have, or with a tail that it does not know, in it, in a part
+// of it, or in its batch. It is refused by the name of who cannot read it, since what is half understood must not be decided.
 type Unknown struct {
 	Number uint64
-	Raw    []byte // the bytes of the command after its number
+	Raw    []byte // the bytes of the command after its number; nil when its batch is not known
 }
+
+// LaterPlan stands for a request of a plan that has fields which this release does not know.
+var LaterPlan = &Unknown{Number: opPlan}
 
 // Op is the number that was sent.
 func (c *Unknown) Op() uint64 { return c.Number }
@@ -51,38 +55,20 @@ const maxShownNode = 32
 // them: a report of an attempt must not be lost, and an offer is answered with assignments or not at all.
 func readsLater(lane uint8) bool { return lane == LaneSubmit || lane == LaneQuery }
 
-// decodeLater reads the command that follows its number, as an Unknown where only a later release knows it or its tail.
+// decodeLater reads the command that follows its number, as an Unknown where only a later release knows it, or all of its values.
 func decodeLater(r *wire.Reader, op uint64) Command {
 	raw := r.Raw()
 	c := New(op)
-	if r.Err() != nil || c == nil || hasTail(raw, c) {
+	if r.Err() != nil || c == nil {
 		return &Unknown{Number: op, Raw: bytes.Clone(raw)}
 	}
 	one := wire.NewReader(raw)
 	Decode(one, c)
-	if err := one.Close(); err != nil {
-		r.Fail("%v", err)
+	switch err := one.Close(); {
+	case errors.Is(err, wire.ErrTail):
+		return &Unknown{Number: op, Raw: bytes.Clone(raw)}
+	case err != nil:
+		r.FailBy(err)
 	}
 	return c
-}
-
-// hasTail reports whether a command has more fields than this release knows, those of an empty one.
-func hasTail(raw []byte, empty Command) bool {
-	w := wire.Scratch()
-	defer w.Done()
-	Encode(w, empty)
-	known, r := wire.NewReader(w.B), wire.NewReader(raw)
-	known.Uint()
-	if n, want := fields(r), fields(known); n != want {
-		return n > want
-	}
-	return empty.Op() == opMerge && hasTail(r.Raw(), new(Submit)) // it begins with one
-}
-
-// fields reads the head of a command and returns how many fields follow: it is an array, or a message in a binary string.
-func fields(r *wire.Reader) int {
-	if r.NextBytes() {
-		return wire.NewReader(r.View()).Array()
-	}
-	return r.Array()
 }

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -10,7 +11,8 @@ import (
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
-	"taskledger/task"
+	"taskledger/projection"
+	"taskledger/projection/requests"
 )
 
 // raw is a command as its bytes, which follow the number.
@@ -51,6 +53,8 @@ func TestBatch_ReadsCommandsOfALaterReleaseAsUnknown(t *testing.T) {
 		"a question with a tail":        withTail(t, &command.Get{Task: "a/b"}),
 		"a barrier with a tail":         withTail(t, &command.Barrier{Number: 7}),
 		"a merge of a submit with tail": raw(merge.Op(), mergeOf(withTail(t, &merge.Submit).Raw)),
+		"a submit of a longer policy":   raw(merge.Submit.Op(), longer(t, &merge.Submit, policyBytes(merge.Submit.Policy))),
+		"a merge of a longer policy":    raw(merge.Op(), longer(t, merge, policyBytes(merge.Submit.Policy))),
 	}
 	for name, c := range later {
 		for _, lane := range []uint8{command.LaneSubmit, command.LaneQuery} {
@@ -62,6 +66,74 @@ func TestBatch_ReadsCommandsOfALaterReleaseAsUnknown(t *testing.T) {
 		for _, lane := range []uint8{command.LaneWork, command.LaneOffer} { // they wait for an owner that knows them
 			if got, err := command.DecodeBatch(batchIn(lane, c).Encode()); err == nil {
 				t.Errorf("%s: read in lane %d as %+v", name, lane, got)
+			}
+		}
+	}
+}
+
+func policyBytes(p events.Policy) []byte {
+	var w wire.Writer
+	p.Encode(&w)
+	return w.B
+}
+
+// grow is an array of few with two values more.
+func grow(value []byte) []byte {
+	head, rest := []byte{value[0] + 2}, value[1:]
+	if value[0]&0x0f >= 14 {
+		head = []byte{0xdc, 0, value[0]&0x0f + 2}
+	}
+	return append(append(head, rest...), 0x93, 0xc0, 0x81, 0xa1, 'k', 0x01, 0xc4, 0x01, 'x', 0xa1, 'y')
+}
+
+// longer is what is sent of a command, with a part of it grown.
+func longer(t *testing.T, c command.Command, part []byte) []byte {
+	t.Helper()
+	var w wire.Writer
+	command.Encode(&w, c)
+	r := wire.NewReader(w.B)
+	r.Uint()
+	return grownIn(t, r.Raw(), part)
+}
+
+// grownIn is a message with a part of it grown, wherever that is.
+func grownIn(t *testing.T, whole, part []byte) []byte {
+	t.Helper()
+	if bytes.Count(whole, part) == 0 {
+		t.Fatalf("% x is not in % x", part, whole)
+	}
+	return bytes.ReplaceAll(whole, part, grow(part))
+}
+
+// A batch of which this release does not know all asks for nothing that may be decided: not under a condition that it does not see, and not
+// for a caller whom it half knows.
+func TestBatch_ThatHasATailIsOfCommandsThatNobodyKnows(t *testing.T) {
+	asker := events.Asker{Principal: "ada", RequestID: "r"}
+	var asked wire.Writer
+	asker.Encode(&asked)
+	for _, lane := range []uint8{command.LaneSubmit, command.LaneQuery, command.LaneWork, command.LaneOffer} {
+		plain := batchIn(lane, &command.Info{}, &command.Operate{Task: "a/b"})
+		named := batchIn(lane)
+		named.Add(&command.Info{}, &asker)
+		named.Add(&command.Operate{Task: "a/b"}, nil)
+		withCaller := named.Encode()
+		for name, data := range map[string][]byte{"a batch of nine": grow(withCaller), "a caller of five": grownIn(t, withCaller, asked.B),
+			"a batch of ten with a caller of five": grow(grownIn(t, withCaller, asked.B))} {
+			b, err := command.DecodeBatch(data)
+			if lane == command.LaneWork || lane == command.LaneOffer {
+				if err == nil {
+					t.Errorf("lane %d: %s is read as %+v", lane, name, b)
+				}
+				continue
+			}
+			if err != nil || len(b.Commands) != 2 || b.Number != 1 || b.Sender != "c-1" {
+				t.Errorf("lane %d: %s is read as %+v, %v", lane, name, b, err)
+				continue
+			}
+			for i, c := range plain.Commands {
+				if later, is := b.Commands[i].(*command.Unknown); !is || later.Number != c.Op() {
+					t.Errorf("lane %d: command %d of %s is %+v, want it unknown", lane, i, name, b.Commands[i])
+				}
 			}
 		}
 	}
@@ -84,7 +156,6 @@ func TestBatch_RefusesMalformedCommandsBesideUnknownOnes(t *testing.T) {
 	for name, c := range map[string]command.Command{
 		"a field less":    raw(new(command.Barrier).Op(), []byte{0xc4, 0x01, 0x90}),
 		"another type":    raw(new(command.Submit).Op(), []byte{0xa1, 'x'}),
-		"operation":       &command.Operate{Do: task.OperationCount},
 		"bytes after one": raw(new(command.Barrier).Op(), []byte{0xc4, 0x03, 0x91, 0x01, 0x01}),
 	} {
 		if got, err := command.DecodeBatch(batchIn(command.LaneSubmit, unknown, c).Encode()); err == nil {
@@ -120,9 +191,6 @@ func TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner(t *testing.T) 
 
 // Whoever is told more than it knows takes what it knows.
 func TestAnswersAndGossip_TailsArePassedOver(t *testing.T) {
-	grow := func(value []byte) []byte { // an array of few with a value more
-		return append(append([]byte{value[0] + 1}, value[1:]...), 0x93, 0xc0, 0x81, 0xa1, 'k', 0x01, 0xc4, 0x01, 'x')
-	}
 	one := func(value []byte) []byte { return append([]byte{0x91}, value...) }
 	var outcome, assignment wire.Writer
 	o := command.Outcome{Task: "a", Status: 2, Result: events.JSON([]byte("1"))}
@@ -156,5 +224,60 @@ func TestAnswersAndGossip_TailsArePassedOver(t *testing.T) {
 	}
 	if got, err := command.ReadMessage[command.PlanLetter](grow(message.Encode(command.PlanLetter{Planners: []string{"n"}}))); err == nil {
 		t.Errorf("a letter that asks is read as %+v", got)
+	}
+}
+
+// The parts of what is told grow, too.
+func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
+	l := ledgerAt(t, atFailure)
+	kept := *l.task()
+	kept.Requests = requests.List{{ID: "k", Run: 1, At: 7}}
+	encoded := command.EncodeTask(&kept)
+	var failure, pause wire.Writer
+	kept.Error.Encode(&failure)
+	pause.Array(4)
+	for _, text := range []string{"work", "why", "ada"} {
+		pause.Text(text)
+	}
+	pause.Int(int64(ledgerStart))
+	want, err := command.DecodeTask(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string][]byte{"policy": policyBytes(kept.Kind.Policy), "error": failure.B, "request": {0x93, 0xa1, 'k', 1, 7}, "all of it": encoded} {
+		if got, err := command.DecodeTask(grownIn(t, encoded, part)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("a task with a longer %s is read as %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+
+	l.decide(&command.Pause{Behavior: "work", Paused: true, Reason: "why"})
+	settings := command.EncodeSettings(l.state.Settings())
+	known, err := command.DecodeSettings(settings)
+	if err != nil || len(known.Pauses()) != 1 {
+		t.Fatal(known, err)
+	}
+	var row wire.Writer
+	row.Array(4)
+	p := known.Pauses()[0]
+	row.Text(p.Behavior)
+	row.Text(p.Reason)
+	row.Text(p.By)
+	row.Int(int64(p.Since))
+	if got, err := command.DecodeSettings(grownIn(t, settings, row.B)); err != nil || !reflect.DeepEqual(got.Pauses(), known.Pauses()) {
+		t.Errorf("a pause that tells more is read as %+v, %v: what it keeps from starting must not start", got.Pauses(), err)
+	}
+
+	outcome := command.Outcome{Task: "a", Status: projection.Failure, Err: kept.Error}
+	var told wire.Writer
+	told.Array(300)
+	for range 300 {
+		outcome.Encode(&told, 100)
+	}
+	if got, err := command.DecodeOutcomes(grownIn(t, told.B, failure.B)); err != nil || len(got) != 300 || !reflect.DeepEqual(got[299], outcome) {
+		t.Errorf("outcomes of longer errors: %d, %v", len(got), err)
+	}
+	offered := command.EncodeAssignments([]*projection.Task{&kept, &kept})[0].Data
+	if got, err := command.DecodeAssignments(grownIn(t, offered, policyBytes(kept.Kind.Policy))); err != nil || len(got) != 2 || got[1].Policy != kept.Kind.Policy {
+		t.Errorf("assignments of longer policies: %+v, %v", got, err)
 	}
 }

@@ -10,11 +10,11 @@ import (
 
 // decideReadable decides a command, or refuses it when its first event is of a kind that a node which is present cannot read.
 func (d *Decider) decideReadable(c decided) Answer {
-	var problem string
-	d.problem = &problem
-	defer func() { d.problem = nil }()
+	d.decides, d.problem = true, ""
 	before := len(d.Entry.Entry.Events)
 	a := c.decide(d)
+	problem := d.problem
+	d.decides, d.problem = false, ""
 	if problem == "" {
 		return a
 	}
@@ -27,15 +27,15 @@ func (d *Decider) decideReadable(c decided) Answer {
 // unread reports that no event of a kind may be recorded: a node that is present cannot read it. It refuses the command that is being
 // decided, and whatever else that wants to record.
 func (d *Decider) unread(kind events.Kind) bool {
-	if d.problem != nil && *d.problem != "" {
+	if d.problem != "" {
 		return true
 	}
 	switch why := d.forbids(kind); {
 	case why == "":
 		d.Highest = max(d.Highest, kind)
 		return false
-	case d.problem != nil:
-		*d.problem = why
+	case d.decides:
+		d.problem = why
 	default:
 		d.Err = errors.New(why)
 	}

@@ -14,6 +14,9 @@ import (
 // Most is how many tasks a page looks at, in all shards together. A page for which that is not enough is short.
 const Most = 20_000
 
+// maxBytes is after how many bytes of parameters and results a page is full.
+const maxBytes = 4 << 20
+
 // Ask asks the owner of a shard for at most limit tasks that match, for which it looks at no more than look.
 type Ask func(ctx context.Context, shard int, from listing.Place, limit, look int) (listing.Part, error)
 
@@ -23,7 +26,7 @@ type Result struct {
 	Missing []listing.Missing
 	Next    []listing.Key // by shard, the zero Key where there is nothing more; nil = nowhere is
 	Through bool          // but in missing shards there is nothing more
-	Heads   []uint64      // as in listing.Page
+	Nexts   []uint64      // as in listing.Page
 }
 
 // Page makes a page of at most limit tasks, in the order of the list, of those in each shard whose keys are smaller than the one of from; a
@@ -34,7 +37,7 @@ func Page(ctx context.Context, from []listing.Key, limit int, ask Ask) Result {
 	for shard, key := range from {
 		p.shards = append(p.shards, &reading{shard: shard, begin: key, at: key, done: key == listing.Key{}})
 	}
-	for p.take(); len(p.tasks) < limit; p.take() {
+	for p.take(); !p.full(); p.take() {
 		wanted := p.wanted()
 		if len(wanted) == 0 || p.left < len(wanted) || ctx.Err() != nil {
 			break
@@ -48,6 +51,7 @@ func Page(ctx context.Context, from []listing.Key, limit int, ask Ask) Result {
 type page struct {
 	limit  int
 	left   int // how many tasks may still be looked at
+	bytes  int // of parameters and results
 	shards []*reading
 	tasks  []projection.Task
 }
@@ -59,7 +63,7 @@ type reading struct {
 	at    listing.Key       // all that matches and is not smaller was found
 	found []projection.Task // and not taken yet
 	done  bool              // nothing smaller is left
-	head  uint64            // last entry when it was asked first
+	next  uint64            // number of its next entry when it was asked first; 0 = not heard
 	err   error             // it is missing
 }
 
@@ -106,15 +110,17 @@ func (p *page) askAll(ctx context.Context, wanted []*reading, ask Ask) {
 }
 
 func (r *reading) heard(p listing.Part) {
-	r.found, r.done, r.head = p.Tasks, p.Done, cmp.Or(r.head, p.Head)
+	r.found, r.done, r.next = p.Tasks, p.Done, cmp.Or(r.next, p.Head+1)
 	if p.Next.Before != 0 { // it has looked at something
 		r.at = p.Next.Key(r.shard)
 	}
 }
 
+func (p *page) full() bool { return len(p.tasks) >= p.limit || p.bytes >= maxBytes }
+
 // take moves what was found into the page as long as no shard can have something greater.
 func (p *page) take() {
-	for len(p.tasks) < p.limit {
+	for !p.full() {
 		var first *reading
 		for _, r := range p.shards {
 			if r.err == nil && (first == nil || r.rest().Compare(first.rest()) > 0) {
@@ -124,7 +130,8 @@ func (p *page) take() {
 		if first == nil || len(first.found) == 0 {
 			return
 		}
-		p.tasks = append(p.tasks, first.found[0])
+		t := first.found[0]
+		p.tasks, p.bytes = append(p.tasks, t), p.bytes+len(t.Params)+len(t.Result)
 		first.found = first.found[1:]
 	}
 }
@@ -141,7 +148,7 @@ func (p *page) result() Result {
 	}
 	r.Through = rest == listing.Key{}
 	for i, s := range p.shards {
-		r.Next[i], r.Heads = rest, append(r.Heads, s.head)
+		r.Next[i], r.Nexts = rest, append(r.Nexts, s.next)
 		if s.err != nil {
 			r.Missing = append(r.Missing, missing(s.shard, s.err))
 			r.Next[i] = s.rest()

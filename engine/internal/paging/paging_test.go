@@ -189,3 +189,46 @@ func TestPage_LooksAtABoundedNumberOfTasks(t *testing.T) {
 		t.Errorf("looked at %d tasks for %+v", looked, p)
 	}
 }
+
+// A page of large tasks is short, and goes on where it was full.
+func TestPage_HasABoundedNumberOfBytes(t *testing.T) {
+	const tasks, size = 60, 200 << 10
+	all := make([]projection.Task, tasks)
+	for i := range all {
+		all[i] = projection.Task{ID: events.TaskID(fmt.Sprint("t-", i)), Created: events.Ref(tasks-i) << 20, CreatedAt: events.Millis(tasks - i), Params: make(events.Payload, size)}
+	}
+	ask := func(_ context.Context, _ int, from listing.Place, limit, _ int) (p listing.Part, err error) {
+		for i := range all {
+			if k := listing.KeyOf(&all[i], 0); len(p.Tasks) < limit && (from == listing.Place{} || k.Compare(from.Key(0)) < 0) {
+				p.Tasks = append(p.Tasks, all[i])
+			}
+		}
+		p.Done, p.Looked = len(p.Tasks) < limit, len(p.Tasks)
+		if n := len(p.Tasks); n > 0 {
+			k := listing.KeyOf(&p.Tasks[n-1], 0)
+			p.Next = k.In(0)
+		}
+		return p, nil
+	}
+	var told []events.TaskID
+	for from := listing.Begin(listing.Filter{}, 1).From; from != nil; {
+		r := paging.Page(t.Context(), from, 1000, ask)
+		bytes := 0
+		for i := range r.Tasks {
+			told = append(told, r.Tasks[i].ID)
+			bytes += len(r.Tasks[i].Params)
+		}
+		if bytes > 4<<20+size || len(r.Tasks) == 0 && r.Next != nil {
+			t.Fatalf("a page of %d tasks has %d bytes", len(r.Tasks), bytes)
+		}
+		from = r.Next
+	}
+	for i := range told {
+		if told[i] != all[i].ID {
+			t.Fatalf("%v", told)
+		}
+	}
+	if len(told) != tasks {
+		t.Errorf("%d tasks of %d", len(told), tasks)
+	}
+}

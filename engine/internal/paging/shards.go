@@ -19,6 +19,8 @@ import (
 const (
 	silentAfter = 3 * time.Second
 	silentAgain = 300 * time.Millisecond
+	// atLeast is how long a page may take that begins just before ctx ends: it asks, and is not empty for lack of time alone.
+	atLeast = time.Millisecond
 )
 
 var errSilent = errors.New("nobody has answered in time")
@@ -31,7 +33,8 @@ type Shards struct {
 	Ask     func(ctx context.Context, shard int, q command.Command) (command.Answer, error)
 }
 
-// List returns a page of the tasks that match, from a cursor on. When ctx ends it returns the page as it is, and an error.
+// List returns a page of the tasks that match, from a cursor on. When ctx ends before the list is through, it returns the page as it is, and
+// an error: so no page of an ended ctx asks for another one.
 func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page listing.Page, err error) {
 	if f.Limit < 0 || f.Limit > command.MaxPage {
 		return page, &task.LimitError{Field: "limit", Limit: command.MaxPage, Got: int64(f.Limit)}
@@ -49,7 +52,7 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 	soon, stop := patience(ctx)
 	defer stop()
 	var mu sync.Mutex
-	cluster := at.Cluster
+	cluster := cmp.Or(s.Cluster, at.Cluster) // which a page without answers has, too
 	found := Page(soon, at.From, cmp.Or(f.Limit, 100), func(ctx context.Context, shard int, from listing.Place, limit, look int) (listing.Part, error) {
 		if at.Behind(shard) {
 			var stop context.CancelFunc
@@ -66,15 +69,15 @@ func (s Shards) List(ctx context.Context, f listing.Filter, cursor string) (page
 		cluster = cmp.Or(p.Cluster, cluster)
 		return p.Part, err
 	})
-	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through, Heads: found.Heads, Cluster: cluster}
+	page = listing.Page{Tasks: found.Tasks, Missing: found.Missing, Through: found.Through, Nexts: found.Nexts, Cluster: cluster}
 	if found.Next != nil {
 		page.Cursor = listing.Cursor{Cluster: cluster, From: found.Next}.Text(f)
 	}
 	if err := refusal(page.Missing); err != nil {
 		return listing.Page{}, err
 	}
-	if ctx.Err() != nil && len(page.Missing) > 0 {
-		return page, page.Missing[0].Err
+	if ctx.Err() != nil && page.Cursor != "" {
+		return page, fmt.Errorf("the list is not through: %w: %w", store.ErrUnavailable, context.Cause(ctx))
 	}
 	return page, nil
 }
@@ -106,11 +109,11 @@ func (s Shards) Counts(ctx context.Context, behavior string) (all listing.Counts
 	return all, refusal(all.Missing)
 }
 
-// patience ends when no more answers are waited for: before half of what ctx leaves, so that what was found is of use.
+// patience ends when no more answers are waited for: after half of what ctx leaves, so that what was found is of use.
 func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	most := silentAfter
 	if end, limited := ctx.Deadline(); limited {
-		most = min(most, time.Until(end)/2)
+		most = min(most, max(time.Until(end)/2, atLeast))
 	}
 	return context.WithTimeoutCause(ctx, most, errSilent)
 }

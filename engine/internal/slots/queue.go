@@ -2,6 +2,7 @@ package slots
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/events"
@@ -35,7 +36,9 @@ type Waiter interface{ Wake() }
 // queue is who waits for slots.
 type queue struct {
 	waiting map[Waiter]*place
-	looking bool // a timer lets those look again that let others pass
+	again   *time.Timer    // lets those look again that let others pass; nil: none does
+	timers  sync.WaitGroup // that have not fired, or whose function has not returned
+	closed  bool
 }
 
 // place is that of a waiter: from the time it found no slot until it finds one.
@@ -66,14 +69,14 @@ func (x *Slots) freeForLocked(w Waiter, h Head) bool {
 	if x.firstLocked(w, &h, time.Now()) {
 		return true
 	}
-	if !x.queue.looking {
-		x.queue.looking = true
-		time.AfterFunc(keepFor, x.lookAgain)
+	if x.queue.again == nil && !x.queue.closed {
+		x.queue.timers.Add(1)
+		x.queue.again = time.AfterFunc(keepFor, x.lookAgain)
 	}
 	return false
 }
 
-// firstLocked reports whether nobody on its way to a slot comes before the head of a waiter's line.
+// firstLocked reports whether a head of a waiter comes before the heads of all other waiters that were woken and have not looked yet.
 func (x *Slots) firstLocked(w Waiter, h *Head, now time.Time) bool {
 	for other, p := range x.queue.waiting {
 		if other == w || !p.onItsWay(now) {
@@ -90,13 +93,25 @@ func (x *Slots) firstLocked(w Waiter, h *Head, now time.Time) bool {
 
 // lookAgain wakes all who wait.
 func (x *Slots) lookAgain() {
+	defer x.queue.timers.Done()
 	x.Lock()
 	defer x.Unlock()
-	x.queue.looking = false
+	x.queue.again = nil
 	x.wakeLocked()
 	for w := range x.queue.waiting {
 		w.Wake()
 	}
+}
+
+// Close lets nobody look again by the passing of time, and returns when nothing of the slots runs any more.
+func (x *Slots) Close() {
+	x.Lock()
+	x.queue.closed = true
+	if x.queue.again != nil && x.queue.again.Stop() {
+		x.queue.timers.Done()
+	}
+	x.Unlock()
+	x.queue.timers.Wait()
 }
 
 // Await lets a waiter that has looked wait with the heads for which it found no slot, or lets it look again if slots became free since it began

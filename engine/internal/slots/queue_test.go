@@ -113,10 +113,51 @@ func TestSlots_WhoDoesNotComeIsNotWaitedFor(t *testing.T) {
 		x.Release("a")
 		await(t, x, then, h)
 		then.wantWoken(t, 1, "when a slot became free")
-		time.Sleep(time.Second) // of the bubble
+		time.Sleep(time.Second)
 		synctest.Wait()
 		if then.woken.Load() == 0 || !x.Take(then, h) {
 			t.Errorf("after a second the other was woken %d times, and the slot stays free", then.woken.Load())
+		}
+	})
+}
+
+func TestSlots_WakeNobodyOnceTheyAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, stuck, then := full(t, 1, nil), &owner{}, &owner{}
+		h := slots.Head{Behavior: "a", Priority: 1}
+		await(t, x, stuck, slots.Head{Behavior: "a", Priority: 9})
+		await(t, x, then, h)
+		x.Release("a")
+		await(t, x, then, h)
+		then.wantWoken(t, 1, "when a slot became free")
+		x.Close()
+		await(t, x, then, h)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		then.wantWoken(t, 0, "after the end")
+		x.Close()
+	})
+}
+
+// Of several that let one pass only those look again that nobody else comes before now.
+func TestSlots_WhoComesNextIsWokenAndNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, all := full(t, 1, nil), make([]owner, 4)
+		heads := make([]slots.Head, len(all))
+		for i := range all {
+			heads[i] = slots.Head{Behavior: "a", Priority: []int64{9, 5, 5, 1}[i]}
+			await(t, x, &all[i], heads[i])
+		}
+		x.Release("a")
+		for i := range all {
+			all[i].wantWoken(t, 1, "when a slot became free")
+			if i > 0 {
+				await(t, x, &all[i], heads[i])
+			}
+		}
+		x.Leave(&all[0])
+		for i, n := range []int64{0, 1, 1, 0} {
+			all[i].wantWoken(t, n, "when the first needed no slot")
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package slots counts the slots of a node: how many attempts run and may, which of them lend theirs, which are offered to other owners, and
-// who waits for one and comes first.
+// Package slots counts the slots of a node: how many attempts run and may, which of them lend theirs, which are offered to other owners. It
+// keeps the owners that wait for a slot, and tells which of them comes first.
 package slots
 
 import (

@@ -71,20 +71,29 @@ func (t *Tally) Note(task *projection.Task, ev *events.Event) {
 }
 
 // Refused gathers the submits of a batch that were refused. Their behaviors are what callers wrote: one that has no task here yet does not get
-// figures of its own by being refused.
-func (t *Tally) Refused(commands []command.Command, answers []command.Answer) {
+// figures of its own by being refused. known tells which behaviors have tasks.
+func (t *Tally) Refused(commands []command.Command, answers []command.Answer, known func(behavior string) bool) {
 	for i := range answers {
 		switch answers[i].Code {
 		case command.AnswerOK, command.AnswerMerge, command.AnswerChanged, command.AnswerTryAgain:
 			continue
 		}
-		if c, ok := commands[i].(*command.Submit); ok {
-			r := t.rows[c.Behavior]
-			if r == nil {
-				r = t.row(meter.Other)
+		var behavior string
+		switch c := commands[i].(type) {
+		case *command.Submit:
+			behavior = c.Behavior
+		case *command.Merge: // its second step
+			if c.Operator {
+				continue
 			}
-			t.touch(r).counts[meter.SubmitsRefused]++
+			behavior = c.Submit.Behavior
+		default:
+			continue
 		}
+		if t.rows[behavior] == nil && !known(behavior) {
+			behavior = meter.Other
+		}
+		t.touch(t.row(behavior)).counts[meter.SubmitsRefused]++
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/tally"
 	"taskledger/events"
 	"taskledger/meter"
@@ -58,6 +59,30 @@ func TestTally_CountsNothingBeforeItIsToldThatItIsCommitted(t *testing.T) {
 	one.Count(0, 0)
 	if n := sum(); n != 1 {
 		t.Errorf("counted %d", n)
+	}
+}
+
+// A refused submit counts for its behavior where that has tasks, whether or not anything of them was counted, and its second step does
+// as the first.
+func TestTally_CountsRefusalsOfBehaviorsThatHaveTasks(t *testing.T) {
+	one := tally.New(nil)
+	no := command.Answer{Code: command.AnswerOverload}
+	one.Refused([]command.Command{
+		&command.Submit{Behavior: "work"}, &command.Merge{Submit: command.Submit{Behavior: "work"}}, &command.Submit{Behavior: "strange"},
+		&command.Merge{Submit: command.Submit{Behavior: "work"}, Operator: true}, &command.Submit{Behavior: "work"},
+	}, []command.Answer{no, no, no, no, {Code: command.AnswerOK}}, func(behavior string) bool { return behavior == "work" })
+	one.Count(0, 0)
+	all, err := meter.Unpack(one.Figures())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if want := map[string]int64{"work": 2, meter.Other: 1}[f.Behavior]; f.Counts[meter.SubmitsRefused] != want {
+			t.Errorf("%s: %d refused, want %d", f.Behavior, f.Counts[meter.SubmitsRefused], want)
+		}
+	}
+	if len(all) != 2 {
+		t.Errorf("figures of %d behaviors", len(all))
 	}
 }
 

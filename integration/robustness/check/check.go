@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/worth"
 )
 
 // Judgement is what a run comes to.
@@ -56,7 +57,7 @@ func judgeWithin(run *history.Run, limit time.Duration) Judgement {
 		c.checkAll()
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(rank(a), rank(b)) })
-	problems := slices.Concat(run.Info.Problems, Worthless(run), c.unjudged)
+	problems := slices.Concat(run.Info.Problems, worth.Worthless(run), c.unjudged)
 	return Judgement{c.found, problems}
 }
 
@@ -79,6 +80,7 @@ func (c *checker) checkAll() {
 	c.checkPaused()
 	c.checkBraked()
 	c.checkSettings()
+	c.checkLists()
 	c.checkLinear()
 }
 

@@ -59,6 +59,8 @@ func everything(t testing.TB) *builder {
 	b.succeedNext("repeated", b.now+1_000)
 	b.command(history.Cancel, "repeated", &events.Rescheduled{})
 	b.tell(history.Wait, "repeated", "!cancelled")
+	b.joins("repeated", "late", 0, &events.Joined{})
+	b.tell(history.Wait, "repeated", "=1").Request = "late" // of the last run that there was
 
 	b.submit("merged")
 	b.start("merged", "n-1")

@@ -141,20 +141,21 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 	return false, true
 }
 
-// leaves reports whether a submit that joined a task has left it with its terms, and with its request. One that repeats a request, or
-// meets what has ended and is not to run again, changes nothing; nor does one that finds no room.
+// leaves reports whether a submit that joined a task has left it with its request, and with its terms unless it meets what has ended and is
+// not to run again. One that repeats a request changes nothing; nor does one that finds no room.
 func (c *checker) leaves(o *history.Operation, s *state) bool {
-	if o.Repeated || s.final() && !o.RunsAgain || c.fullDuring(o) {
+	if o.Repeated || c.fullDuring(o) {
 		return true
 	}
 	is := func(id string) bool { return events.RequestKey(id) == o.Request }
-	return (o.Terms == "" || o.Terms == s.terms()) && (o.Request == "" || slices.ContainsFunc(s.requests, is))
+	return (o.Terms == "" || o.Terms == s.terms() || s.final() && !o.RunsAgain) && (o.Request == "" || s.requested(is))
 }
 
 // fullDuring reports whether an owner may have taken the store for full during an operation.
 func (c *checker) fullDuring(o *history.Operation) bool {
-	return slices.ContainsFunc(c.run.Faults, func(f history.Fault) bool {
-		return slices.Contains(history.FullKinds, f.Kind) && f.From <= o.Return && o.Call <= f.Until+c.felt()
+	during := func(s history.Span) bool { return s.From <= o.Return && o.Call <= s.Until+c.felt() }
+	return slices.ContainsFunc(c.run.Info.Filled, during) || slices.ContainsFunc(c.run.Faults, func(f history.Fault) bool {
+		return slices.Contains(history.FullKinds, f.Kind) && during(history.Span{From: f.From, Until: f.Until})
 	})
 }
 
@@ -191,8 +192,9 @@ func (t *task) toldAbsent(asked, happened int) bool {
 	return false
 }
 
-// askedBy returns the step that a request caused: no run that had ended before is what it asked for. It returns -1 when that
-// cannot be told: a request that was made twice may have joined a run without an event.
+// askedBy returns the step that a request caused: no run that had ended before is what it asked for. Of one that met what had ended it is
+// the end of the last run that there was: one that was taken away before it began is none. It returns -1 when it cannot be told: a request
+// that was made twice may have joined a run without an event.
 func (t *task) askedBy(request string) (at int) {
 	made := 0
 	for _, o := range t.operations {
@@ -203,7 +205,13 @@ func (t *task) askedBy(request string) (at int) {
 	if request == "" || made != 1 {
 		return -1
 	}
-	return slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && events.RequestKey(s.ev.RequestID) == request })
+	at = slices.IndexFunc(t.steps, func(s step) bool { return s.ev != nil && events.RequestKey(s.ev.RequestID) == request })
+	if at >= 0 && t.steps[at].ev.Kind() == events.KindJoined && t.steps[at].state.final() {
+		for told, ended := t.endOfRun(at); at > 0 && (!ended || told != t.steps[at].state.outcome); told, ended = t.endOfRun(at) {
+			at--
+		}
+	}
+	return at
 }
 
 // clock is what the record tells of when the events of a task were committed.

@@ -16,13 +16,17 @@ type finished struct {
 	held    []*task
 }
 
-// heldFor is how long a task is held after its last outcome.
+// heldFor is how long a task is held after it is over, or the latest request has joined it since.
 const heldFor = 10 * time.Minute
 
 func (t *task) heldAt(now events.Millis) bool {
 	s := t.last()
-	return len(s.requests) > 0 && s.endedAt.Add(heldFor) >= now
+	n := len(s.requests)
+	return n > 0 && max(s.overSince(), s.requests[n-1].at).Add(heldFor) >= now
 }
+
+// overSince is when the task ended, or when the further run that was promised after that was cancelled.
+func (s *state) overSince() events.Millis { return max(s.endedAt, s.waits) }
 
 type shelf struct {
 	tasks   []*task
@@ -32,7 +36,7 @@ type shelf struct {
 
 func keepUntil(t *task) events.Millis {
 	s := t.last()
-	return s.endedAt.Add(s.policy.Retain)
+	return s.overSince().Add(s.policy.Retain)
 }
 
 func (f *finished) add(t *task) {

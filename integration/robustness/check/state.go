@@ -86,7 +86,13 @@ type state struct {
 	ending  events.Ref // of the last outcome
 	outcome string     // of SUCCESS and FAILURE, as history.Operation has it
 
-	requests []string // ids of those that made or changed it, the latest maxRequests
+	requests []request // those that made, changed or joined it, the latest maxRequests
+}
+
+// request is a submit with a request key, of which a task has an event.
+type request struct {
+	id string
+	at events.Millis
 }
 
 // maxRequests is how many requests a task remembers.
@@ -151,8 +157,8 @@ func judge(s *state, ev *events.Event) *problem {
 
 // judgeRequest holds that what a request makes and changes is in one entry, and that no other request has its key.
 func judgeRequest(s *state, ev *events.Event) *problem {
-	for _, id := range s.requests {
-		switch {
+	for _, r := range s.requests {
+		switch id := r.id; {
 		case id == ev.RequestID && s.prev.Entry() != ev.Position.Ref.Entry():
 			return &problem{once, fmt.Sprintf("of request %q, which has made or changed it before", id)}
 		case id != ev.RequestID && events.RequestKey(id) == events.RequestKey(ev.RequestID):
@@ -294,10 +300,15 @@ func (s *state) after(ev *events.Event) state {
 	case *events.Deleted:
 		return state{}
 	}
-	if id := ev.RequestID; id != "" && !slices.Contains(n.requests, id) {
-		n.requests = append(slices.Clone(n.requests[max(0, len(n.requests)-maxRequests+1):]), id)
+	if id := ev.RequestID; id != "" && !n.requested(func(known string) bool { return known == id }) {
+		n.requests = append(slices.Clone(n.requests[max(0, len(n.requests)-maxRequests+1):]), request{id, ev.At})
 	}
 	return n
+}
+
+// requested reports whether the task remembers a request with such an id.
+func (s *state) requested(is func(id string) bool) bool {
+	return slices.ContainsFunc(s.requests, func(r request) bool { return is(r.id) })
 }
 
 // agree takes the terms of a further submit, if it brings any.

@@ -28,6 +28,7 @@ const (
 	idle         = "14 idle"        // no ready task waits beside a free slot, outside of faults
 	paused       = "15 paused"      // does not start
 	braked       = "16 braked"      // submits add nothing to a store that is almost full
+	listed       = "17 lists"       // tell every task once that was there and stayed
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )
 

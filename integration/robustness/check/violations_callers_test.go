@@ -49,7 +49,7 @@ func TestAll_KnowsCallersTermsAndRequestsThatJoin(t *testing.T) {
 	o.Terms, o.Substatus, o.Since, o.Looked = textOf(b.terms(0)), "ready", due, b.now
 	b.start("a", "n-1")
 	b.succeed("a")
-	b.joins("a", "m", 7) // it has ended: nothing changes
+	b.joins("a", "m", 7, &events.Joined{}) // it has ended: no terms change
 	for _, v := range check.All(b.finish()) {
 		t.Error(v)
 	}
@@ -77,15 +77,23 @@ func TestAll_KnowsTheSettingsOfEveryMoment(t *testing.T) {
 
 // Who finds no room records nothing, and takes what he asked for back.
 func TestAll_ExcusesJoinsWhileTheStoreMayBeFull(t *testing.T) {
-	for after, want := range map[time.Duration]int{time.Second: 0, time.Minute: 1} {
-		b := newBuilder(t)
-		b.run.Faults = []history.Fault{{Kind: history.FullKinds[0], From: b.tick(), Until: b.tick(), Proof: "refused"}}
-		b.started()
-		b.clock += int64(after)
-		b.joins("a", "k", 2)
-		b.succeed("a")
-		if found := check.All(b.finish()); len(found) != want {
-			t.Errorf("%s later: found %v", after, found)
+	fills := map[string]func(b *builder){
+		"a fault": func(b *builder) {
+			b.run.Faults = []history.Fault{{Kind: history.FullKinds[0], From: b.tick(), Until: b.tick(), Proof: "refused"}}
+		},
+		"the load": func(b *builder) { b.run.Info.Filled = []history.Span{{From: b.tick(), Until: b.tick()}} },
+	}
+	for by, fill := range fills {
+		for after, want := range map[time.Duration]int{time.Second: 0, time.Minute: 1} {
+			b := newBuilder(t)
+			fill(b)
+			b.started()
+			b.clock += int64(after)
+			b.joins("a", "k", 2)
+			b.succeed("a")
+			if found := check.All(b.finish()); len(found) != want {
+				t.Errorf("%s after %s has filled the store: found %v", after, by, found)
+			}
 		}
 	}
 }

@@ -216,6 +216,21 @@ var transitions = []planted{
 		delete(b.tasks, "x/a") // forgotten, as its policy says, and too early for its request
 		b.op(history.Operation{Verb: history.Submit, Task: "x/a"}, func() { b.add("x/a", b.created()) })
 	}, nil},
+	{"a request whose retry was taken away makes its task twice", "11 once", func(b *builder) {
+		c := b.created()
+		c.Policy.RetainCount = 1
+		b.op(history.Operation{Verb: history.Submit, Task: "x/a", Request: "key"}, func() {
+			b.event = func(ev *events.Event) { ev.RequestID = "key#1" }
+			b.add("x/a", c)
+		})
+		b.start("x/a", "n-1")
+		b.fail("x/a", b.now+60)
+		b.now = b.now.Add(time.Hour)
+		b.command(history.Cancel, "x/a", &events.Rescheduled{})
+		b.requested("x/b", "")
+		delete(b.tasks, "x/a") // forgotten, as its policy says, and too early for its request
+		b.op(history.Operation{Verb: history.Submit, Task: "x/a"}, func() { b.add("x/a", b.created()) })
+	}, wallEnds},
 	{"a request changes its task twice", "11 once", func(b *builder) {
 		b.requested("x/a", "")
 		for range 2 {
@@ -336,7 +351,7 @@ var remaining = []planted{
 
 // Every rule is broken once, and exactly the checker that it belongs to says so.
 func TestAll_FindsWhatIsPlanted(t *testing.T) {
-	for _, rows := range [][]planted{times, idleness, journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining, callers, terms, settings} {
+	for _, rows := range [][]planted{times, idleness, journals, transitions, fencing, serving, commands, progress, told, executions, orders, remaining, callers, terms, settings, lists} {
 		for _, row := range rows {
 			t.Run(row.invariant+"/"+row.name, func(t *testing.T) {
 				b := newBuilder(t)

@@ -24,6 +24,7 @@ import (
 	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/robustness/worth"
 	"taskledger/projection"
 )
 
@@ -35,6 +36,8 @@ const (
 	EndWithin = 60 * time.Second
 	// warmWithin bounds how long traffic takes to flow.
 	warmWithin = 30 * time.Second
+	// addedFor is how long it may take before tasks are added to it, and half of their delay.
+	addedFor = 5 * time.Second
 	// enoughInFlight are waited for: until the second fault of a round begins, some of them end.
 	enoughInFlight = 25
 	// farAhead is how far ahead of the time of its shard a task is due that counts as scheduled for later, where a wrong clock may have done that.
@@ -229,12 +232,22 @@ func (r *Cluster) Broken(invariant, format string, args ...any) {
 	r.Damage = append(r.Damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
 }
 
-// WarmUp waits until there is enough traffic for a fault to meet.
+// WarmUp waits until there is enough traffic for a fault to meet. A machine so slow that tasks end as fast as clients submit them gets
+// delayed ones beside.
 func (r *Cluster) WarmUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, warmWithin)
 	defer cancel()
-	before := r.Operations.Answered()
-	for r.Operations.Answered()-before < check.LeastAnswered || r.InFlight() < enoughInFlight {
+	before, added := r.Operations.Answered(), time.Now()
+	for r.Operations.Answered()-before < worth.LeastAnswered || r.InFlight() < enoughInFlight {
+		if len(r.Clients) > 0 && time.Since(added) > addedFor {
+			added = time.Now()
+			for range enoughInFlight - r.InFlight() {
+				if err := r.Clients[0].Ask(ctx, traffic.Request{Verb: history.Submit, Delay: 2 * addedFor, Params: traffic.Params{Millis: 1}}); err != nil && ctx.Err() == nil {
+					r.Problem("warm up: %v", err)
+					return
+				}
+			}
+		}
 		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return // the checkers find that there was too little
 		}

@@ -67,7 +67,7 @@ func (h *household) servers() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.begin("servers", "serve", "--data", servedFrom, "--name", "servers", "--slots", "0", "--owner=false", "--ttl", cluster.TTL.String())
+	return h.begin("servers", "serve", "--data", servedFrom, "--name", "servers", "--slots", "0", "--owner=false", "--api", "off", "--ttl", cluster.TTL.String())
 }
 
 // told returns what a command prints, within a time.

@@ -47,13 +47,17 @@ type Info struct {
 	Commands  int            // of the command line that were answered, where they are typed
 	Planned   []string       // kinds of faults that the run must have
 	Problems  []string       // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
+	Filled    []Span         // in which a process saw that the load had filled the store up to the brake, where that is watched
 }
+
+// Span is a stretch of time.
+type Span struct{ From, Until int64 }
 
 // Verb is what a client asked for.
 type Verb string
 
 // The verbs. Wait is the wait for a future: the one that the submit returned, or one that was attached later. Pause, Unpause and Settings
-// are of the settings, and their Task is events.Settings.
+// are of the settings, and their Task is events.Settings. List concerns no single task, and its Task is "".
 const (
 	Submit   Verb = "submit"
 	Wait     Verb = "wait"
@@ -67,6 +71,7 @@ const (
 	Pause    Verb = "pause"
 	Unpause  Verb = "unpause"
 	Settings Verb = "settings" // a linear read of them
+	List     Verb = "list"     // every page of it
 )
 
 // Answer is how an operation ended.
@@ -111,9 +116,16 @@ type Operation struct {
 	Substatus    string        // of Get: at Looked; "" = not known
 	Since        events.Millis // of Get: of Substatus
 	Looked       events.Millis // of Get: when, by the clock of who asked
-	Behavior     string        // of Pause and Unpause
+	Behavior     string        // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
 	Reason       string        // of Pause
 	Paused       string        // of Settings: what is paused, as PausedText writes it
+	Listed       []Life        // of List: in its order
+}
+
+// Life is a task from its creation on.
+type Life struct {
+	Task    string
+	Created events.Ref
 }
 
 // Execution is one call of a task's function, as the function itself reported it on a way that faults do not touch.

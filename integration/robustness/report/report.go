@@ -121,7 +121,9 @@ func countAll(run *history.Run) []countRow {
 	}
 	tasks := map[string]bool{}
 	for i := range run.Operations {
-		tasks[run.Operations[i].Task] = true
+		if id := run.Operations[i].Task; id != "" {
+			tasks[id] = true
+		}
 	}
 	return []countRow{{"operations", len(run.Operations)}, {"tasks", len(tasks)}, {"executions", len(run.Executions)},
 		{"entries", entries}, {"members", len(run.Members)}, {"faults", len(run.Faults)}}

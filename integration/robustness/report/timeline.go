@@ -133,6 +133,9 @@ func tell(run *history.Run, violations []check.Violation) []*story {
 		return all[task]
 	}
 	for i := range run.Operations {
+		if run.Operations[i].Task == "" {
+			continue
+		}
 		st := of(run.Operations[i].Task)
 		st.operations = append(st.operations, &run.Operations[i])
 	}

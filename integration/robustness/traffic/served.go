@@ -44,6 +44,22 @@ func substatus(t *projection.Task, now time.Time) (word string, since, looked ev
 	return is.String(), since, looked
 }
 
+// List reads every page of a list, and pauses between them.
+func List(ctx context.Context, c *engine.Client, f engine.Filter, op *history.Operation, pause func()) error {
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := c.ListPage(ctx, f, cursor)
+		if err != nil {
+			return err
+		}
+		for i := range page.Tasks {
+			op.Listed = append(op.Listed, history.Life{Task: string(page.Tasks[i].ID), Created: page.Tasks[i].Created})
+		}
+		cursor = page.Cursor
+		pause()
+	}
+	return nil
+}
+
 // Paused reads what is paused.
 func Paused(ctx context.Context, c *engine.Client) (string, error) {
 	set, err := c.Settings(ctx)

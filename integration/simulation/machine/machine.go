@@ -109,7 +109,7 @@ func judge(h *history.Run) {
 func Commands(h *history.Run) (asked, done int) {
 	for i := range h.Operations {
 		op := &h.Operations[i]
-		if op.Verb == history.Wait || op.Verb == history.Get {
+		if op.Verb == history.Wait || op.Verb == history.Get || op.Verb == history.List {
 			continue
 		}
 		asked++

@@ -13,6 +13,7 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/integration/simulation/work"
+	"taskledger/task"
 )
 
 // caller makes one call at a time and records what it asked and was told.
@@ -25,14 +26,14 @@ type caller struct {
 
 // caller is a new one, who asks for somebody now and then.
 func (w *world) caller() *caller {
-	return &caller{w, w.record.caller(), pick(w.dice, "", "", "", "ada", "bob"), w.dice.chance(0.4)}
+	return &caller{w, w.record.Caller(), pick(w.dice, "", "", "", "ada", "bob"), w.dice.chance(0.4)}
 }
 
 // asker is who asks by a call, as the process tells it and as events name it.
 func (c *caller) asker(p *process) (told, named events.Asker) {
 	told.Principal = c.principal
 	if c.traced {
-		n := c.world.record.trace()
+		n := c.world.record.Trace()
 		told.RequestID, told.Traceparent = fmt.Sprint("request-", n), fmt.Sprintf("00-%032x-%016x-01", n, n)
 	}
 	named = told
@@ -40,15 +41,20 @@ func (c *caller) asker(p *process) (told, named events.Asker) {
 	return told, named
 }
 
-// do makes a call, with a drawn patience. ask fills in what it learns.
+// do makes a call, with a given patience. ask fills in what it learns.
 func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
 	ctx, cancel := context.WithTimeout(c.world.patient, patience)
 	defer cancel()
 	var told events.Asker
 	told, op.Asker = c.asker(p)
-	op.Client, op.Call = c.number, c.world.record.now()
+	op.Client, op.Call = c.number, c.world.record.Now()
 	err := ask(engine.WithAsker(ctx, told), &op)
-	op.Return, op.Answer, op.OtherRequest = c.world.record.now(), traffic.Answer(err), traffic.OtherRequest(err)
+	return c.told(p, op, err)
+}
+
+// told records what came of a call.
+func (c *caller) told(p *process, op history.Operation, err error) history.Operation {
+	op.Return, op.Answer, op.OtherRequest = c.world.record.Now(), traffic.Answer(err), traffic.OtherRequest(err)
 	if err != nil {
 		op.Error = err.Error()
 	}
@@ -61,10 +67,10 @@ func (c *caller) do(p *process, op history.Operation, patience time.Duration, as
 	}
 	if op.Answer == history.Unknown || op.Answer == history.Untold {
 		op.Return = 0
-		c.number = c.world.record.caller()
+		c.number = c.world.record.Caller()
 	}
-	if op.Task != "" { // what was refused before it had an id concerns no task
-		c.world.record.operate(op)
+	if op.Task != "" || op.Verb == history.List { // what was refused before it had an id concerns no task
+		c.world.record.Operate(op)
 	}
 	return op
 }
@@ -116,11 +122,43 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 		}
 		op.Task, op.Joined, op.Repeated = string(future.ID()), future.Joined(), future.Repeated()
 		if op.Task == "" && errors.Is(err, engine.ErrUnknown) {
-			c.world.record.damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", err)
+			c.world.record.Damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", err)
 		}
 		return err
 	})
 	return future, op
+}
+
+// submitMany submits orders together, under a key of all or none, for somebody. Each is recorded as a call of a caller of its own.
+func (c *caller) submitMany(p *process, orders []order, key, by string) {
+	ctx, cancel := context.WithTimeout(c.world.patient, c.patience())
+	defer cancel()
+	c.principal = by
+	told, named := c.asker(p)
+	ops, all := make([]history.Operation, len(orders)), make([]task.Request, len(orders))
+	for i, o := range orders { // they are not padded: so many would fill the store while journals are not trimmed
+		params, err := json.Marshal(o.job)
+		if err != nil {
+			panic(err) // a struct of texts and numbers
+		}
+		b := behavior(p, o.behavior)
+		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: engine.SubmitOptions{ID: o.id, Delay: o.delay}}
+		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
+			Terms: traffic.Terms(b.Policy(), 0), Asker: named, Call: c.world.record.Now()}
+		if o.id == "" && key != "" {
+			ops[i].By, ops[i].Body = fmt.Sprint(named.Principal, " ", o.behavior, ", number ", i), fmt.Sprintf("%s after %s", params, o.delay)
+		}
+	}
+	for i, r := range p.client.SubmitMany(engine.WithAsker(ctx, told), all, task.ManyOptions{RequestKey: key}) {
+		one := caller{world: c.world, number: c.world.record.Caller()}
+		op := ops[i]
+		op.Client, op.Task, op.Joined, op.Repeated = one.number, string(r.ID()), r.Joined(), r.Repeated()
+		if op.Task == "" && errors.Is(r.Err, engine.ErrUnknown) {
+			c.world.record.Damage(acknowledged, "whether a task was submitted is unknown, and so is its id: %v", r.Err)
+		}
+		one.told(p, op, r.Err)
+		r.Close()
+	}
 }
 
 // wait waits for a future, longer than anything lasts; request is that of the submit that it came from.
@@ -190,6 +228,16 @@ func (c *caller) settings(p *process, patience time.Duration) history.Operation 
 	return c.do(p, op, patience, func(ctx context.Context, op *history.Operation) (err error) {
 		op.Paused, err = traffic.Paused(ctx, p.client)
 		return err
+	})
+}
+
+// list reads every page of a list, of a behavior or of all, and waits for shards that are missing.
+func (c *caller) list(p *process, behavior string, limit int) history.Operation {
+	op := history.Operation{Verb: history.List, Behavior: behavior}
+	return c.do(p, op, listMost, func(ctx context.Context, op *history.Operation) error {
+		return traffic.List(ctx, p.client, engine.Filter{Behavior: behavior, Limit: limit}, op, func() {
+			time.Sleep(c.world.dice.between(0, 300*time.Millisecond))
+		})
 	})
 }
 

@@ -36,7 +36,7 @@ const settledWithin = 5 * time.Second
 // readSettings has somebody read what the settings are at the end.
 func (w *world) readSettings() {
 	if op := w.caller().settings(w.clients[0], settledWithin); op.Answer != history.OK {
-		w.record.damage(served, "the settings are not shown at the end: %s", op.Error)
+		w.record.Damage(served, "the settings are not shown at the end: %s", op.Error)
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *world) collect() error {
 	if err != nil {
 		return fmt.Errorf("list tasks by substatus: %w", err)
 	}
-	run := &w.record.run
+	run := &w.record.Run
 	for i := range tasks {
 		t := &tasks[i]
 		served, err := traffic.Served(t, time.Now())
@@ -133,7 +133,7 @@ func (w *world) verify(ctx context.Context) error {
 		if !slices.ContainsFunc(all, func(v ledger.Verification) bool { return !v.Compared && v.Problem == "" }) {
 			for _, v := range all {
 				if v.Problem != "" {
-					w.record.damage(served, "verification of shard %d: %s", v.Shard, v.Problem)
+					w.record.Damage(served, "verification of shard %d: %s", v.Shard, v.Problem)
 				}
 			}
 			return nil
@@ -152,7 +152,7 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 	if err != nil {
 		return err
 	}
-	info := &w.record.run.Info
+	info := &w.record.Run.Info
 	switch {
 	case key.Kind == "journal" && w.strange[c.ModRevision]:
 		return nil
@@ -160,7 +160,7 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 		delete(held, c.Key)
 		info.Trimmed++
 	case key.Kind == "journal":
-		r := history.Record{Number: key.Number, Revision: c.ModRevision, Created: c.CreateRevision, At: int64(c.At.Sub(w.record.began)), Data: c.Value}
+		r := history.Record{Number: key.Number, Revision: c.ModRevision, Created: c.CreateRevision, At: int64(c.At.Sub(w.record.Began)), Data: c.Value}
 		written.Entries[key.Shard] = append(written.Entries[key.Shard], r)
 		held[c.Key] = r
 	case key.Kind == "snapshot" && strings.Count(c.Key, "/") == 2 && !c.Deleted:
@@ -168,14 +168,14 @@ func (w *world) note(c *modeletcd.Change, written *history.Journals, held map[st
 	}
 	if w.strange[c.ModRevision] {
 		if key.Shard < w.shards { // it ends whoever owned the shard
-			w.record.run.Keys = append(w.record.run.Keys, history.KeyChange{Revision: c.ModRevision, Shard: key.Shard})
+			w.record.Run.Keys = append(w.record.Run.Keys, history.KeyChange{Revision: c.ModRevision, Shard: key.Shard})
 		}
 		return nil
 	}
 	change, of, err := key.Change(c.Value, c.ModRevision, c.Deleted)
-	change.At = int64(c.At.Sub(w.record.began))
+	change.At = int64(c.At.Sub(w.record.Began))
 	if of {
-		w.record.run.Keys = append(w.record.run.Keys, change)
+		w.record.Run.Keys = append(w.record.Run.Keys, change)
 	}
 	return err
 }
@@ -202,7 +202,7 @@ func (w *world) stored(shard int, written *history.Journals, held map[string]his
 
 // remains records what is left when everybody has gone. quiet is what ran before anybody came.
 func (w *world) remains(quiet int) {
-	left := &w.record.run.Remains
+	left := &w.record.Run.Remains
 	left.Checked = true
 	left.Leases = len(w.etcd.Leases())
 	now := map[string]modeletcd.Change{}

@@ -118,12 +118,12 @@ func (w *world) suffer(f fault) {
 		return
 	}
 	defer release()
-	from, suffers := w.record.now(), target
+	from, suffers := w.record.Now(), target
 	if p := w.process(target); p != nil && p.node != nil {
 		suffers += " " + p.node.SessionID()
 	}
 	proof := f.inject(w, target)
-	w.record.fault(history.Fault{Kind: f.kind, Target: suffers, From: from, Until: w.record.now(), Proof: proof})
+	w.record.Fault(history.Fault{Kind: f.kind, Target: suffers, From: from, Until: w.record.Now(), Proof: proof})
 }
 
 // reserve marks what a fault changes. A node that is down suffers nothing else.
@@ -185,7 +185,7 @@ func (w *world) takeDown(name string) *process {
 func (w *world) bringUp(name string) {
 	p, err := w.begin(name, true)
 	if err != nil {
-		w.record.damage(ended, "%v", err)
+		w.record.Damage(ended, "%v", err)
 		return
 	}
 	w.mu.Lock()
@@ -217,7 +217,7 @@ func (w *world) killNode(target string) (proof string) {
 func (w *world) workOf(p *process) string {
 	session := p.node.SessionID()
 	owned := w.shardsOf(session)
-	attempts := w.record.running(session)
+	attempts := w.record.Running(session)
 	if session == "" || attempts+len(owned) == 0 {
 		return ""
 	}

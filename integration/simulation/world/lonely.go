@@ -23,7 +23,7 @@ func (w *world) minutesAloneWithoutBus() {
 	if p == nil {
 		return
 	}
-	from := w.record.now()
+	from := w.record.Now()
 	w.beBusless(name)
 	if w.dice.chance(0.5) {
 		p.port.disconnect(true)
@@ -42,7 +42,7 @@ func (w *world) minutesAloneWithoutBus() {
 	w.trickle(calm)
 	w.beBusless("")
 	p.port.disconnect(false)
-	w.record.fault(history.Fault{Kind: history.BusAwayFromOneKind, Target: name, From: from, Until: w.record.now(), Proof: hits()})
+	w.record.Fault(history.Fault{Kind: history.BusAwayFromOneKind, Target: name, From: from, Until: w.record.Now(), Proof: hits()})
 }
 
 // beBusless says who has no bus from now on, even if it begins only then.
@@ -72,10 +72,10 @@ func (w *world) anHourOff(p *process) {
 		w.misset(p, step)
 		time.Sleep(foundWithin)
 		if alarms() == "" {
-			w.record.damage(served, "%s has no bus, and has not found its clock wrong %s after that went %s off", p.name, foundWithin, step)
+			w.record.Damage(served, "%s has no bus, and has not found its clock wrong %s after that went %s off", p.name, foundWithin, step)
 		}
 		if n := len(w.shardsOf(p.node.SessionID())); n > 0 {
-			w.record.damage(served, "%s owns %d shards %s after its clock went %s off", p.name, n, foundWithin, step)
+			w.record.Damage(served, "%s owns %d shards %s after its clock went %s off", p.name, n, foundWithin, step)
 		}
 		w.misset(p, 0)
 		if proof := looks(); proof != "" {

@@ -79,7 +79,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 	log := slog.New(&traffic.Sessions{Handler: alarms{p}, Joined: func(string) {}})
 	if isNode {
 		cfg := engine.NodeConfig{Store: store, Bus: p.port, Behaviors: p.behaviors, Name: p.name, TTL: ttl, Log: log,
-			Slots: p.world.slots(), Limits: p.world.record.run.Info.Limits,
+			Slots: p.world.slots(), Limits: p.world.record.Run.Info.Limits,
 			Grace: p.world.dice.between(50*time.Millisecond, time.Second), Now: p.now}
 		cfg.Store = sized{store, p.world}
 		if p.world.unwritable {
@@ -116,7 +116,7 @@ func (p *process) run(store *etcdstore.Store, isNode bool) (err error) {
 func (p *process) supervise(ctx context.Context, run func() error) {
 	p.err = run()
 	if ctx.Err() == nil && p.killed.Err() == nil {
-		p.world.record.damage(ended, "%s ended by itself: %v", p.name, p.err)
+		p.world.record.Damage(ended, "%s ended by itself: %v", p.name, p.err)
 	}
 }
 
@@ -196,7 +196,7 @@ func (a alarms) Handle(_ context.Context, r slog.Record) error {
 	if a.process.killed.Err() != nil || superseded || slices.Contains(expected, r.Message) {
 		return nil
 	}
-	a.process.world.record.damage(served, "%s says: %s", a.process.name, text)
+	a.process.world.record.Damage(served, "%s says: %s", a.process.name, text)
 	return nil
 }
 
@@ -205,24 +205,6 @@ func (a alarms) WithAttrs([]slog.Attr) slog.Handler { return a }
 
 // WithGroup implements slog.Handler.
 func (a alarms) WithGroup(string) slog.Handler { return a }
-
-// sized is a store of the world's size.
-type sized struct {
-	store.Store
-	world *world
-}
-
-// Usage implements store.Housekeeping.
-func (s sized) Usage(ctx context.Context) (store.Usage, error) {
-	u, err := s.Store.Usage(ctx)
-	if s.world.small {
-		u.Quota = 32 << 20
-	}
-	if s.world.almost.Load() {
-		u.InUse = u.Quota
-	}
-	return u, err
-}
 
 // now is the process' wall clock.
 func (p *process) now() time.Time {

@@ -85,9 +85,9 @@ func (w *world) oneMore() {
 
 // happens records something that disturbs as a fault.
 func (w *world) happens(kind, target string, inject func() (proof string)) {
-	from := w.record.now()
+	from := w.record.Now()
 	proof := inject()
-	w.record.fault(history.Fault{Kind: kind, Target: target, From: from, Until: w.record.now(), Proof: proof})
+	w.record.Fault(history.Fault{Kind: kind, Target: target, From: from, Until: w.record.Now(), Proof: proof})
 }
 
 // still is two minutes in which almost nothing happens.
@@ -152,7 +152,7 @@ func (w *world) awaitReady(name string) (proof string) {
 	case <-p.node.Ready():
 		return "it serves"
 	case <-time.After(beginWithin):
-		w.record.damage(ended, "%s is not ready %s after it came", name, beginWithin)
+		w.record.Damage(ended, "%s is not ready %s after it came", name, beginWithin)
 		return ""
 	}
 }
@@ -167,7 +167,7 @@ func (w *world) minutesWithoutBus() {
 	}
 	w.beBusless(everyone(w))
 	hits := since(muffled, tallies...)
-	from := w.record.now()
+	from := w.record.Now()
 	time.Sleep(calm)
 	w.burst(20, 300)
 	w.trickle(w.dice.between(65*time.Second, 100*time.Second))
@@ -181,7 +181,7 @@ func (w *world) minutesWithoutBus() {
 	for _, p := range w.everybody() {
 		p.port.disconnect(false)
 	}
-	w.record.fault(history.Fault{Kind: history.BusAwayKind, Target: "all", From: from, Until: w.record.now(), Proof: hits()})
+	w.record.Fault(history.Fault{Kind: history.BusAwayKind, Target: "all", From: from, Until: w.record.Now(), Proof: hits()})
 	if w.dice.chance(0.5) {
 		w.trickle(65 * time.Second)
 	}
@@ -238,7 +238,7 @@ func (w *world) pauseAndRestart() {
 	}
 	w.trickle(w.dice.between(time.Second, 10*time.Second))
 	if !w.setPaused(false, behavior) {
-		w.record.damage(served, "%s cannot be unpaused", behavior)
+		w.record.Damage(served, "%s cannot be unpaused", behavior)
 	}
 }
 
@@ -327,7 +327,7 @@ func (w *world) head(shard int) (number uint64) {
 // almostFull lets the store look almost full for a while, in which there are submits of all kinds that would add to it.
 func (w *world) almostFull() {
 	const lasts = 12 * time.Second
-	name := func(kind string) events.TaskID { return events.TaskID(fmt.Sprintf("%s-%d", kind, w.record.now())) }
+	name := func(kind string) events.TaskID { return events.TaskID(fmt.Sprintf("%s-%d", kind, w.record.Now())) }
 	waits := order{id: name("waits"), behavior: merge, job: job{Work: 10}, delay: lasts + calm}
 	ended := order{id: name("ended"), behavior: again, job: job{Work: 10}}
 	for _, o := range []order{waits, ended} {

@@ -20,6 +20,8 @@ const (
 	rawShare = 0.2
 	// waitMost is how long a future is waited for, if its world does not give it up earlier.
 	waitMost = 15 * time.Minute
+	// listMost is how long a list may take.
+	listMost = 20 * time.Second
 )
 
 // errand is what somebody wants of one task, or of two or three: a few commands with pauses.
@@ -32,7 +34,7 @@ type errand struct {
 var stories = []func(*errand){
 	(*errand).simple, (*errand).simple, (*errand).twins, (*errand).twins, (*errand).delayed, (*errand).delayed, (*errand).unlucky,
 	(*errand).repeated, (*errand).long, (*errand).doomed, (*errand).suspended, (*errand).runAgain, (*errand).merged, (*errand).timed,
-	(*errand).reborn, (*errand).keyed, (*errand).keyed, (*errand).paused, (*errand).agreed, (*errand).forbidden,
+	(*errand).reborn, (*errand).keyed, (*errand).keyed, (*errand).paused, (*errand).agreed, (*errand).forbidden, (*errand).listed, (*errand).many,
 }
 
 // spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
@@ -272,6 +274,31 @@ func (e *errand) paused() {
 	if e.w.dice.chance(0.6) {
 		e.w.caller().pause(e.client(), false, behavior, "")
 		e.settings()
+	}
+}
+
+// listed reads a list in pages, beside all that goes on.
+func (e *errand) listed() {
+	e.submit(order{id: e.id, behavior: once, job: job{Work: e.work(100)}})
+	e.w.caller().list(e.client(), pick(e.w.dice, "", "", once, again), 1+e.w.dice.n(40))
+}
+
+// many is a request of several tasks, under one key or none, which is repeated.
+func (e *errand) many() {
+	orders := make([]order, 1+e.w.dice.n(12))
+	for i := range orders {
+		orders[i] = order{behavior: pick(e.w.dice, once, again), job: job{Work: e.work(100)}, delay: pick(e.w.dice, 0, 0, 300*time.Millisecond)}
+		if e.w.dice.chance(0.3) {
+			orders[i].id = e.id + events.TaskID(fmt.Sprint("/", i))
+		}
+	}
+	key, by := "", pick(e.w.dice, "", "ada")
+	if e.w.dice.chance(0.6) {
+		key = "key of " + string(e.id)
+	}
+	for range 1 + e.w.dice.n(3) {
+		e.w.caller().submitMany(e.client(), orders, key, by)
+		e.pause(time.Second)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/record"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
 	"taskledger/store/memarchive"
@@ -51,7 +52,7 @@ type world struct {
 	almost     atomic.Bool    // the store looks almost full
 	damaged    atomic.Bool    // something is stored where an entry belongs
 	late       sync.WaitGroup // requests that arrive when nobody waits for them any more
-	record     *record
+	record     *record.Record
 
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
@@ -82,7 +83,7 @@ func Run(seed uint64) (*history.Run, error) {
 		both.Wait()
 		w.quiet()
 	}
-	w.record.run.Info.Healed = w.record.now()
+	w.record.Run.Info.Healed = w.record.Now()
 	both.Wait()
 	err := w.settle()
 	w.hear()
@@ -90,14 +91,14 @@ func Run(seed uint64) (*history.Run, error) {
 	w.depart()
 	stopClock()
 	w.remains(quiet)
-	run := &w.record.run
-	run.Info.End, run.Info.EndWall = w.record.now(), time.Now().UnixMilli()
+	run := &w.record.Run
+	run.Info.End, run.Info.EndWall = w.record.Now(), time.Now().UnixMilli()
 	return run, err
 }
 
 func newWorld(seed uint64) *world {
 	d := newDice(seed)
-	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record{began: time.Now()},
+	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record.Record{Began: time.Now()},
 		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}}
 	w.roomy = d.chance(0.2)
 	w.crowd = !w.roomy && d.chance(crowdShare)
@@ -110,21 +111,21 @@ func newWorld(seed uint64) *world {
 	case x < 50:
 		w.small = true
 	}
-	if w.small && d.chance(0.9) || d.chance(0.1) {
+	if archived := w.small && d.chance(0.9) || d.chance(0.1); archived || w.pad != "" { // large entries that stay would fill the store
 		w.archive = memarchive.New()
 	}
-	w.record.run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
+	w.record.Run.Info = history.Info{Kind: "simulated", Seed: seed, Command: fmt.Sprintf("go run ./integration/simulation replay %d", seed),
 		Versions: []string{"taskledger " + version.Version, "etcd 3.7, modelled"}, Shards: w.shards, TTLMs: ttl.Milliseconds(),
 		BoundMs: w.settleWithin().Milliseconds()}
 	if d.chance(limitedShare) {
-		w.record.run.Info.Limits = map[string]int{pick(d, once, again, brief): 1 + d.n(2)}
+		w.record.Run.Info.Limits = map[string]int{pick(d, once, again, brief): 1 + d.n(2)}
 	}
 	return w
 }
 
 // settleWithin is how long after the last fault and the last call every task must have ended that can run.
 func (w *world) settleWithin() time.Duration {
-	if w.crowd || len(w.record.run.Info.Limits) > 0 {
+	if w.crowd || len(w.record.Run.Info.Limits) > 0 {
 		return crowdedWithin
 	}
 	return roomyWithin
@@ -214,7 +215,7 @@ func (w *world) settle() error {
 		select {
 		case <-p.node.Ready():
 		case <-ctx.Done():
-			w.record.damage(ended, "%s is not ready %s after the faults", p.name, w.settleWithin())
+			w.record.Damage(ended, "%s is not ready %s after the faults", p.name, w.settleWithin())
 		}
 	}
 	var before uint64
@@ -229,7 +230,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting(tasks))
+			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting(tasks))
 			return nil
 		}
 	}
@@ -251,7 +252,7 @@ func (w *world) depart() {
 		all.Go(func() {
 			p.leave()
 			if p.err != nil {
-				w.record.damage(clean, "%s left with an error, in order and without a fault: %v", p.name, p.err)
+				w.record.Damage(clean, "%s left with an error, in order and without a fault: %v", p.name, p.err)
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -79,11 +79,17 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 
 // startPair starts A, which submits and runs nothing, and B, which runs.
 func startPair(ctx context.Context, s *servers, inFlight int, meters [2]meter.Meter) (a, b *node, err error) {
+	return startNodes(ctx, s, inFlight, engine.NodeConfig{Meter: meters[0]}, meters[1])
+}
+
+// startNodes is startPair with a configuration of A.
+func startNodes(ctx context.Context, s *servers, inFlight int, ofA engine.NodeConfig, ofB meter.Meter) (a, b *node, err error) {
 	linkA, err := s.link(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if a, err = startNode(ctx, linkA, engine.NodeConfig{Name: "a", Slots: -1, Meter: meters[0]}); err != nil {
+	ofA.Name, ofA.Slots = "a", -1
+	if a, err = startNode(ctx, linkA, ofA); err != nil {
 		return nil, nil, err
 	}
 	linkB, err := s.link(ctx)
@@ -91,7 +97,7 @@ func startPair(ctx context.Context, s *servers, inFlight int, meters [2]meter.Me
 		return nil, nil, errors.Join(err, a.close())
 	}
 	slots := max(512, perTaskSlots*inFlight)
-	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: meters[1], Behaviors: []engine.Behavior{behaviors.Noop()}})
+	b, err = startNode(ctx, linkB, engine.NodeConfig{Name: "b", Slots: slots, Meter: ofB, Behaviors: []engine.Behavior{behaviors.Noop()}})
 	if err != nil {
 		return nil, nil, errors.Join(err, a.close())
 	}

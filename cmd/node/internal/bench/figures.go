@@ -12,13 +12,14 @@ import (
 	"taskledger/meter/prommeter"
 )
 
-// FiguresConfig says how to compare nodes that measure what they do with nodes that do not.
+// FiguresConfig says how to compare nodes that tell a meter what they do with nodes that have none. The figures themselves, which owners
+// count for stats, are counted by both.
 type FiguresConfig struct {
 	InFlight int           // tasks under way; 1 or more
 	Duration time.Duration // all windows together take so long, and each at least 2 s
 }
 
-// FiguresResult is what was measured. What is called metered is of the nodes that measure what they do.
+// FiguresResult is what was measured. What is called metered is of the nodes that have a meter.
 type FiguresResult struct {
 	TasksPerS           float64 `json:"tasks_per_s"`
 	MeteredTasksPerS    float64 `json:"metered_tasks_per_s"`

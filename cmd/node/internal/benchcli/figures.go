@@ -16,10 +16,10 @@ func (t *Terminal) figuresCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "figures",
-		Short: "Measure what it costs that nodes measure what they do",
-		Long: `Figures runs two clusters of two nodes on temporary data, as bench does, and the nodes of one measure what they do, as with
-serve --metrics. Windows of the closed loop follow each other in rounds of four: without figures, with, with, without. It
-tells the CPU time per task of both, and how much more it is with figures.`,
+		Short: "Measure what it costs that nodes have a meter",
+		Long: `Figures runs two clusters of two nodes on temporary data, as bench does, and the nodes of one have a meter, as with
+serve --metrics. Windows of the closed loop follow each other in rounds of four: without a meter, with, with, without. It
+tells the CPU time per task of both, and how much more it is with a meter. What owners count for stats, both count.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.InFlight < 1 || cfg.InFlight > maxInFlight {
@@ -33,7 +33,7 @@ tells the CPU time per task of both, and how much more it is with figures.`,
 				return err
 			}
 			if most > 0 && r.CostPercent > most {
-				return fmt.Errorf("figures cost %.1f %% of CPU per task, above the %.1f allowed", r.CostPercent, most)
+				return fmt.Errorf("a meter costs %.1f %% of CPU per task, above the %.1f allowed", r.CostPercent, most)
 			}
 			return nil
 		},
@@ -41,7 +41,7 @@ tells the CPU time per task of both, and how much more it is with figures.`,
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
 	f.DurationVar(&cfg.Duration, "duration", 48*time.Second, "of all windows; a window takes at least 2s")
-	f.Float64Var(&most, "max-cost", 0, "fail when they cost more percent; 0 = never")
+	f.Float64Var(&most, "max-cost", 0, "fail when a meter costs more percent of CPU per task; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -18,7 +18,7 @@ func (t *Terminal) listsCommand() *cobra.Command {
 		Short: "Measure pages of lists among many tasks, beside a load",
 		Long: `Lists fills a node on temporary data with tasks that wait and tasks that have ended, which a retention of 24 hours and 100,000
 tasks of a behavior in each shard keeps. It measures pages of 100 tasks for filters that match one task in 200 or more,
-one after the other at the rate of --pages, beside noop tasks at 85 % of the speed that they have alone, and tells what share of
+one filter after the other at the rate of --pages, beside noop tasks at 82 % of the speed that they have alone, and tells what share of
 it they reached, and of the filter whose pages take the longest; --json tells of each. Then it measures the turns of the owner of one shard of up to 100,000 waiting tasks, beside lists of what
 no task matches.`,
 		Args: cobra.NoArgs,

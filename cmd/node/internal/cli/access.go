@@ -124,7 +124,7 @@ var clusterName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // check refuses what no cluster can be reached with, and what would be left out without a word.
 func (c *access) check() error {
 	switch {
-	case c.timeout < 0:
+	case c.timeout < 0 || c.timeout == 0 && c.flags().Changed("timeout"):
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--timeout %s: want more than 0", c.timeout)}
 	case c.addresses.Cluster != "" && !clusterName.MatchString(c.addresses.Cluster):
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--cluster %q: want 1 to 64 of [a-z0-9-]", c.addresses.Cluster)}

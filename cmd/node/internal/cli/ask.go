@@ -8,13 +8,15 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	library "taskledger/cluster"
+	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
@@ -51,14 +53,19 @@ func (a *app) withRemedy(err error) error {
 		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
 }
 
+// answering bounds what the cluster has to answer: by --timeout, or by what is usual.
+func (a *app) answering(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cmp.Or(a.access.timeout, answerWithin), exitcode.ErrTimeout)
+}
+
 func never() bool { return false }
 
 func always() bool { return true }
 
 // withClient runs fn with a client that leaves nothing behind.
 func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) (err error) {
-	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: min(a.access.logLevel, slog.LevelWarn)}))
-	link, err := a.access.open(ctx, log, true)
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))
+	link, err := a.reach(ctx, log)
 	if errors.Is(err, library.ErrNoNode) {
 		dir := "data"
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
@@ -70,8 +77,7 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
-	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(),
-		Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))})
+	client, err := engine.NewClient(engine.ClientConfig{Store: link.Store, Bus: link.Bus, Archive: link.Archive, Name: principal(), Log: log})
 	if err != nil {
 		return err
 	}
@@ -83,6 +89,24 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		err = errors.Join(err, <-ended)
 	}()
 	return fn(operations.Direct{Client: client})
+}
+
+// reach links to the cluster. While that is away it waits as long as answers may take, and says so.
+func (a *app) reach(ctx context.Context, log *slog.Logger) (*cluster.Link, error) {
+	return a.link(ctx, func(ctx context.Context) (*cluster.Link, error) { return a.access.open(ctx, log, true) })
+}
+
+// link opens a link to servers that may be starting.
+func (a *app) link(ctx context.Context, open func(context.Context) (*cluster.Link, error)) (*cluster.Link, error) {
+	ctx, stop := a.answering(ctx)
+	defer stop()
+	return cluster.Await(ctx, open, func() {
+		where := "the node on " + a.access.dir
+		if etcd := a.access.addresses.Etcd; len(etcd) > 0 {
+			where = "etcd at " + strings.Join(etcd, ", ")
+		}
+		fmt.Fprintf(a.Err, "%s: waiting for %s, for %s at most\n", a.Name, where, cmp.Or(a.access.timeout, answerWithin))
+	})
 }
 
 // principal is whom the ledger names as the one who asked.

@@ -2,17 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/ledger"
 )
@@ -79,34 +76,4 @@ auditors can trust the new public key before the old one goes.`,
 	}
 	c.Flags().StringVar(&name, "name", "taskledger", "who signs, without blanks and plus signs")
 	return c
-}
-
-// openCheckpoint reads a checkpoint and says in words how far it can be trusted. An error means that it cannot at all.
-func openCheckpoint(signed string, trust []string) (p ledger.Checkpoint, words string, err error) {
-	text, by, err := signing.Open(signed, trust)
-	if err != nil && !errors.Is(err, signing.ErrUntrusted) {
-		err = &exitcode.UsageError{Problem: "--trust: " + err.Error()}
-	}
-	if err != nil {
-		return p, "", err
-	}
-	switch {
-	case len(by) > 0:
-		words = "signed by " + strings.Join(by, ", ")
-	case text == signed:
-		words = "unsigned"
-	default:
-		words = "signature not checked: --trust names no key"
-	}
-	p, err = ledger.ParseCheckpoint(text)
-	return p, words, err
-}
-
-// readCheckpoint is openCheckpoint of a file.
-func readCheckpoint(file string, trust []string) (ledger.Checkpoint, string, error) {
-	signed, err := os.ReadFile(file)
-	if err != nil {
-		return ledger.Checkpoint{}, "", &exitcode.UsageError{Problem: fmt.Sprintf("--checkpoint: %v", err)}
-	}
-	return openCheckpoint(string(signed), trust)
 }

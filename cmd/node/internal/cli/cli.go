@@ -40,7 +40,9 @@ func Main(ctx context.Context, p Program) int {
 }
 
 // oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the terminal.
-func oneLine(err error) string { return output.Clean(strings.ReplaceAll(err.Error(), "\n", "; ")) }
+func oneLine(err error) string {
+	return output.Clean(strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(err.Error()))
+}
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
 
@@ -108,7 +110,8 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	refuseTopics(root)
+	flags.RefuseTopics(root)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flags.Plain(err) })
 	return root
 }
 
@@ -121,36 +124,10 @@ type group struct {
 // groups returns every command there is. A new one is a file of its own and a word here.
 func (a *app) groups() []group {
 	return []group{
-		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.demoCommand(), a.benchCommand()}},
+		{"node", "Run nodes:", []*cobra.Command{a.serveCommand(), a.tokenCommand(), a.demoCommand(), a.benchCommand()}},
 		{"task", "Tasks:", append(a.verbCommands(), a.submitCommand(), a.getCommand(), a.waitCommand(), a.listCommand(), a.countsCommand())},
 		{"look", "Look inside:", []*cobra.Command{a.historyCommand(), a.stateCommand(), a.explainCommand(), a.replayCommand(),
 			a.nodesCommand(), a.shardsCommand(), a.statsCommand(), a.settingsCommand(), a.repairCommand()}},
 		{"prove", "Prove:", []*cobra.Command{a.verifyCommand(), a.exportCommand(), a.checkpointCommand()}},
-	}
-}
-
-// refuseTopics makes help and completion of what there is not wrong usage: they would print their own help as if it were asked
-// for, which a shell that reads a completion would run.
-func refuseTopics(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "help":
-			c.Args = func(_ *cobra.Command, args []string) error {
-				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return fmt.Errorf("there is no command %q", strings.Join(args, " "))
-				}
-				return nil
-			}
-		case "completion":
-			c.RunE = func(c *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return &exitcode.UsageError{Problem: fmt.Sprintf("completion of %q: want bash, zsh, fish or powershell", args[0])}
-				}
-				return c.Help()
-			}
-			c.Args = cobra.ArbitraryArgs
-		}
 	}
 }

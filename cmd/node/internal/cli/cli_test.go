@@ -22,6 +22,9 @@ func TestMain_NamesWhatWrongUsageShouldHaveBeen(t *testing.T) {
 		{"serve --limit sleep=x", "want behavior=N,... with whole numbers", " serve --help"},
 		{"serve --log-level loud", "want debug, info, warn or error", " serve --help"},
 		{"list --log-level loud", "want debug, info, warn or error", " list --help"},
+		{"list --limit many", "--limit many: want a whole number", " list --help"},
+		{"list --timeout soon", "--timeout soon: want a duration such as 90s", " list --help"},
+		{"state x --seq -1", "--seq -1: want a whole number from 0 on", " state --help"},
 		{"serve --timeout 5s", "unknown flag: --timeout", " serve --help"},
 		{"--timeout 5s", "unknown flag: --timeout", " --help"},
 	} {

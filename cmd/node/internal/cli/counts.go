@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/cmd/node/internal/operations"
+	"taskledger/api/operations"
 )
 
 func (a *app) countsCommand() *cobra.Command {

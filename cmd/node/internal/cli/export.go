@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/events"
 	"taskledger/ledger"

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/engine"
 	"taskledger/events"
@@ -40,13 +40,21 @@ takes longer, also where there is no such task.`,
 			switch {
 			case err == nil:
 				err = rows.Task(p, t, client.Ledger().Version(&t), now())
-			case errors.Is(err, engine.ErrNotFound) && !forgotten:
-				err = fmt.Errorf("%w, or it is no longer kept: get --forgotten looks for it in the journal and the archive", err)
+			case !forgotten:
+				err = orForgotten(err)
 			}
 			errs = append(errs, err)
 		}
 		return errors.Join(append(errs, p.Flush())...)
 	})
+}
+
+// orForgotten adds to the error of a task that was not found where else it may be.
+func orForgotten(err error) error {
+	if !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("%w, or it is no longer kept: get --forgotten looks for it in the journal and the archive", err)
 }
 
 // now is the time by this machine's clock.

@@ -3,21 +3,19 @@ package cli
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
 	"taskledger/ledger"
 )
 
 func (a *app) historyCommand() *cobra.Command {
-	var o ledger.HistoryOptions
-	var limit int
+	o := ledger.HistoryOptions{Limit: ledger.MaxHistoryPage}
 	c := &cobra.Command{
 		Use:   "history ID",
 		Short: "Show what happened to a task: the events of its present or last life",
@@ -30,24 +28,24 @@ The columns of a table are aligned for a thousand events at a time.`,
 			example{"what happened last", []string{"history", "report/2026-11", "--newest", "--limit", "20"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
-	c.Flags().IntVar(&limit, "limit", 0, "most events to show; 0 shows all")
+	c.Flags().IntVar(&o.Total, "limit", 0, "most events to show; 0 shows all")
 	c.Flags().BoolVar(&o.Newest, "newest", false, "newest first")
 	c.Flags().StringVar(&o.Cursor, "cursor", "", "go on after an earlier history of the task, in the same order, whose `cursor` this is")
 	c.Flags().BoolVar(&o.States, "states", false, "also show the task after each event; oldest first only")
 	c.MarkFlagsMutuallyExclusive("newest", "states")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
-		if limit < 0 {
+		if o.Total < 0 {
 			return &exitcode.UsageError{Problem: "--limit: want 1 or more, or 0 for all"}
 		}
-		return a.history(ctx, client.Ledger(), events.TaskID(args[0]), o, limit)
+		return a.history(ctx, client.Ledger(), events.TaskID(args[0]), o)
 	})
 }
 
-// history prints so many events, 0 = all, a page at a time.
-func (a *app) history(ctx context.Context, l *ledger.Ledger, id events.TaskID, o ledger.HistoryOptions, limit int) error {
+// history prints events, a page at a time.
+func (a *app) history(ctx context.Context, l *ledger.Ledger, id events.TaskID, o ledger.HistoryOptions) error {
 	p := a.print(rows.EventColumns(o.States)...)
 	next := ""
-	for page, err := range historyPages(ctx, l, id, o, limit) {
+	for page, err := range l.HistoryPages(ctx, id, o) {
 		for i := range page.Events {
 			if err == nil && o.States {
 				err = rows.Moment(p, page.Events[i], page.States[i], l.Version(&page.States[i]))
@@ -67,23 +65,4 @@ func (a *app) history(ctx context.Context, l *ledger.Ledger, id events.TaskID, o
 		fmt.Fprintf(a.Err, "%s: more follows: --cursor %s\n", a.Name, next)
 	}
 	return nil
-}
-
-// historyPages yields pages with so many events in all; 0 = any.
-func historyPages(ctx context.Context, l *ledger.Ledger, id events.TaskID, o ledger.HistoryOptions, limit int) iter.Seq2[ledger.HistoryPage, error] {
-	o.Limit = ledger.MaxHistoryPage
-	if limit == 0 {
-		return l.HistoryPages(ctx, id, o)
-	}
-	return func(yield func(ledger.HistoryPage, error) bool) {
-		for left := limit; left > 0; {
-			o.Limit = min(left, ledger.MaxHistoryPage)
-			page, err := l.HistoryPage(ctx, id, o)
-			if !yield(page, err) || err != nil || page.Next == "" {
-				return
-			}
-			left -= len(page.Events)
-			o.Cursor = page.Next
-		}
-	}
 }

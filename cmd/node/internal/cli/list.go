@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
+	"taskledger/api/view"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
-	"taskledger/cmd/node/internal/view"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/projection"
@@ -51,8 +51,16 @@ these hold as soon as they answer, which is as late in the list as that. Times a
 		if err != nil {
 			return err
 		}
-		return a.list(ctx, client, f, limit, cursor)
+		return ofSession(a.list(ctx, client, f, limit, cursor), c.Flag("node").Value.String(), f.Node, cursor)
 	})
+}
+
+// ofSession says of a cursor that is refused that the node may be another one now: a cursor is of the session that has had the name.
+func ofSession(err error, node, session, cursor string) error {
+	if invalid, ok := errors.AsType[*engine.InvalidError](err); ok && invalid.Field == "cursor" && cursor != "" && node != session {
+		return fmt.Errorf("%w; or node %s, which is %s now, has begun another session since: go on with --node and the session id of before, or begin anew", err, node, session)
+	}
+	return err
 }
 
 // filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed.
@@ -65,8 +73,11 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 	a.completeFlag(c, "behavior", a.completeBehaviors)
 	return func(ctx context.Context, client operations.Observer) (f engine.Filter, err error) {
 		for i, name := range names {
-			if texts[i] == "" {
+			if !c.Flags().Changed(name) {
 				continue
+			}
+			if texts[i] == "" { // a variable that is not set would list all
+				return f, &exitcode.UsageError{Problem: "--" + name + ": it is empty"}
 			}
 			if err := f.Set(name, texts[i]); err != nil {
 				return f, &exitcode.UsageError{Problem: "--" + err.Error()}
@@ -79,24 +90,20 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
 func (a *app) list(ctx context.Context, client operations.Client, f engine.Filter, limit int, cursor string) error {
-	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
+	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {
 		f.Limit = min(limit, pageTasks)
 		page, err := client.ListPage(ctx, f, cursor)
-		if err != nil && first && len(page.Missing) == 0 {
+		if err != nil && first && len(page.Tasks) == 0 && len(page.Missing) == 0 {
 			return err
-		}
-		if err != nil && len(page.Missing) == 0 {
-			errs = append(errs, err)
-			break
 		}
 		for _, t := range page.Tasks {
 			errs = append(errs, listTask(p, t, client.Ledger().Version(&t)))
 		}
-		limit, cursor = limit-len(page.Tasks), cmp.Or(page.Cursor, cursor)
-		if page.Cursor == "" && err == nil {
-			cursor = ""
+		limit -= len(page.Tasks)
+		if page.Cursor != "" || err == nil {
+			cursor = page.Cursor
 		}
 		silent := silentShards(page.Missing)
 		if silent != "" && !said {
@@ -108,6 +115,7 @@ func (a *app) list(ctx context.Context, client operations.Client, f engine.Filte
 			for _, m := range page.Missing {
 				errs = append(errs, m.Err)
 			}
+			errs = append(errs, err)
 		}
 	}
 	errs = append(errs, p.Flush())
@@ -119,7 +127,7 @@ func (a *app) list(ctx context.Context, client operations.Client, f engine.Filte
 
 func listTask(p *output.Printer, t projection.Task, version events.Position) error {
 	v := view.OfTask(t, version, now())
-	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, output.Time(v.Since), v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
 }
 
 // silentShards names the shards for which nobody answers.

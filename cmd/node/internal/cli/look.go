@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
+	"taskledger/api/view"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -30,7 +30,7 @@ func (a *app) explainCommand() *cobra.Command {
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		e, err := client.Explain(ctx, events.TaskID(args[0]))
 		if err != nil {
-			return err
+			return orForgotten(err)
 		}
 		p := a.print("TASK", "WHY", "SUBSTATUS", "SINCE", "EXPLANATION")
 		return errors.Join(p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text), p.Flush())

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/store"
 )

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/store"
 )
 
 // verbHelp is how the help explains a verb.
@@ -24,7 +22,7 @@ type verbHelp struct {
 
 var taskVerbs = [...]verbHelp{
 	{operations.Cancel, "End tasks and let nothing of them start again",
-		"A waiting task ends at once, as FAILURE with the code cancelled. A running one is asked to end; a success that comes first\ncounts. A task that has ended loses its next run; if it has none, it is refused."},
+		"A task that waits for its first attempt, or after one that was lost, given back or snoozed, ends at once, as FAILURE with the code\ncancelled. One that has failed and waits for a retry keeps that failure, and loses the retry. A running one is asked to end; a success\nthat comes first counts. A task that has ended loses its next run; if it has none, it is refused."},
 	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on."},
 	{operations.Resume, "End a suspension", ""},
 	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was."},
@@ -49,13 +47,16 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			ValidArgsFunction: a.completeTasks,
 		}
 		if help.verb == operations.Cancel {
-			c.Flags().StringVar(&reason, "reason", "", "why, for the history")
+			c.Flags().StringVar(&reason, "reason", "", "why, for the history; 256 bytes at most")
 		}
-		if _, ok := bulkOperations[help.verb]; ok {
+		if _, ok := operations.OfMany[help.verb]; ok {
 			c.Long += manyHelp
 			many.flags(c, help.verb)
 		}
 		all = append(all, a.clientCommand(c, many.given, func(ctx context.Context, client operations.Client, args []string) error {
+			if n := len(reason); n > events.MaxNameBytes { // the library would cut it
+				return &engine.LimitError{Field: "--reason", Limit: events.MaxNameBytes, Got: int64(n)}
+			}
 			if many.given() {
 				return a.operateMany(ctx, client, help.verb, many, reason)
 			}
@@ -93,13 +94,21 @@ func (h verbHelp) text() string {
 func (a *app) operateTasks(ctx context.Context, client operations.Client, verb operations.Verb, ids []string, reason string) error {
 	var errs []error
 	for _, id := range ids {
+		if err := events.TaskID(id).Validate(); err != nil {
+			errs = append(errs, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: %v", verb, id, err)})
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...) // of any, so that nothing was done
+	}
+	for _, id := range ids {
 		idle := false
 		if verb == operations.Resume {
 			t, err := client.Get(ctx, events.TaskID(id))
 			idle = err == nil && !t.Suspended
 		}
 		if err := client.Operate(ctx, verb, id, reason); err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, err))
+			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, orForgotten(err)))
 		} else if idle {
 			fmt.Fprintf(a.Err, "%s: task %s was not suspended\n", a.Name, id)
 		}
@@ -121,7 +130,7 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 	for _, behavior := range behaviors {
 		if err := events.ValidateBehavior(behavior); err != nil {
 			errs = append(errs, &exitcode.UsageError{Problem: fmt.Sprintf("%s %s: %v", verb, behavior, err)})
-		} else if !runs(nodes, behavior) && verb == operations.Pause && !force {
+		} else if !operations.Runs(nodes, behavior) && verb == operations.Pause && !force {
 			errs = append(errs, fmt.Errorf("pause %s: %w: no node runs it; --force pauses it before it is deployed", behavior, engine.ErrUnknownBehavior))
 		}
 	}
@@ -129,23 +138,31 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 		return errors.Join(errs...) // of any, so that nothing was done
 	}
 	for _, behavior := range behaviors {
-		unknown := !runs(nodes, behavior)
+		unknown := !operations.Runs(nodes, behavior)
 		if err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
-		} else if unknown {
-			fmt.Fprintf(a.Err, "%s: no node runs %s\n", a.Name, behavior)
-		} else if paused := set.Paused(behavior); paused == (verb == operations.Pause) {
-			was := "not paused"
-			if paused {
-				was = "paused already; the reason stays"
-			}
-			fmt.Fprintf(a.Err, "%s: behavior %s was %s\n", a.Name, behavior, was)
+		} else if told := toldOf(verb, behavior, set.Paused(behavior), unknown); told != "" {
+			fmt.Fprintf(a.Err, "%s: behavior %s\n", a.Name, told)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// runs reports whether any of the nodes has the code of a behavior.
-func runs(nodes []store.NodeInfo, behavior string) bool {
-	return slices.ContainsFunc(nodes, func(n store.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
+// toldOf says of a behavior what whoever paused it, or ended its pause, may not expect; "" if there is nothing of that kind.
+func toldOf(verb operations.Verb, behavior string, paused, unknown bool) string {
+	told := ""
+	switch {
+	case verb == operations.Pause && paused:
+		told = behavior + " was paused already; the reason stays"
+	case verb == operations.Unpause && !paused:
+		told = behavior + " was not paused"
+	case unknown && verb == operations.Unpause:
+		told = behavior + " was paused, and is no longer"
+	case unknown:
+		told = behavior + " is paused"
+	}
+	if unknown {
+		told += "; no node runs " + behavior
+	}
+	return told
 }

@@ -8,25 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/bulk"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/projection/listing"
-	"taskledger/task"
 )
-
-// bulkOperations are the verbs that take a filter.
-var bulkOperations = map[operations.Verb]task.Operation{
-	operations.Cancel: task.Cancel, operations.Retry: task.Retry, operations.RunNow: task.RunNow, operations.Delete: task.Delete,
-}
 
 const manyHelp = `
 
 With --filter it is about every task that all the fields select, as those of list do: without --yes they are counted and nothing is
-changed. Tasks that make an event after it has begun are left as they are. Interrupted, it goes on with the --cursor that it has told last,
-and the same fields: no task is changed twice.`
+changed. Tasks that make an event after it has begun are left as they are; cancel alone looks at them again, and cancels those that
+still match. Interrupted, it goes on with the --cursor that it has told last, and the same fields: no task is changed twice. It takes as
+long as there are tasks, unless --timeout ends it.`
 
 // manyOptions are the flags of a verb that takes a filter.
 type manyOptions struct {
@@ -71,13 +66,13 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 	p := a.print()
 	var last bulk.Report
 	var waits string
-	for r, failed := range client.Each(ctx, f, bulkOperations[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
+	for r, failed := range client.Each(ctx, f, operations.OfMany[verb], bulk.Options{Cursor: o.cursor, Reason: reason, DryRun: !o.yes}) {
 		last, err = r, failed
 		if o.yes && p.IsJSON() {
 			if err := p.Row(r); err != nil {
 				return err
 			}
-		} else if o.yes && r.Cursor != "" {
+		} else if o.yes && r.Cursor != "" && exitcode.Of(failed) != exitcode.Usage {
 			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
 		}
 		if silent := silentShards(r.Missing); silent != waits {
@@ -89,10 +84,21 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 	if err != nil && last.Matched == 0 {
 		return err
 	}
+	if o.yes && last.Left > 0 {
+		fmt.Fprintf(a.Err, "%d tasks are left as they are: %s\n", last.Left, whyLeft(verb))
+	}
 	if len(last.Problems) > 0 {
 		err = errors.Join(err, &requests.Problems{Text: fmt.Sprintf("%d tasks were refused and %d failed", last.Refused, last.Failed), Errs: last.Problems})
 	}
 	return errors.Join(err, a.printMany(verb, o, last))
+}
+
+// whyLeft says of which tasks a verb does nothing.
+func whyLeft(verb operations.Verb) string {
+	if verb == operations.Cancel {
+		return "since it began they were created, have ended or were cancelled, match no more, or had another event at every try"
+	}
+	return "they have made an event since it began; begin anew for those that still match"
 }
 
 // printMany tells what is selected, or what became of it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/cmd/node/internal/operations"
+	"taskledger/api/operations"
 	"taskledger/ledger/repair"
 )
 

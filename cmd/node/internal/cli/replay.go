@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
+	"taskledger/api/view"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
@@ -47,6 +47,9 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 		}
 		if o.To, err = flags.Time("to", to); err != nil {
 			return err
+		}
+		if from != "" && to != "" && !o.From.Before(o.To) {
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--from %s: want a time before that of --to, %s", from, to)}
 		}
 		if o.Task = events.TaskID(task); task != "" && o.Task.Validate() != nil {
 			return &exitcode.UsageError{Problem: "--task: " + o.Task.Validate().Error()}
@@ -91,14 +94,17 @@ func statuses() (names []string) {
 }
 
 func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.ReplayOptions) error {
-	show := a.shower()
+	show, shown := a.shower(), false
 	for ev, err := range client.Ledger().Replay(ctx, o) {
 		if err == nil {
-			err = show(ev)
+			shown, err = true, show(ev)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if o.Task != "" && !shown {
+		fmt.Fprintf(a.Err, "%s: no such event of task %s\n", a.Name, o.Task)
 	}
 	return nil
 }

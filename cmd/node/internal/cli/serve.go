@@ -15,12 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	library "taskledger/cluster"
+	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/internal/version"
+	"taskledger/meter"
 )
 
 func (a *app) addServeFlags(c *cobra.Command) {
@@ -85,56 +88,64 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if servers != nil {
 		cfg.SessionFile = filepath.Join(a.access.dir, "session.json")
 	}
-	watch, err := a.monitor(&cfg, log)
+	web, err := a.openAPI(servers, log)
 	if err != nil {
 		return err
 	}
-	node, err := engine.NewNode(cfg)
+	watch, err := monitor.Open(a.serve.metrics, log)
 	if err != nil {
-		return errors.Join(err, watch.Close())
+		return errors.Join(err, web.Close())
 	}
-	if servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
-		if err := servers.Advertise(); err != nil {
-			return errors.Join(err, watch.Close())
-		}
+	if a.serve.metrics != "" || web != nil {
+		cfg.Meter = watch.Meter()
 	}
-	return a.runUntil(ctx, node, link, servers, watch)
-}
-
-// monitor listens for who reads metrics, and lets the node measure; nil unless it is asked for.
-func (a *app) monitor(cfg *engine.NodeConfig, log *slog.Logger) (*monitor.Monitor, error) {
-	if a.serve.metrics == "" {
-		return nil, nil
+	node, err := engine.NewNode(cfg)
+	if err == nil && servers != nil { // before the node serves, which may take longer than the sessions of those who joined last
+		err = servers.Advertise(web.Advertised())
 	}
-	m, err := monitor.Listen(a.serve.metrics, log)
-	if err == nil {
-		cfg.Meter = m.Meter()
+	if err != nil {
+		return errors.Join(err, watch.Close(), web.Close())
 	}
-	return m, err
+	return a.runUntil(ctx, node, link, servers, watch, web)
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
+	watched, drained := context.WithCancel(context.WithoutCancel(ctx))
 	g, running := errgroup.WithContext(running)
+	vitals := func() meter.Vitals {
+		v := node.Vitals()
+		v.Draining = v.Draining || running.Err() != nil // requests end before the node drains
+		return v
+	}
+	figures := watch.Figures(vitals)
+	nodes, drain := context.WithCancel(context.WithoutCancel(ctx))
 	g.Go(func() error {
 		defer stop()
-		return node.Run(ctx)
+		defer drained()
+		return node.Run(nodes)
 	})
-	if watch != nil {
-		g.Go(func() error { // until the node has drained
-			watch.Serve(running, node.Vitals)
-			return nil
-		})
-	}
+	g.Go(func() error {
+		defer drain()
+		if web != nil {
+			web.Serve(running, node.Client, func() string { now := vitals(); return now.NotReady() }, figures)
+		}
+		<-running.Done()
+		return nil
+	})
+	g.Go(func() error { // until the node has drained: readiness says that it does
+		watch.Serve(watched, figures, vitals)
+		return nil
+	})
 	g.Go(func() error {
 		select {
 		case <-node.Ready():
 		case <-running.Done():
 			return nil
 		}
-		a.greet(link, servers, watch)
+		a.greet(link, servers, watch, web)
 		<-running.Done()
 		if ctx.Err() != nil {
 			fmt.Fprintf(a.Err, "%s: draining, for at most %s; a second signal ends it at once\n", a.Name, max(a.serve.grace, 0))
@@ -157,8 +168,10 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 	}
 	if a.serve.join != "" {
 		a.access.dir = a.serve.join
-		link, err := cluster.In(ctx, a.serve.join,
-			cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Private: a.access.addresses.Private, Log: log})
+		link, err := a.link(ctx, func(ctx context.Context) (*cluster.Link, error) { // it may be starting, too
+			return cluster.In(ctx, a.serve.join,
+				cluster.Addresses{Cluster: a.access.addresses.Cluster, Shards: a.serve.shards, Private: a.access.addresses.Private, Log: log})
+		})
 		if errors.Is(err, library.ErrNoNode) {
 			err = fmt.Errorf("%w; start one with: %s", err, a.command(append([]string{"serve"}, a.access.given("data")...)...))
 		}
@@ -187,37 +200,25 @@ func ofExec(err error) error {
 	return err
 }
 
-// chooseArchive settles what becomes of entries that snapshots cover. Unless the operator has said so, the node does.
+// chooseArchive settles what becomes of entries that snapshots cover, and says so where nobody has.
 func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine.NodeConfig) error {
-	switch a.serve.archive {
-	case archiveKeep:
-		cfg.Archive, cfg.Trimming = link.Archive, engine.TrimNothing
-	case archiveDrop:
-		cfg.Trimming = engine.TrimAll
-	case archiveJetStream:
-		if link.Archive == nil {
-			return &exitcode.UsageError{Problem: "--archive jetstream: there is no NATS"}
-		}
-		cfg.Archive = link.Archive
-	case "":
-		why := "there is no NATS"
-		if link.Archive != nil {
-			cfg.Archive = link.Archive // also where JetStream is not to be seen: it may be about to start
-			_, err := link.Archive.Head(ctx, 0)
-			if err == nil {
-				return nil
-			}
-			why = "until there is an archive, " + err.Error()
-		} else {
-			cfg.Trimming = engine.TrimNothing // said here, so not by the engine as well
-		}
+	why, err := archiving.Choose(ctx, a.serve.archive, link.Archive, cfg)
+	if why != "" {
 		fmt.Fprintf(a.Err, "%s: the journal is kept in etcd, and grows: %s (--archive keep or drop says so on purpose)\n", a.Name, why)
 	}
-	return nil
+	return err
+}
+
+// openAPI listens for the HTTP API, and says where; nil where the node has none.
+func (a *app) openAPI(servers *embedded.Servers, log *slog.Logger) (*httpd.Server, error) {
+	if servers == nil {
+		return httpd.Open(a.serve.api, "", "", log)
+	}
+	return httpd.Open(a.serve.api, servers.Dir(), servers.SocketPath("api"), log)
 }
 
 // greet says where the node listens and what to type next.
-func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor) {
+func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monitor.Monitor, web *httpd.Server) {
 	name := a.serve.name
 	if name == "" {
 		name, _ = os.Hostname() // what the engine has shown by now
@@ -228,8 +229,11 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monito
 	if len(link.NATS) > 0 {
 		fmt.Fprintf(&b, "  nats  %s\n", strings.Join(link.NATS, " "))
 	}
-	if watch != nil {
-		fmt.Fprintf(&b, "  metrics  %s\n", watch.URL())
+	if at := watch.URL(); at != "" {
+		fmt.Fprintf(&b, "  metrics  %s\n", at)
+	}
+	if web != nil {
+		fmt.Fprintf(&b, "  api  %s\n", web.URL())
 	}
 	where := a.access.given("data")
 	if servers != nil {
@@ -250,7 +254,7 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monito
 func (a *app) secrets() (all []string) {
 	c := &a.access
 	for _, name := range []string{c.dir, c.etcdPasswordFile, c.natsPasswordFile, c.addresses.EtcdTLS.Key, c.addresses.NATSTLS.Key,
-		c.addresses.NATSCreds, c.addresses.NATSNKey, a.settings.viper.ConfigFileUsed()} {
+		c.addresses.NATSCreds, c.addresses.NATSNKey, a.serve.api.Tokens, a.serve.api.Key, a.settings.viper.ConfigFileUsed()} {
 		if path, err := filepath.Abs(name); err == nil && name != "" {
 			all = append(all, path)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,9 +15,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"taskledger/behaviors"
+	"taskledger/cmd/node/internal/archiving"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
 	"taskledger/engine"
 	"taskledger/events"
@@ -41,15 +42,9 @@ type serveOptions struct {
 	logFormat          string
 	archive            string
 	metrics            string
+	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
 }
-
-// What becomes of entries that snapshots cover.
-const (
-	archiveJetStream = "jetstream"
-	archiveKeep      = "keep"
-	archiveDrop      = "drop"
-)
 
 // flags returns the same set each time.
 func (o *serveOptions) flags() *pflag.FlagSet {
@@ -82,6 +77,7 @@ not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
 	f.StringVar(&o.metrics, "metrics", "", `loopback `+"`address`"+` and port on which /metrics, /healthz and /readyz are served, to every user of this
 machine; port 0 is a free one (default: none)`)
+	o.api.Flags(f)
 	flags.LevelVar(f, &o.logLevel, slog.LevelWarn)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
@@ -132,7 +128,7 @@ func (o *serveOptions) check(c *access) error {
 		return wrong("--join and --etcd name two clusters: want one")
 	case o.join != "" && c.flags().Changed("data"):
 		return wrong("--data is what a node serves by itself, and with --join it serves what another one has: want one of the two")
-	case !slices.Contains([]string{"", archiveJetStream, archiveKeep, archiveDrop}, o.archive):
+	case !archiving.Known(o.archive):
 		return wrong("--archive %s: want jetstream, keep or drop", o.archive)
 	case o.archiving.Replicas < 1 || o.archiving.Replicas > natsbus.MaxReplicas:
 		return wrong("--archive-replicas: %d, want 1 to %d", o.archiving.Replicas, natsbus.MaxReplicas)
@@ -157,6 +153,9 @@ func (o *serveOptions) check(c *access) error {
 	}
 	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
 		return err
+	}
+	if problem := o.api.Check(o.join == "" && len(c.addresses.Etcd) == 0); problem != "" {
+		return wrong("%s", problem)
 	}
 	if o.metrics != "" {
 		if err := monitor.Check(o.metrics); err != nil {

@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/rows"
 	"taskledger/events"
 	"taskledger/projection"
@@ -32,6 +33,9 @@ present or last life. Times are those of the nodes' clocks. Exit code 3 means th
 	c.MarkFlagsMutuallyExclusive("at", "seq")
 	c.MarkFlagsOneRequired("at", "seq")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
+		if at == "" && seq == 0 {
+			return &exitcode.UsageError{Problem: "--seq 0: want 1 or more"}
+		}
 		t, when, err := stateOf(ctx, client, events.TaskID(args[0]), at, seq)
 		if err != nil {
 			return err

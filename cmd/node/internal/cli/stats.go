@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskledger/cmd/node/internal/operations"
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/stats"
 )
 
@@ -19,7 +19,8 @@ started, succeeded and failed, FINAL failures that are not tried again, attempts
 submits refused. When a shard moves to another node its counts begin anew; the history of everything is in replay.
 LATE is how long after its time an attempt started, WAIT how long after its creation a task did, TOOK how long attempts took
 that succeeded or failed: the medians and the 99th percentiles, estimated from counts by size.
-Of more than 100 behaviors of a shard those that came last share the row (other).`,
+Of more than 100 behaviors of a shard those that came last share the row (other). A shard that does not answer is named, and
+what it holds is not counted.`,
 		Args: cobra.NoArgs,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
@@ -29,6 +30,6 @@ Of more than 100 behaviors of a shard those that came last share the row (other)
 		if err != nil {
 			return err
 		}
-		return stats.Show(a.print(stats.Columns...), a.Err, a.Name, shards)
+		return stats.Show(a.print(stats.Columns...), shards)
 	})
 }

@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
+	"taskledger/cmd/node/internal/input"
 	"taskledger/cmd/node/internal/requests"
 	"taskledger/engine"
 	"taskledger/events"
@@ -30,18 +29,26 @@ type submitOptions struct {
 	skipBad     bool
 }
 
-func (a *app) submitCommand() *cobra.Command {
-	var o submitOptions
-	c := &cobra.Command{
-		Use:   "submit BEHAVIOR [JSON|@FILE|-]",
-		Short: "Ask for work; prints the task's id once the request is durable",
-		Long: `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
+const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
 file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
 result follows, and the exit code tells whether the task succeeded.
 
 With --batch each line of a file is a request, up to 1,000 of them, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
 key, delay, at and priority as the flags have them. They are submitted together, and for each line the task is printed, or what is wrong
-with it. If one line is wrong none is submitted, unless --skip-bad leaves it out. --key is then a key of all of them together.`,
+with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of a task
+of another behavior, it refuses for that line alone. A file has 64 MiB at most.
+
+--key is then a key of exactly these lines together, without those that --skip-bad leaves out, and no line has a key of its own. Tasks
+that have no other name are HASH/0, HASH/1 and so on. A batch and a single submit share the keys of a principal and a behavior.
+
+A submit of a task that exists joins it, and says so; if it waits for its time, the earlier of both times holds.`
+
+func (a *app) submitCommand() *cobra.Command {
+	var o submitOptions
+	c := &cobra.Command{
+		Use:   "submit BEHAVIOR [JSON|@FILE|-]",
+		Short: "Ask for work; prints the task's id once the request is durable",
+		Long:  submitHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.batch != "" {
 				if len(args) > 0 {
@@ -104,7 +111,7 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 	if err != nil {
 		return err
 	}
-	asked, stop := context.WithTimeoutCause(ctx, answerWithin, exitcode.ErrTimeout)
+	asked, stop := a.answering(ctx)
 	defer stop()
 	handle, err := client.SubmitRaw(asked, behavior, params, options)
 	if err != nil {
@@ -123,8 +130,18 @@ func (a *app) submit(ctx context.Context, client operations.Submitter, o submitO
 		Joined   bool          `json:"joined"`
 		Repeated bool          `json:"repeated"`
 	}{handle.ID(), handle.Joined(), handle.Repeated()}
-	if err := errors.Join(p.Row(view, handle.ID()), p.Flush()); err != nil || !o.wait {
+	if err := errors.Join(p.Row(view, handle.ID()), p.Flush()); err != nil {
 		return err
+	}
+	switch {
+	case p.IsJSON():
+	case view.Repeated:
+		fmt.Fprintf(a.Err, "%s: this request was submitted before, and changes nothing\n", a.Name)
+	case view.Joined:
+		fmt.Fprintf(a.Err, "%s: there was such a task already: the request has joined it\n", a.Name)
+	}
+	if !o.wait {
+		return nil
 	}
 	return a.await(ctx, handle)
 }
@@ -157,57 +174,23 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) <= events.MaxPayloadBytes && !json.Valid(text) {
+	switch {
+	case len(text) > events.MaxPayloadBytes: // of the argument itself
+		return nil, &engine.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(text))}
+	case !json.Valid(text):
 		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("parameters: %.40q is no JSON; a string needs its quotes", text)}
 	}
 	return text, nil
 }
 
 // input reads a file, or standard input for -, for --timeout at most.
-func (a *app) input(ctx context.Context, what, file string, most int64) (text []byte, err error) {
+func (a *app) input(ctx context.Context, what, file string, most int64) ([]byte, error) {
 	if limit := a.access.timeout; limit > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, exitcode.ErrTimeout)
 		defer stop()
 	}
-	open := func() (io.ReadCloser, error) { return os.Open(file) }
-	if file == "-" {
-		open = func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil }
-	}
-	text, err = readMost(ctx, most, open)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	case err != nil:
-		return nil, &exitcode.UsageError{Problem: fmt.Sprintf("read %s: %v", what, err)}
-	}
-	return text, nil
-}
-
-// readMost reads one byte more than fits, so that what is too large is refused. Nothing ends a read of a terminal or a pipe, or
-// the wait for somebody to write into one, so it is left behind when ctx ends: the program is about to end, too.
-func readMost(ctx context.Context, most int64, open func() (io.ReadCloser, error)) ([]byte, error) {
-	type read struct {
-		text []byte
-		err  error
-	}
-	done := make(chan read, 1)
-	go func() {
-		from, err := open()
-		if err != nil {
-			done <- read{nil, err}
-			return
-		}
-		defer from.Close()
-		text, err := io.ReadAll(io.LimitReader(from, most+1))
-		done <- read{text, err}
-	}()
-	select {
-	case r := <-done:
-		return r.text, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return input.Read(ctx, what, file, a.In, most)
 }
 
 // check refuses what no submit can mean.

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/requests"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -32,11 +33,13 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	for i := range lines {
 		asked[i] = lines[i].Request
 	}
-	bounded, stop := context.WithTimeoutCause(ctx, answerWithin, exitcode.ErrTimeout)
+	bounded, stop := a.answering(ctx)
 	defer stop()
-	results := client.SubmitMany(bounded, asked, task.ManyOptions{RequestKey: o.key, AllValid: !o.skipBad})
+	results := o.submitMany(bounded, client, asked)
 	p := a.print("LINE", "TASK", "PROBLEM")
+	none := noneSubmitted(lines, results)
 	var wrong []error
+	joined := 0
 	for i, r := range results {
 		view := struct {
 			Line     int           `json:"line"`
@@ -45,11 +48,18 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 			Repeated bool          `json:"repeated"`
 			Error    string        `json:"error,omitempty"`
 		}{Line: lines[i].Number, ID: r.ID(), Joined: r.Joined(), Repeated: r.Repeated()}
-		if r.Err != nil {
+		switch {
+		case errors.Is(r.Err, task.ErrNoneSubmitted):
+			view.ID, view.Error = "", none
+		case r.Err != nil:
 			view.Error = r.Err.Error()
-			if !errors.Is(r.Err, task.ErrNoneSubmitted) {
-				wrong = append(wrong, fmt.Errorf("line %d: %w", lines[i].Number, r.Err))
+			wrong = append(wrong, fmt.Errorf("line %d: %w", lines[i].Number, r.Err))
+			if requests.Refused(r.Err) {
+				view.ID = lines[i].ID // which is there only if it was asked for
 			}
+		}
+		if view.Joined {
+			joined++
 		}
 		if err := p.Row(view, view.Line, cmp.Or(view.ID, "-"), view.Error); err != nil {
 			return err
@@ -58,14 +68,60 @@ func (a *app) submitBatch(ctx context.Context, client operations.Submitter, o su
 	if err := p.Flush(); err != nil {
 		return err
 	}
+	if joined > 0 {
+		fmt.Fprintf(a.Err, "%s: %d of %d tasks were there already\n", a.Name, joined, len(results))
+	}
 	var errs []error
+	var made []operations.Handle
 	for _, r := range results {
-		if o.wait && r.Err == nil {
-			errs = append(errs, a.await(ctx, r.Handle))
+		if r.Err == nil {
+			made = append(made, r.Handle)
 		}
 	}
+	if o.wait {
+		errs = append(errs, a.awaitAll(ctx, made))
+	}
 	if len(wrong) > 0 {
-		errs = append(errs, &requests.Problems{Text: fmt.Sprintf("%d of %d requests are refused or not known", len(wrong), len(results)), Errs: wrong})
+		text := fmt.Sprintf("%d of %d requests are refused or not known", len(wrong), len(results))
+		if len(made) == 0 && len(wrong) < len(results) {
+			text += ", and none is submitted"
+		}
+		errs = append(errs, &requests.Problems{Text: text, Errs: wrong})
 	}
 	return errors.Join(errs...)
+}
+
+// noneSubmitted says why nothing is submitted, and names the line of the request that is to blame: others do not know the lines.
+func noneSubmitted(lines []requests.Line, results []operations.Submitted) string {
+	for i, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, task.ErrNoneSubmitted) {
+			return fmt.Sprintf("%v: line %d: %v", task.ErrNoneSubmitted, lines[i].Number, r.Err)
+		}
+	}
+	return task.ErrNoneSubmitted.Error()
+}
+
+// submitMany submits the requests. Those of one key are submitted together or not at all: with --skip-bad, without the wrong ones.
+func (o submitOptions) submitMany(ctx context.Context, client operations.Submitter, asked []task.Request) []operations.Submitted {
+	results := client.SubmitMany(ctx, asked, task.ManyOptions{RequestKey: o.key, AllValid: !o.skipBad})
+	if !o.skipBad || o.key == "" {
+		return results
+	}
+	var left []task.Request
+	var at []int
+	for i, r := range results {
+		switch {
+		case errors.Is(r.Err, task.ErrNoneSubmitted):
+			left, at = append(left, asked[i]), append(at, i)
+		case exitcode.Of(r.Err) != exitcode.Usage && !errors.Is(r.Err, engine.ErrUnknownBehavior):
+			return results // it is submitted, or may be the next time
+		}
+	}
+	if len(left) == 0 || len(left) == len(asked) {
+		return results
+	}
+	for i, r := range o.submitMany(ctx, client, left) {
+		results[at[i]] = r
+	}
+	return results
 }

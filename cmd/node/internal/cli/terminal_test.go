@@ -12,8 +12,8 @@ import (
 	"testing"
 	"unicode"
 
+	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/engine"
 	"taskledger/events"
 )

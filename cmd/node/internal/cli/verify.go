@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/checkpoints"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
-	"taskledger/cmd/node/internal/operations"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/progress"
 	"taskledger/ledger"
@@ -75,7 +76,7 @@ the first damage, in the form of replay, and what it found on standard error.`,
 // kept reads the checkpoints and says how far each can be trusted.
 func (a *app) kept(f verifyFlags) (all []ledger.Checkpoint, err error) {
 	for _, file := range f.checkpoints {
-		p, words, err := readCheckpoint(file, f.trust)
+		p, words, err := checkpoints.Read(file, f.trust)
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint %s: %w", file, err)
 		}
@@ -157,7 +158,7 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	}
 	v, err := ledger.ReadExport(file, show, against...)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	words := "unsigned"
 	if v.Checkpoint != "" && v.Problem == "" {
@@ -168,20 +169,20 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 		return err
 	}
 	if v.Problem != "" {
-		err = errors.Join(err, errors.New("the export is damaged"))
+		err = errors.Join(err, fmt.Errorf("the export %s is damaged", name))
 	}
 	if len(f.trust) > 0 && v.Checkpoint == "" {
-		err = errors.Join(err, errors.New("the export is not signed"))
+		err = errors.Join(err, fmt.Errorf("the export %s is not signed", name))
 	}
 	if len(against) > 0 && v.Heads == 0 {
-		err = errors.Join(err, errors.New("no entry of the checkpoints is in the file"))
+		err = errors.Join(err, fmt.Errorf("no entry of the checkpoints is in the file %s", name))
 	}
 	return errors.Join(err, p.Flush())
 }
 
 // checkLast compares the export's own checkpoint with its last entry.
 func checkLast(v *ledger.ExportVerification, trust []string) (string, error) {
-	p, words, err := openCheckpoint(v.Checkpoint, trust)
+	p, words, err := checkpoints.Open(v.Checkpoint, trust)
 	if err != nil {
 		return err.Error(), fmt.Errorf("checkpoint of the export: %w", err)
 	}

@@ -64,7 +64,7 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, Dir: dir, Private: a.Private, Log: a.Log})
 	if err != nil {
-		return nil, noNode(err, dir)
+		return nil, neverServed(noNode(err, dir), dir)
 	}
 	link := &Link{Cluster: open}
 	if at, err := cluster.ReadAdvertised(dir); err == nil { // else it has just stopped

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	library "taskledger/cluster"
 	"taskledger/cmd/node/internal/cluster"
 	"taskledger/engine/embedded"
 	"taskledger/internal/testcluster"
@@ -40,7 +41,7 @@ func TestLink_ProcessesOnOneDirectoryShareTheArchive(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	servers := startServers(t, embedded.ServersConfig{Dir: t.TempDir()})
-	if err := servers.Advertise(); err != nil {
+	if err := servers.Advertise(library.API{}); err != nil {
 		t.Fatal(err)
 	}
 	link, err := cluster.On(t.Context(), servers, "", 4, log)

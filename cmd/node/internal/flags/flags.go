@@ -78,6 +78,20 @@ func Say(f *pflag.FlagSet, name, want string) {
 	flag.Value = saying{flag.Value, want}
 }
 
+// Plain says in plain words what a flag wants that could not read its value.
+func Plain(err error) error {
+	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
+	if !is {
+		return err
+	}
+	want := map[string]string{"int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 on", "duration": "a duration such as 90s",
+		"bool": "true or false"}[invalid.GetFlag().Value.Type()]
+	if _, says := invalid.GetFlag().Value.(saying); says || want == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %s: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
 // LevelVar defines the flag of a level of logs.
 func LevelVar(f *pflag.FlagSet, to *slog.Level, level slog.Level) {
 	const all = "debug, info, warn or error"

@@ -33,9 +33,9 @@ const (
 	closeWithin = time.Second
 )
 
-// Monitor is a listener with what it serves.
+// Monitor is what a node measures, and a listener at which that, health and readiness are served.
 type Monitor struct {
-	listener net.Listener
+	listener net.Listener // nil = none
 	registry *prometheus.Registry
 	meter    *prommeter.Meter
 	log      *slog.Logger
@@ -61,8 +61,12 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Listen listens at an address that Check allows; port 0 is a free one.
-func Listen(address string, log *slog.Logger) (*Monitor, error) {
+// Open listens at an address that Check allows; port 0 is a free one. "" listens nowhere.
+func Open(address string, log *slog.Logger) (m *Monitor, err error) {
+	m = &Monitor{registry: prometheus.NewRegistry(), log: log}
+	if m.meter, err = prommeter.New(m.registry); err != nil || address == "" {
+		return m, err
+	}
 	if err := Check(address); err != nil {
 		return nil, err
 	}
@@ -73,30 +77,40 @@ func Listen(address string, log *slog.Logger) (*Monitor, error) {
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // a name that leads elsewhere
 		return nil, errors.Join(fmt.Errorf("listen for metrics: %s leads to %s, which is no loopback address", address, l.Addr()), l.Close())
 	}
-	m := &Monitor{listener: netutil.LimitListener(l, maxConnections), registry: prometheus.NewRegistry(), log: log}
-	if m.meter, err = prommeter.New(m.registry); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
+	m.listener = netutil.LimitListener(l, maxConnections)
 	return m, nil
 }
 
 // Meter is what the node is to tell what it measures.
 func (m *Monitor) Meter() meter.Meter { return m.meter }
 
-// URL is where metrics are.
-func (m *Monitor) URL() string { return "http://" + m.listener.Addr().String() + "/metrics" }
+// Figures serves what the node measures, to whoever asks it.
+func (m *Monitor) Figures(vitals func() meter.Vitals) http.Handler {
+	return prommeter.Handler(m.registry, m.meter, vitals)
+}
+
+// URL is where metrics are; "" = nowhere.
+func (m *Monitor) URL() string {
+	if m == nil || m.listener == nil {
+		return ""
+	}
+	return "http://" + m.listener.Addr().String() + "/metrics"
+}
 
 // Close ends a Monitor that is not served; nil is none.
 func (m *Monitor) Close() error {
-	if m == nil {
+	if m == nil || m.listener == nil {
 		return nil
 	}
 	return m.listener.Close()
 }
 
-// Serve serves until ctx ends. A node goes on without, when it cannot.
-func (m *Monitor) Serve(ctx context.Context, vitals func() meter.Vitals) {
-	s := &http.Server{Handler: m.handler(vitals), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+// Serve serves until ctx ends, with the Figures. A node goes on without, when it cannot; so it does where it listens nowhere.
+func (m *Monitor) Serve(ctx context.Context, figures http.Handler, vitals func() meter.Vitals) {
+	if m.listener == nil {
+		return
+	}
+	s := &http.Server{Handler: handler(figures, vitals), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 	m.log.InfoContext(ctx, "metrics are served, for every user of this machine", "url", m.URL())
 	ended := make(chan error, 1)
@@ -115,9 +129,9 @@ func (m *Monitor) Serve(ctx context.Context, vitals func() meter.Vitals) {
 	<-ended
 }
 
-func (m *Monitor) handler(vitals func() meter.Vitals) http.Handler {
+func handler(figures http.Handler, vitals func() meter.Vitals) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", prommeter.Handler(m.registry, m.meter, vitals))
+	mux.Handle("GET /metrics", figures)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		now := vitals()

@@ -19,13 +19,13 @@ import (
 // served serves vitals until the test ends, and returns the address.
 func served(t *testing.T, vitals func() meter.Vitals) (*monitor.Monitor, string) {
 	t.Helper()
-	m, err := monitor.Listen("127.0.0.1:0", slog.New(slog.DiscardHandler))
+	m, err := monitor.Open("127.0.0.1:0", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { m.Serve(ctx, vitals) })
+	serving.Go(func() { m.Serve(ctx, m.Figures(vitals), vitals) })
 	t.Cleanup(func() {
 		stop()
 		serving.Wait()
@@ -76,7 +76,7 @@ func TestCheck_AllowsLoopbackAddressesAlone(t *testing.T) {
 
 func TestListen_OnATakenPortFails(t *testing.T) {
 	_, url := served(t, func() meter.Vitals { return sound })
-	if m, err := monitor.Listen(strings.TrimPrefix(url, "http://"), slog.New(slog.DiscardHandler)); err == nil {
+	if m, err := monitor.Open(strings.TrimPrefix(url, "http://"), slog.New(slog.DiscardHandler)); err == nil {
 		_ = m.Close()
 		t.Error("listens twice on one port")
 	}

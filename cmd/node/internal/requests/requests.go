@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 	"time"
 
 	"taskledger/cmd/node/internal/exitcode"
@@ -32,29 +34,41 @@ func Read(text []byte, keyed bool, skip func(line int, err error)) (lines []Line
 	if len(text) > MaxBytes {
 		return nil, &engine.LimitError{Field: "file of requests", Limit: MaxBytes, Got: int64(len(text))}
 	}
-	var wrong []error
-	number := 0
+	var wrong Problems
+	number, good := 0, 0
+	named := map[events.TaskID]int{}
 	for line := range bytes.Lines(text) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		q, err := readRequest(line, keyed)
+		if other := named[q.ID]; err == nil && keyed && other > 0 {
+			err = &engine.InvalidError{Field: "id", Problem: fmt.Sprintf("line %d of the same key names task %s, too", other, q.ID)}
+		} else if q.ID != "" && err == nil {
+			named[q.ID] = number
+		}
 		switch {
 		case err == nil:
-			lines = append(lines, Line{number, q})
+			if good++; good <= events.MaxRequestTasks {
+				lines = append(lines, Line{number, q})
+			}
 		case skip != nil:
 			skip(number, err)
 		default:
-			wrong = append(wrong, fmt.Errorf("line %d: %w", number, err))
+			wrong.add(fmt.Errorf("line %d: %w", number, err))
 		}
 	}
 	switch {
-	case len(wrong) > 0:
-		return nil, &Problems{fmt.Sprintf("%d lines are wrong, nothing is submitted", len(wrong)), wrong}
-	case len(lines) > events.MaxRequestTasks:
-		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(len(lines))}
-	case len(lines) == 0:
+	case len(wrong.Errs) > 0:
+		wrong.Text = fmt.Sprintf("%d lines are wrong, nothing is submitted", len(wrong.Errs)+wrong.More)
+		if len(wrong.Errs) == 1 {
+			wrong.Text = "1 line is wrong, nothing is submitted"
+		}
+		return nil, &wrong
+	case good > events.MaxRequestTasks:
+		return nil, &engine.LimitError{Field: "requests", Limit: events.MaxRequestTasks, Got: int64(good)}
+	case good == 0:
 		return nil, &exitcode.UsageError{Problem: "there is no request to submit"}
 	}
 	return lines, nil
@@ -77,7 +91,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return q, &exitcode.UsageError{Problem: "want a JSON object: " + err.Error()}
+		return q, &exitcode.UsageError{Problem: misread(err)}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return q, &exitcode.UsageError{Problem: "want one JSON object on a line"}
@@ -86,8 +100,10 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	switch {
 	case l.Behavior == "":
 		return q, &exitcode.UsageError{Problem: "behavior is missing"}
-	case l.ID != nil && *l.ID == "", l.Key != nil && *l.Key == "":
-		return q, &exitcode.UsageError{Problem: "id or key is empty: leave it out for the default"}
+	case l.ID != nil && *l.ID == "":
+		return q, &exitcode.UsageError{Problem: "id is empty: leave it out for the default"}
+	case l.Key != nil && *l.Key == "":
+		return q, &exitcode.UsageError{Problem: "key is empty: leave it out for the default"}
 	case l.Key != nil && keyed:
 		return q, &exitcode.UsageError{Problem: "it has a key of its own beside --key"}
 	case l.At != "" && l.Delay != "":
@@ -126,20 +142,54 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	return task.Request{Name: l.Behavior, Params: l.Params, SubmitOptions: o}, nil
 }
 
+// Refused reports whether for certain nothing was submitted that ended with an error.
+func Refused(err error) bool {
+	_, overloaded := errors.AsType[*task.OverloadError](err)
+	return overloaded || exitcode.Of(err) == exitcode.Usage || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrUnknown)
+}
+
+// misread says in plain words why a line could not be read.
+func misread(err error) string {
+	if field, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+		return "there is no field " + field
+	}
+	mismatch, is := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !is || mismatch.Field == "":
+		if is {
+			return "want a JSON object, and it is " + mismatch.Value
+		}
+		return "want a JSON object: " + strings.TrimPrefix(err.Error(), "json: ")
+	case mismatch.Type.Kind() == reflect.Int64:
+		return fmt.Sprintf("%s: is %s, want a whole number", mismatch.Field, mismatch.Value)
+	}
+	return fmt.Sprintf("%s: is %s, want a text", mismatch.Field, mismatch.Value)
+}
+
 // Problems is what went wrong with lines. Its class is that of the errors.
 type Problems struct {
 	Text string
 	Errs []error
+	More int // errors that are counted, not kept
+}
+
+// add keeps an error that would be named.
+func (e *Problems) add(err error) {
+	if len(e.Errs) < maxTold {
+		e.Errs = append(e.Errs, err)
+	} else {
+		e.More++
+	}
 }
 
 // Error names the first lines.
 func (e *Problems) Error() string {
 	told := errors.Join(e.Errs[:min(len(e.Errs), maxTold)]...)
-	if more := len(e.Errs) - maxTold; more > 0 {
+	if more := len(e.Errs) - maxTold + e.More; more > 0 {
 		return fmt.Sprintf("%s:\n%v\nand %d more", e.Text, told, more)
 	}
 	return fmt.Sprintf("%s:\n%v", e.Text, told)
 }
 
-// Unwrap returns the errors of all lines.
+// Unwrap returns the errors that are kept.
 func (e *Problems) Unwrap() []error { return e.Errs }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"taskledger/api/view"
 	"taskledger/cmd/node/internal/output"
-	"taskledger/cmd/node/internal/view"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"

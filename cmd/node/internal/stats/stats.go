@@ -2,13 +2,14 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"taskledger/cmd/node/internal/output"
 	"taskledger/engine"
 	"taskledger/meter"
+	"taskledger/store"
 )
 
 // Row is the JSON form of meter.Figures.
@@ -44,12 +45,13 @@ func rowOf(f *meter.Figures) Row {
 var Columns = []string{"BEHAVIOR", "CREATED", "STARTED", "SUCCEEDED", "FAILED", "FINAL", "LOST", "SNOOZED", "RELEASED", "DELETED", "REFUSED",
 	"LATE P50", "P99", "WAIT P50", "P99", "TOOK P50", "P99"}
 
-// Show prints the sum of what shards tell, and names to problems those that it does without.
-func Show(p *output.Printer, problems io.Writer, program string, shards []engine.ShardInfo) error {
+// Show prints the sum of what shards tell, and returns an error for each of those that it does without.
+func Show(p *output.Printer, shards []engine.ShardInfo) error {
 	all := make([][]meter.Figures, 0, len(shards))
+	var missing []error
 	for _, s := range shards {
 		if s.Problem != "" {
-			fmt.Fprintf(problems, "%s: shard %d is not counted: %s\n", program, s.Shard, s.Problem)
+			missing = append(missing, fmt.Errorf("%w: shard %d is not counted: %s", store.ErrUnavailable, s.Shard, s.Problem))
 			continue
 		}
 		all = append(all, s.Figures)
@@ -66,7 +68,7 @@ func Show(p *output.Printer, problems io.Writer, program string, shards []engine
 			return err
 		}
 	}
-	return p.Flush()
+	return errors.Join(append(missing, p.Flush())...)
 }
 
 // length is a quantile for people, "-" of no times.

@@ -1,0 +1,45 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+)
+
+// crowded is a cluster with so many pages of tasks.
+type crowded struct {
+	operations.Direct
+	pages int
+	asked *int
+}
+
+func (c crowded) ListPage(_ context.Context, _ engine.Filter, cursor string) (page listing.Page, err error) {
+	*c.asked++
+	page.Tasks = []projection.Task{{ID: events.TaskID("t1." + cursor), Kind: &projection.Kind{Behavior: "noop"}, Status: projection.Created}}
+	if page.Through = *c.asked == c.pages; !page.Through {
+		page.Cursor = fmt.Sprint(*c.asked)
+	}
+	return page, nil
+}
+
+// The tasks of a prefix are counted by listing them: so many at most, and the answer says when it lacks some.
+func TestBehaviors_OfTooManyTasksOfAPrefixAreCountedInPart(t *testing.T) {
+	for pages, c := range map[int]struct {
+		asked   int
+		partial any
+	}{3: {3, nil}, 200: {200, nil}, 201: {200, true}, 1_000_000: {200, true}} {
+		asked := 0
+		s, _ := serve(t, func(c *api.Config) { c.Client = crowded{c.Client.(operations.Direct), pages, &asked} })
+		a := s.want(s.send("tenant", "GET", "/v1/behaviors", nil), 200, fmt.Sprintf(`"tasks":%d`, c.asked))
+		if asked != c.asked || a.get(t, "partial") != c.partial {
+			t.Errorf("of %d pages %d are listed: %s", pages, asked, a.text)
+		}
+	}
+}

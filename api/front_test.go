@@ -1,0 +1,97 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/token"
+)
+
+// echo is the body of a route that is not of this package.
+type echo struct {
+	Text string `json:"text"`
+}
+
+// Fronts of other packages have their routes in the same table, so that roles, limits and documentation hold for them.
+func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
+	s, _ := serve(t, func(c *api.Config) {
+		c.Routes = []api.Route{{Method: "POST", Pattern: "/store/{name}/echo", Role: token.Submitter, MaxBody: 64, In: echo{}, Out: echo{}, Summary: "Echo",
+			Query: []api.Param{{Name: "twice", Does: "true: twice"}},
+			Serve: func(c *api.Call) error {
+				var e echo
+				if err := c.Read(&e); err != nil {
+					return err
+				}
+				if c.Param("twice") == "true" {
+					e.Text += e.Text
+				}
+				if c.Context().Err() != nil {
+					return c.Context().Err()
+				}
+				return c.JSON(http.StatusOK, echo{c.Token().Name + ": " + e.Text})
+			}}}
+	})
+	s.want(s.send("submitter", "POST", "/store/a/echo?twice=true", `{"text":"x"}`), 200, `{"text":"sam: xx"}`)
+	s.want(s.send("submitter", "POST", "/store/a/echo?thrice=true", `{"text":"x"}`), 400, "thrice")
+	s.want(s.send("submitter", "POST", "/store/a/echo", `{"text":"`+strings.Repeat("x", 99)+`"}`), 413, "too-large")
+	s.want(s.send("viewer", "POST", "/store/a/echo", `{"text":"x"}`), 403, "forbidden")
+	s.want(s.send("", "POST", "/store/a/echo", `{"text":"x"}`), 401, "unauthorized")
+	if got := s.want(s.send("submitter", "GET", "/store/a/echo", nil), 405, "method"); got.header.Get("Allow") != "POST" {
+		t.Errorf("%v", got.header)
+	}
+	s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"/store/{name}/echo"`)
+}
+
+func TestNew_RefusesRoutesThatLackSomething(t *testing.T) {
+	serveIt := func(*api.Call) error { return nil }
+	for want, r := range map[string]api.Route{
+		"handler":   {Method: "GET", Pattern: "/a", Summary: "A"},
+		"summary":   {Method: "GET", Pattern: "/a", Serve: serveIt},
+		"slash":     {Method: "GET", Pattern: "a", Summary: "A", Serve: serveIt},
+		"{id}":      {Method: "GET", Pattern: "/a/{id}", Summary: "A", Serve: serveIt},
+		"everybody": {Method: "GET", Pattern: "/a", Summary: "A", Scope: api.ItsTasks, Serve: serveIt},
+		"body":      {Method: "POST", Pattern: "/a", Summary: "A", In: echo{}, Serve: serveIt},
+		"twice":     {Method: "GET", Pattern: "/v1/health", Summary: "A", Serve: serveIt},
+	} {
+		_, err := api.New(api.Config{Client: operations.Direct{}, Tokens: everybody, Routes: []api.Route{r}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A client is generated from the document: each operation has a name of its own, and whatever is referred to is there.
+func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
+	s, _ := serve(t, nil)
+	text := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"openapi":"3.1.0"`).text
+	var doc struct {
+		Paths      map[string]map[string]struct{ OperationID string }
+		Components struct{ Schemas map[string]any }
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, r := range s.api.Routes() {
+		op, ok := doc.Paths[r.Pattern][strings.ToLower(r.Method)]
+		if !ok || op.OperationID == "" || named[op.OperationID] {
+			t.Errorf("%s %s: operation %q", r.Method, r.Pattern, op.OperationID)
+		}
+		named[op.OperationID] = true
+	}
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, `"$ref":"#/components/schemas/`)
+		if !found {
+			break
+		}
+		name, _, _ := strings.Cut(after, `"`)
+		if _, ok := doc.Components.Schemas[name]; !ok {
+			t.Errorf("%s is referred to, and is not there", name)
+		}
+		rest = after
+	}
+}

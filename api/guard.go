@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"taskledger/api/problem"
+	"taskledger/api/token"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// always are headers of every answer. The lists are shared, and never changed.
+var always = http.Header{
+	"X-Content-Type-Options":       {"nosniff"},
+	"Cache-Control":                {"no-store"},
+	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
+	"Referrer-Policy":              {"no-referrer"},
+	"Cross-Origin-Resource-Policy": {"same-origin"},
+}
+
+// ServeHTTP answers a request, or refuses it before any route sees it.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w) // a connection without deadlines is one of a test
+	_ = control.SetWriteDeadline(time.Now().Add(answerWithin + writeWithin))
+	if r.ContentLength != 0 { // without a body, net/http reads the next request already, and this deadline would cancel the context of this one
+		_ = control.SetReadDeadline(time.Now().Add(answerWithin))
+	}
+	h := w.Header()
+	maps.Copy(h, always)
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	switch {
+	case !a.hostIsOurs(r.Host):
+		a.refuse(w, r, problem.New(problem.Forbidden, "host %.100q is not one of this server's names: a page elsewhere may have led here", r.Host))
+	case !sameOrigin(r):
+		a.refuse(w, r, problem.New(problem.Forbidden, "a page of another origin asks"))
+	case r.URL.Path != cleaned(r.URL.Path):
+		a.refuse(w, r, problem.New(problem.NotFound, "the path is not in its shortest form"))
+	default:
+		a.mux.ServeHTTP(w, r)
+	}
+}
+
+// cleaned is a path as the mux has it: another one would be redirected.
+func cleaned(p string) string {
+	if p == "" || p[0] != '/' {
+		return "/"
+	}
+	is := path.Clean(p)
+	if strings.HasSuffix(p, "/") && is != "/" {
+		is += "/"
+	}
+	return is
+}
+
+// hostIsOurs reports whether a request names an address or a configured name as its host. After DNS rebinding it names the attacker's.
+func (a *API) hostIsOurs(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	return net.ParseIP(name) != nil || strings.EqualFold(name, "localhost") ||
+		slices.ContainsFunc(a.hosts, func(ours string) bool { return strings.EqualFold(ours, name) })
+}
+
+// sameOrigin reports whether a request comes from no browser, or from a page of this server.
+func sameOrigin(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host && (u.Scheme == "https") == (r.TLS != nil)
+}
+
+// serve lets a request through to its route, once it is known who asks.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
+	c := &Call{w: w, r: r, api: a, route: route}
+	if route.Role != token.Nobody {
+		secret := secretOf(r)
+		if c.by = a.tokens.Find(secret); secret == "" || c.by == nil {
+			a.refuse(w, r, problem.New(problem.Unauthorized, "want the header Authorization: Bearer and a token that is known"))
+			return
+		}
+		caller, done, p := a.callers.enter(c.by.Name, route.Class)
+		if p != nil {
+			a.refuse(w, r, p)
+			return
+		}
+		defer done()
+		c.caller = caller
+		if p := c.allowed(); p != nil {
+			a.refuse(w, r, p)
+			return
+		}
+	}
+	defer c.dropBody()
+	ctx, cancel := c.bound(r.Context())
+	defer cancel()
+	c.ctx = engine.WithAsker(ctx, c.asker())
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler { //nolint:errorlint // it is this value itself
+				panic(v)
+			}
+			a.log.ErrorContext(ctx, "a request has panicked: a bug", "route", route.Pattern, "panic", v, "stack", string(debug.Stack()))
+			if c.begun {
+				panic(http.ErrAbortHandler) // cut the connection: the client would take half an answer for a whole one
+			}
+			c.refuse(problem.New(problem.Internal, ""))
+		}
+	}()
+	if route.Large {
+		done, err := a.largely(ctx)
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		defer done()
+	}
+	if err := c.serve(); err != nil {
+		c.fail(err)
+	}
+}
+
+// largely waits until an answer may be made that takes much.
+func (a *API) largely(ctx context.Context) (done func(), err error) {
+	if a.large.Acquire(ctx, 1) != nil {
+		return nil, &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
+	}
+	return func() { a.large.Release(1) }, nil
+}
+
+// secretOf returns what a request shows for a token. A URL with a user and a password is taken like the header: old clients know no other.
+func secretOf(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	scheme, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(secret)
+}
+
+// allowed says why the token does not allow the route.
+func (c *Call) allowed() *problem.Problem {
+	switch {
+	case !c.by.Role.Allows(c.route.Role):
+		return problem.New(problem.Forbidden, "a token of role %s is asked for, this one is of a %s", c.route.Role, c.by.Role)
+	case c.route.Scope == Everything && c.by.Limited():
+		return problem.New(problem.Forbidden, "this is of the whole cluster, and the token of some of its tasks")
+	}
+	return nil
+}
+
+// bound gives a request the time of its class.
+func (c *Call) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch c.route.Class {
+	case Stream:
+		return context.WithCancel(ctx)
+	case Poll:
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(MaxWait + answerWithin + writeWithin))
+		return context.WithTimeout(ctx, MaxWait+answerWithin)
+	}
+	return context.WithTimeout(ctx, answerWithin)
+}
+
+// asker is who asks, for the events of what is asked. What a caller says of its request is cut to what an event takes.
+func (c *Call) asker() events.Asker {
+	if c.by == nil {
+		return events.Asker{}
+	}
+	return events.Asker{Principal: c.by.Name, RequestID: c.requestID(), Traceparent: traceparent(c.r.Header.Get("traceparent"))}
+}
+
+const maxRequestID = 64
+
+// requestID names the request in logs and events: as the caller does, or drawn.
+func (c *Call) requestID() string {
+	id := c.r.Header.Get("X-Request-Id")
+	plain := !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
+	if id == "" || len(id) > maxRequestID || !plain {
+		id = rand.Text()[:16]
+	}
+	c.w.Header().Set("X-Request-Id", id)
+	return id
+}
+
+// traceparent is that of the caller, if an event takes it.
+func traceparent(text string) string {
+	if (&events.Asker{Traceparent: text}).Validate() != nil {
+		return ""
+	}
+	return text
+}
+
+// refuse answers with a problem. Of a body that nobody has read no more is read: the connection ends.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+	}
+	if p.Type == problem.Unauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
+	}
+	p.Write(w) // net/http leaves the text out where HEAD asks
+}

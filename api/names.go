@@ -1,0 +1,252 @@
+package api
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"taskledger/api/problem"
+)
+
+// maxDepth is how deep a body may be nested.
+const maxDepth = 64
+
+// shape is what a type says of the names in a JSON value; nil is any value, whose names are its own affair.
+type shape struct {
+	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
+	fields []field
+	of     *shape // the shape of the elements of an array, or of the values of an object with any names
+}
+
+type field struct {
+	name string
+	is   *shape
+}
+
+var (
+	decodesJSON = reflect.TypeFor[json.Unmarshaler]()
+	decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// shapeOf returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a value in it that
+// does has any.
+func shapeOf(t reflect.Type) *shape {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	s := &shape{kind: t.Kind()}
+	switch t.Kind() {
+	case reflect.Struct:
+		s.fields = fieldsOf(t)
+	case reflect.Map:
+		s.of = shapeWithin(t.Elem())
+	case reflect.Slice:
+		if s.of = shapeWithin(t.Elem()); s.of == nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return s
+}
+
+func shapeWithin(t reflect.Type) *shape {
+	if p := reflect.PointerTo(t); t.Kind() != reflect.Pointer && (p.Implements(decodesJSON) || p.Implements(decodesText)) || t.Implements(decodesJSON) || t.Implements(decodesText) {
+		return nil
+	}
+	return shapeOf(t)
+}
+
+func fieldsOf(t reflect.Type) (all []field) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			all = append(all, fieldsOf(f.Type)...)
+		case tag == "-" || !f.IsExported():
+		case name == "":
+			all = append(all, field{f.Name, shapeWithin(f.Type)})
+		default:
+			all = append(all, field{name, shapeWithin(f.Type)})
+		}
+	}
+	return all
+}
+
+// maxBits is how many fields of an object have a bit.
+const maxBits = 64
+
+// level is an object or array of a shape that is open.
+type level struct {
+	*shape
+	named bool            // a name comes next
+	name  []byte          // the last name, as it is written
+	next  *shape          // the shape of the next value
+	seen  uint64          // bits of the first fields that were there
+	names map[string]bool // the other names that were there
+	n     int             // elements and fields before this one
+}
+
+// check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it, and objects with a name that their type has
+// not, or that is there twice: encoding/json takes a name in any case, and the last of two. It leaves to the decoder what is no JSON.
+func check(data []byte, is *shape) error {
+	depth := 0
+	var room [4]level
+	open := room[:0] // the outermost ones; below them are values of any names
+	for i := 0; i < len(data); i++ {
+		var top *level
+		if len(open) > 0 && len(open) == depth {
+			top = &open[depth-1]
+		}
+		switch data[i] {
+		case '"':
+			end := textEnd(data, i)
+			if top != nil && top.named && end < len(data) {
+				if err := top.meet(data[i+1 : end]); err != nil {
+					return misnamed(open, err)
+				}
+			}
+			i = end
+		case '{', '[':
+			next := is
+			if depth > 0 {
+				next = nil
+			}
+			if top != nil {
+				next = top.next
+			}
+			if depth++; depth > maxDepth {
+				return problem.New(problem.Malformed, "body: nested deeper than %d levels", maxDepth)
+			}
+			switch object := data[i] == '{'; {
+			case next == nil || object == (next.kind == reflect.Slice):
+			case object:
+				open = append(open, level{shape: next, named: true})
+			default:
+				open = append(open, level{shape: next, next: next.of})
+			}
+		case '}', ']':
+			if top != nil {
+				open = open[:depth-1]
+			}
+			if depth--; depth < 0 {
+				return nil
+			}
+		case ':':
+			if top != nil {
+				top.named = false
+			}
+		case ',':
+			if top != nil {
+				top.n++
+				top.named = top.kind != reflect.Slice
+			}
+		}
+	}
+	return nil
+}
+
+// textEnd returns where the closing quote of a text is, or the end of the data.
+func textEnd(data []byte, quote int) int {
+	for at := quote + 1; ; {
+		n := bytes.IndexByte(data[at:], '"')
+		if n < 0 {
+			return len(data)
+		}
+		end, escapes := at+n, 0
+		for data[end-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return end
+		}
+		at = end + 1
+	}
+}
+
+// meet takes a name in. Its error lacks the name.
+func (l *level) meet(name []byte) error {
+	l.name = name
+	if bytes.IndexByte(name, '\\') >= 0 {
+		var text string
+		if json.Unmarshal(bytes.Join([][]byte{{'"'}, name, {'"'}}, nil), &text) != nil {
+			return nil // no JSON
+		}
+		l.name = []byte(text)
+	}
+	i := 0
+	for i < len(l.fields) && l.fields[i].name != string(l.name) {
+		i++
+	}
+	switch {
+	case l.kind == reflect.Map:
+		l.next = l.of
+	case i == len(l.fields):
+		return l.unknown()
+	default:
+		l.next = l.fields[i].is
+	}
+	if l.kind == reflect.Map || i >= maxBits {
+		return l.keep(string(l.name))
+	}
+	if l.seen&(1<<i) != 0 {
+		return errTwice
+	}
+	l.seen |= 1 << i
+	return nil
+}
+
+func (l *level) keep(name string) error {
+	if l.names[name] {
+		return errTwice
+	}
+	if l.names == nil {
+		l.names = map[string]bool{}
+	}
+	l.names[name] = true
+	return nil
+}
+
+func (l *level) unknown() error {
+	for _, f := range l.fields {
+		if strings.EqualFold(f.name, string(l.name)) {
+			return fmt.Errorf("the field is named %s", f.name)
+		}
+	}
+	return errors.New("the request has no such field")
+}
+
+var errTwice = errors.New("it is there more than once")
+
+// misnamed is a problem with the last name of the innermost level.
+func misnamed(open []level, why error) *problem.Problem {
+	var at strings.Builder
+	for i := range open {
+		switch l := &open[i]; {
+		case l.kind == reflect.Slice:
+			fmt.Fprintf(&at, "[%d]", l.n)
+		case i > 0:
+			at.WriteString("." + clip(string(l.name)))
+		default:
+			at.WriteString(clip(string(l.name)))
+		}
+	}
+	p := problem.New(problem.Malformed, "%s: %s", at.String(), why)
+	p.Field = at.String()
+	return p
+}
+
+// clip makes a name of a request fit for an error.
+func clip(text string) string {
+	if len(text) > 64 || !utf8.ValidString(text) {
+		return strings.ToValidUTF8(text[:min(len(text), 64)], "?")
+	}
+	return text
+}

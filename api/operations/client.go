@@ -1,0 +1,154 @@
+// Package operations is what can be asked of a cluster, in parts for whoever asks, and the client that asks its etcd and NATS.
+package operations
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"taskledger/bulk"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/ledger"
+	"taskledger/ledger/repair"
+	"taskledger/projection"
+	"taskledger/projection/listing"
+	"taskledger/projection/settings"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// Client is what the commands need of a cluster, in five parts; each command takes the part that it uses.
+type Client interface {
+	Submitter
+	Operator
+	Reader
+	Historian
+	Observer
+}
+
+// Submitter asks for work and waits for its outcome.
+type Submitter interface {
+	// SubmitRaw returns once the request is durable.
+	SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error)
+	// SubmitMany submits requests together, and tells what became of each.
+	SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted
+	Attach(id events.TaskID) Handle
+}
+
+// Submitted is what became of one request of many.
+type Submitted struct {
+	Handle
+	Err error
+}
+
+// Handle is one task's outcome to come; *engine.Future implements it.
+type Handle interface {
+	ID() events.TaskID
+	Joined() bool
+	Repeated() bool // it repeats a request, by its key, and changed nothing
+	Wait(ctx context.Context) (result []byte, err error)
+}
+
+// Operator changes tasks and behaviors.
+type Operator interface {
+	Operate(ctx context.Context, verb Verb, on, reason string) error
+	// Each is bulk.Each.
+	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
+}
+
+// Verb is what an operator asks for.
+type Verb string
+
+// The verbs, as the command line spells them. Pause and Unpause are about a behavior, the others about a task.
+const (
+	Cancel  Verb = "cancel"
+	Suspend Verb = "suspend"
+	Resume  Verb = "resume"
+	Retry   Verb = "retry"
+	RunNow  Verb = "run-now"
+	Delete  Verb = "delete"
+	Pause   Verb = "pause"
+	Unpause Verb = "unpause"
+)
+
+// OfMany are the verbs that can be asked of all tasks which a filter selects.
+var OfMany = map[Verb]task.Operation{Cancel: task.Cancel, Retry: task.Retry, RunNow: task.RunNow, Delete: task.Delete}
+
+// Reader reads tasks.
+type Reader interface {
+	Get(ctx context.Context, id events.TaskID) (projection.Task, error)
+	GetForgotten(ctx context.Context, id events.TaskID) (projection.Task, error)
+	ListPage(ctx context.Context, f engine.Filter, cursor string) (listing.Page, error)
+	Counts(ctx context.Context, behavior string) (listing.Counts, error)
+	Explain(ctx context.Context, id events.TaskID) (engine.Explanation, error)
+}
+
+// Historian reads what was.
+type Historian interface{ Ledger() *ledger.Ledger }
+
+// Observer looks at the cluster itself.
+type Observer interface {
+	Nodes(ctx context.Context) ([]store.NodeInfo, error)
+	Shards(ctx context.Context) ([]engine.ShardInfo, error)
+	Settings(ctx context.Context) (settings.State, error)
+	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
+}
+
+// Direct is a Client that is itself a client of the cluster's etcd and NATS.
+type Direct struct{ *engine.Client }
+
+var _ Client = Direct{}
+
+// SubmitRaw implements Submitter.
+func (d Direct) SubmitRaw(ctx context.Context, behavior string, params []byte, o engine.SubmitOptions) (Handle, error) {
+	return d.Client.SubmitRaw(ctx, behavior, params, o)
+}
+
+// SubmitMany implements Submitter.
+func (d Direct) SubmitMany(ctx context.Context, requests []task.Request, o task.ManyOptions) []Submitted {
+	results := d.Client.SubmitMany(ctx, requests, o)
+	all := make([]Submitted, len(results))
+	for i, r := range results {
+		all[i] = Submitted{r.Future, r.Err}
+	}
+	return all
+}
+
+// Attach implements Submitter.
+func (d Direct) Attach(id events.TaskID) Handle { return d.Client.Attach(id) }
+
+// Each implements Operator.
+func (d Direct) Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error] {
+	return bulk.Each(ctx, d.Client, f, op, o)
+}
+
+// Operate implements Operator.
+func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
+	id := events.TaskID(on)
+	switch verb {
+	case Cancel:
+		return d.Client.Cancel(ctx, id, reason)
+	case Suspend:
+		return d.Client.Suspend(ctx, id)
+	case Resume:
+		return d.Client.Resume(ctx, id)
+	case Retry:
+		return d.Client.Retry(ctx, id)
+	case RunNow:
+		return d.Client.RunNow(ctx, id)
+	case Delete:
+		return d.Client.Delete(ctx, id)
+	case Pause:
+		return d.Client.Pause(ctx, on, reason)
+	case Unpause:
+		return d.Client.Unpause(ctx, on)
+	}
+	return fmt.Errorf("verb %q is unknown", verb)
+}
+
+// Runs reports whether any of the nodes has the code of a behavior.
+func Runs(nodes []store.NodeInfo, behavior string) bool {
+	return slices.ContainsFunc(nodes, func(n store.NodeInfo) bool { return slices.Contains(n.Behaviors, behavior) })
+}

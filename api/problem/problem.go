@@ -1,0 +1,278 @@
+// Package problem is the errors of the HTTP API, as RFC 9457 has them: problem details of a known type, made of the engine's errors, and
+// made into them again by a client in Go.
+package problem
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"taskledger/events"
+	"taskledger/store"
+	"taskledger/task"
+)
+
+// ContentType is that of problem details.
+const ContentType = "application/problem+json"
+
+// Type names a kind of problem. In a document it stands behind Prefix.
+type Type string
+
+// Prefix begins the URI of every type.
+const Prefix = "urn:taskledger:problem:"
+
+// The types of problems.
+const (
+	Malformed       Type = "malformed"        // no JSON, an unknown field, a field of another type, more than one value
+	Invalid         Type = "invalid"          // a field with a value that cannot be; field names it
+	Limit           Type = "limit"            // a field over its limit; field, limit and got tell
+	Slow            Type = "slow"             // a body that has not come in time
+	TooLarge        Type = "too-large"        // a body, or parameters, over their limit
+	Unauthorized    Type = "unauthorized"     // no token, or one that is not known
+	Forbidden       Type = "forbidden"        // a token that may not do this
+	NotFound        Type = "not-found"        // no such task or route, or not for this token
+	Method          Type = "method"           // Allow lists the route's methods
+	MediaType       Type = "media-type"       // a body that is no application/json
+	State           Type = "state"            // the task's state does not allow it
+	OtherCount      Type = "other-count"      // another number of tasks matches than expected; got tells
+	NotKept         Type = "not-kept"         // it was trimmed, and is not archived
+	KeyReused       Type = "key-reused"       // the key stands for another request
+	UnknownBehavior Type = "unknown-behavior" // no live node has it
+	TooMany         Type = "too-many"         // this caller asks too much; Retry-After
+	Overloaded      Type = "overloaded"       // the store or a shard is full or busy; Retry-After
+	Unavailable     Type = "unavailable"      // the cluster cannot be asked; nothing was accepted
+	OutcomeUnknown  Type = "outcome-unknown"  // it may have been accepted or not: repeat it with the same id or key
+	NoneSubmitted   Type = "none-submitted"   // of many: refused for another one's sake
+	Timeout         Type = "timeout"          // no answer in time to a question
+	Internal        Type = "internal"
+)
+
+// Problem is an error as a response tells it.
+type Problem struct {
+	Type   Type   `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Task   string `json:"task,omitempty"`  // that it is about
+	Field  string `json:"field,omitempty"` // of the request
+	Limit  *int64 `json:"limit,omitempty"`
+	Got    *int64 `json:"got,omitempty"`
+	// RetryAfter is the header of that name, in whole seconds; 0 = none.
+	RetryAfter int64 `json:"retry_after,omitempty"`
+	// Changed says of State that the task is no longer as whoever asked has seen it.
+	Changed bool `json:"changed,omitempty"`
+}
+
+// kinds says of each type what its responses have in common.
+var kinds = map[Type]struct {
+	status int
+	title  string
+}{
+	Malformed:       {http.StatusBadRequest, "The request cannot be read"},
+	Invalid:         {http.StatusBadRequest, "A field has a value that cannot be"},
+	Limit:           {http.StatusBadRequest, "A field exceeds its limit"},
+	Slow:            {http.StatusRequestTimeout, "The request has not come in time"},
+	TooLarge:        {http.StatusRequestEntityTooLarge, "The request is too large"},
+	Unauthorized:    {http.StatusUnauthorized, "A token is asked for"},
+	Forbidden:       {http.StatusForbidden, "This is not allowed"},
+	NotFound:        {http.StatusNotFound, "There is no such thing"},
+	Method:          {http.StatusMethodNotAllowed, "The route has no such method"},
+	MediaType:       {http.StatusUnsupportedMediaType, "The body is no JSON"},
+	State:           {http.StatusConflict, "The state of the task does not allow this"},
+	OtherCount:      {http.StatusConflict, "Another number of tasks matches"},
+	NotKept:         {http.StatusGone, "It is not kept any more"},
+	KeyReused:       {http.StatusUnprocessableEntity, "The key stands for another request"},
+	UnknownBehavior: {http.StatusUnprocessableEntity, "No live node has the behavior"},
+	TooMany:         {http.StatusTooManyRequests, "Too many requests"},
+	Overloaded:      {http.StatusServiceUnavailable, "The cluster is overloaded"},
+	Unavailable:     {http.StatusServiceUnavailable, "The cluster is not available"},
+	OutcomeUnknown:  {http.StatusServiceUnavailable, "The outcome is unknown: repeat the request with the same id or key"},
+	NoneSubmitted:   {http.StatusConflict, "None is submitted"},
+	Timeout:         {http.StatusGatewayTimeout, "There was no answer in time"},
+	Internal:        {http.StatusInternalServerError, "Something is wrong on the server"},
+}
+
+// Types returns all types.
+func Types() []Type {
+	all := make([]Type, 0, len(kinds))
+	for t := range kinds {
+		all = append(all, t)
+	}
+	return all
+}
+
+// MarshalText returns the URI of the type.
+func (t Type) MarshalText() ([]byte, error) { return []byte(Prefix + string(t)), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler; of a type of a later release it keeps the name.
+func (t *Type) UnmarshalText(text []byte) error {
+	if len(text) < len(Prefix) || string(text[:len(Prefix)]) != Prefix {
+		return fmt.Errorf("problem type %.80q: want %s and a name", text, Prefix)
+	}
+	*t = Type(text[len(Prefix):])
+	return nil
+}
+
+// New returns a problem of a type, with a detail as Sprintf makes it.
+func New(t Type, format string, args ...any) *Problem {
+	return &Problem{Type: t, Title: kinds[t].title, Status: kinds[t].status, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Error returns the detail, or the title.
+func (p *Problem) Error() string {
+	if p.Detail != "" {
+		return p.Detail
+	}
+	return p.Title
+}
+
+// retryUnavailable is when to ask again where the error does not say it.
+const retryUnavailable = time.Second
+
+// row is an error of the engine and its problem, both ways: of is nil where the error is not its own, back is nil where Err returns the
+// problem itself.
+type row struct {
+	is   Type
+	of   func(err error) *Problem
+	back func(p *Problem) error
+}
+
+// table holds the errors of the engine, those that wrap others first.
+var table = []row{
+	{Unavailable, func(err error) *Problem { return sentinel(err, task.ErrClosed) }, nil},
+	{OutcomeUnknown, func(err error) *Problem { return sentinel(err, task.ErrUnknown) },
+		func(p *Problem) error { return told{p, task.ErrUnknown} }},
+	{NoneSubmitted, func(err error) *Problem { return sentinel(err, task.ErrNoneSubmitted) },
+		func(p *Problem) error { return told{p, task.ErrNoneSubmitted} }},
+	{KeyReused, func(err error) *Problem { return sentinel(err, task.ErrOtherRequest) },
+		func(p *Problem) error { return told{p, task.ErrOtherRequest} }},
+	{State, func(err error) *Problem {
+		e, ok := errors.AsType[*task.StateError](err)
+		if !ok {
+			return nil
+		}
+		return &Problem{Task: string(e.Task), Detail: e.Problem, Changed: e.Changed}
+	}, func(p *Problem) error {
+		return &task.StateError{Task: events.TaskID(p.Task), Problem: p.Detail, Changed: p.Changed}
+	}},
+	{TooLarge, func(err error) *Problem {
+		e, ok := errors.AsType[*task.LimitError](err)
+		if !ok || e.Field != "parameters" {
+			return nil
+		}
+		return limit(e)
+	}, limitError},
+	{Limit, func(err error) *Problem {
+		e, ok := errors.AsType[*task.LimitError](err)
+		if !ok {
+			return nil
+		}
+		return limit(e)
+	}, limitError},
+	{Invalid, func(err error) *Problem {
+		e, ok := errors.AsType[*store.InvalidError](err)
+		if !ok {
+			return nil
+		}
+		return &Problem{Field: e.Field, Detail: e.Problem}
+	}, func(p *Problem) error { return &store.InvalidError{Field: p.Field, Problem: p.Detail} }},
+	{Overloaded, func(err error) *Problem {
+		e, ok := errors.AsType[*task.OverloadError](err)
+		if !ok {
+			return nil
+		}
+		return &Problem{Detail: e.Cause, RetryAfter: seconds(e.RetryAfter)}
+	}, func(p *Problem) error {
+		return &task.OverloadError{Cause: p.Detail, RetryAfter: time.Duration(p.RetryAfter) * time.Second}
+	}},
+	{UnknownBehavior, func(err error) *Problem { return sentinel(err, task.ErrUnknownBehavior) },
+		func(p *Problem) error { return told{p, task.ErrUnknownBehavior} }},
+	{NotFound, func(err error) *Problem { return sentinel(err, task.ErrNotFound) },
+		func(p *Problem) error { return told{p, task.ErrNotFound} }},
+	{NotKept, func(err error) *Problem { return sentinel(err, task.ErrNotKept, store.ErrTrimmed) },
+		func(p *Problem) error { return told{p, task.ErrNotKept} }},
+	{Unavailable, func(err error) *Problem { return sentinel(err, store.ErrUnavailable) },
+		func(p *Problem) error { return told{p, store.ErrUnavailable} }},
+	{Unavailable, func(err error) *Problem { // a caller that has gone, or a server that ends
+		if !errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return &Problem{Detail: "the request has ended"}
+	}, nil},
+	{Timeout, func(err error) *Problem { return sentinel(err, context.DeadlineExceeded) },
+		func(p *Problem) error { return told{p, context.DeadlineExceeded} }},
+}
+
+// Of returns the problem that an error is. One that is none of the engine's is Internal, without its text: a caller need not know it.
+func Of(err error) *Problem {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	for _, r := range table {
+		if p := r.of(err); p != nil {
+			p.Type, p.Title, p.Status = r.is, kinds[r.is].title, kinds[r.is].status
+			if p.Status == http.StatusServiceUnavailable && p.RetryAfter == 0 {
+				p.RetryAfter = seconds(retryUnavailable)
+			}
+			return p
+		}
+	}
+	return New(Internal, "")
+}
+
+// Err returns the error that the problem was made of, as far as the problem tells it; p itself where the engine has no such error.
+func (p *Problem) Err() error {
+	for _, r := range table {
+		if r.is == p.Type && r.back != nil {
+			return r.back(p)
+		}
+	}
+	return p
+}
+
+// Write answers a request with the problem.
+func (p *Problem) Write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", ContentType)
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(p.RetryAfter, 10))
+	}
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // it fails when the client has gone
+}
+
+// told is an error of the engine with the words of a server.
+type told struct {
+	*Problem
+	is error
+}
+
+// Unwrap returns the error of the engine.
+func (t told) Unwrap() []error { return []error{t.Problem, t.is} }
+
+func sentinel(err error, oneOf ...error) *Problem {
+	for _, is := range oneOf {
+		if errors.Is(err, is) {
+			return &Problem{Detail: err.Error()}
+		}
+	}
+	return nil
+}
+
+func limit(e *task.LimitError) *Problem {
+	return &Problem{Field: e.Field, Limit: &e.Limit, Got: &e.Got, Detail: e.Error()}
+}
+
+func limitError(p *Problem) error {
+	if p.Field == "" || p.Limit == nil || p.Got == nil {
+		return p
+	}
+	return &task.LimitError{Field: p.Field, Limit: *p.Limit, Got: *p.Got}
+}
+
+// seconds are whole ones, 1 at least for more than none: the header takes no parts of one.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

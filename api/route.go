@@ -1,0 +1,131 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"taskledger/api/problem"
+	"taskledger/api/token"
+)
+
+// Route is one method of one pattern.
+type Route struct {
+	Method  string
+	Pattern string // as net/http has them, without a method or a host
+	// Role is the least that may use it; Nobody = everybody, without a token.
+	Role  token.Role
+	Scope Scope
+	Class Class
+	// MaxBody is the largest body, in bytes; 0 = it takes none.
+	MaxBody int64
+	// Large says that its answers may have megabytes: a few are made at once, and the others wait.
+	Large bool
+	// Summary says in a line what it does.
+	Summary string
+	Query   []Param
+	// Keyed says that it takes the header Idempotency-Key.
+	Keyed bool
+	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
+	In, Out any
+	// Status are those of its answers, the usual one first. Default 200.
+	Status []int
+	// Type is that of its answers. Default application/json.
+	Type  string
+	Serve func(c *Call) error
+
+	shape *shape // the shape of In
+}
+
+// largeAtOnce is how many answers of Large routes are made at once.
+const largeAtOnce = 8
+
+// Param is a parameter of a query.
+type Param struct {
+	Name, Does string
+}
+
+// Scope is which tasks a route tells of, or changes.
+type Scope uint8
+
+// The scopes.
+const (
+	// None is of no task.
+	None Scope = iota
+	// OneTask is of the task that {id} names: one that the token is not for is not found.
+	OneTask
+	// ItsTasks is of many: the handler leaves out those that the token is not for.
+	ItsTasks
+	// Everything is of the cluster: a token that is for some tasks alone is refused.
+	Everything
+)
+
+// register puts the routes into the table.
+func (a *API) register(routes []Route) error {
+	byPattern := map[string][]*Route{}
+	for i := range routes {
+		r := &routes[i]
+		if err := r.check(); err != nil {
+			return fmt.Errorf("route %s %s: %w", r.Method, r.Pattern, err)
+		}
+		byPattern[r.Pattern] = append(byPattern[r.Pattern], r)
+		a.table = append(a.table, r)
+	}
+	for pattern, of := range byPattern {
+		slices.SortFunc(of, func(x, y *Route) int { return cmp.Compare(x.Method, y.Method) })
+		for i := range of[1:] {
+			if of[i].Method == of[i+1].Method {
+				return fmt.Errorf("route %s %s is there twice", of[i].Method, pattern)
+			}
+		}
+		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { a.dispatch(w, r, of) })
+	}
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		a.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q", r.URL.Path))
+	})
+	return nil
+}
+
+func (r *Route) check() error {
+	switch {
+	case r.Serve == nil || r.Summary == "" || !strings.HasPrefix(r.Pattern, "/"):
+		return fmt.Errorf("want a handler, a summary and a pattern that begins with a slash")
+	case r.Scope == OneTask != strings.Contains(r.Pattern, "{id}"):
+		return fmt.Errorf("want {id} in the pattern where its scope is one task, and nowhere else")
+	case r.Role == token.Nobody && r.Scope != None:
+		return fmt.Errorf("tells everybody of tasks")
+	case (r.In != nil) != (r.MaxBody > 0):
+		return fmt.Errorf("want the type of a body and its size, or neither")
+	}
+	if r.In != nil {
+		r.shape = shapeOf(reflect.TypeOf(r.In))
+	}
+	if len(r.Status) == 0 {
+		r.Status = []int{http.StatusOK}
+	}
+	r.Type = cmp.Or(r.Type, "application/json")
+	return nil
+}
+
+// Routes are those of the table.
+func (a *API) Routes() []*Route { return a.table }
+
+// dispatch finds the route of a request among those of its pattern.
+func (a *API) dispatch(w http.ResponseWriter, r *http.Request, of []*Route) {
+	allow := make([]string, len(of))
+	for i, route := range of {
+		if route.Method == r.Method || route.Method == http.MethodGet && r.Method == http.MethodHead {
+			a.serve(w, r, route)
+			return
+		}
+		allow[i] = route.Method
+	}
+	if slices.Contains(allow, http.MethodGet) {
+		allow = append(allow, http.MethodHead)
+	}
+	w.Header().Set("Allow", strings.Join(allow, ", "))
+	a.refuse(w, r, problem.New(problem.Method, "%.32q: want %s", r.Method, strings.Join(allow, ", ")))
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	headerWithin = 5 * time.Second
+	idleWithin   = 60 * time.Second
+	// maxHeader is of the first line and the headers together; net/http takes 4 KiB more than it is told.
+	maxHeader = 16<<10 - 4<<10
+	// MaxConnections is what whoever makes a listener should limit it to, below TLS: beyond it connections wait to be taken.
+	MaxConnections = 12_000
+	// closeWithin is what requests under way get: their bodies, their answers, and a second.
+	closeWithin = 2*answerWithin + time.Second
+)
+
+// drainKey is that of the context which ends when requests that wait are to end.
+type drainKey struct{}
+
+// Serve answers what comes to the listeners until ctx ends, and closes them. Requests that wait or stream end first, then the others, and
+// then connections.
+func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, serving)
+	s := &http.Server{Handler: a, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as all others are
+		ErrorLog:                     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		BaseContext:                  func(net.Listener) context.Context { return base }}
+	unasked := unasked{conns: map[net.Conn]bool{}}
+	s.ConnState = unasked.note
+	var g errgroup.Group
+	for _, l := range listeners {
+		g.Go(func() error {
+			defer stop()
+			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	<-serving.Done()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+	defer cancel()
+	unasked.close()
+	if err := s.Shutdown(closing); err != nil {
+		_ = s.Close() // what has not ended by then is cut off
+	}
+	return g.Wait()
+}
+
+// unasked are the connections on which no byte of a request has come yet. Shutdown of net/http would wait 5 s for them.
+type unasked struct {
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+	ended bool
+}
+
+// note implements http.Server.ConnState.
+func (u *unasked) note(c net.Conn, is http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if is != http.StateNew {
+		delete(u.conns, c)
+		return
+	}
+	if u.conns[c] = true; u.ended {
+		_ = c.Close() // it came while the listeners were being closed
+	}
+}
+
+// close closes them, and those that are still to come.
+func (u *unasked) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	for c := range u.conns {
+		_ = c.Close() // nothing was asked, so nothing is lost
+	}
+}

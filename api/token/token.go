@@ -1,0 +1,169 @@
+// Package token keeps who may ask the HTTP API, and for what: a file of tokens, each known by its digest alone.
+package token
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"taskledger/events"
+)
+
+// Role is what a token may do. Each may do what the ones before it may.
+type Role uint8
+
+// The roles. Worker is reserved, and may do nothing yet.
+const (
+	Nobody Role = iota
+	Viewer      // reads
+	Submitter
+	Operator // changes tasks and behaviors
+	Admin    // exports everything, signs checkpoints
+	Worker
+)
+
+var roles = []string{"nobody", "viewer", "submitter", "operator", "admin", "worker"}
+
+// grantable are those that a token may have.
+var grantable = []Role{Viewer, Submitter, Operator, Admin}
+
+// String returns the name of the role.
+func (r Role) String() string {
+	if int(r) < len(roles) {
+		return roles[r]
+	}
+	return fmt.Sprintf("role %d", r)
+}
+
+// Allows reports whether the role may do what another one may.
+func (r Role) Allows(needed Role) bool {
+	if r == Worker || needed == Worker {
+		return r == needed
+	}
+	return r >= needed
+}
+
+// MarshalText returns the name of the role.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText takes the name of a role that a token may have.
+func (r *Role) UnmarshalText(text []byte) error {
+	for _, is := range grantable {
+		if string(text) == is.String() {
+			*r = is
+			return nil
+		}
+	}
+	return fmt.Errorf("role %.32q: want viewer, submitter, operator or admin", text)
+}
+
+// Local is the name of the token that the user of a node has by its data directory.
+const Local = "local"
+
+// Limits of a token.
+const (
+	maxName      = 64  // characters
+	maxPrefix    = 64  // characters
+	maxBehaviors = 100 // most behaviors that a token may name
+)
+
+// Token is what is known of a token. Several may have one name: an old one and the one that takes its place.
+type Token struct {
+	ID     string `json:"id"`   // by which it is revoked: the first characters of its digest
+	Name   string `json:"name"` // of who uses it: the principal in events. 1 to 64 of A-Z a-z 0-9 . _ @ -
+	Role   Role   `json:"role"`
+	SHA256 string `json:"sha256"` // of the secret, in hexadecimal digits
+	// Prefix limits it to tasks whose affinity begins so; "" = no limit. One of "a" includes the affinity "ab": end it with a character that
+	// parts names, as in "a:".
+	Prefix string `json:"prefix,omitempty"`
+	// Behaviors limit it to their tasks; none = all.
+	Behaviors []string  `json:"behaviors,omitempty"`
+	Created   time.Time `json:"created"`
+}
+
+// secretPrefix lets those who look for secrets in source find ours.
+const secretPrefix = "tl_"
+
+// secretBytes are drawn for each secret: nobody finds one by its digest.
+const secretBytes = 20
+
+const idDigits = 12
+
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// New draws the secret of a token. Nothing else knows it.
+func New(name string, role Role, prefix string, behaviors []string, now time.Time) (secret string, t Token, err error) {
+	drawn := make([]byte, secretBytes)
+	_, _ = rand.Read(drawn) // it never fails
+	secret = secretPrefix + encoding.EncodeToString(drawn)
+	sum := sha256.Sum256([]byte(secret))
+	digest := hex.EncodeToString(sum[:])
+	t = Token{ID: digest[:idDigits], Name: name, Role: role, SHA256: digest, Prefix: prefix, Behaviors: behaviors, Created: now.UTC().Truncate(time.Second)}
+	return secret, t, t.check()
+}
+
+// check returns the field that is wrong, if one is.
+func (t *Token) check() error {
+	if problem := nameProblem(t.Name); problem != "" {
+		return fmt.Errorf("name %.80q: %s", t.Name, problem)
+	}
+	if !slices.Contains(grantable, t.Role) {
+		return fmt.Errorf("role: want viewer, submitter, operator or admin")
+	}
+	if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size || t.SHA256 != strings.ToLower(t.SHA256) {
+		return fmt.Errorf("sha256: want 64 hexadecimal digits in lower case")
+	}
+	if t.ID != t.SHA256[:idDigits] {
+		return fmt.Errorf("id %.20q: want the first %d digits of sha256", t.ID, idDigits)
+	}
+	if t.Prefix != "" {
+		if err := events.TaskID(t.Prefix).Validate(); err != nil || len(t.Prefix) > maxPrefix || strings.Contains(t.Prefix, "/") {
+			return fmt.Errorf("prefix %.80q: want 1 to %d characters of A-Z a-z 0-9 . _ : -", t.Prefix, maxPrefix)
+		}
+	}
+	if len(t.Behaviors) > maxBehaviors {
+		return fmt.Errorf("behaviors: %d exceed the limit of %d", len(t.Behaviors), maxBehaviors)
+	}
+	for _, b := range t.Behaviors {
+		if err := events.ValidateBehavior(b); err != nil {
+			return fmt.Errorf("behaviors: %w", err)
+		}
+	}
+	return nil
+}
+
+func nameProblem(name string) string {
+	if name == Local {
+		return "it is that of the user of a node"
+	}
+	if name == "" || len(name) > maxName {
+		return fmt.Sprintf("want 1 to %d characters", maxName)
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._@-", rune(c)) {
+			return "want letters, digits and . _ @ - alone"
+		}
+	}
+	return ""
+}
+
+// MayTask reports whether the prefix of the token allows a task.
+func (t *Token) MayTask(id events.TaskID) bool { return strings.HasPrefix(string(id), t.Prefix) }
+
+// MayBehavior reports whether the token's behaviors include one.
+func (t *Token) MayBehavior(behavior string) bool {
+	return len(t.Behaviors) == 0 || slices.Contains(t.Behaviors, behavior)
+}
+
+// Limited reports whether there are tasks that the token may not know of.
+func (t *Token) Limited() bool { return t.Prefix != "" || len(t.Behaviors) > 0 }
+
+// Same reports whether another token allows the same to the same; nil allows nothing.
+func (t *Token) Same(other *Token) bool {
+	return t == other || t != nil && other != nil && t.Name == other.Name && t.Role == other.Role && t.Prefix == other.Prefix && slices.Equal(t.Behaviors, other.Behaviors)
+}

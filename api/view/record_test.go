@@ -1,0 +1,48 @@
+package view_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"taskledger/api/view"
+	"taskledger/events"
+	"taskledger/ledger"
+)
+
+// An event of a record that is no task names the record instead of a task, and all that it says is shown.
+func TestEvents_OfEveryRecordAreShown(t *testing.T) {
+	bodies := map[events.Kind]events.Body{
+		events.KindAcceptedLoss: &events.AcceptedLoss{Entry: 7, Reason: "torn"},
+		events.KindRecovered:    &events.Recovered{Entry: 6, Reason: "torn"},
+		events.KindPaused:       &events.Paused{Behavior: "work", Reason: "torn"},
+		events.KindUnpaused:     &events.Unpaused{Behavior: "work"},
+	}
+	for _, kind := range events.Kinds() {
+		of := kind.Record()
+		if of == events.OfTask {
+			continue
+		}
+		body := bodies[kind]
+		if body == nil {
+			t.Errorf("%s has no sample", kind)
+			continue
+		}
+		v := view.OfEvent(ledger.Event{Event: events.Event{Seq: 1, Body: body, Asker: events.Asker{Principal: "ada"}}})
+		if v.Record != of.String() || v.Task != "" || v.Data == nil {
+			t.Errorf("%s: %+v", kind, v)
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{of.String(), kind.String(), "ada"} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s does not show %q: %s", kind, part, text)
+			}
+		}
+		if shown := strings.Contains(string(text), "torn"); shown != (kind != events.KindUnpaused) {
+			t.Errorf("%s: %s", kind, text)
+		}
+	}
+}

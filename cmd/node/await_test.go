@@ -1,0 +1,99 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"taskledger/internal/testcluster"
+)
+
+// A command that is typed while the node is down ends well once the node is back, and has said for what it waited.
+func TestClient_WaitsForANodeThatComesBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, "--name", "a", "--ttl", "3s")
+	must(t, dir, "submit", "noop", "--id", "before", "--wait")
+	for round, end := range []os.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		n.signal(end)
+		n.wait(t)
+		waiting := command(context.Background(), dir, "get", "before", "--timeout", patience.String())
+		var out, said bytes.Buffer
+		errs, err := waiting.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting.Stdout = &out
+		if err := waiting.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, 200)
+		read, _ := errs.Read(line) // until it has said that it waits, or has ended
+		said.Write(line[:read])
+		n = serve(t, dir, "--name", "a", "--ttl", "3s")
+		_, _ = said.ReadFrom(errs)
+		if err := waiting.Wait(); err != nil || !strings.Contains(out.String(), "SUCCESS") {
+			t.Errorf("round %d: ended with %v: %s%s", round, err, out.String(), said.String())
+		}
+		if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "waiting for the node on ./taskledger-data") {
+			t.Errorf("round %d: said %q", round, text)
+		}
+	}
+}
+
+// What can never be answered is not waited for.
+func TestClient_WaitsForNoNodeWhereNoneEverWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a-file"), "")
+	for _, where := range []string{"nowhere", ".", "a-file"} {
+		began := time.Now()
+		r := run(t, dir, "list", "--data", where, "--timeout", patience.String())
+		if r.code == 0 || strings.Count(r.err, "\n") != 1 || time.Since(began) > patience/2 {
+			t.Errorf("%s: code %d after %s: %q", where, r.code, time.Since(began), r.err)
+		}
+	}
+}
+
+// silent listens and answers nothing, as a stopped server does.
+func silent(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// The limit is the one of the command, not the one of a request to etcd.
+func TestClient_WaitsForASilentEtcdAsLongAsItsTimeout(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	r := run(t, t.TempDir(), "list", "--etcd", silent(t), "--timeout", "5s")
+	if took := time.Since(began); r.code != 4 || took < 5*time.Second || strings.Count(r.err, "waiting for etcd at 127.0.0.1:") != 1 {
+		t.Errorf("code %d after %s: %q", r.code, took, r.err)
+	}
+}
+
+func TestClient_LogsOfABusThatIsAwayWhatTheLevelAsksFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	endpoint, _ := testcluster.StartEtcd(t)
+	serve(t, dir, "--etcd", endpoint, "--ttl", "3s")
+	for _, c := range []struct {
+		args []string
+		logs bool
+	}{{nil, false}, {[]string{"--log-level", "error"}, false}, {[]string{"--log-level", "warn"}, true}} {
+		r := run(t, dir, append([]string{"submit", "sleep", `{"duration":"1s"}`, "--wait", "--etcd", endpoint, "--nats", "nats://127.0.0.1:1"}, c.args...)...)
+		if r.code != 0 || strings.Contains(r.err, "bus cannot connect") != c.logs {
+			t.Errorf("%q: code %d, %q", c.args, r.code, r.err)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/requests"
+	"taskledger/engine"
+	"taskledger/events"
+	"taskledger/task"
+)
+
+// picky is a cluster that refuses requests by their ids, and submits none of one key while it refuses one of them.
+type picky struct {
+	operations.Submitter
+	refuses  map[events.TaskID]error
+	asked    [][]events.TaskID
+	deadline time.Time
+	names    bool // the tasks of requests without an id, as the engine does
+}
+
+type submitted struct {
+	operations.Handle
+	id events.TaskID
+}
+
+func (s submitted) ID() events.TaskID { return s.id }
+func (submitted) Joined() bool        { return false }
+func (submitted) Repeated() bool      { return false }
+
+func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyOptions) (results []operations.Submitted) {
+	p.deadline, _ = ctx.Deadline()
+	var ids []events.TaskID
+	var first error
+	for _, q := range all {
+		ids = append(ids, q.ID)
+		if err := p.refuses[q.ID]; first == nil && err != nil {
+			first = fmt.Errorf("%w: request %d: %w", task.ErrNoneSubmitted, len(ids)-1, err)
+		}
+	}
+	for _, q := range all {
+		err := p.refuses[q.ID]
+		if err == nil && (o.RequestKey != "" || o.AllValid) {
+			err = first
+		}
+		id := q.ID
+		if p.names && id == "" {
+			id = "random"
+		}
+		results = append(results, operations.Submitted{Handle: submitted{id: id}, Err: err})
+	}
+	p.asked = append(p.asked, ids)
+	return results
+}
+
+// lines are requests with the ids a, b and c.
+func lines() (all []requests.Line) {
+	for i, id := range []events.TaskID{"a", "b", "c"} {
+		all = append(all, requests.Line{Number: i + 1, Request: task.Request{Name: "noop", SubmitOptions: engine.SubmitOptions{ID: id}}})
+	}
+	return all
+}
+
+func TestSubmit_OfABatchWithAKeyLeavesOutWhatIsWrong(t *testing.T) {
+	refused := &engine.InvalidError{Field: "params", Problem: "none"}
+	for name, row := range map[string]struct {
+		refuses map[events.TaskID]error
+		want    [][]events.TaskID
+	}{
+		"refused":                  {map[events.TaskID]error{"b": refused}, [][]events.TaskID{{"a", "b", "c"}, {"a", "c"}}},
+		"of no behavior":           {map[events.TaskID]error{"a": engine.ErrUnknownBehavior}, [][]events.TaskID{{"a", "b", "c"}, {"b", "c"}}},
+		"all":                      {map[events.TaskID]error{"a": refused, "b": refused, "c": refused}, [][]events.TaskID{{"a", "b", "c"}}},
+		"none":                     {nil, [][]events.TaskID{{"a", "b", "c"}}},
+		"not to be planned by now": {map[events.TaskID]error{"b": &engine.OverloadError{}}, [][]events.TaskID{{"a", "b", "c"}}},
+	} {
+		var out bytes.Buffer
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{refuses: row.refuses}
+		if err := a.submitBatch(t.Context(), p, submitOptions{key: "k", skipBad: true}, lines()); (err == nil) != (row.refuses == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.EqualFunc(p.asked, row.want, slices.Equal) {
+			t.Errorf("%s: submitted %v, want %v", name, p.asked, row.want)
+		}
+	}
+}
+
+// When one line is to blame that none is submitted, the others tell its number, and no tasks that there are not.
+func TestSubmit_OfABatchNamesTheLineThatIsToBlame(t *testing.T) {
+	for name, o := range map[string]submitOptions{"all valid": {}, "of a key": {key: "k"}} {
+		all := lines()
+		for i, number := range []int{2, 5, 9} {
+			all[i].Number = number
+		}
+		all[0].ID, all[2].ID = "", ""
+		var out bytes.Buffer
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"b": &engine.InvalidError{Field: "params", Problem: "none"}}}
+		err := a.submitBatch(t.Context(), p, o, all)
+		if err == nil || !strings.Contains(err.Error(), "line 5: params: none") || strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%s: %v", name, err)
+		}
+		rows := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for i, want := range []string{"2 - none is submitted: line 5: params: none", "5 b params: none", "9 - none is submitted: line 5: params: none"} {
+			if got := strings.Join(strings.Fields(rows[i+1]), " "); got != want {
+				t.Errorf("%s: row %q, want %q", name, got, want)
+			}
+		}
+	}
+}
+
+// What was refused for certain has made no task; what is not known may have made one.
+func TestSubmit_OfABatchTellsNoTaskOfWhatWasRefused(t *testing.T) {
+	for err, want := range map[error]string{
+		&engine.OverloadError{Cause: "full"}: "-", engine.ErrUnknownBehavior: "-", engine.ErrUnavailable: "-", engine.ErrUnknown: "random",
+	} {
+		var out bytes.Buffer
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"": err}}
+		all := lines()[:1]
+		all[0].ID = ""
+		_ = a.submitBatch(t.Context(), p, submitOptions{skipBad: true}, all)
+		if row := strings.Fields(strings.Split(out.String(), "\n")[1]); row[1] != want {
+			t.Errorf("%v: row %q, want %s", err, row, want)
+		}
+	}
+}
+
+func TestSubmit_OfABatchTakesAsLongAsTheTimeout(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: answerWithin, time.Second: time.Second, 5 * time.Minute: 5 * time.Minute} {
+		var out bytes.Buffer
+		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{}
+		a.access.timeout = timeout
+		began := time.Now()
+		if err := a.submitBatch(t.Context(), p, submitOptions{}, lines()); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.deadline.Sub(began); got < want || got > want+time.Minute {
+			t.Errorf("with --timeout %s it may take %s", timeout, got)
+		}
+	}
+}

@@ -1,0 +1,304 @@
+// Package httpd gives a node the HTTP API: where it listens, by which certificate, and for whom.
+package httpd
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/net/netutil"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/token"
+	"taskledger/cluster"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/engine"
+	"taskledger/internal/version"
+)
+
+// defaultAddress is where the API of a node with servers inside listens, or at another free port.
+const defaultAddress = "127.0.0.1:7400"
+
+// off is the address of no API.
+const off = "off"
+
+// Options are the flags.
+type Options struct {
+	Address   string
+	Tokens    string
+	Cert, Key string
+	Hosts     []string
+	Insecure  bool
+}
+
+// Flags adds them.
+func (o *Options) Flags(f *pflag.FlagSet) {
+	f.StringVar(&o.Address, "api", "", `address and port of the HTTP API, or off; beyond loopback it needs --api-cert (default: `+defaultAddress+`,
+or another free port, for a node with servers inside, else off)`)
+	f.StringVar(&o.Tokens, "api-tokens", "", "`file` of the tokens of the API (default: tokens.json in --data)")
+	f.StringVar(&o.Cert, "api-cert", "", "PEM `file` of the certificate of the API; a changed one is taken within a second")
+	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
+	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API may be asked, beside localhost and addresses")
+	f.BoolVar(&o.Insecure, "api-insecure", false, "let the API listen beyond loopback without a certificate: whoever can read the network reads its tokens")
+}
+
+// TokensIn is the file of tokens in a data directory.
+func TokensIn(dir string) string { return filepath.Join(dir, "tokens.json") }
+
+// Check says what is wrong with the flags, "" for nothing. A node has servers inside, or not.
+func (o *Options) Check(inside bool) string {
+	if o.Address == off || o.Address == "" && !inside {
+		if o.Tokens != "" || o.Cert != "" || o.Key != "" || len(o.Hosts) > 0 || o.Insecure {
+			return "--api-tokens, --api-cert, --api-key, --api-host and --api-insecure are of the API, which this node has not: want --api"
+		}
+		return ""
+	}
+	if !inside && o.Tokens == "" {
+		return "--api needs --api-tokens: the file lies on every node"
+	}
+	if (o.Cert == "") != (o.Key == "") {
+		return "--api-cert and --api-key: want both or neither"
+	}
+	if o.Address == "" {
+		return ""
+	}
+	host, port, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return fmt.Sprintf("--api %s: want an address and a port, such as %s, or off", o.Address, defaultAddress)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Sprintf("--api %s: want a port of 0 to 65535", o.Address)
+	}
+	if !loopback(host) && o.Cert == "" && !o.Insecure {
+		return fmt.Sprintf("--api %s is no loopback address: want --api-cert and --api-key, or --api-insecure where others cannot read the network", o.Address)
+	}
+	return ""
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Server is the API of a node before it serves: its listeners, and who may ask.
+type Server struct {
+	options   Options
+	listeners []net.Listener
+	url       string
+	socket    string
+	tokens    secrets
+	log       *slog.Logger
+}
+
+// Open listens. Of a node with servers inside, dir is its data and socket a path beside that of etcd; both are "" otherwise. It returns nil
+// where the node has no API.
+func Open(o Options, dir, socket string, log *slog.Logger) (s *Server, err error) {
+	return open(o, dir, socket, log, api.MaxConnections)
+}
+
+// open is Open with another limit of the connections of a listener.
+func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *Server, err error) {
+	inside := dir != ""
+	if o.Address == off || o.Address == "" && !inside {
+		return nil, nil
+	}
+	s = &Server{options: o, log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.readTokens(dir); err != nil {
+		return nil, err
+	}
+	l, err := listen(o.Address, defaultAddress)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the API: %w", err)
+	}
+	limited := netutil.LimitListener(l, connections)
+	s.listeners = append(s.listeners, limited)
+	if at, ok := l.Addr().(*net.TCPAddr); o.Cert == "" && !o.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
+		return nil, fmt.Errorf("listen for the API: %s leads to %s, which is no loopback address", o.Address, l.Addr())
+	}
+	scheme := "http"
+	if o.Cert != "" {
+		scheme = "https"
+		cert := &certificate{cert: o.Cert, key: o.Key, log: log}
+		if _, err := cert.get(nil); err != nil {
+			return nil, fmt.Errorf("certificate of the API: %w", err)
+		}
+		s.listeners[0] = tls.NewListener(limited, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}})
+	}
+	s.url = scheme + "://" + named(l.Addr().String(), o.Hosts)
+	if socket != "" {
+		ul, err := net.Listen("unix", socket)
+		if err != nil {
+			return nil, fmt.Errorf("listen for the API: %w", err)
+		}
+		s.listeners, s.socket = append(s.listeners, netutil.LimitListener(ul, connections)), socket
+	}
+	return s, nil
+}
+
+// named is an address by which a client here reaches a listener, which may be one of all addresses.
+func named(address string, hosts []string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return address
+	}
+	return net.JoinHostPort(append(hosts[:len(hosts):len(hosts)], "localhost")[0], port)
+}
+
+// listen takes the address that was asked for, or else the usual one or a free one.
+func listen(address, usual string) (net.Listener, error) {
+	if address != "" {
+		return net.Listen("tcp", address)
+	}
+	l, err := net.Listen("tcp", usual)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	return l, err
+}
+
+// readTokens reads the file of tokens. The one in the data directory is made where it is not there yet; the user of the machine has a token
+// that is drawn at each start.
+func (s *Server) readTokens(dir string) error {
+	path := s.options.Tokens
+	if path == "" {
+		path = TokensIn(dir)
+		if err := makeTokens(path); err != nil {
+			return err
+		}
+	}
+	file, err := token.Open(path, func(err error) { s.log.Error("the tokens of the API cannot be read: those of before hold", "err", err) })
+	if err != nil {
+		return err
+	}
+	s.tokens.file = file
+	if dir != "" {
+		s.tokens.own = "tl_" + rand.Text()
+	}
+	return nil
+}
+
+// makeTokens makes a file of no tokens, if there is none.
+func makeTokens(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // it is there; any other error is told when the file is opened
+	}
+	unlock, err := token.Lock(path)
+	if err != nil {
+		return err
+	}
+	if _, is := os.Stat(path); errors.Is(is, fs.ErrNotExist) { // no other process has made the file meanwhile
+		err = token.Write(path, nil)
+	}
+	return errors.Join(err, unlock())
+}
+
+// secrets are the tokens of the file, and the one of the node's own user.
+type secrets struct {
+	file *token.File
+	own  string
+}
+
+var local = token.Token{Name: token.Local, Role: token.Admin}
+
+// Find implements api.Tokens.
+func (k secrets) Find(secret string) *token.Token {
+	if k.own != "" && secret == k.own { // nobody learns a drawn text of 130 bits by how long this takes
+		return &local
+	}
+	return k.file.Find(secret)
+}
+
+// Advertised is what cluster.json tells of the API; nil tells nothing.
+func (s *Server) Advertised() (at cluster.API) {
+	if s == nil {
+		return at
+	}
+	at = cluster.API{URL: s.url, Token: s.tokens.own}
+	if s.socket != "" {
+		at.Addresses = append(at.Addresses, "unix:"+s.socket)
+	}
+	at.Addresses = append(at.Addresses, s.url)
+	return at
+}
+
+// URL is where it listens.
+func (s *Server) URL() string { return s.url }
+
+// Serve answers requests until ctx ends. figures serves the metrics route. notReady returns why the node is not ready, "" if it is. An error
+// is logged, and the node goes on without the API.
+func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, figures http.Handler) {
+	a, err := api.New(api.Config{Client: operations.Direct{Client: client}, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady})
+	if err == nil {
+		err = a.Serve(ctx, s.listeners...)
+	}
+	if err != nil {
+		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)
+	}
+}
+
+// Close ends a Server that is not served; nil is none.
+func (s *Server) Close() (err error) {
+	if s == nil {
+		return nil
+	}
+	for _, l := range s.listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// certificate is read again when its file has changed.
+type certificate struct {
+	cert, key string
+	log       *slog.Logger
+
+	mu     sync.Mutex
+	looked time.Time
+	at     time.Time // when the file was changed
+	is     *tls.Certificate
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.is != nil && time.Since(c.looked) < time.Second {
+		return c.is, nil
+	}
+	c.looked = time.Now()
+	info, err := os.Stat(c.cert)
+	if err == nil && c.is != nil && info.ModTime().Equal(c.at) {
+		return c.is, nil
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.LoadX509KeyPair(c.cert, c.key)
+	}
+	if err != nil && c.is == nil {
+		return nil, err
+	}
+	if err != nil { // the key may come a moment later
+		c.log.Warn("the certificate of the API cannot be read: the one of before holds", "err", err)
+		return c.is, nil
+	}
+	c.is, c.at = &pair, info.ModTime()
+	return c.is, nil
+}

@@ -1,0 +1,55 @@
+package outcomes_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/outcomes"
+	"taskledger/events"
+)
+
+// pending is a task that does not end before the wait for it does.
+type pending struct{ operations.Handle }
+
+func (pending) ID() events.TaskID { return "pending" }
+
+func (pending) Wait(ctx context.Context) ([]byte, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// done is a task whose outcome comes unless the time is over when it is waited for. It ends the wait of the other one.
+type done struct {
+	operations.Handle
+	end func(error)
+}
+
+func (done) ID() events.TaskID { return "done" }
+
+func (d done) Wait(ctx context.Context) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	d.end(errOver)
+	return []byte(`"a result"`), nil
+}
+
+var errOver = errors.New("the time is over")
+
+// A task that does not end in time must not hide the outcome of one that has ended.
+func TestAwait_TellsOfEachTaskItsOwnState(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	var out bytes.Buffer
+	err := outcomes.Await(ctx, &out, false, []operations.Handle{pending{}, done{end: end}})
+	if out.String() != "\"a result\"\n" {
+		t.Errorf("printed %q", out.String())
+	}
+	if !errors.Is(err, errOver) || err.Error() != "wait for pending: the time is over" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,42 @@
+package cloudevent_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/cloudevent"
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/projection"
+)
+
+func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
+	task := projection.Task{ID: "x", Kind: &projection.Kind{Behavior: "work"}, Attempt: 2, Status: projection.Success}
+	for _, node := range []string{"", "n-1", `"\<>&`, "é\n"} {
+		task.LastNode = projection.NameOf(node)
+		o, is := command.OutcomeOf(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
+		var got struct{ Data struct{ Node *string } }
+		w := cloudevent.Writer{Source: "taskledger"}
+		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !is {
+			t.Fatalf("%t, %v", is, err)
+		}
+		if named := got.Data.Node; (named == nil) != (node == "") || named != nil && *named != node {
+			t.Errorf("of a task last on %q: %v", node, named)
+		}
+	}
+}
+
+func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
+	w := cloudevent.Writer{Source: "taskledger", Shard: 3}
+	for _, at := range []events.Millis{0, 0, 1_764_000_000_000, 1_764_000_000_000, 1_764_000_000_001} {
+		var got struct {
+			ID   string
+			Time time.Time
+		}
+		o := command.Outcome{At: at, Status: projection.Success, Behavior: "work", Ref: events.RefOf(7, 0)}
+		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !got.Time.Equal(at.Time()) || got.ID != (events.Position{Shard: 3, Ref: o.Ref}).String() {
+			t.Errorf("%v of %v: %v", got, at.Time(), err)
+		}
+	}
+}

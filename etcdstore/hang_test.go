@@ -1,0 +1,53 @@
+package etcdstore_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/etcdstore"
+	"taskledger/internal/testcluster"
+)
+
+// hanging listens and answers nothing, as a member that was stopped does.
+func hanging(t *testing.T) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// The request time-out is what a member that hangs would cost.
+func TestOpen_DoesNotWaitForAMemberThatHangs(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	began := time.Now()
+	openStore(t, etcdstore.Config{Endpoints: []string{hanging(t), strings.TrimPrefix(endpoint, "http://")}, RequestTimeout: time.Minute})
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("opened after %s", took)
+	}
+}
+
+func TestOpen_NamesWhatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	address := hanging(t)
+	dial := func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", address) }
+	for name, c := range map[string]struct {
+		cfg  etcdstore.Config
+		want string
+	}{
+		"a socket":             {etcdstore.Config{Endpoints: []string{"unix:no/such/socket"}}, "ask unix:no/such/socket for its status"},
+		"a dialer with a name": {etcdstore.Config{Dial: dial, DialName: "the one next door"}, "ask the one next door for its status"},
+		"a dialer":             {etcdstore.Config{Dial: dial}, "ask the server of the dialer for its status"},
+	} {
+		c.cfg.RequestTimeout = 100 * time.Millisecond
+		if _, err := etcdstore.Open(t.Context(), c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// Package record gathers a simulated history.
+package record
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"taskledger/integration/robustness/history"
+)
+
+// Record is a history in the making. No fault touches it. Its methods may be called concurrently.
+type Record struct {
+	Run   history.Run // to be read and filled in by one goroutine, when nothing else goes on
+	Began time.Time
+
+	mu      sync.Mutex
+	callers int
+	traces  int
+}
+
+// Now is the time since the beginning, nanoseconds.
+func (r *Record) Now() int64 { return int64(time.Since(r.Began)) }
+
+// Caller returns a number that no caller has had.
+func (r *Record) Caller() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.callers++
+	return r.callers
+}
+
+// Trace returns a number that no call has had.
+func (r *Record) Trace() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traces++
+	return r.traces
+}
+
+// Operate adds an operation.
+func (r *Record) Operate(op history.Operation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Operations = append(r.Run.Operations, op)
+}
+
+// looksEvery is how often a process looks how full the store is, and a little more.
+const looksEvery = 2 * time.Second
+
+// Filled notes that a process sees a store in which no new task is accepted, though no fault lets it look so.
+func (r *Record) Filled() {
+	now := r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	spans := &r.Run.Info.Filled
+	if n := len(*spans); n > 0 && now-(*spans)[n-1].Until < int64(looksEvery) {
+		(*spans)[n-1].Until = now
+		return
+	}
+	*spans = append(*spans, history.Span{From: now, Until: now})
+}
+
+// Begin implements work.Record: the execution begins now.
+func (r *Record) Begin(e history.Execution) int {
+	e.Begin = r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Executions = append(r.Run.Executions, e)
+	return len(r.Run.Executions) - 1
+}
+
+// End implements work.Record: the execution ends now.
+func (r *Record) End(at int, how history.Execution) {
+	now := r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := &r.Run.Executions[at]
+	e.End, e.Outcome, e.Final, e.Wait = now, how.Outcome, how.Final, how.Wait
+}
+
+// Damage notes what the program failed at.
+func (r *Record) Damage(invariant, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Damage = append(r.Run.Damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
+}
+
+// Running counts the calls of functions that a session has not seen return.
+func (r *Record) Running(session string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.Run.Executions {
+		if e := &r.Run.Executions[i]; e.Node == session && e.End == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Fault adds a fault.
+func (r *Record) Fault(f history.Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Run.Faults = append(r.Run.Faults, f)
+}
