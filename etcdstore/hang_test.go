@@ -2,13 +2,17 @@ package etcdstore_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
+	"taskledger/store"
 )
 
 // hanging listens and answers nothing, as a member that was stopped does.
@@ -49,5 +53,33 @@ func TestOpen_NamesWhatDoesNotAnswer(t *testing.T) {
 		if _, err := etcdstore.Open(t.Context(), c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// silent is an etcd that answers no read.
+type silent struct{ clientv3.KV }
+
+func (silent) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestRead_WhatEtcdDoesNotAnswerIsUnavailable(t *testing.T) {
+	t.Parallel()
+	endpoint, _ := testcluster.StartEtcd(t)
+	client, err := etcdstore.NewClient(t.Context(), etcdstore.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	s := openStore(t, etcdstore.Config{Client: client, RequestTimeout: 100 * time.Millisecond})
+	client.KV = silent{client.KV}
+	for _, err := range s.Read(t.Context(), 0, 1) {
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("read: %v, want ErrUnavailable", err)
+		}
+	}
+	if _, err := s.Entry(t.Context(), 0, 1); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("read an entry: %v, want ErrUnavailable", err)
 	}
 }

@@ -94,17 +94,18 @@ func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) 
 	return resp, err
 }
 
-// ask calls send, which changes nothing, a few times until there is an answer.
-func (s *Store) ask(ctx context.Context, send func(context.Context) error) (err error) {
+// ask calls send, which changes nothing, a few times until there is an answer. Without one it fails with store.ErrUnavailable.
+func (s *Store) ask(ctx context.Context, send func(context.Context) error) error {
+	var err error
 	for range readAttempts {
 		if err = s.bounded(ctx, send); err == nil || refused(err) {
-			break
+			return err
 		}
 		if ended := s.wait(ctx, minPause); ended != nil {
 			return ended
 		}
 	}
-	return err
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
 // wait pauses for about d. It fails when ctx or the client has ended.
