@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -101,7 +102,7 @@ func entryPoints() []entryPoint {
 	var policy, outcomes, assignments wire.Writer
 	(&Policy{}).Encode(&policy)
 	outcomes.Array(1)
-	(&command.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
+	(&outcome.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
 	assignments.Array(1)
 	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
 	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
@@ -110,7 +111,7 @@ func entryPoints() []entryPoint {
 	all := []entryPoint{
 		pointAt("answers", answers, command.DecodeAnswers),
 		pointAt("answer message", command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}}, true), decodeAnswerMessage),
-		pointAt("outcomes", outcomes.B, command.DecodeOutcomes),
+		pointAt("outcomes", outcomes.B, outcome.Decode),
 		pointAt("assignments", assignments.B, command.DecodeAssignments),
 		pointAt("names", command.EncodeNames([]command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}), command.DecodeNames),
 		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), command.ReadMessage[cancelMessage]),

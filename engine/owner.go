@@ -11,6 +11,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shardclock"
 	"taskledger/engine/internal/slots"
 	"taskledger/engine/internal/tally"
@@ -99,7 +100,7 @@ type turn struct {
 	replies  []pendingReply
 	starts   []command.Assignment // on this node
 	given    []*parkedOffer
-	outcomes []command.Outcome
+	outcomes []outcome.Outcome
 	cancels  []nodeAttempt
 	settings bool // they have changed
 }
@@ -319,7 +320,7 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 	o.tally.Note(t, ev)
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
-		if out, ok := command.OutcomeOf(t, ev); ok {
+		if out, ok := outcome.Of(t, ev); ok {
 			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
 		}
 	case *events.CancelRequested:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -244,7 +245,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 			run++
 		}
 	}
-	out := command.OutcomeOfLast(t)
+	out := outcome.OfLast(t)
 	switch {
 	case run > t.Runs && !t.Final():
 		return command.Answer{Life: t.Created, Run: run, Number: int64(o.head.Number)}, nil
@@ -260,7 +261,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	}
 }
 
-func outcomeAnswer(o command.Outcome) command.Answer {
+func outcomeAnswer(o outcome.Outcome) command.Answer {
 	var w wire.Writer
 	w.Array(1)
 	o.Encode(&w, events.MaxPayloadBytes+1)

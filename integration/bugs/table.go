@@ -415,7 +415,7 @@ var futures = []Bug{
 	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
 		{"!o.Elided && o.Ends(f.run):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
-	{"future of a run that was promised and taken away waits", "engine/internal/command/outcome.go", []Edit{
+	{"future of a run that was promised and taken away waits", "engine/internal/outcome/outcome.go", []Edit{
 		{"o.Err, o.Rest = t.Error, true", "o.Err = t.Error"},
 	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{

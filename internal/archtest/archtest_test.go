@@ -42,7 +42,10 @@ task                 | events                                            | what 
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/mailleft |                                             | a leaf: names that are remembered
-engine/internal/cloudevent | engine/internal/command events         | a form: it sends nothing
+engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
+engine/internal/awaited |                                          | a leaf: a value, and who waits for it
+engine/internal/yielder |                                          | a leaf: it lets others run
+engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
 engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
@@ -53,7 +56,7 @@ engine/internal/shardclock | events                                    | time as
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | engine/internal/ahead engine/internal/asker engine/internal/cloudevent engine/internal/command engine/internal/housekeeping engine/internal/mailleft engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | engine/internal/ahead engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/housekeeping engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none

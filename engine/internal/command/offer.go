@@ -139,7 +139,7 @@ func DecodeAssignments(data []byte) ([]Assignment, error) {
 	}
 	var all []Assignment
 	err := Told(data, func(r *wire.Reader) {
-		all = make([]Assignment, arrayOf(r, data, 19))
+		all = make([]Assignment, ArrayOf(r, data, 19))
 		for i := range all {
 			all[i].decode(r)
 		}
