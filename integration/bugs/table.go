@@ -236,7 +236,7 @@ var decisions = []Bug{
 		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
 	}, "./engine/internal/shardclock", "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
-		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
+		{"func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) Decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
 	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},

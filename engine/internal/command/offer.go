@@ -34,7 +34,7 @@ func (*Offer) Op() uint64 { return opOffer }
 
 func (c *Offer) Size() int { return 64 + len(c.Node) + 64*len(c.Behaviors) }
 
-func (c *Offer) limits() error {
+func (c *Offer) Limits() error {
 	for i := range c.Behaviors {
 		if err := limitBehavior(c.Behaviors[i].Behavior); err != nil {
 			return err
