@@ -30,6 +30,7 @@ require (
 	google.golang.org/grpc v1.83.2
 	google.golang.org/protobuf v1.36.11
 	pgregory.net/rapid v1.3.0
+	github.com/tidwall/btree v1.8.2
 )
 
 require (

@@ -94,3 +94,17 @@ func (e *ConflictError) Error() string {
 	}
 	return "store " + e.Store + ": " + strings.Join(texts, "; ")
 }
+
+// The texts with which those of a Problem begin.
+const (
+	NotThere = "it is not there"
+	Held     = "it is held"
+)
+
+// From returns the point in time, counted from now if it is so much after it; beyond any time it is below 0.
+func (w When) From(now events.Millis) events.Millis {
+	if w > 0 {
+		return events.Millis(w)
+	}
+	return now - events.Millis(w)
+}

@@ -3,6 +3,7 @@ package projection
 import (
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/items"
 	"taskledger/projection/journal"
 	"taskledger/projection/settings"
 )
@@ -38,6 +39,12 @@ func (s *Shard) Next(of events.Record) (seq uint64, prev events.Ref) { return s.
 // applyRecord folds an event that is of no task.
 func (s *Shard) applyRecord(ev *events.Event) error {
 	of := ev.Kind().Record()
+	if of == events.OfItem {
+		if err := s.stores.Fold(ev); err != nil {
+			return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
+		}
+		return nil
+	}
 	if err := s.record(of).Fold(ev); err != nil {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
 	}
@@ -48,7 +55,7 @@ func (s *Shard) applyRecord(ev *events.Event) error {
 // state, as its package describes it.
 func recordSections() (all []section) {
 	for _, of := range events.Records() {
-		if of == events.OfTask {
+		if of == events.OfTask || of == events.OfItem {
 			continue
 		}
 		list := func(s *Shard) listed {
@@ -80,7 +87,7 @@ func recordSections() (all []section) {
 // recordAfter returns a record that has an event after the entry, OfTask for none.
 func (s *Shard) recordAfter(entry uint64) events.Record {
 	for _, of := range events.Records() {
-		if of == events.OfTask {
+		if of == events.OfTask || of == events.OfItem {
 			continue
 		}
 		if _, last := s.record(of).Next(); last.Entry() > entry {
@@ -89,3 +96,6 @@ func (s *Shard) recordAfter(entry uint64) events.Record {
 	}
 	return events.OfTask
 }
+
+// Stores returns the items of the shard, under the same terms.
+func (s *Shard) Stores() *items.Stores { return &s.stores }

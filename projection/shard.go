@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/projection/items"
 	"taskledger/projection/journal"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
@@ -40,6 +41,7 @@ type Shard struct {
 	senders   senders
 	journal   journal.State
 	settings  settings.State
+	stores    items.Stores
 	snapshot  *Snapshot // under way; nil = none
 }
 
