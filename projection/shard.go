@@ -214,7 +214,7 @@ func (s *Shard) Live() int     { return len(s.tasks) - s.Finished() }
 
 // LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids
 // and texts, and a fixed amount each.
-func (s *Shard) LiveBytes() int64 { return s.bytes }
+func (s *Shard) LiveBytes() int64 { return s.bytes + s.stores.Bytes() }
 
 // Tasks yields every task, in no order.
 func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }

@@ -44,6 +44,7 @@ const (
 	AnswerClock         // made too long ago, or too far ahead: text
 	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
 	AnswerKeyUsed       // the key stands for another request: text
+	AnswerConflict      // the items of a store do not allow it: data
 	answerCodeCount int = iota
 )
 
