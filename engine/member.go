@@ -312,6 +312,7 @@ func (m *member) see(v *store.Membership) error {
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			m.router.resendShard(shard)
+			m.node.items.Again()
 			m.futures.askAll(shard)
 			m.offers.ownerChanged(shard)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/itemwait"
 	"taskledger/engine/internal/notice"
 	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shardclock"
@@ -61,6 +63,9 @@ type owner struct {
 	trims     *trims
 	searches  *searches
 	proofs    proofs
+
+	waiters    itemwait.Waiters // for items
+	itemsMoved bool             // items may have become available
 
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
@@ -173,13 +178,17 @@ func (o *owner) untilDue() (time.Duration, bool) {
 	if o.held && len(*o.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
-	due := o.state.NextDue()
-	if due == 0 {
+	due, items := o.state.NextDue(), o.state.Stores().NextDue()
+	if due == 0 && items == 0 {
 		return 0, false
 	}
 	var least time.Duration
-	if !o.m.mayStart() { // what is due stays due
-		least = mayStartAgain
+	if items == 0 || due != 0 && due <= items {
+		if !o.m.mayStart() { // what is due stays due
+			least = mayStartAgain
+		}
+	} else {
+		due = items
 	}
 	return max(o.clock.Until(due, o.m.now(), time.Since(clockBase)), least), true
 }
@@ -198,6 +207,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
+	o.ripenItems(now, began)
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
@@ -289,6 +299,7 @@ func (o *owner) perform() {
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
+		r.answers = itemcommand.WithData(o.state.Stores(), r.Commands, r.answers)
 		switch {
 		case o.recorded(r.Batch):
 			r.reply(r.Batch, r.answers, true)
@@ -312,6 +323,7 @@ func (o *owner) perform() {
 	if len(t.outcomes) > 0 {
 		o.m.announce(o.ownership.Shard, t.outcomes)
 	}
+	o.wakeItems()
 }
 
 // note collects the effects of an event while it is being decided.
@@ -327,6 +339,8 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
 	case *events.Paused, *events.Unpaused:
 		o.turnOf.settings = true
+	case *events.ItemAdded, *events.ItemReplaced:
+		o.itemsMoved = true
 	}
 }
 
