@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
+	"taskledger/engine/internal/itemcommand"
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -17,6 +19,7 @@ import (
 	"taskledger/internal/wire/wiretest"
 	"taskledger/meter"
 	"taskledger/projection"
+	"taskledger/projection/items"
 	"taskledger/projection/listing"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
@@ -74,6 +77,24 @@ func encodePage(p command.Page) []byte {
 	return message.Encode(page)
 }
 
+// someItems are two items of a group.
+func someItems() *items.Stores {
+	all := new(items.Stores)
+	for id := range uint64(2) {
+		if err := all.Fold(&events.Event{Task: events.StoreItem("s", id+1), Seq: 1, Position: events.Position{Ref: events.RefOf(1, int(id))},
+			Body: &events.ItemAdded{ID: id + 1, Group: "g", At: 5, Owner: 1, Data: events.Bytes([]byte("x"))}}); err != nil {
+			panic(err)
+		}
+	}
+	return all
+}
+
+// decodeGroups leaves out whether there are more.
+func decodeGroups(data []byte) ([]string, error) {
+	groups, _, err := itemcommand.DecodeNames(data)
+	return groups, err
+}
+
 func encodeTallies(rows []listing.Count) []byte {
 	var told struct {
 		Tasks int64
@@ -120,9 +141,13 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
+		pointAt("items", itemcommand.Answer(someItems(), &itemcommand.Page{Store: "s", Group: "g", Owned: true}, 0).Data, itemcommand.DecodeFound),
+		pointAt("groups of items", itemcommand.Answer(someItems(), &itemcommand.Groups{Store: "s"}, 0).Data, decodeGroups),
+		pointAt("registration", itemcommand.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), itemcommand.DecodeAwaited),
+		pointAt("hint", itemcommand.EncodeHint(itemcommand.Hint{Store: "s", Group: "g", Count: 1}), itemcommand.DecodeHint),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
 		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
-		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadTold[explained]),
+		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); command.New(op) != nil; op++ {
@@ -134,6 +159,11 @@ func entryPoints() []entryPoint {
 			c.Behaviors = []command.OfferedBehavior{{Behavior: "work", Slots: 3}, {Behavior: "x", Slots: 1}}
 		case *command.Reconcile:
 			c.Attempts = []command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}
+		case *itemcommand.Update:
+			c.Depends, c.Deletes = []int64{1, 2}, []int64{3}
+			c.Changes, c.Adds = []itemcommand.Change{{ID: 1, Group: "g", Data: []byte("x")}}, []itemcommand.Add{{Group: "g"}, {Group: "h", Data: []byte("y")}}
+		case *itemcommand.Read:
+			c.IDs = []int64{1, 2}
 		}
 		b := &command.Batch{Sender: "c-1", Number: 7, Principal: "ada", Commands: []command.Command{c}}
 		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.Encode(), command.DecodeBatch))
@@ -182,7 +212,7 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, decodePlanned, encoded)
 		roundTrip(t, b, command.ReadMessage[command.PlanLetter], encoded)
 		roundTrip(t, b, command.ReadTold[command.ShardReport], encoded)
-		roundTrip(t, b, command.ReadTold[explained], encoded)
+		roundTrip(t, b, command.ReadTold[explanation.Told], encoded)
 		roundTrip(t, b, command.ReadTold[loadMessage], encoded)
 		roundTrip(t, b, command.DecodePage, encodePage)
 		roundTrip(t, b, command.DecodeTallies, encodeTallies)

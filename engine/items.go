@@ -16,8 +16,8 @@ import (
 // where a repeated update is answered whose item has been changed since.
 //
 // It returns an *item.ConflictError with every problem if the items do not allow the update, and an error that wraps task.ErrOtherRequest if the
-// key stands for another request. A key, of at most 100 bytes or so (item.MaxKeyBytes), is remembered for an hour, the last 64 of a client and
-// store; without one a repeated update is another. While the store is almost full, what adds more than it removes is refused.
+// key stands for another request. A key, of at most item.MaxKeyBytes, is remembered for an hour, the last 64 of a client and store: who repeats
+// calls has at most 64 of them with keys under way. Without one a repeated update is another. While the store is almost full, what adds more than it removes is refused.
 func (c *Client) UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
 	return c.items.Update(ctx, store, u)
 }

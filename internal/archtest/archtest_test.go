@@ -23,10 +23,12 @@ internal/version     |                                                   | a lea
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
+item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
+projection/items     | events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
@@ -40,15 +42,19 @@ meter                |                                                   | a lea
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/itemcommand | engine/internal/command item task store events projection/items internal/message | what is asked of the items of a shard, and what it decides: pure
+engine/internal/itemclient | engine/internal/command engine/internal/itemcommand item task events | asks by functions that it is given: it knows nothing of the engine
+engine/internal/itemwait |                                         | a leaf: who waits
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/mailleft |                                             | a leaf: names that are remembered
 engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
+engine/internal/explanation | engine/internal/command events internal/message projection store | why a task does not run: pure
 engine/internal/awaited |                                          | a leaf: a value, and who waits for it
 engine/internal/yielder |                                          | a leaf: it lets others run
 engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
-engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/itemcommand item events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
@@ -56,7 +62,7 @@ engine/internal/shardclock | events                                    | time as
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | engine/internal/ahead engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/housekeeping engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/ahead engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
@@ -150,7 +156,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/shardclock/*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/itemcommand/*.go", "engine/internal/shardclock/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

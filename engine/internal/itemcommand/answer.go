@@ -38,7 +38,7 @@ func Answer(all *items.Stores, c command.Command, now events.Millis) command.Ans
 	case *Groups:
 		return command.Answer{Data: EncodeNames(func(yield func(string) bool) { all.Groups(c.Store, c.After, yield) })}
 	case *Await:
-		told := Awaited{Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
+		told := Awaited{Group: c.Group, Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
 		if next := all.NextOf(c.Store, c.Group, looksForDue); next != 0 {
 			told.DueIn = int64(max(next-now, 0))
 		}

@@ -96,8 +96,8 @@ const maxClaimedBytes = command.MaxAnswerBytes / 2
 // are in it already.
 func WithData(all *items.Stores, commands []command.Command, answers []command.Answer) []command.Answer {
 	copied, size := false, 0
-	for i := range answers {
-		c, is := commands[min(i, len(commands)-1)].(*Claim)
+	for i := range min(len(answers), len(commands)) {
+		c, is := commands[i].(*Claim)
 		if !is || answers[i].Code != command.AnswerOK || answers[i].Data == nil {
 			continue
 		}

@@ -37,7 +37,7 @@ type Groups struct {
 type Await struct {
 	Store  string
 	Group  string
-	Sender string
+	Sender string // under which hints reach it
 	Count  int64 // of callers; 0 = none waits any more
 }
 
@@ -160,6 +160,7 @@ func DecodeNames(data []byte) (groups []string, more bool, err error) {
 
 // Awaited answers an Await.
 type Awaited struct {
+	Group     string
 	Available int64 // items of the group
 	DueIn     int64 // ms until the next one is; -1 = none waits for its time
 }
