@@ -31,6 +31,11 @@ func (o *owner) answerItems(c command.Command, linear bool) (command.Answer, fun
 	return command.Answer{}, o.proven(func(context.Context) command.Answer { return a })
 }
 
+// claimed takes note of a claim that got an item.
+func (o *owner) claimed(c *itemcommand.Claim) {
+	o.waiters.Claimed(itemwait.Group{Store: c.Store, Name: c.Group})
+}
+
 // wakeItems tells who waits for items that are there, by the committed state.
 func (o *owner) wakeItems() {
 	if !o.itemsMoved || o.waiters.None() {

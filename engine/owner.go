@@ -299,7 +299,7 @@ func (o *owner) perform() {
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
-		r.answers = itemcommand.WithData(o.state.Stores(), r.Commands, r.answers)
+		r.answers = itemcommand.WithData(o.state.Stores(), r.Commands, r.answers, o.claimed)
 		switch {
 		case o.recorded(r.Batch):
 			r.reply(r.Batch, r.answers, true)

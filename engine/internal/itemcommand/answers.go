@@ -92,15 +92,16 @@ func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err er
 // maxClaimedBytes bounds the data that go with the answers to a batch of claims.
 const maxClaimedBytes = command.MaxAnswerBytes / 2
 
-// WithData returns answers of commands that were decided, with the data of what was claimed, as far as they fit. An entry does not hold them: they
-// are in it already.
-func WithData(all *items.Stores, commands []command.Command, answers []command.Answer) []command.Answer {
+// WithData returns answers of commands that were decided, with the data of what was claimed, as far as they fit, and calls got with every claim that
+// got an item. An entry does not hold the data again.
+func WithData(all *items.Stores, commands []command.Command, answers []command.Answer, got func(*Claim)) []command.Answer {
 	copied, size := false, 0
 	for i := range min(len(answers), len(commands)) {
 		c, is := commands[i].(*Claim)
 		if !is || answers[i].Code != command.AnswerOK || answers[i].Data == nil {
 			continue
 		}
+		got(c)
 		told, err := command.ReadTold[claimed](answers[i].Data)
 		if err != nil {
 			continue

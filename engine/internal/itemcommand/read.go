@@ -38,7 +38,7 @@ type Await struct {
 	Store  string
 	Group  string
 	Sender string // under which hints reach it
-	Count  int64 // of callers; 0 = none waits any more
+	Count  int64  // of callers; 0 = none waits any more
 }
 
 var (

@@ -12,7 +12,7 @@ const (
 	maxWaiters = 10_000
 	// forgetAfter is how long a sender is known that does not register again.
 	forgetAfter = 5 * time.Second
-	// claimWithin is how long a caller that was told has to claim: until then its item counts as taken.
+	// claimWithin is how long a caller that was told has to claim: until then, or until somebody does, its item counts as taken.
 	claimWithin = 100 * time.Millisecond
 )
 
@@ -90,6 +90,13 @@ func (w *Waiters) Wake(now time.Duration, available func(Group) int, tell func(g
 				l.senders = append(l.senders[1:], *s)
 			}
 		}
+	}
+}
+
+// Claimed says that an item of a group was claimed: by somebody who was told, most likely.
+func (w *Waiters) Claimed(g Group) {
+	if l := w.lines[g]; l != nil && len(l.told) > 0 {
+		l.told = l.told[1:]
 	}
 }
 

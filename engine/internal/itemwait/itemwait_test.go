@@ -45,6 +45,17 @@ func TestWaiters_ItemsThatNobodyHasClaimedAreToldAgain(t *testing.T) {
 	want(t, "later", woken(&w, 101*time.Millisecond, 1), "a")
 }
 
+func TestWaiters_NextItemIsToldOfOnceTheOneBeforeIsClaimed(t *testing.T) {
+	var w itemwait.Waiters
+	w.Set(group, "a", 2, 0)
+	want(t, "one item", woken(&w, 0, 1), "a")
+	w.Claimed(group)
+	w.Claimed(itemwait.Group{Store: "s", Name: "other"})
+	want(t, "another", woken(&w, 0, 1), "a")
+	w.Claimed(group)
+	want(t, "when all were told", woken(&w, 0, 1))
+}
+
 func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
 	var w itemwait.Waiters
 	w.Set(group, "gone", 1, 0)
