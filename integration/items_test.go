@@ -401,3 +401,19 @@ func TestItems_LargeAnswersComeInPages(t *testing.T) {
 		}
 	})
 }
+
+// Hints are lost with NATS, and nothing else.
+func TestClaim_ThatWaitsIsWokenWhileNATSIsAwayAndWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{TTL: lasting})
+	n := c.StartNode("a", nil)
+	client := c.StartClient("c", nil)
+	q := item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait}
+	done := park(t, client, 2, q)
+	c.NATS.Stop()
+	putItems(t, n, "s", "g", "one")
+	wantDone(t, "while it is away", done, 1, nil)
+	c.NATS.Start()
+	putItems(t, n, "s", "g", "two")
+	wantDone(t, "when it is back", done, 1, nil)
+}
