@@ -13,6 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/name"
 	"taskledger/store"
 )
 
@@ -34,7 +35,7 @@ type Task struct {
 	Runs              uint32               `json:"runs"`
 	Node              string               `json:"node,omitempty"`     // name of the node that runs it
 	Session           string               `json:"session,omitempty"`  // of that node
-	LastNode          projection.Name      `json:"last_node,omitzero"` // its session
+	LastNode          name.Name            `json:"last_node,omitzero"` // its session
 	Creator           string               `json:"creator,omitempty"`
 	SuspendedAt       events.Millis        `json:"suspended_at,omitzero"`
 	CreatedAt         events.Millis        `json:"created_at"`
