@@ -47,7 +47,7 @@ func (s *Stores) Recovered() {
 
 func (s *Stores) add(store string, lineage uint64, ev *events.Event, b *events.ItemAdded) error {
 	in := s.byName[store]
-	if err := nextID(in, b.ID); err != nil {
+	if err := s.nextID(in, b.ID); err != nil {
 		return err
 	}
 	g := s.group(store, b.Group)
@@ -75,7 +75,7 @@ func (s *Stores) replace(store string, lineage uint64, ev *events.Event, b *even
 	if err != nil {
 		return err
 	}
-	if err := nextID(was.Group.Store, b.To); err != nil {
+	if err := s.nextID(was.Group.Store, b.To); err != nil {
 		return err
 	}
 	is := *was
@@ -125,12 +125,12 @@ func (i *Item) changeable(by uint64, now events.Millis) bool {
 }
 
 // nextID returns an error if an id is not the next one of a store; nil = it was never used.
-func nextID(in *Store, id uint64) error {
+func (s *Stores) nextID(in *Store, id uint64) error {
 	var last uint64
 	if in != nil {
 		last = in.Last
 	}
-	if id != last+1 {
+	if id != last+1 && !(s.some && id > last) {
 		return fmt.Errorf("id %d follows %d", id, last)
 	}
 	return nil
