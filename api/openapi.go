@@ -30,7 +30,14 @@ func (a *API) document() ([]byte, error) {
 	failure := &huma.Response{Description: "What is wrong", Content: map[string]*huma.MediaType{
 		problem.ContentType: {Schema: schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")}}}
 	for _, r := range a.table {
-		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failure}}
+		if strings.HasSuffix(r.Pattern, "/{$}") { // what it answers is that of another one, or what is wrong
+			continue
+		}
+		failed := failure
+		if d := a.dialectOf(r.Pattern); d != nil {
+			failed = &huma.Response{Description: failure.Description, Content: map[string]*huma.MediaType{d.Type: {Schema: schemas.Schema(reflect.TypeOf(d.Out), true, "")}}}
+		}
+		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failed}}
 		if r.Role != token.Nobody {
 			op.Security = []map[string][]string{{"token": {}}, {"password": {}}}
 			op.Description = "Role: " + r.Role.String()
