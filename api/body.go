@@ -35,10 +35,13 @@ func (c *Call) Read(into any) error {
 	if err != nil {
 		return err
 	}
-	return decode(body, into, c.route.shape)
+	return c.Decode(body, into)
 }
 
-// Body reads the body for a route that decodes it by rules of its own.
+// Decode decodes what Body has read, as Read does.
+func (c *Call) Decode(body []byte, into any) error { return decode(body, into, c.route.shape) }
+
+// Body reads the body for a route that looks at it before it is decoded.
 func (c *Call) Body() ([]byte, error) {
 	typed := c.r.Header.Get("Content-Type")
 	if is, _, err := mime.ParseMediaType(typed); (err != nil || is != "application/json") && (typed != "" || !c.route.Untyped) {

@@ -120,11 +120,17 @@ func (c *Call) ending(cancel context.CancelFunc) context.CancelFunc {
 // ErrEnds is why a context of Parked has ended before the request.
 var ErrEnds = errors.New("the request no longer waits: its server drains, or its token no longer holds")
 
-// Parked is the context of a request that waits until the server drains, or the token of the caller no longer holds: its cause is ErrEnds then.
-func (c *Call) Parked() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	return ctx, c.ending(func() { cancel(ErrEnds) })
+// Parked is the context of a request that waits for at most so long, besides what answers take, until the server drains, or the token of the
+// caller no longer holds: its cause is ErrEnds then.
+func (c *Call) Parked(wait time.Duration) (context.Context, context.CancelFunc) {
+	bounded, stop := context.WithTimeout(c.ctx, wait+answerWithin)
+	ctx, cancel := context.WithCancelCause(bounded)
+	ended := c.ending(func() { cancel(ErrEnds) })
+	return ctx, func() { ended(); stop() }
 }
+
+// Drains reports whether the server drains, and the caller may still be answered.
+func (c *Call) Drains() bool { return c.ends() && !c.lapsed.Load() }
 
 // Ask is a context for one question of a route of class Pages.
 func (c *Call) Ask() (context.Context, context.CancelFunc) {
