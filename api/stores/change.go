@@ -13,7 +13,7 @@ import (
 )
 
 func (f *front) update(c *api.Call, name string) error {
-	var body update
+	var body storeUpdate
 	if err := read(c, &body); err != nil {
 		return err
 	}
@@ -28,18 +28,18 @@ func (f *front) update(c *api.Call, name string) error {
 	if err != nil {
 		return conflict(c, err)
 	}
-	all := make([]oneTask, len(made))
+	all := make([]storeTask, len(made))
 	for i := range made {
 		all[i] = taskOf(&made[i])
 		if at := i - len(u.Adds); at >= 0 && u.Changes[at].Keep {
 			all[i].Data, all[i].Data64, all[i].Keep = nil, nil, true
 		}
 	}
-	return c.JSON(http.StatusOK, tasks{all})
+	return c.JSON(http.StatusOK, storeTasks{all})
 }
 
 func (f *front) claim(c *api.Call, name string) error {
-	var body claim
+	var body storeClaim
 	if err := read(c, &body); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (f *front) claim(c *api.Call, name string) error {
 	if err != nil {
 		return conflict(c, err)
 	}
-	all := tasks{[]oneTask{}}
+	all := storeTasks{[]storeTask{}}
 	if it != nil {
 		all.Tasks = append(all.Tasks, taskOf(it))
 	}
@@ -106,5 +106,5 @@ func conflict(c *api.Call, err error) error {
 	for i, p := range refused.Problems {
 		texts[i] = p.String()
 	}
-	return c.JSON(http.StatusConflict, failure{texts})
+	return c.JSON(http.StatusConflict, storeErrors{texts})
 }

@@ -11,8 +11,8 @@ import (
 	"taskledger/store"
 )
 
-// oneTask is an item as it is served. Of data, data64 and keep it has one.
-type oneTask struct {
+// storeTask is an item as it is served. Of data, data64 and keep it has one.
+type storeTask struct {
 	ID       int64   `json:"id"`
 	Group    string  `json:"group"`
 	Data     *string `json:"data,omitempty"`
@@ -22,13 +22,13 @@ type oneTask struct {
 	OwnerID  int64   `json:"ownerid"`
 }
 
-// tasks is what an update and a claim answer.
-type tasks struct {
-	Tasks []oneTask `json:"tasks"`
+// storeTasks is what an update and a claim answer.
+type storeTasks struct {
+	Tasks []storeTask `json:"tasks"`
 }
 
-func taskOf(it *item.Item) oneTask {
-	t := oneTask{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
+func taskOf(it *item.Item) storeTask {
+	t := storeTask{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
 	if utf8.Valid(it.Data) {
 		data := string(it.Data)
 		t.Data = &data
@@ -38,16 +38,16 @@ func taskOf(it *item.Item) oneTask {
 	return t
 }
 
-// update is the body of an update.
-type update struct {
-	ClientID int64    `json:"clientid"`
-	Adds     []add    `json:"adds,omitempty"`
-	Updates  []change `json:"updates,omitempty"`
-	Deletes  []int64  `json:"deletes,omitempty"`
-	Depends  []int64  `json:"depends,omitempty"`
+// storeUpdate is the body of an update.
+type storeUpdate struct {
+	ClientID int64         `json:"clientid"`
+	Adds     []storeAdd    `json:"adds,omitempty"`
+	Updates  []storeChange `json:"updates,omitempty"`
+	Deletes  []int64       `json:"deletes,omitempty"`
+	Depends  []int64       `json:"depends,omitempty"`
 }
 
-type add struct {
+type storeAdd struct {
 	ID       int64       `json:"id,omitempty"` // ignored: what was served can be sent back
 	Group    text        `json:"group"`
 	Data     *text       `json:"data,omitempty"`   // default: empty
@@ -56,7 +56,7 @@ type add struct {
 	OwnerID  int64       `json:"ownerid,omitempty"` // ignored
 }
 
-type change struct {
+type storeChange struct {
 	ID       int64       `json:"id"`
 	Group    text        `json:"group,omitempty"` // that of the task, if at all
 	Data     *text       `json:"data,omitempty"`  // default: empty
@@ -66,8 +66,8 @@ type change struct {
 	OwnerID  int64       `json:"ownerid,omitempty"` // ignored
 }
 
-// claim is the body of a claim.
-type claim struct {
+// storeClaim is the body of a claim.
+type storeClaim struct {
 	ClientID int64   `json:"clientid"`
 	Group    text    `json:"group"`
 	Duration int64   `json:"duration"`       // in milliseconds
@@ -76,7 +76,7 @@ type claim struct {
 }
 
 // request makes an update of it.
-func (u *update) request() (*item.Update, error) {
+func (u *storeUpdate) request() (*item.Update, error) {
 	is := &item.Update{Client: u.ClientID, Depends: u.Depends, Deletes: u.Deletes, Changes: make([]item.Change, len(u.Updates)), Adds: make([]item.Add, len(u.Adds))}
 	for i := range u.Adds {
 		a := &u.Adds[i]
