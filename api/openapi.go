@@ -55,10 +55,11 @@ func (a *API) document() ([]byte, error) {
 			}
 			op.Responses[strconv.Itoa(status)] = answer
 		}
-		item := doc.Paths[r.Pattern]
+		path := strings.ReplaceAll(r.Pattern, "...}", "}")
+		item := doc.Paths[path]
 		if item == nil {
 			item = &huma.PathItem{}
-			doc.Paths[r.Pattern] = item
+			doc.Paths[path] = item
 		}
 		switch r.Method {
 		case http.MethodGet:
@@ -76,7 +77,7 @@ func parameters(r *Route) (all []*huma.Param) {
 	text := &huma.Schema{Type: huma.TypeString}
 	for part := range strings.SplitSeq(r.Pattern, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			p := &huma.Param{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: text}
+			p := &huma.Param{Name: strings.TrimRight(name, ".}"), In: "path", Required: true, Schema: text}
 			if p.Name == "id" {
 				p.Description = "the id of the task, with ~ or %2F for its slash"
 			}
