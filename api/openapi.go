@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -55,11 +56,11 @@ func (a *API) document() ([]byte, error) {
 			}
 			op.Responses[strconv.Itoa(status)] = answer
 		}
-		path := strings.ReplaceAll(r.Pattern, "...}", "}")
-		item := doc.Paths[path]
+		at := strings.ReplaceAll(r.Pattern, "...}", "}")
+		item := doc.Paths[at]
 		if item == nil {
 			item = &huma.PathItem{}
-			doc.Paths[path] = item
+			doc.Paths[at] = item
 		}
 		switch r.Method {
 		case http.MethodGet:
@@ -108,6 +109,9 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	if t == reflect.TypeFor[events.Error]() {
 		return "TaskError"
+	}
+	if path.Base(t.PkgPath()) == "form" { // of a task store
+		return "Store" + name
 	}
 	return name
 }

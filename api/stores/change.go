@@ -2,22 +2,20 @@ package stores
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
 	"taskledger/api"
+	"taskledger/api/stores/form"
 	"taskledger/item"
-	"taskledger/store"
 	"taskledger/task"
 )
 
 func (f *front) update(c *api.Call, name string) error {
-	var body storeUpdate
+	var body form.Update
 	if err := read(c, &body); err != nil {
 		return err
 	}
-	u, err := body.request()
+	u, err := body.Request()
 	if err != nil {
 		return err
 	}
@@ -28,27 +26,24 @@ func (f *front) update(c *api.Call, name string) error {
 	if err != nil {
 		return conflict(c, err)
 	}
-	all := make([]storeTask, len(made))
+	all := make([]form.Task, len(made))
 	for i := range made {
-		all[i] = taskOf(&made[i])
 		if at := i - len(u.Adds); at >= 0 && u.Changes[at].Keep {
-			all[i].Data, all[i].Data64, all[i].Keep = nil, nil, true
+			all[i] = form.Kept(&made[i])
+		} else {
+			all[i] = form.TaskOf(&made[i])
 		}
 	}
-	return c.JSON(http.StatusOK, storeTasks{all})
+	return c.JSON(http.StatusOK, form.Tasks{Tasks: all})
 }
 
 func (f *front) claim(c *api.Call, name string) error {
-	var body storeClaim
+	var body form.Claim
 	if err := read(c, &body); err != nil {
 		return err
 	}
-	q := &item.Claim{Client: body.ClientID, Group: string(body.Group), Depends: body.Depends}
-	var err error
-	if q.Duration, err = millis("duration", body.Duration, item.MinDuration, item.MaxDuration); err != nil {
-		return err
-	}
-	if q.Wait, err = millis("wait", body.Wait, 0, item.MaxWait); err != nil {
+	q, err := body.Request()
+	if err != nil {
 		return err
 	}
 	if q.Key, err = c.Key(); err != nil {
@@ -58,9 +53,9 @@ func (f *front) claim(c *api.Call, name string) error {
 	if err != nil {
 		return conflict(c, err)
 	}
-	all := storeTasks{[]storeTask{}}
+	all := form.Tasks{Tasks: []form.Task{}}
 	if it != nil {
-		all.Tasks = append(all.Tasks, taskOf(it))
+		all.Tasks = append(all.Tasks, form.TaskOf(it))
 	}
 	return c.JSON(http.StatusOK, all)
 }
@@ -82,18 +77,10 @@ func read(c *api.Call, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := few(body); err != nil {
+	if err := form.Few(body); err != nil {
 		return err
 	}
 	return c.Decode(body, into)
-}
-
-// millis is a time in milliseconds within bounds.
-func millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
-	if n < least.Milliseconds() || n > most.Milliseconds() {
-		return 0, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d: want %d to %d, in milliseconds", n, least.Milliseconds(), most.Milliseconds())}
-	}
-	return time.Duration(n) * time.Millisecond, nil
 }
 
 // conflict answers with why the items of a store do not allow what was asked, one text for each problem.
@@ -106,5 +93,5 @@ func conflict(c *api.Call, err error) error {
 	for i, p := range refused.Problems {
 		texts[i] = p.String()
 	}
-	return c.JSON(http.StatusConflict, storeErrors{texts})
+	return c.JSON(http.StatusConflict, form.Errors{Errors: texts})
 }

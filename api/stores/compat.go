@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/stores/form"
 	"taskledger/api/token"
 	"taskledger/item"
 	"taskledger/store"
@@ -71,7 +72,7 @@ func (f *front) compat() []api.Route {
 		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, In: in, Out: oldAnswer{},
 			Summary: summary + ", for the original client", Serve: named(serve)}
 	}
-	form := func(it *item.Item) any { return oldTaskOf(it) }
+	old := func(it *item.Item) any { return oldTaskOf(it) }
 	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all"}
 	owned := api.Param{Name: "owned", Does: "1: also tasks that are not available"}
 	return []api.Route{
@@ -84,7 +85,7 @@ func (f *front) compat() []api.Route {
 			}
 			return c.JSON(http.StatusOK, oldTaskOf(it))
 		}),
-		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, form) }),
+		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, old) }),
 		get("/group/{group...}", "List the tasks of a group by id", []oldTask{}, api.Pages, f.oldGroup, limit, owned),
 		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate),
 		post("/claim", "Claim a task of a group for a time", maxClaim, oldClaim{}, f.oldClaim),
@@ -179,7 +180,7 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	duration, err := millis("duration", max(1, int64(oldWhen(body.Duration))), item.MinDuration, item.MaxDuration)
+	duration, err := form.Millis("duration", max(1, int64(oldWhen(body.Duration))), item.MinDuration, item.MaxDuration)
 	if err != nil {
 		return err
 	}

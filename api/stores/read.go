@@ -12,6 +12,7 @@ import (
 
 	"taskledger/api"
 	"taskledger/api/problem"
+	"taskledger/api/stores/form"
 	"taskledger/item"
 	"taskledger/store"
 )
@@ -33,7 +34,7 @@ func (f *front) task(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, taskOf(it))
+	return c.JSON(http.StatusOK, form.TaskOf(it))
 }
 
 // one is the item that a path names.
@@ -60,11 +61,11 @@ func (f *front) one(c *api.Call, name string) (*item.Item, error) {
 const idsAtOnce = 50
 
 func (f *front) tasks(c *api.Call, name string) error {
-	return f.many(c, name, func(it *item.Item) any { return taskOf(it) })
+	return f.many(c, name, func(it *item.Item) any { return form.TaskOf(it) })
 }
 
 // many answers with the items that a path names, each in a form.
-func (f *front) many(c *api.Call, name string, form func(*item.Item) any) error {
+func (f *front) many(c *api.Call, name string, as func(*item.Item) any) error {
 	linear, err := flag(c, "linear")
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (f *front) many(c *api.Call, name string, form func(*item.Item) any) error 
 			if it == nil {
 				page = append(page, nil)
 			} else {
-				page = append(page, form(it))
+				page = append(page, as(it))
 			}
 		}
 		return page, len(ids) > 0, err
@@ -129,7 +130,7 @@ func (f *front) groupOf(c *api.Call, name, group string) error {
 	if p.Linear, err = flag(c, "linear"); err != nil {
 		return err
 	}
-	return f.listed(c, name, p, limit, func(it *item.Item) any { return taskOf(it) })
+	return f.listed(c, name, p, limit, func(it *item.Item) any { return form.TaskOf(it) })
 }
 
 // limitOf reads a limit, 0 for none.
@@ -145,7 +146,7 @@ func limitOf(text string) (int, error) {
 }
 
 // listed answers with the items of a group, each in a form. A limit of 0 is none.
-func (f *front) listed(c *api.Call, name string, p item.Page, limit int, form func(*item.Item) any) error {
+func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func(*item.Item) any) error {
 	if err := item.ValidateGroup(p.Group); err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (f *front) listed(c *api.Call, name string, p item.Page, limit int, form fu
 			more = more && left > 0
 		}
 		for i := range items {
-			page = append(page, form(&items[i]))
+			page = append(page, as(&items[i]))
 			p.After = items[i].ID
 		}
 		return page, more && len(items) > 0, err

@@ -12,6 +12,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/stores/form"
 	"taskledger/api/token"
 	"taskledger/item"
 )
@@ -53,13 +54,13 @@ func Routes(s operations.Stores) []api.Route {
 	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
 	all := []api.Route{
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
-		get("/task/{task}", "Show a task", storeTask{}, f.task, linear),
-		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*storeTask{}, f.tasks, linear)),
-		paged(get("/group/{group}", "List the tasks of a group by id", []storeTask{}, f.group, limit, owned, linear)),
-		paged(get("/group/{$}", "List the tasks of the group /", []storeTask{}, f.group, limit, owned, linear)),
-		paged(get("/group", "List the tasks of a group, whatever its name", []storeTask{}, f.groupNamed, group, limit, owned, linear)),
-		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, storeUpdate{}, storeTasks{}, f.update),
-		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, storeClaim{}, storeTasks{}, f.claim)),
+		get("/task/{task}", "Show a task", form.Task{}, f.task, linear),
+		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
+		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, owned, linear)),
+		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, owned, linear)),
+		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, owned, linear)),
+		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update),
+		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
 	}
 	return append(all, f.compat()...)
 }
@@ -75,14 +76,9 @@ func named(serve func(*api.Call, string) error) func(*api.Call) error {
 	}
 }
 
-// storeErrors is how errors are told.
-type storeErrors struct {
-	Errors []string `json:"errors"`
-}
-
 // Dialect is how errors are told, whatever refuses a request.
 func Dialect() api.Dialect {
-	return api.Dialect{Path: Root, Type: "application/json", Out: storeErrors{}, Refuse: refuse}
+	return api.Dialect{Path: Root, Type: "application/json", Out: form.Errors{}, Refuse: refuse}
 }
 
 func refuse(w http.ResponseWriter, p *problem.Problem) {
@@ -96,7 +92,7 @@ func refuse(w http.ResponseWriter, p *problem.Problem) {
 		h.Set("Retry-After", strconv.FormatInt(after, 10))
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(storeErrors{[]string{words(p)}}) // it fails when the client has gone
+	_ = json.NewEncoder(w).Encode(form.Errors{Errors: []string{words(p)}}) // it fails when the client has gone
 }
 
 // words are those of a problem, and begin with the field that it is about.

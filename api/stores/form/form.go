@@ -1,18 +1,20 @@
-package stores
+// Package form has the JSON forms of tasks in a task store, and of what changes them: between a server and whoever asks it.
+package form
 
 import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"taskledger/item"
 	"taskledger/store"
 )
 
-// storeTask is an item as it is served. Of data, data64 and keep it has one.
-type storeTask struct {
+// Task is an item as it is served, which can be sent back in adds and updates. Of data, data64 and keep it has one.
+type Task struct {
 	ID       int64   `json:"id"`
 	Group    string  `json:"group"`
 	Data     *string `json:"data,omitempty"`
@@ -22,13 +24,19 @@ type storeTask struct {
 	OwnerID  int64   `json:"ownerid"`
 }
 
-// storeTasks is what an update and a claim answer.
-type storeTasks struct {
-	Tasks []storeTask `json:"tasks"`
+// Kept is the form of an item whose data an update has kept.
+func Kept(it *item.Item) Task {
+	return Task{ID: it.ID, Group: it.Group, Keep: true, Timespec: int64(it.At), OwnerID: it.Owner}
 }
 
-func taskOf(it *item.Item) storeTask {
-	t := storeTask{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
+// Tasks is what an update and a claim answer.
+type Tasks struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// TaskOf is the form of an item.
+func TaskOf(it *item.Item) Task {
+	t := Task{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
 	if utf8.Valid(it.Data) {
 		data := string(it.Data)
 		t.Data = &data
@@ -38,45 +46,47 @@ func taskOf(it *item.Item) storeTask {
 	return t
 }
 
-// storeUpdate is the body of an update.
-type storeUpdate struct {
-	ClientID int64         `json:"clientid"`
-	Adds     []storeAdd    `json:"adds,omitempty"`
-	Updates  []storeChange `json:"updates,omitempty"`
-	Deletes  []int64       `json:"deletes,omitempty"`
-	Depends  []int64       `json:"depends,omitempty"`
+// Update is the body of an update.
+type Update struct {
+	ClientID int64    `json:"clientid"`
+	Adds     []Add    `json:"adds,omitempty"`
+	Updates  []Change `json:"updates,omitempty"`
+	Deletes  []int64  `json:"deletes,omitempty"`
+	Depends  []int64  `json:"depends,omitempty"`
 }
 
-type storeAdd struct {
-	ID       int64       `json:"id,omitempty"` // ignored: what was served can be sent back
-	Group    text        `json:"group"`
-	Data     *text       `json:"data,omitempty"`   // default: empty
-	Data64   *base64Text `json:"data64,omitempty"` // instead of data
-	Timespec int64       `json:"timespec,omitempty"`
-	OwnerID  int64       `json:"ownerid,omitempty"` // ignored
+// Add is a task to be added.
+type Add struct {
+	ID       int64  `json:"id,omitempty"` // ignored: what was served can be sent back
+	Group    Text   `json:"group"`
+	Data     *Text  `json:"data,omitempty"`   // default: empty
+	Data64   *Bytes `json:"data64,omitempty"` // instead of data
+	Timespec int64  `json:"timespec,omitempty"`
+	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
 }
 
-type storeChange struct {
-	ID       int64       `json:"id"`
-	Group    text        `json:"group,omitempty"` // that of the task, if at all
-	Data     *text       `json:"data,omitempty"`  // default: empty
-	Data64   *base64Text `json:"data64,omitempty"`
-	Keep     bool        `json:"keep,omitempty"` // instead of data: they stay as they are
-	Timespec int64       `json:"timespec,omitempty"`
-	OwnerID  int64       `json:"ownerid,omitempty"` // ignored
+// Change is a task to be changed.
+type Change struct {
+	ID       int64  `json:"id"`
+	Group    Text   `json:"group,omitempty"` // that of the task, if at all
+	Data     *Text  `json:"data,omitempty"`  // default: empty
+	Data64   *Bytes `json:"data64,omitempty"`
+	Keep     bool   `json:"keep,omitempty"` // instead of data: they stay as they are
+	Timespec int64  `json:"timespec,omitempty"`
+	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
 }
 
-// storeClaim is the body of a claim.
-type storeClaim struct {
+// Claim is the body of a claim.
+type Claim struct {
 	ClientID int64   `json:"clientid"`
-	Group    text    `json:"group"`
+	Group    Text    `json:"group"`
 	Duration int64   `json:"duration"`       // in milliseconds
 	Wait     int64   `json:"wait,omitempty"` // in milliseconds, 60,000 at most
 	Depends  []int64 `json:"depends,omitempty"`
 }
 
-// request makes an update of it.
-func (u *storeUpdate) request() (*item.Update, error) {
+// Request makes an update of it, which package item has to validate.
+func (u *Update) Request() (*item.Update, error) {
 	is := &item.Update{Client: u.ClientID, Depends: u.Depends, Deletes: u.Deletes, Changes: make([]item.Change, len(u.Updates)), Adds: make([]item.Add, len(u.Adds))}
 	for i := range u.Adds {
 		a := &u.Adds[i]
@@ -100,7 +110,30 @@ func (u *storeUpdate) request() (*item.Update, error) {
 	return is, nil
 }
 
-func oneOf(field string, i int, data *text, other *base64Text) ([]byte, error) {
+// Request makes a claim of it, which package item has to validate.
+func (c *Claim) Request() (*item.Claim, error) {
+	is := &item.Claim{Client: c.ClientID, Group: string(c.Group), Depends: c.Depends}
+	var err error
+	if is.Duration, err = Millis("duration", c.Duration, item.MinDuration, item.MaxDuration); err == nil {
+		is.Wait, err = Millis("wait", c.Wait, 0, item.MaxWait)
+	}
+	return is, err
+}
+
+// Millis is a time in milliseconds within bounds.
+func Millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
+	if n < least.Milliseconds() || n > most.Milliseconds() {
+		return 0, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d: want %d to %d, in milliseconds", n, least.Milliseconds(), most.Milliseconds())}
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// Errors is how errors are told.
+type Errors struct {
+	Errors []string `json:"errors"`
+}
+
+func oneOf(field string, i int, data *Text, other *Bytes) ([]byte, error) {
 	switch {
 	case data != nil && other != nil:
 		return nil, &store.InvalidError{Field: field + "[" + strconv.Itoa(i) + "].data64", Problem: "with data: want one of them"}
@@ -112,11 +145,11 @@ func oneOf(field string, i int, data *text, other *base64Text) ([]byte, error) {
 	return nil, nil
 }
 
-// text is a JSON text that means what it says: encoding/json takes half of a surrogate pair for U+FFFD.
-type text string
+// Text is a JSON text that means what it says: encoding/json takes half of a surrogate pair for U+FFFD.
+type Text string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(data []byte) error {
+func (t *Text) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
 		if string(data) == "null" {
 			return nil
@@ -164,11 +197,11 @@ func unitAt(data []byte, i int) int64 {
 	return int64(n)
 }
 
-// base64Text is data in base64.
-type base64Text []byte
+// Bytes is data in base64.
+type Bytes []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (b *base64Text) UnmarshalJSON(data []byte) error {
+func (b *Bytes) UnmarshalJSON(data []byte) error {
 	var is string
 	if err := json.Unmarshal(data, &is); err != nil {
 		return &store.InvalidError{Field: "data64", Problem: "want a text in base64"}
@@ -188,8 +221,8 @@ const (
 	maxMarks = 10 * item.MaxIDs
 )
 
-// few refuses a body with more elements than any request may have.
-func few(body []byte) error {
+// Few refuses a body with more elements than any request may have.
+func Few(body []byte) error {
 	if len(body) <= scanned {
 		return nil
 	}
