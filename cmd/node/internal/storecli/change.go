@@ -34,7 +34,7 @@ adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"
 	}
 	c.Flags().StringVar(&file, "file", "", "`file` with the request instead, - for standard input")
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the request the same request, for an hour")
-	return t.Ask(t.changes(c), never, func(ctx context.Context, client operations.Client, args []string) error {
+	return t.Ask(t.changes(c), never, func(ctx context.Context, client operations.Stores, args []string) error {
 		var text []byte
 		switch {
 		case (len(args) == 0) == (file == ""):
@@ -107,7 +107,7 @@ where none is there.`,
 	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
 	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")
-	return t.Ask(t.changes(c), func() bool { return wait > 0 }, func(ctx context.Context, client operations.Client, args []string) error {
+	return t.Ask(t.changes(c), func() bool { return wait > 0 }, func(ctx context.Context, client operations.Stores, args []string) error {
 		it, err := client.ClaimItem(ctx, t.store, &item.Claim{Client: t.clientID(c), Key: key, Group: args[0], Duration: duration, Wait: wait, Depends: depends})
 		if err != nil || it == nil {
 			return err
@@ -134,7 +134,7 @@ func (t *Terminal) stats() *cobra.Command {
 the available ones is. It reads them all, page after page, so what changes meanwhile may be counted or not.`,
 		Args: cobra.NoArgs,
 	}
-	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Client, _ []string) error {
+	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
 		names, err := client.ItemGroups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ the available ones is. It reads them all, page after page, so what changes meanw
 	})
 }
 
-func count(ctx context.Context, c operations.Client, store, group string) (n counts, err error) {
+func count(ctx context.Context, c operations.Stores, store, group string) (n counts, err error) {
 	n.Group = group
 	now := time.Now()
 	err = each(ctx, c, store, item.Page{Group: group, Owned: true}, func(it *item.Item) error {

@@ -29,7 +29,7 @@ type Terminal struct {
 	Print     func(columns ...string) *output.Printer
 	Principal func() string // who asks
 	// Ask makes a command one that asks a cluster. waits says that it may take longer than an answer does.
-	Ask func(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Client, args []string) error) *cobra.Command
+	Ask func(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Stores, args []string) error) *cobra.Command
 
 	store  string
 	client int64
@@ -77,7 +77,7 @@ func (t *Terminal) clientID(c *cobra.Command) int64 {
 }
 
 func (t *Terminal) groups() *cobra.Command {
-	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Client, _ []string) error {
+	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
 		names, err := c.ItemGroups(ctx, t.store, t.linear)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (t *Terminal) groups() *cobra.Command {
 
 func (t *Terminal) get() *cobra.Command {
 	c := &cobra.Command{Use: "get ID...", Short: "Show tasks by their ids", Args: flags.Arguments}
-	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Client, args []string) error {
+	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
 		ids := make([]int64, len(args))
 		for i, text := range args {
 			var err error
@@ -124,7 +124,7 @@ func (t *Terminal) list() *cobra.Command {
 	c := &cobra.Command{Use: "list GROUP", Short: "List the tasks of a group", Args: flags.Arguments}
 	c.Flags().BoolVar(&owned, "owned", false, "also tasks that are not available")
 	c.Flags().IntVar(&limit, "limit", 100, "most tasks; 0 = all")
-	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Client, args []string) error {
+	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
 		if limit < 0 {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
 		}
@@ -135,7 +135,7 @@ func (t *Terminal) list() *cobra.Command {
 }
 
 // each calls do for the items of a group, page by page. A limit of 0 is none.
-func each(ctx context.Context, c operations.Client, store string, p item.Page, do func(*item.Item) error) error {
+func each(ctx context.Context, c operations.Stores, store string, p item.Page, do func(*item.Item) error) error {
 	for limit, more := p.Limit, true; more; {
 		items, others, err := c.ItemGroup(ctx, store, p)
 		if err != nil {
