@@ -25,6 +25,8 @@ internal/archtest/measures | internal/archtest                           | print
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 taskstore            | events item store task                             | a task store as a library: it knows the engine by what it needs of it
+taskstore/client     | api/stores/form item store taskstore                | a task store over HTTP: it links no engine
+taskstore/taskstoretest | item store taskstore                          | what every task store promises, as a suite
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
