@@ -115,6 +115,9 @@ func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random
 	if g == nil || g.free.Len() == 0 {
 		return Decision{Now: now}, nil
 	}
+	if err := s.idsLeft(store, 1); err != nil {
+		return Decision{}, err
+	}
 	was, _ := g.free.GetAt(int(random % uint64(min(Head, g.free.Len()))))
 	next := s.next(store)
 	b := &events.ItemReplaced{From: was.ID, To: next, At: now.Add(c.Duration), Owner: p.client}
@@ -155,23 +158,20 @@ func (s *Stores) room(store string, u *item.Update) error {
 	if n := s.groups.Len() + len(made); len(made) > 0 && n > MaxGroups {
 		return &Refusal{Full: fmt.Sprintf("%d groups in the shard, want %d at most", n, MaxGroups)}
 	}
-	if in != nil && in.Last+uint64(len(u.Adds)+len(u.Changes)) > events.MaxItemNumber {
+	return s.idsLeft(store, len(u.Adds)+len(u.Changes))
+}
+
+// idsLeft refuses what needs more ids than are left.
+func (s *Stores) idsLeft(store string, n int) error {
+	if s.next(store)+uint64(n)-1 > events.MaxItemNumber {
 		return &Refusal{Full: fmt.Sprintf("the ids of store %s are used up", store)}
 	}
 	return nil
 }
 
-// next is the id of the next change of a store.
-func (s *Stores) next(store string) uint64 {
-	if in := s.byName[store]; in != nil {
-		return in.Last + 1
-	}
-	return 1
-}
-
 // after returns an event that follows the last one of an item.
 func after(store string, was *Item, body events.Body) Event {
-	return Event{TaskOf{events.StoreItem(store, was.Lineage), uint64(was.Seq) + 1, was.Last}, body}
+	return Event{TaskOf{events.StoreItem(store, was.Lineage), was.Seq + 1, was.Last}, body}
 }
 
 // problems collects why a request cannot be carried out.

@@ -3,7 +3,6 @@ package items
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"taskledger/events"
 )
@@ -18,17 +17,20 @@ func (s *Stores) Fold(ev *events.Event) error {
 		return err
 	}
 	// The ids that a request got begin behind those that were there before its first event, which names it.
-	first := uint64(1)
-	if in := s.byName[store]; in != nil {
-		first = in.Last + 1
-	}
+	first := s.next(store)
 	switch b := ev.Body.(type) {
 	case *events.ItemAdded:
-		err = s.add(store, lineage, ev, b)
+		if err = s.newRequest(store, ev, b.Owner); err == nil {
+			err = s.add(store, lineage, ev, b)
+		}
 	case *events.ItemReplaced:
-		err = s.replace(store, lineage, ev, b)
+		if err = s.newRequest(store, ev, b.Owner); err == nil {
+			err = s.replace(store, lineage, ev, b)
+		}
 	case *events.ItemRemoved:
-		err = s.remove(store, lineage, ev, b)
+		if err = s.newRequest(store, ev, b.Owner); err == nil {
+			err = s.remove(store, lineage, ev, b)
+		}
 	default:
 		err = fmt.Errorf("%s is no event of an item", ev.Kind())
 	}
@@ -38,16 +40,35 @@ func (s *Stores) Fold(ev *events.Event) error {
 	return err
 }
 
-// Recovered makes sure that no id is used twice where the end of the journal was lost.
+// newRequest returns an error if an event names a request that is not one of its client, or that was carried out before.
+func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
+	if ev.RequestID == "" {
+		return nil
+	}
+	if client, is := clientOf(ev.RequestID); !is || client != by {
+		return fmt.Errorf("request %q is none of client %d", events.Head(ev.RequestID, events.MaxNameBytes), by)
+	}
+	if in := s.byName[store]; in != nil && s.keys.find(in, ev.RequestID, ev.At) != nil {
+		return fmt.Errorf("request %q was carried out before", ev.RequestID)
+	}
+	return nil
+}
+
+// Recovered makes sure that no id of a store that is left is used twice where the end of the journal was lost.
 func (s *Stores) Recovered() {
 	for _, in := range s.byName {
 		in.Last = min(in.Last+recoveredSkip, events.MaxItemNumber)
 	}
 }
 
+// Lost tells how often a part of the journal was lost so far: it may have made stores that are not here, whose ids are not used again.
+func (s *Stores) Lost(times uint64) {
+	s.base = min(times, events.MaxItemNumber/recoveredSkip) * recoveredSkip
+}
+
 func (s *Stores) add(store string, lineage uint64, ev *events.Event, b *events.ItemAdded) error {
 	in := s.byName[store]
-	if err := nextID(in, b.ID); err != nil {
+	if err := s.isNext(store, b.ID); err != nil {
 		return err
 	}
 	g := s.group(store, b.Group)
@@ -75,7 +96,7 @@ func (s *Stores) replace(store string, lineage uint64, ev *events.Event, b *even
 	if err != nil {
 		return err
 	}
-	if err := nextID(was.Group.Store, b.To); err != nil {
+	if err := s.isNext(store, b.To); err != nil {
 		return err
 	}
 	is := *was
@@ -107,7 +128,7 @@ func (s *Stores) continued(store string, id, lineage uint64, ev *events.Event, b
 		return nil, fmt.Errorf("item %d is not there", id)
 	case was.Lineage != lineage:
 		return nil, fmt.Errorf("item %d began as %d, not as %d", id, was.Lineage, lineage)
-	case ev.Seq != uint64(was.Seq)+1 || was.Seq == math.MaxUint32:
+	case ev.Seq != was.Seq+1:
 		return nil, fmt.Errorf("sequence %d follows %d", ev.Seq, was.Seq)
 	case ev.Prev != was.Last:
 		return nil, fmt.Errorf("predecessor %d, the item's last event is %d", ev.Prev, was.Last)
@@ -124,14 +145,18 @@ func (i *Item) changeable(by uint64, now events.Millis) bool {
 	return i.Available(now) || i.Owner == by
 }
 
-// nextID returns an error if an id is not the next one of a store; nil = it was never used.
-func nextID(in *Store, id uint64) error {
-	var last uint64
-	if in != nil {
-		last = in.Last
-	}
-	if id != last+1 {
-		return fmt.Errorf("id %d follows %d", id, last)
+// isNext returns an error unless an id is the next one of a store.
+func (s *Stores) isNext(store string, id uint64) error {
+	if next := s.next(store); id != next || id > events.MaxItemNumber {
+		return fmt.Errorf("id %d follows %d", id, next-1)
 	}
 	return nil
+}
+
+// next is the id of the next change of a store.
+func (s *Stores) next(store string) uint64 {
+	if in := s.byName[store]; in != nil {
+		return in.Last + 1
+	}
+	return s.base + 1
 }

@@ -26,7 +26,7 @@ type Item struct {
 	Last    events.Ref    // the item's last event
 	Data    events.Payload
 	Group   *Group
-	Seq     uint32 // of Last
+	Seq     uint64 // of Last
 }
 
 // Available reports whether everybody may have it at a time.
@@ -66,6 +66,7 @@ type Stores struct {
 	keys   keys
 
 	restoring restoring
+	base      uint64 // behind which the ids of a new store begin; set by Lost, and no part of the rows
 	bytes     int64
 }
 

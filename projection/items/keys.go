@@ -1,6 +1,7 @@
 package items
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/btree"
@@ -44,6 +45,14 @@ func (k *key) key() keyName { return keyName{k.store, events.RequestKey(k.reques
 func (k *key) client() keyName {
 	client, _, _ := strings.Cut(k.request, "/")
 	return keyName{k.store, client}
+}
+
+// clientOf is the client that made a request id, as events.ItemRequestID does.
+func clientOf(request string) (client uint64, is bool) {
+	text, _, _ := strings.Cut(request, "/")
+	client, err := strconv.ParseUint(text, 10, 64)
+	is = err == nil && client > 0 && client <= events.MaxItemNumber && strconv.FormatUint(client, 10) == text
+	return client, is && len(request) <= events.MaxNameBytes && len(events.RequestKey(request)) < len(request)
 }
 
 // add remembers a request, and forgets those that are too many or too old by then.

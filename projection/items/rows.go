@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -111,7 +108,7 @@ func listItems(s *Stores) (int, func(int, *wire.Writer)) {
 		w.Uint(i.Group.number)
 		w.Uint(i.ID)
 		w.Uint(i.Lineage)
-		w.Uint(uint64(i.Seq))
+		w.Uint(i.Seq)
 		w.Uint(uint64(i.Last))
 		w.Int(int64(i.At))
 		w.Uint(i.Owner)
@@ -122,17 +119,15 @@ func listItems(s *Stores) (int, func(int, *wire.Writer)) {
 func readItem(s *Stores, r *wire.Reader) {
 	r.ArrayOf(8)
 	g, _ := s.groups.Get(r.Uint())
-	i := &Item{ID: r.Uint(), Lineage: r.Uint(), Group: g}
-	seq := r.Uint()
-	i.Seq, i.Last, i.At, i.Owner, i.Data = uint32(seq), events.Ref(r.Uint()), events.Millis(r.Int()), r.Uint(), r.Bytes()
+	i := &Item{ID: r.Uint(), Lineage: r.Uint(), Group: g, Seq: r.Uint(), Last: events.Ref(r.Uint()), At: events.Millis(r.Int()), Owner: r.Uint(), Data: r.Bytes()}
 	if r.Err() != nil {
 		return
 	}
 	switch {
 	case g == nil:
 		r.Fail("item %d of no group", i.ID)
-	case i.ID == 0 || i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || seq == 0 || seq > math.MaxUint32 || (seq == 1) != (i.ID == i.Lineage):
-		r.Fail("item %d of store %s, the %d-th of %d, behind %d", i.ID, g.Store.Name, seq, i.Lineage, g.Store.Last)
+	case i.ID == 0 || i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || i.Seq == 0 || (i.Seq == 1) != (i.ID == i.Lineage):
+		r.Fail("item %d of store %s, the %d-th of %d, behind %d", i.ID, g.Store.Name, i.Seq, i.Lineage, g.Store.Last)
 	case i.Owner == 0 || i.Owner > events.MaxItemNumber || i.At < 0 || i.At > events.MaxItemTime:
 		r.Fail("item %d of %d until %d", i.ID, i.Owner, i.At)
 	case i.Data.Codec() != events.CodecBytes || len(i.Data) > events.MaxPayloadBytes+1 || s.Len() >= MaxItems:
@@ -165,10 +160,9 @@ func readKey(s *Stores, r *wire.Reader) {
 		return
 	}
 	newest, _, some := s.keys.inOrder.Max()
-	client, _, _ := strings.Cut(k.request, "/")
-	number, err := strconv.ParseUint(client, 10, 64)
+	_, is := clientOf(k.request)
 	switch {
-	case k.store == nil || err != nil || number == 0 || len(k.request) > events.MaxNameBytes:
+	case k.store == nil || !is:
 		r.Fail("key %q of no store, or no client", k.request)
 	case some && k.by <= newest || s.keys.inOrder.Len() >= MaxKeys:
 		r.Fail("key %q of event %d behind that of %d", k.request, k.by, newest)
@@ -196,10 +190,18 @@ func (s *Stores) Restored(entry uint64, now events.Millis) error {
 			return fmt.Errorf("a store of event %d after entry %d", number, entry)
 		}
 	}
-	empty := false
-	s.groups.Scan(func(_ uint64, g *Group) bool { empty = g.byID.Len() == 0; return !empty })
-	if empty {
+	empty, newest := false, events.Ref(0)
+	s.groups.Scan(func(number uint64, g *Group) bool {
+		newest, empty = events.Ref(number), g.byID.Len() == 0
+		return !empty
+	})
+	switch {
+	case empty:
 		return errors.New("a group without items")
+	case newest.Entry() > entry:
+		return fmt.Errorf("a group of event %d after entry %d", newest, entry)
+	case s.held != nil && s.held.Len() != s.all.Len():
+		return errors.New("two items of the same event")
 	}
 	s.restoring = restoring{}
 	s.Ripen(now, nil)
