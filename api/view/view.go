@@ -159,8 +159,30 @@ func body(of events.Body) any {
 		return object{"behavior": b.Behavior}
 	case *events.CancelRequested:
 		return object{"reason": b.Reason}
+	case *events.ItemAdded:
+		return object{"id": b.ID, "group": b.Group, "available": b.At, "owner": b.Owner, "data": text(b.Data)}
+	case *events.ItemReplaced:
+		return withText(object{"from": b.From, "to": b.To, "available": b.At, "owner": b.Owner}, b.Data)
+	case *events.ItemRemoved:
+		return object{"id": b.ID, "owner": b.Owner}
 	}
 	return nil
+}
+
+// withText adds the data of an item where an event changes them.
+func withText(o object, data events.Payload) object {
+	if data != nil {
+		o["data"] = text(data)
+	}
+	return o
+}
+
+// text is a payload of bytes as text, or as raw shows it where they are none.
+func text(p events.Payload) any {
+	if data, err := p.Bytes(); err == nil && utf8.Valid(data) {
+		return string(data)
+	}
+	return raw(p)
 }
 
 func withNext(o object, next events.Millis) object {
