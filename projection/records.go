@@ -47,18 +47,12 @@ func (s *Shard) applyRecord(ev *events.Event) error {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
 	}
 	if of == events.OfJournal {
-		s.tellLosses()
+		s.stores.Lost(s.journal.Next())
 	}
 	if ev.Kind() == events.KindRecovered {
 		s.stores.Recovered()
 	}
 	return nil
-}
-
-// tellLosses tells the stores how often a part of the journal was lost.
-func (s *Shard) tellLosses() {
-	next, _ := s.journal.Next()
-	s.stores.Lost(next - 1)
 }
 
 // recordSections are those of the records that are no tasks, by their names. Each has one row once the record has had an event: its

@@ -230,7 +230,7 @@ func (r *Restorer) complete() error {
 	if of := s.recordAfter(r.head.entry); of != events.OfTask {
 		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
 	}
-	s.tellLosses()
+	s.stores.Lost(s.journal.Next())
 	if err := s.stores.Restored(r.head.entry, r.head.time); err != nil {
 		return err
 	}

@@ -26,58 +26,17 @@ func (s *shard) text() string {
 	return all.String()
 }
 
-func TestUpdate_CollectsAllProblemsInOrderAndAppliesNothing(t *testing.T) {
-	s := newShard()
-	free := s.added(t, "s", 1, 0, "g")
-	held := s.added(t, "s", 1, -60_000, "g")
-	before := s.text()
-	d := s.decided(t, "s", &item.Update{Client: 2,
-		Depends: []int64{free, 98, 99},
-		Deletes: []int64{97, held},
-		Changes: []item.Change{{ID: free, Group: "other"}, {ID: 96, At: item.MaxTime}},
-		Adds:    []item.Add{{Group: "g", At: -item.MaxTime}, {Group: "g"}}})
-	want := []string{"depends: task 98: it is not there", "depends: task 99: it is not there", "deletes: task 97: it is not there",
-		"deletes: task 2: it is held by 1 for 60000 ms more", `updates: task 1: it is of group "g", not "other"`, "updates: task 96: it is not there",
-		"adds: its time is beyond the year 9999"}
-	var got []string
-	for _, p := range d.Problems {
-		got = append(got, p.String())
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("problems\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if len(d.Events) > 0 || d.First != 0 || s.text() != before || s.state.Store("s").Last != uint64(held) {
-		t.Errorf("refused, it makes %d events", len(d.Events))
-	}
-}
-
-func TestUpdate_GivesIDsToAddsThenToUpdatesInTheOrderOfTheRequest(t *testing.T) {
+func TestUpdate_LeavesWhatItAsksFor(t *testing.T) {
 	s := newShard()
 	for range 3 {
 		s.added(t, "s", 1, 0, "g")
 	}
-	first := s.update(t, "s", &item.Update{Client: 2, Depends: []int64{1}, Deletes: []int64{1},
+	first := s.updated(t, "s", &item.Update{Client: 2, Depends: []int64{1}, Deletes: []int64{1},
 		Changes: []item.Change{{ID: 3, Data: []byte("three"), At: -5}, {ID: 2, Keep: true, At: item.When(s.now - 7)}},
 		Adds:    []item.Add{{Group: "h", Data: []byte("x")}, {Group: "g", At: 1}}})
 	want := "5 of g, 2's, in " + fmt.Sprint(1-s.now) + " ms: \n6 of g, 2's, in 5 ms: three\n7 of g, 2's, in -7 ms: d\n4 of h, 2's, in 0 ms: x\n"
 	if first != 4 || s.text() != want {
 		t.Errorf("from %d on:\n%swant\n%s", first, s.text(), want)
-	}
-}
-
-func TestUpdate_WithoutDataEmptiesAnItemAndEqualDataAreNotStoredAgain(t *testing.T) {
-	s := newShard()
-	s.added(t, "s", 1, 0, "g")
-	for _, c := range []struct {
-		change item.Change
-		want   events.Payload
-	}{{item.Change{Data: []byte("d")}, nil}, {item.Change{Keep: true}, nil}, {item.Change{Data: []byte("e")}, events.Bytes([]byte("e"))}, {item.Change{}, events.Bytes(nil)}} {
-		c.change.ID = 1
-		d := s.decided(t, "s", &item.Update{Client: 1, Changes: []item.Change{c.change}})
-		got := d.Events[0].Body.(*events.ItemReplaced).Data
-		if !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%+v is recorded with data %q, want %q", c.change, got, c.want)
-		}
 	}
 }
 
@@ -99,34 +58,6 @@ func TestUpdate_OfWhatIsAvailableIsEverybodysAndOfWhatIsHeldItsOwners(t *testing
 	}
 }
 
-func TestUpdate_OfALateOwnerFindsItsItemGone(t *testing.T) {
-	s := newShard()
-	s.added(t, "s", 1, 0, "g")
-	late := s.claimed(t, 1, "g", 0)
-	s.later(hour)
-	taken := s.claimed(t, 2, "g", 0)
-	if taken != late+1 {
-		t.Fatalf("another client claims %d, want %d", taken, late+1)
-	}
-	if d := s.decided(t, "s", &item.Update{Client: 1, Deletes: []int64{late}}); len(d.Problems) != 1 || d.Problems[0].Text != item.NotThere {
-		t.Errorf("the late owner's delete: %v", d.Problems)
-	}
-}
-
-func TestUpdate_DependingOnlyIsACheckAndMakesNoStore(t *testing.T) {
-	s := newShard()
-	if d := s.decided(t, "s", &item.Update{Client: 1, Depends: []int64{1}}); len(d.Problems) != 1 {
-		t.Errorf("problems %v, want one", d.Problems)
-	}
-	if s.state.Store("s") != nil {
-		t.Error("a check made a store")
-	}
-	s.added(t, "s", 1, -1000, "g")
-	if d := s.decided(t, "s", &item.Update{Client: 2, Depends: []int64{1}}); len(d.Problems)+len(d.Events) > 0 {
-		t.Errorf("a check of what is there: %v, %d events", d.Problems, len(d.Events))
-	}
-}
-
 func TestUpdate_TimesOfNoOrOfNegativeAmountCountFromTheEntryAndPastOnesStay(t *testing.T) {
 	s := newShard()
 	for when, want := range map[item.When]events.Millis{0: s.now, -1: s.now + 1, 1: 1, item.When(s.now) - 5: s.now - 5, item.MaxTime: events.MaxItemTime} {
@@ -134,28 +65,6 @@ func TestUpdate_TimesOfNoOrOfNegativeAmountCountFromTheEntryAndPastOnesStay(t *t
 		if got := s.state.Item("s", uint64(id)).At; got != want {
 			t.Errorf("timespec %d is %d, want %d", when, got, want)
 		}
-	}
-}
-
-func TestClaim_ChecksWhatItDependsOnBeforeTheGroup(t *testing.T) {
-	s := newShard()
-	for _, group := range []string{"empty", "g"} {
-		c := &item.Claim{Client: 1, Group: group, Duration: hour, Depends: []int64{7}}
-		if d, err := s.state.DecideClaim("s", c, "", 0, s.now); err != nil || len(d.Problems) != 1 || d.Problems[0].String() != "depends: task 7: it is not there" {
-			t.Errorf("claim of group %s: %v, %v", group, d.Problems, err)
-		}
-		s.added(t, "s", 1, 0, "g")
-	}
-}
-
-func TestClaim_OfNothingIsNoErrorAndHasNoEvent(t *testing.T) {
-	s := newShard()
-	if id := s.claimed(t, 1, "g", 3); id != 0 || s.state.Store("s") != nil {
-		t.Errorf("claimed %d", id)
-	}
-	s.added(t, "s", 1, -1000, "g")
-	if id := s.claimed(t, 1, "g", 3); id != 0 {
-		t.Errorf("its owner claimed %d, which is held", id)
 	}
 }
 
@@ -225,5 +134,22 @@ func TestClaim_GivesANewIDAnOwnerAndATimeAndKeepsTheData(t *testing.T) {
 	s.later(time.Millisecond)
 	if s.claimed(t, 3, "g", 9) == 0 {
 		t.Error("not available after the first claim was over")
+	}
+}
+
+func TestCheck_OfWhatDoesNotExistMakesNoStore(t *testing.T) {
+	s := newShard()
+	s.decided(t, "s", &item.Update{Client: 1, Depends: []int64{1}})
+	s.claimed(t, 1, "g", 3)
+	if s.state.Store("s") != nil {
+		t.Error("a store was made")
+	}
+}
+
+func TestClaim_OfAnItemThatIsHeldGetsNothingNotEvenForItsOwner(t *testing.T) {
+	s := newShard()
+	s.added(t, "s", 1, -1000, "g")
+	if id := s.claimed(t, 1, "g", 3); id != 0 {
+		t.Errorf("its owner claimed %d", id)
 	}
 }

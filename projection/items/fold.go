@@ -61,9 +61,10 @@ func (s *Stores) Recovered() {
 	}
 }
 
-// Lost tells how often a part of the journal was lost so far: it may have made stores that are not here, whose ids are not used again.
-func (s *Stores) Lost(times uint64) {
-	s.base = min(times, events.MaxItemNumber/recoveredSkip) * recoveredSkip
+// Lost tells the sequence of the next event of the record of the journal, each of which tells of a loss: it may have had stores that are not
+// here, whose ids are not used again.
+func (s *Stores) Lost(next uint64, _ events.Ref) {
+	s.base = min(next-1, events.MaxItemNumber/recoveredSkip) * recoveredSkip
 }
 
 func (s *Stores) add(store string, lineage uint64, ev *events.Event, b *events.ItemAdded) error {

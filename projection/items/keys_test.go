@@ -2,7 +2,6 @@ package items_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -24,10 +23,10 @@ func (s *shard) repeated(t *testing.T, store string, u *item.Update) (first int6
 func TestKeys_ARepeatedUpdateIsAnsweredAsTheFirstWhateverCameBetween(t *testing.T) {
 	s := newShard()
 	u := keyed(1, "k", "a")
-	first := s.update(t, "s", u)
+	first := s.updated(t, "s", u)
 	at := s.now
 	s.later(time.Minute)
-	s.update(t, "s", &item.Update{Client: 2, Deletes: []int64{first}})
+	s.updated(t, "s", &item.Update{Client: 2, Deletes: []int64{first}})
 	d := s.decided(t, "s", u)
 	if !d.Repeated || int64(d.First) != first || d.Now != at || len(d.Events) > 0 {
 		t.Errorf("answered with %+v, want id %d at %d", d, first, at)
@@ -36,7 +35,7 @@ func TestKeys_ARepeatedUpdateIsAnsweredAsTheFirstWhateverCameBetween(t *testing.
 
 func TestKeys_AreOfAStoreAndAClient(t *testing.T) {
 	s := newShard()
-	s.update(t, "s", keyed(1, "k", "a"))
+	s.updated(t, "s", keyed(1, "k", "a"))
 	for name, of := range map[string]struct {
 		store  string
 		client int64
@@ -50,7 +49,7 @@ func TestKeys_AreOfAStoreAndAClient(t *testing.T) {
 
 func TestKeys_OfAnotherRequestAreRefused(t *testing.T) {
 	s := newShard()
-	s.update(t, "s", keyed(1, "k", "a"))
+	s.updated(t, "s", keyed(1, "k", "a"))
 	c := &item.Claim{Client: 1, Key: "k", Group: "g", Duration: hour}
 	for name, decide := range map[string]func() (items.Decision, error){
 		"other data": func() (items.Decision, error) {
@@ -70,7 +69,7 @@ func otherRequest(err error) bool {
 	return is && refusal.OtherRequest
 }
 
-func TestKeys_ARepeatedClaimGetsTheSameItemAndOneThatGotNothingIsNotKept(t *testing.T) {
+func TestKeys_OfAClaimThatGotNothingAreNotKept(t *testing.T) {
 	s := newShard()
 	c := &item.Claim{Client: 1, Key: "k", Group: "g", Duration: hour}
 	claim := func(random uint64) items.Decision {
@@ -93,23 +92,10 @@ func TestKeys_ARepeatedClaimGetsTheSameItemAndOneThatGotNothingIsNotKept(t *test
 	}
 }
 
-func TestKeys_OfFailuresAreNotKept(t *testing.T) {
-	s := newShard()
-	s.added(t, "s", 1, 0, "g")
-	u := &item.Update{Client: 1, Key: "k", Deletes: []int64{2}}
-	if d := s.decided(t, "s", u); len(d.Problems) == 0 {
-		t.Fatal("deleted what is not there")
-	}
-	s.added(t, "s", 1, 0, "g")
-	if d := s.decided(t, "s", u); d.Repeated || len(d.Problems) > 0 {
-		t.Errorf("repeated: %+v", d)
-	}
-}
-
-func TestKeys_AreKeptForAnHourInclusively(t *testing.T) {
+func TestKeys_AreKeptAnewOnceTheHourIsOver(t *testing.T) {
 	s := newShard()
 	u := keyed(1, "k", "a")
-	first := s.update(t, "s", u)
+	first := s.updated(t, "s", u)
 	s.later(hour)
 	if id, again := s.repeated(t, "s", u); !again || id != first {
 		t.Error("forgotten within the hour")
@@ -118,7 +104,7 @@ func TestKeys_AreKeptForAnHourInclusively(t *testing.T) {
 	if _, again := s.repeated(t, "s", u); again {
 		t.Error("kept beyond the hour")
 	}
-	if id := s.update(t, "s", u); id == first {
+	if id := s.updated(t, "s", u); id == first {
 		t.Error("carried out again under the old id")
 	}
 	if _, again := s.repeated(t, "s", u); !again {
@@ -126,28 +112,10 @@ func TestKeys_AreKeptForAnHourInclusively(t *testing.T) {
 	}
 }
 
-func TestKeys_TheLast64OfAClientAreKept(t *testing.T) {
-	s := newShard()
-	s.update(t, "s", keyed(2, "k0", "a"))
-	for i := range items.KeysPerClient + 1 {
-		s.update(t, "s", keyed(1, fmt.Sprint("k", i), "a"))
-	}
-	s.state = restored(t, rows(s.state), s.entry, s.now)
-	for _, c := range []struct {
-		client int64
-		key    string
-		want   bool
-	}{{1, "k0", false}, {1, "k1", true}, {1, "k64", true}, {2, "k0", true}} {
-		if _, again := s.repeated(t, "s", keyed(c.client, c.key, "a")); again != c.want {
-			t.Errorf("key %s of client %d is kept: %t, want %t", c.key, c.client, again, c.want)
-		}
-	}
-}
-
 func TestKeys_OfAShardAreBoundedAndTheOldestGoes(t *testing.T) {
 	s := newShard()
 	for i := range items.MaxKeys + 1 {
-		s.update(t, "s", keyed(int64(i+1), "k", "a"))
+		s.updated(t, "s", keyed(int64(i+1), "k", "a"))
 		if s.index >= 1000 {
 			s.later(0)
 		}
@@ -156,7 +124,7 @@ func TestKeys_OfAShardAreBoundedAndTheOldestGoes(t *testing.T) {
 			for id := range int64(1000) {
 				u.Deletes = append(u.Deletes, int64(i)-id)
 			}
-			s.update(t, "s", u)
+			s.updated(t, "s", u)
 		}
 	}
 	for client, want := range map[int64]bool{1: false, 2: true, items.MaxKeys + 1: true} {

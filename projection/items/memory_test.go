@@ -85,7 +85,7 @@ func TestLimits_AShardHoldsAMillionItemsOf256BytesAndTheirDataAndNoMore(t *testi
 	if err := s.state.Fold(&ev); err == nil || s.state.Len() != items.MaxItems {
 		t.Errorf("one more was folded: %v, %d items", err, s.state.Len())
 	}
-	s.update(t, "s", &item.Update{Client: 7, Deletes: []int64{int64(s.state.Store("s").Last)}, Adds: one.Adds})
+	s.updated(t, "s", &item.Update{Client: 7, Deletes: []int64{int64(s.state.Store("s").Last)}, Adds: one.Adds})
 	if id := s.claimed(t, 9, "a", 0); id == 0 {
 		t.Error("a claim in a full shard gets nothing")
 	}
@@ -100,14 +100,14 @@ func TestLimits_AShardHolds10000StoresAnd100000GroupsAndNoMore(t *testing.T) {
 	s := newShard()
 	of := func(group string) *item.Update { return &item.Update{Client: 1, Adds: []item.Add{{Group: group}}} }
 	for i := range items.MaxStores {
-		s.update(t, fmt.Sprint("s", i), of("g"))
+		s.updated(t, fmt.Sprint("s", i), of("g"))
 		s.later(0)
 	}
 	if _, err := s.state.DecideUpdate("other", of("g"), "", s.now); !full(err, "stores") {
 		t.Errorf("one more store: %v, want a refusal that names the limit", err)
 	}
 	for i := range items.MaxGroups - items.MaxStores {
-		s.update(t, "s0", of(fmt.Sprint("g", i)))
+		s.updated(t, "s0", of(fmt.Sprint("g", i)))
 		s.later(0)
 	}
 	if _, err := s.state.DecideUpdate("s0", of("other"), "", s.now); !full(err, "groups") {
@@ -123,6 +123,6 @@ func TestLimits_AShardHolds10000StoresAnd100000GroupsAndNoMore(t *testing.T) {
 			t.Errorf("one more of the %s was folded: %v", what, err)
 		}
 	}
-	s.update(t, "s0", of("g1")) // an old group of an old store
+	s.updated(t, "s0", of("g1")) // an old group of an old store
 	restored(t, rows(s.state), s.entry, s.now)
 }

@@ -153,10 +153,10 @@ func TestRows_AreThoseOfTheTimeWhenTheyWereListed(t *testing.T) {
 		n, write := of.List(s.state)
 		lists = append(lists, listed{n, write})
 	}
-	s.update(t, "s", &item.Update{Client: 1, Key: "m", Deletes: []int64{1}, Changes: []item.Change{{ID: 3}}, Adds: []item.Add{{Group: "new"}}})
+	s.updated(t, "s", &item.Update{Client: 1, Key: "m", Deletes: []int64{1}, Changes: []item.Change{{ID: 3}}, Adds: []item.Add{{Group: "new"}}})
 	s.added(t, "other", 1, 0, "g")
 	s.later(2 * hour)
-	s.update(t, "s", keyed(3, "forgets the others", ""))
+	s.updated(t, "s", keyed(3, "forgets the others", ""))
 	for i, l := range lists {
 		var w wire.Writer
 		w.Array(l.n)

@@ -3,7 +3,6 @@ package items_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -260,30 +259,4 @@ func TestRecovered_KeepsIDsFromBeingUsedTwice(t *testing.T) {
 	if d := s.update(t, &item.Update{Client: 1, Adds: adds(1)}); d.First < 1<<32 {
 		t.Errorf("the next id is %d: the end of the journal that was lost may have used it", d.First)
 	}
-}
-
-// An item takes 256 bytes and its data at most, with a million of them.
-func TestStores_AnItemTakesLittleMemory(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before := heap()
-	s := &items.Stores{}
-	data := 8
-	for n := range uint64(items.MaxItems) {
-		ev := events.Event{Task: events.StoreItem(store, n+1), Seq: 1, At: 1000, Position: events.Position{Ref: events.RefOf(n/100+1, int(n%100))},
-			Body: &events.ItemAdded{ID: n + 1, Group: fmt.Sprint("g", n%10), At: 1000, Owner: 1, Data: events.Bytes(make([]byte, data))}}
-		if err := s.Fold(&ev); err != nil {
-			t.Fatal(err)
-		}
-	}
-	each := (heap() - before) / items.MaxItems
-	t.Logf("%d bytes an item with %d of data", each, data)
-	if each > 256+int64(data) {
-		t.Errorf("%d bytes an item, want 256 and %d of data at most", each, data)
-	}
-	runtime.KeepAlive(s)
 }

@@ -2,7 +2,9 @@
 package folds
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"taskledger/events"
 )
@@ -11,11 +13,20 @@ import (
 type Items struct {
 	stores map[string]*store
 	broken map[string]bool // stores that had an illegal event: what follows tells nothing
+	lost   bool            // a part of the journal: a store that comes may have been there
 }
 
 type store struct {
 	last  uint64
 	there map[uint64]held
+	keys  map[string]use
+	uses  map[string]int // keys of each client so far
+}
+
+// use is when a key was used, and the how manieth of its client it was.
+type use struct {
+	at    events.Millis
+	count int
 }
 
 // held is an item that is there.
@@ -39,16 +50,23 @@ func (s *Items) Apply(ev *events.Event) string {
 	}
 	in := s.stores[name]
 	if in == nil {
-		in = &store{there: map[uint64]held{}}
+		in = &store{there: map[uint64]held{}, keys: map[string]use{}, uses: map[string]int{}}
+		if s.lost {
+			in.last = lineage - 1
+		}
 		s.stores[name] = in
 	}
-	problem := in.apply(ev, lineage)
+	problem := cmp.Or(in.repeated(ev), in.apply(ev, lineage))
 	s.broken[name] = problem != ""
 	return problem
 }
 
+// Lost lets the ids of stores that come begin anywhere: what was lost of the journal may have made them.
+func (s *Items) Lost() { s.lost = true }
+
 // Recovered lets the ids of every store go on anywhere above those that were used.
 func (s *Items) Recovered() {
+	s.Lost()
 	for name := range s.stores {
 		s.broken[name] = true
 	}
@@ -78,6 +96,22 @@ func (in *store) apply(ev *events.Event, lineage uint64) string {
 	default:
 		return "of a kind that is not judged"
 	}
+	return ""
+}
+
+// repeated says what is wrong with the request that an event begins: its key must not be one of the last 64 of its client within the hour.
+func (in *store) repeated(ev *events.Event) string {
+	if ev.RequestID == "" {
+		return ""
+	}
+	key := events.RequestKey(ev.RequestID)
+	client, _, _ := strings.Cut(key, "/")
+	before, was := in.keys[key]
+	if was && ev.At-before.at <= 3_600_000 && in.uses[client]-before.count < 64 {
+		return fmt.Sprintf("request %q was carried out at %d already", ev.RequestID, before.at)
+	}
+	in.uses[client]++
+	in.keys[key] = use{ev.At, in.uses[client]}
 	return ""
 }
 

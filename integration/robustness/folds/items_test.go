@@ -1,6 +1,7 @@
 package folds_test
 
 import (
+	"fmt"
 	"testing"
 
 	"taskledger/events"
@@ -34,6 +35,54 @@ func TestApply_TakesALegalHistory(t *testing.T) {
 	}
 }
 
+// under names the request of each event, of client 8.
+func under(all []events.Event, keys ...string) []events.Event {
+	for i, key := range keys {
+		all[i].RequestID = events.ItemRequestID(8, key, nil)
+	}
+	return all
+}
+
+func TestApply_TakesAKeyAgainOnceTheHourIsOverOr64OthersWereUsed(t *testing.T) {
+	all := under(history(), "k", "l", "k")
+	all[2].At = all[0].At + 3_600_001
+	if problems := fold(all); len(problems) > 0 {
+		t.Error(problems)
+	}
+	all = all[:0]
+	for i := range uint64(65) {
+		all = append(all, events.Event{Task: events.StoreItem("crawl", i+1), Seq: 1, Position: events.Position{Ref: events.RefOf(i+1, 0)}, At: 100,
+			Body: &events.ItemAdded{ID: i + 1, Group: "g", At: 100, Owner: 8, Data: events.Bytes(nil)}, RequestID: events.ItemRequestID(8, fmt.Sprint(i%64), nil)})
+	}
+	if problems := fold(all); len(problems) != 1 {
+		t.Errorf("the key of 63 others ago: %q", problems)
+	}
+	all[64].RequestID = events.ItemRequestID(8, "another", nil)
+	last := all[0]
+	last.Task, last.Position.Ref = events.StoreItem("crawl", 66), events.RefOf(66, 0)
+	last.Body = &events.ItemAdded{ID: 66, Group: "g", At: 100, Owner: 8, Data: events.Bytes(nil)}
+	if problems := fold(append(all, last)); len(problems) > 0 {
+		t.Errorf("the key of 64 others ago: %q", problems)
+	}
+}
+
+func TestApply_TakesAnyFirstIDOfAStoreThatComesAfterALoss(t *testing.T) {
+	all := history()[:1]
+	all[0].Task, all[0].Body.(*events.ItemAdded).ID = events.StoreItem("crawl", 5), 5
+	if problems := fold(all); len(problems) != 1 {
+		t.Errorf("without a loss: %q", problems)
+	}
+	var s folds.Items
+	s.Lost()
+	if problem := s.Apply(&all[0]); problem != "" {
+		t.Error(problem)
+	}
+	again := all[0]
+	if problem := s.Apply(&again); problem == "" {
+		t.Error("an id is used twice")
+	}
+}
+
 func TestApply_FindsWhatItemsForbid(t *testing.T) {
 	for name, plant := range map[string]func(all []events.Event) []events.Event{
 		"an id is left out":                func(all []events.Event) []events.Event { all[1].Body.(*events.ItemReplaced).To = 3; return all },
@@ -45,6 +94,7 @@ func TestApply_FindsWhatItemsForbid(t *testing.T) {
 		"a predecessor is another":         func(all []events.Event) []events.Event { all[2].Prev = all[1].Prev; return all },
 		"a lineage is another":             func(all []events.Event) []events.Event { all[1].Task = events.StoreItem("crawl", 2); return all },
 		"an item is of another lineage":    func(all []events.Event) []events.Event { all[0].Task = events.StoreItem("crawl", 2); return all[:1] },
+		"a request is carried out twice":   func(all []events.Event) []events.Event { return under(all, "k", "l", "k") },
 		"an event is of no item of stores": func(all []events.Event) []events.Event { all[0].Task = "crawl/1"; return all[:1] },
 	} {
 		if problems := fold(plant(history())); len(problems) != 1 {
