@@ -48,7 +48,7 @@ func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
 	if client, is := clientOf(ev.RequestID); !is || client != by {
 		return fmt.Errorf("request %q is none of client %d", events.Head(ev.RequestID, events.MaxNameBytes), by)
 	}
-	if in := s.byName[store]; in != nil && s.keys.find(in, ev.RequestID, ev.At) != nil {
+	if in := s.byName[store]; in != nil && !s.some && s.keys.find(in, ev.RequestID, ev.At) != nil {
 		return fmt.Errorf("request %q was carried out before", ev.RequestID)
 	}
 	return nil
@@ -148,7 +148,7 @@ func (i *Item) changeable(by uint64, now events.Millis) bool {
 
 // isNext returns an error unless an id is the next one of a store.
 func (s *Stores) isNext(store string, id uint64) error {
-	if next := s.next(store); id != next || id > events.MaxItemNumber {
+	if next := s.next(store); id != next && !(s.some && id > next) || id > events.MaxItemNumber {
 		return fmt.Errorf("id %d follows %d", id, next-1)
 	}
 	return nil

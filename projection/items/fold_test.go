@@ -7,209 +7,165 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/wire"
 	"taskledger/item"
 	"taskledger/projection/items"
 )
 
-const hour = time.Hour
-
-// event is one of an item of the store "s", in the next place of the shard.
-func (s *shard) event(lineage, seq uint64, prev events.Ref, body events.Body) events.Event {
-	return events.Event{Task: events.StoreItem("s", lineage), Seq: seq, Prev: prev, Body: body, At: s.now,
+// next is an event of the item of a lineage that would come next in s.
+func (s *shard) next(lineage, seq uint64, prev events.Ref, body events.Body) *events.Event {
+	return &events.Event{Task: events.StoreItem(store, lineage), Seq: seq, Prev: prev, At: s.now, Body: body,
 		Position: events.Position{Ref: events.RefOf(s.entry, s.index)}}
 }
 
-// added puts an item of a group into a store.
-func (s *shard) added(t *testing.T, store string, client int64, at item.When, group string) int64 {
-	t.Helper()
-	return s.updated(t, store, &item.Update{Client: client, Adds: []item.Add{{Group: group, At: at, Data: []byte("d")}}})
-}
-
-// updated carries an update of a store out, and returns the id of its first change.
-func (s *shard) updated(t *testing.T, store string, u *item.Update) int64 {
-	t.Helper()
-	d := s.decided(t, store, u)
-	if len(d.Problems) > 0 {
-		t.Fatal(d.Problems)
-	}
-	if err := s.apply(&d, u.RequestID()); err != nil {
-		t.Fatal(err)
-	}
-	return int64(d.First)
-}
-
-func (s *shard) decided(t *testing.T, store string, u *item.Update) items.Decision {
-	t.Helper()
-	if err := u.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.state.DecideUpdate(store, u, u.RequestID(), s.now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// claimed carries out a claim of a group of the store "s" for an hour, and returns the id that it made, 0 for nothing.
-func (s *shard) claimed(t *testing.T, client int64, group string, random uint64) int64 {
-	t.Helper()
-	c := &item.Claim{Client: client, Group: group, Duration: hour}
-	d, err := s.state.DecideClaim("s", c, "", random, s.now)
-	if err != nil || len(d.Problems) > 0 {
-		t.Fatal(d.Problems, err)
-	}
-	if err := s.apply(&d, ""); err != nil {
-		t.Fatal(err)
-	}
-	return int64(d.First)
-}
-
-func TestFold_RefusesWhatIsNotTheNextEventWithoutATrace(t *testing.T) {
-	data := events.Bytes([]byte("x"))
-	for name, c := range map[string]struct {
-		want string
-		make func(s *shard, was *items.Item) events.Event
-	}{
-		"an id is left out": {"id 4 follows 2", func(s *shard, _ *items.Item) events.Event {
-			return s.event(4, 1, 0, &events.ItemAdded{ID: 4, Group: "g", Owner: 1, Data: data})
-		}},
-		"an id is used again": {"id 2 follows 2", func(s *shard, _ *items.Item) events.Event {
-			return s.event(2, 1, 0, &events.ItemAdded{ID: 2, Group: "g", Owner: 1, Data: data})
-		}},
-		"an item begins in its middle": {"sequence 2 after 0", func(s *shard, _ *items.Item) events.Event {
-			return s.event(3, 2, 0, &events.ItemAdded{ID: 3, Group: "g", Owner: 1, Data: data})
-		}},
-		"an item begins under another id": {"begins as 1 is added as 3", func(s *shard, _ *items.Item) events.Event {
-			return s.event(1, 1, 0, &events.ItemAdded{ID: 3, Group: "g", Owner: 1, Data: data})
-		}},
-		"an item has no data": {"without data", func(s *shard, _ *items.Item) events.Event {
-			return s.event(3, 1, 0, &events.ItemAdded{ID: 3, Group: "g", Owner: 1})
-		}},
-		"what is gone is replaced": {"item 1 is not there", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.ItemReplaced{From: 1, To: 3, Owner: 1})
-		}},
-		"what is gone is removed": {"item 1 is not there", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.ItemRemoved{ID: 1, Owner: 1})
-		}},
-		"a replacement gets an old id": {"id 1 follows 2", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.ItemReplaced{From: 2, To: 1, Owner: 1})
-		}},
-		"a sequence is left out": {"sequence 4 follows 2", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 4, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-		}},
-		"a predecessor is another": {"predecessor 7", func(s *shard, _ *items.Item) events.Event {
-			return s.event(1, 3, 7, &events.ItemRemoved{ID: 2, Owner: 1})
-		}},
-		"an item is of another lineage": {"began as 1, not as 2", func(s *shard, was *items.Item) events.Event {
-			return s.event(2, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-		}},
-		"another client removes what is held": {"item 2 is of 1", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 2})
-		}},
-		"another client replaces what is held": {"item 2 is of 1", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.ItemReplaced{From: 2, To: 3, Owner: 2})
-		}},
-		"an event is of no store": {"no item of a store", func(s *shard, was *items.Item) events.Event {
-			ev := s.event(1, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-			ev.Task = "crawl/1"
+// An owner decides none of these: a journal that has one is damaged. Nothing of it stays.
+func TestFold_RefusesWhatTheStateDoesNotAllowAndLeavesNoTrace(t *testing.T) {
+	data := events.Bytes(nil)
+	for want, make := range map[string]func(s *shard, was *items.Item) *events.Event{
+		"id 9 follows 2": func(s *shard, _ *items.Item) *events.Event {
+			return s.next(9, 1, 0, &events.ItemAdded{ID: 9, Group: "g", Owner: 1, Data: data})
+		},
+		"id 2 follows 2": func(s *shard, was *items.Item) *events.Event {
+			return s.next(1, 2, was.Last, &events.ItemReplaced{From: 1, To: 2, Owner: 1})
+		},
+		"begins as 7": func(s *shard, _ *items.Item) *events.Event {
+			return s.next(7, 1, 0, &events.ItemAdded{ID: 3, Group: "g", Owner: 1, Data: data})
+		},
+		"without data": func(s *shard, _ *items.Item) *events.Event {
+			return s.next(3, 1, 0, &events.ItemAdded{ID: 3, Group: "g", Owner: 1})
+		},
+		"item 5 is not there": func(s *shard, was *items.Item) *events.Event {
+			return s.next(1, 2, was.Last, &events.ItemRemoved{ID: 5, Owner: 1})
+		},
+		"began as 1, not as 2": func(s *shard, was *items.Item) *events.Event {
+			return s.next(2, 2, was.Last, &events.ItemRemoved{ID: 1, Owner: 1})
+		},
+		"sequence 3 follows 1": func(s *shard, was *items.Item) *events.Event {
+			return s.next(1, 3, was.Last, &events.ItemRemoved{ID: 1, Owner: 1})
+		},
+		"predecessor 0": func(s *shard, _ *items.Item) *events.Event {
+			return s.next(1, 2, 0, &events.ItemRemoved{ID: 1, Owner: 1})
+		},
+		"stands before its predecessor": func(s *shard, was *items.Item) *events.Event {
+			ev := s.next(1, 2, was.Last, &events.ItemRemoved{ID: 1, Owner: 1})
+			ev.Position.Ref = was.Last
 			return ev
-		}},
-		"an event is of no item": {"no event of an item", func(s *shard, was *items.Item) events.Event {
-			return s.event(1, 3, was.Last, &events.Lost{})
-		}},
-		"a request is of another client": {`request "8/k#`, func(s *shard, was *items.Item) events.Event {
-			ev := s.event(1, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-			ev.RequestID = events.ItemRequestID(8, "k", nil)
+		},
+		"is of 1 until": func(s *shard, _ *items.Item) *events.Event {
+			held := s.state.Item(store, 2)
+			return s.next(2, 2, held.Last, &events.ItemRemoved{ID: 2, Owner: 8})
+		},
+		"no item of a store": func(s *shard, was *items.Item) *events.Event {
+			ev := s.next(1, 2, was.Last, &events.ItemRemoved{ID: 1, Owner: 1})
+			ev.Task = "orders/1"
 			return ev
-		}},
-		"a request is none": {`request "k"`, func(s *shard, was *items.Item) events.Event {
-			ev := s.event(1, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-			ev.RequestID = "k"
-			return ev
-		}},
-		"a request is carried out twice": {`request "1/once#`, func(s *shard, was *items.Item) events.Event {
-			ev := s.event(1, 3, was.Last, &events.ItemRemoved{ID: 2, Owner: 1})
-			ev.RequestID = events.ItemRequestID(1, "once", nil)
-			return ev
-		}},
+		},
+		"no event of an item": func(s *shard, was *items.Item) *events.Event { return s.next(1, 2, was.Last, &events.Deleted{}) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := newShard()
-			first := s.event(1, 1, 0, &events.ItemAdded{ID: 1, Group: "g", At: s.now, Owner: 1, Data: data})
-			first.RequestID = events.ItemRequestID(1, "once", nil)
-			if err := s.state.Fold(&first); err != nil {
-				t.Fatal(err)
-			}
-			s.later(time.Second)
-			held := s.event(1, 2, first.Position.Ref, &events.ItemReplaced{From: 1, To: 2, At: s.now.Add(hour), Owner: 1})
-			if err := s.state.Fold(&held); err != nil {
-				t.Fatal(err)
-			}
-			s.later(time.Second)
-			before, bytes := rows(s.state), s.state.Bytes()
-			ev := c.make(s, s.state.Item("s", 2))
-			if err := s.state.Fold(&ev); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("folded with %v, want %q", err, c.want)
-			}
-			if !slices.EqualFunc(rows(s.state), before, slices.Equal) || s.state.Bytes() != bytes {
-				t.Error("the refused event left a trace")
-			}
-		})
+		s := newShard()
+		s.update(t, &item.Update{Client: 1, Adds: []item.Add{{Group: "g"}, {Group: "g", At: -60_000}}})
+		s.later(time.Second)
+		ev := make(s, s.state.Item(store, 1))
+		before := rows(s.state)
+		if err := s.state.Fold(ev); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if !slices.EqualFunc(before, rows(s.state), slices.Equal) {
+			t.Errorf("%q was refused and left a trace", want)
+		}
 	}
 }
 
-func TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore(t *testing.T) {
+// What changes while a snapshot is being written is in it as it was when it began.
+func TestRows_AreThoseOfTheBeginningWhateverChanges(t *testing.T) {
 	s := newShard()
-	s.added(t, "s", 1, 0, "g")
-	kept := rows(s.state) // what a back-up has
+	s.update(t, &item.Update{Client: 1, Key: "k", Adds: adds(300)})
+	then := rows(s.state)
+	var writes []func(int, *wire.Writer)
+	var counts []int
+	for _, of := range items.Sections {
+		n, write := of.List(s.state)
+		writes, counts = append(writes, write), append(counts, n)
+	}
 	s.later(time.Second)
-	lost := map[string]int64{"s": s.added(t, "s", 1, 0, "g"), "lost": s.added(t, "lost", 1, 0, "g")}
-
-	again := &shard{state: restored(t, kept, s.entry, s.now), entry: s.entry + 1, now: s.now}
-	again.state.Recovered()
-	again.state.Lost(2, 0)
-	for store, id := range lost {
-		if got := again.added(t, store, 1, 0, "g"); got <= id {
-			t.Errorf("store %q: id %d is given again, %d was given in the lost end", store, got, id)
+	s.update(t, &item.Update{Client: 1, Key: "l", Deletes: []int64{1, 150, 300}, Changes: []item.Change{{ID: 2, Data: []byte("x")}}, Adds: []item.Add{{Group: "new"}}})
+	for i := range items.Sections {
+		var w wire.Writer
+		w.Array(counts[i])
+		for n := range counts[i] {
+			writes[i](n, &w)
 		}
-	}
-	for store := range lost {
-		before := int64(again.state.Store(store).Last)
-		if got := again.added(t, store, 1, 0, "g"); got != before+1 {
-			t.Errorf("store %q: id %d after %d, want the next one", store, got, before)
+		if !slices.Equal(w.B, then[i]) {
+			t.Errorf("the rows of %s are others", items.Sections[i].Name)
 		}
 	}
 }
 
-func TestFold_ForgetsAGroupWithItsLastItemAndAStoreNever(t *testing.T) {
-	s := newShard()
-	id := s.added(t, "s", 1, 0, "g")
-	s.updated(t, "s", &item.Update{Client: 1, Deletes: []int64{id}})
-	s.state.Groups("s", "", func(name string) bool { t.Errorf("group %s is there", name); return true })
-	if s.state.Len() != 0 || s.state.Bytes() != 0 {
-		t.Errorf("%d items of %d bytes are left", s.state.Len(), s.state.Bytes())
-	}
-	if got := s.added(t, "s", 1, 0, "g"); got != id+1 {
-		t.Errorf("the next id is %d, want %d", got, id+1)
-	}
-}
-
-func TestRipen_MakesAvailableWhatIsDueAndTellsOfEach(t *testing.T) {
-	s := newShard()
-	s.added(t, "s", 1, -2000, "g")
-	s.added(t, "s", 1, -1000, "g")
-	if got := s.state.NextDue(); got != s.now+1000 {
-		t.Fatalf("the next is due at %d, want %d", got, s.now+1000)
-	}
-	for _, step := range []struct {
-		after events.Millis
-		want  []uint64
-		next  events.Millis
-	}{{999, nil, s.now + 1000}, {1000, []uint64{2}, s.now + 2000}, {5000, []uint64{1}, 0}} {
-		var got []uint64
-		moved := s.state.Ripen(s.now+step.after, func(i *items.Item) { got = append(got, i.ID) })
-		if !slices.Equal(got, step.want) || moved != (len(step.want) > 0) || s.state.NextDue() != step.next {
-			t.Errorf("after %d ms: %v, moved %t, next %d; want %v, next %d", step.after, got, moved, s.state.NextDue(), step.want, step.next)
+func TestRead_RefusesRowsThatNoStateHas(t *testing.T) {
+	row := func(values ...any) []byte {
+		var w wire.Writer
+		w.Array(len(values))
+		for _, v := range values {
+			switch v := v.(type) {
+			case int:
+				w.Int(int64(v))
+			case string:
+				w.Text(v)
+			case []byte:
+				w.Bytes(v)
+			}
 		}
+		return w.B
+	}
+	sound := [][]byte{row(1, "crawl", 5), row(2, 1, "g"), row(2, 3, 1, 2, 1<<21, 0, 7, []byte{2}), row(9, 1, "7/k#aaaaaaaaaaaaaaaa", 3, 100)}
+	for name, change := range map[string]struct {
+		section int
+		row     []byte
+	}{
+		"a store without a name":      {0, row(1, "", 5)},
+		"a store without an id":       {0, row(1, "crawl", 0)},
+		"a group of no store":         {1, row(2, 8, "g")},
+		"a group without a name":      {1, row(2, 1, "")},
+		"an item of no group":         {2, row(3, 3, 1, 2, 1<<21, 0, 7, []byte{2})},
+		"an item beyond its store":    {2, row(2, 6, 1, 2, 1<<21, 0, 7, []byte{2})},
+		"an item of id 0":             {2, row(2, 0, 0, 1, 1<<21, 0, 7, []byte{2})},
+		"an item older than itself":   {2, row(2, 3, 4, 2, 1<<21, 0, 7, []byte{2})},
+		"a first event of a later id": {2, row(2, 3, 1, 1, 1<<21, 0, 7, []byte{2})},
+		"an item of nobody":           {2, row(2, 3, 1, 2, 1<<21, 0, 0, []byte{2})},
+		"an item in JSON":             {2, row(2, 3, 1, 2, 1<<21, 0, 7, []byte{1})},
+		"an item without data":        {2, row(2, 3, 1, 2, 1<<21, 0, 7, []byte(nil))},
+		"an item of an entry to come": {2, row(2, 3, 1, 2, 1<<40, 0, 7, []byte{2})},
+		"a key of no store":           {3, row(9, 2, "7/k#aaaaaaaaaaaaaaaa", 3, 100)},
+		"a key of no client":          {3, row(9, 1, "k#aaaaaaaaaaaaaaaa", 3, 100)},
+	} {
+		s := &items.Stores{}
+		var err error
+		for i, of := range items.Sections {
+			b := sound[i]
+			if i == change.section {
+				b = change.row
+			}
+			r := wire.NewReader(b)
+			of.Read(s, r)
+			if err = r.Close(); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = s.Restored(5, 100)
+		}
+		if err == nil {
+			t.Errorf("%s is read", name)
+		}
+	}
+	s := &items.Stores{}
+	for i, of := range items.Sections {
+		r := wire.NewReader(sound[i])
+		if of.Read(s, r); r.Close() != nil {
+			t.Errorf("a sound row of %s is refused: %v", of.Name, r.Close())
+		}
+	}
+	if err := s.Restored(5, 100); err != nil {
+		t.Errorf("sound rows are refused: %v", err)
 	}
 }

@@ -64,6 +64,7 @@ type Stores struct {
 	held   *btree.BTreeG[*Item] // those that are not available, by the time that they are
 	groups btree.Map[uint64, *Group]
 	keys   keys
+	some   bool // others than those that are seen took ids, too
 
 	restoring restoring
 	base      uint64 // behind which the ids of a new store begin; set by Lost, and no part of the rows
@@ -86,6 +87,9 @@ func byTime(a, b *Item) bool { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compar
 
 // byTimeOfAll is byTime of items of several stores.
 func byTimeOfAll(a, b *Item) bool { return a.At < b.At || a.At == b.At && a.Last < b.Last }
+
+// OnlySome says that the events of some items alone will be folded: the others took ids in between.
+func (s *Stores) OnlySome() { s.some = true }
 
 // Len is the number of items of all stores, Bytes about what they take in a snapshot.
 func (s *Stores) Len() int {

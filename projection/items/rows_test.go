@@ -140,35 +140,6 @@ func TestRows_ThatContradictTheOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestRows_AreThoseOfTheTimeWhenTheyWereListed changes everything between listing and writing.
-func TestRows_AreThoseOfTheTimeWhenTheyWereListed(t *testing.T) {
-	s := sample(t)
-	want := rows(s.state)
-	type listed struct {
-		n     int
-		write func(int, *wire.Writer)
-	}
-	var lists []listed
-	for _, of := range items.Sections {
-		n, write := of.List(s.state)
-		lists = append(lists, listed{n, write})
-	}
-	s.updated(t, "s", &item.Update{Client: 1, Key: "m", Deletes: []int64{1}, Changes: []item.Change{{ID: 3}}, Adds: []item.Add{{Group: "new"}}})
-	s.added(t, "other", 1, 0, "g")
-	s.later(2 * hour)
-	s.updated(t, "s", keyed(3, "forgets the others", ""))
-	for i, l := range lists {
-		var w wire.Writer
-		w.Array(l.n)
-		for n := range l.n {
-			l.write(n, &w)
-		}
-		if !slices.Equal(w.B, want[i]) {
-			t.Errorf("section %s holds what came later", items.Sections[i].Name)
-		}
-	}
-}
-
 // FuzzRows reads hostile rows: they are refused, or are a state that is written as it was read and goes on.
 func FuzzRows(f *testing.F) {
 	s := sample(f)
