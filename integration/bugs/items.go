@@ -5,7 +5,7 @@ const itemsPkg = "./projection/items"
 // What a store promises to its callers, and what its fold demands.
 var items = []Bug{
 	{"id of an item that leaves some out", "projection/items/fold.go", []Edit{
-		{"	if id != last+1 && !(s.some && id > last) {", "	if id <= last {"},
+		{"id != next && !(s.some && id > next) || id > events.MaxItemNumber {", "id < next {"},
 	}, itemsPkg, "TestFold_RefusesWhatTheStateDoesNotAllowAndLeavesNoTrace"},
 	{"id of an item used again", "projection/items/fold.go", []Edit{
 		{"	s.take(was)\n	s.prune(was.Group)\n", "	s.take(was)\n	s.prune(was.Group)\n	was.Group.Store.Last--\n"},
@@ -58,6 +58,21 @@ var items = []Bug{
 	{"ids that a lost end of the journal may have used", "projection/items/fold.go", []Edit{
 		{"min(in.Last+recoveredSkip, events.MaxItemNumber)", "min(in.Last, events.MaxItemNumber)"},
 	}, itemsPkg, "TestRecovered_KeepsIDsFromBeingUsedTwice"},
+	{"ids of a store that a lost end of the journal had made", "projection/items/fold.go", []Edit{
+		{"	return s.base + 1\n", "	return 1\n"},
+	}, itemsPkg, "TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore"},
+	{"losses that a snapshot forgets", "projection/restore.go", []Edit{
+		{"	s.stores.Lost(s.journal.Next())\n", ""},
+	}, "./projection", "TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal"},
+	{"fold that takes a request twice", "projection/items/fold.go", []Edit{
+		{"!s.some && s.keys.find(", "false && s.keys.find("},
+	}, itemsPkg, "TestFold_RefusesARequestThatIsNotItsClientsOrWasCarriedOutWithoutATrace"},
+	{"request in the name of another client", "projection/items/fold.go", []Edit{
+		{"!is || client != by {", "!is || client == 0 {"},
+	}, itemsPkg, "TestFold_RefusesARequestThatIsNotItsClientsOrWasCarriedOutWithoutATrace"},
+	{"two items of an event restored", "projection/items/rows.go", []Edit{
+		{"	case s.held != nil && s.held.Len() != s.all.Len():", "	case false:"},
+	}, itemsPkg, "TestRows_ThatContradictTheOthersAreRefused"},
 	{"item that stays held after its time", "projection/items/items.go", []Edit{
 		{"due != 0 && due <= now; due = s.NextDue() {", "due != 0 && due < now; due = s.NextDue() {"},
 	}, itemsPkg, "TestStores_DoWhatTheirDescriptionSays"},
