@@ -24,6 +24,7 @@ internal/archtest    |                                                   | a lea
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
+taskstore            | events item store task                             | a task store as a library: it knows the engine by what it needs of it
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
