@@ -73,6 +73,9 @@ var items = []Bug{
 	{"two items of an event restored", "projection/items/rows.go", []Edit{
 		{"	case s.held != nil && s.held.Len() != s.all.Len():", "	case false:"},
 	}, itemsPkg, "TestRows_ThatContradictTheOthersAreRefused"},
+	{"item that a group tells of as held for ever", "projection/items/items.go", []Edit{
+		{"		i, _ := s.held.PopMin()\n		i.Group.held.Delete(i)\n", "		i, _ := s.held.PopMin()\n"},
+	}, itemsPkg, "TestNextOf_IsTheNextTimeOfTheGroupHoweverManyOthersThereAre"},
 	{"item that stays held after its time", "projection/items/items.go", []Edit{
 		{"due != 0 && due <= now; due = s.NextDue() {", "due != 0 && due < now; due = s.NextDue() {"},
 	}, itemsPkg, "TestStores_DoWhatTheirDescriptionSays"},

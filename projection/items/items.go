@@ -46,6 +46,7 @@ type Group struct {
 	number uint64 // of the event that made it, by its Ref
 	byID   *btree.BTreeG[*Item]
 	free   *btree.BTreeG[*Item] // those that are available, oldest first
+	held   *btree.BTreeG[*Item] // the others, by the time that they are
 }
 
 // Store is the items of a name.
@@ -141,21 +142,23 @@ func (s *Stores) Free(store, group string) int {
 	return g.free.Len()
 }
 
-// NextOf is when the next item of a group becomes available that is not; 0 = there is none. It looks at so many of them at most: of a group
-// with more it may return a later time.
-func (s *Stores) NextOf(store, group string, looks int) (next events.Millis) {
+// NextOf is when the next item of a group becomes available that is not; 0 = there is none.
+func (s *Stores) NextOf(store, group string) events.Millis {
 	g := s.group(store, group)
-	if g == nil || g.free.Len() == g.byID.Len() {
+	if g == nil {
 		return 0
 	}
-	g.byID.Scan(func(i *Item) bool {
-		if _, free := g.free.Get(i); !free && (next == 0 || i.At < next) {
-			next = i.At
-		}
-		looks--
-		return looks > 0 || next == 0
-	})
-	return next
+	return nextOf(g.held)
+}
+
+func nextOf(held *btree.BTreeG[*Item]) events.Millis {
+	if held == nil {
+		return 0
+	}
+	if i, some := held.Min(); some {
+		return i.At
+	}
+	return 0
 }
 
 func (s *Stores) group(store, name string) *Group {
@@ -168,21 +171,14 @@ func (s *Stores) group(store, name string) *Group {
 }
 
 // NextDue is when the next item becomes available that is not; 0 = there is none.
-func (s *Stores) NextDue() events.Millis {
-	if s.held == nil {
-		return 0
-	}
-	if i, some := s.held.Min(); some {
-		return i.At
-	}
-	return 0
-}
+func (s *Stores) NextDue() events.Millis { return nextOf(s.held) }
 
 // Ripen makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no part of the fold, which has no
 // clock: what is available is a function of the items and of the latest time given.
 func (s *Stores) Ripen(now events.Millis, each func(*Item)) (moved bool) {
 	for due := s.NextDue(); due != 0 && due <= now; due = s.NextDue() {
 		i, _ := s.held.PopMin()
+		i.Group.held.Delete(i)
 		i.Group.free.Set(i)
 		if each != nil {
 			each(i)
@@ -203,6 +199,7 @@ func (s *Stores) put(i *Item, now events.Millis) {
 		i.Group.free.Set(i)
 	} else {
 		s.held.Set(i)
+		i.Group.held.Set(i)
 	}
 	s.bytes += i.bytes()
 }
@@ -211,7 +208,9 @@ func (s *Stores) put(i *Item, now events.Millis) {
 func (s *Stores) take(i *Item) {
 	s.all.Delete(i)
 	i.Group.byID.Delete(i)
-	if _, held := s.held.Delete(i); !held {
+	if _, held := s.held.Delete(i); held {
+		i.Group.held.Delete(i)
+	} else {
 		i.Group.free.Delete(i)
 	}
 	s.bytes -= i.bytes()
@@ -251,7 +250,7 @@ func (s *Stores) groupOf(in *Store, name string, by events.Ref) *Group {
 }
 
 func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {
-	g := &Group{Store: in, Name: name, number: number, byID: btree.NewBTreeGOptions(byID, quiet), free: btree.NewBTreeGOptions(byTime, quiet)}
+	g := &Group{Store: in, Name: name, number: number, byID: btree.NewBTreeGOptions(byID, quiet), free: btree.NewBTreeGOptions(byTime, quiet), held: btree.NewBTreeGOptions(byTime, quiet)}
 	in.groups.Set(name, g)
 	s.groups.Set(number, g)
 	return g

@@ -175,3 +175,36 @@ func TestOnlySome_TakesIDsAndKeysAsTheyComeButNeverBack(t *testing.T) {
 	fold(true, 3, replaced, &events.ItemRemoved{ID: 9, Owner: 1})
 	fold(false, 1, 0, &events.ItemAdded{ID: 5, Group: "g", Owner: 1, Data: events.Bytes(nil)})
 }
+
+func TestNextOf_IsTheNextTimeOfTheGroupHoweverManyOthersThereAre(t *testing.T) {
+	s := newShard()
+	if got := s.state.NextOf("s", "g"); got != 0 {
+		t.Errorf("of no store: %d", got)
+	}
+	s.added(t, "s", 1, -1, "other")
+	for i := range 300 {
+		s.added(t, "s", 1, item.When(-60_000+i), "g")
+	}
+	if got, want := s.state.NextOf("s", "g"), s.now+59_701; got != want {
+		t.Errorf("of 300 that are held: in %d ms, want %d", got-s.now, want-s.now)
+	}
+	last := int64(s.state.Store("s").Last)
+	s.updated(t, "s", &item.Update{Client: 1, Deletes: []int64{last}})
+	if got, want := s.state.NextOf("s", "g"), s.now+59_702; got != want {
+		t.Errorf("once that is gone: in %d ms, want %d", got-s.now, want-s.now)
+	}
+	s.later(time.Minute)
+	if got := s.state.NextOf("s", "g"); got != 0 {
+		t.Errorf("once all are available: %d", got)
+	}
+}
+
+// The owner is asked by everybody who waits, and does nothing else meanwhile.
+func BenchmarkNextOf(b *testing.B) {
+	s := newShard()
+	s.fill(b, 500_000)
+	b.ResetTimer()
+	for b.Loop() {
+		s.state.NextOf("s", "a")
+	}
+}

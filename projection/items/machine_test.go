@@ -395,5 +395,14 @@ func (n *naive) same(t *rapid.T, s *shard, name string) {
 		if free := len(n.free(group, s.now)); min(items.Head, s.state.Free(name, group)) != free {
 			t.Fatalf("%d of group %s are available, want %d", s.state.Free(name, group), group, free)
 		}
+		var next events.Millis
+		for i := range maps.Values(n.items) {
+			if i.Group == group && i.At > s.now && (next == 0 || i.At < next) {
+				next = i.At
+			}
+		}
+		if got := s.state.NextOf(name, group); got != next {
+			t.Fatalf("the next of group %s is available at %d, want %d", group, got, next)
+		}
 	}
 }

@@ -10,9 +10,6 @@ import (
 
 // Answers of an owner to questions, from its state. Ripen has been called with now.
 
-// looksForDue is at how many items the owner looks for the next one that falls due.
-const looksForDue = 200
-
 // IsQuestion reports whether the command is a question about items, and whether the answer has to wait for a proof of ownership.
 func IsQuestion(c command.Command) (linear, is bool) {
 	switch c := c.(type) {
@@ -39,7 +36,7 @@ func Answer(all *items.Stores, c command.Command, now events.Millis) command.Ans
 		return command.Answer{Data: EncodeNames(func(yield func(string) bool) { all.Groups(c.Store, c.After, yield) })}
 	case *Await:
 		told := Awaited{Group: c.Group, Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
-		if next := all.NextOf(c.Store, c.Group, looksForDue); next != 0 {
+		if next := all.NextOf(c.Store, c.Group); next != 0 {
 			told.DueIn = int64(max(next-now, 0))
 		}
 		return command.Answer{Data: told.Encode()}
