@@ -25,6 +25,8 @@ internal/archtest/measures | internal/archtest                           | print
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 taskstore            | events item store task                             | a task store as a library: it knows the engine by what it needs of it
+taskstore/client     | api/stores/form item store taskstore                | a task store over HTTP: it links no engine
+taskstore/taskstoretest | item store taskstore                          | what every task store promises, as a suite
 projection/name      |                                                 | a leaf: texts that many tasks share
 projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
@@ -86,7 +88,7 @@ cmd/node/internal/httpd | api api/operations api/stores api/token cluster cmd/no
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for metrics
-cmd/node/internal/bench/overstore | behaviors cmd/node/internal/bench events item task | measures task stores against tasks
+cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
