@@ -22,7 +22,7 @@ type clientOf struct {
 var windows sync.Map
 
 func windowOf(c clientOf) *window {
-	w, _ := windows.LoadOrStore(c, &window{changed: make(chan struct{})})
+	w, _ := windows.LoadOrStore(c, &window{})
 	return w.(*window)
 }
 
@@ -34,7 +34,7 @@ type window struct {
 	next    uint64          // number of the next call
 	updates map[uint64]bool // numbers of those under way
 	claims  int             // how many are under way
-	changed chan struct{}   // closed, and made anew, when a call ends
+	changed chan struct{}   // closed when a call ends; nil while nobody waits
 }
 
 // begin waits for the turn of a call, and returns its number.
@@ -54,6 +54,9 @@ func (w *window) begin(ctx context.Context, claim bool) (uint64, error) {
 			}
 			w.mu.Unlock()
 			return n, nil
+		}
+		if w.changed == nil {
+			w.changed = make(chan struct{})
 		}
 		changed := w.changed
 		w.mu.Unlock()
@@ -85,8 +88,10 @@ func (w *window) end(n uint64, claim bool) {
 	} else {
 		delete(w.updates, n)
 	}
-	close(w.changed)
-	w.changed = make(chan struct{})
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
 }
 
 // remembered says that the store has not forgotten the key of a call that was made when n was its number.

@@ -100,7 +100,9 @@ func check(ctx context.Context, name string, request interface{ Validate() error
 
 // problems are those of an update, in the order in which they are told.
 func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
-	add := func(field string, id int64, text string) { all = append(all, item.Problem{Field: field, ID: id, Text: text}) }
+	add := func(field string, id int64, text string) {
+		all = append(all, item.Problem{Field: field, ID: id, Text: text})
+	}
 	all = s.missing(u.Depends)
 	changeable := func(field string, id int64) (it item.Item, there bool) {
 		it, there = s.items[id]
