@@ -259,7 +259,9 @@ func TestStore_OnceAsksOnceWithoutAKey(t *testing.T) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		b.update = func(context.Context, *item.Update, func() ([]item.Item, error)) ([]item.Item, error) { return nil, errLost }
+		b.update = func(context.Context, *item.Update, func() ([]item.Item, error)) ([]item.Item, error) {
+			return nil, errLost
+		}
 		if _, err := s.Update(b.t.Context(), item.Update{Depends: []int64{1}}); !errors.Is(err, task.ErrUnknown) {
 			b.t.Error(err)
 		}

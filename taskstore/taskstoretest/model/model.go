@@ -111,6 +111,7 @@ func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 			add(field, id, item.NotThere)
 		case it.At > at && it.Owner != u.Client:
 			add(field, id, item.Held)
+			return it, false
 		}
 		return it, there
 	}
