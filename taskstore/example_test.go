@@ -39,11 +39,11 @@ func Example_mapReduce() {
 		log.Fatal(err)
 	}
 	defer node.Close()
-	words, err := taskstore.Open(node, "words", 0)
+	words, err := taskstore.Open(node, "words", taskstore.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	lines := &item.Update{}
+	lines := item.Update{}
 	for line := range strings.Lines(story) {
 		lines.Adds = append(lines.Adds, item.Add{Group: "map", Data: []byte(line)})
 	}
@@ -51,13 +51,16 @@ func Example_mapReduce() {
 		log.Fatal(err)
 	}
 	var workers sync.WaitGroup
-	work := func(group string, handle func(context.Context, *item.Item) (*item.Update, error)) {
+	work := func(group string, handle taskstore.Handler) {
 		for range 3 {
-			own, err := taskstore.Open(node, "words", 0)
+			own, err := taskstore.Open(node, "words", taskstore.Options{})
 			if err != nil {
 				log.Fatal(err)
 			}
-			w := taskstore.Worker{Store: own, Group: group, Duration: 10 * time.Second, Handle: handle}
+			w, err := taskstore.NewWorker(own, group, handle, taskstore.WorkerOptions{Duration: 10 * time.Second})
+			if err != nil {
+				log.Fatal(err)
+			}
 			workers.Go(func() { _ = w.Run(ctx) })
 		}
 	}
@@ -65,12 +68,12 @@ func Example_mapReduce() {
 	defer stop()
 
 	// A mapper makes a task for each word of a line, in the group of the word.
-	work("map", func(_ context.Context, line *item.Item) (*item.Update, error) {
+	work("map", func(_ context.Context, line *item.Item) (item.Update, error) {
 		counts := map[string]int{}
 		for _, word := range strings.Fields(string(line.Data)) {
 			counts[word]++
 		}
-		parts := &item.Update{}
+		parts := item.Update{}
 		for word, n := range counts {
 			parts.Adds = append(parts.Adds, item.Add{Group: "word " + word, Data: []byte(strconv.Itoa(n))})
 		}
@@ -83,7 +86,7 @@ func Example_mapReduce() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	reduce := &item.Update{}
+	reduce := item.Update{}
 	for _, group := range groups {
 		if word, is := strings.CutPrefix(group, "word "); is {
 			reduce.Adds = append(reduce.Adds, item.Add{Group: "reduce", Data: []byte(word)})
@@ -92,15 +95,15 @@ func Example_mapReduce() {
 	if _, err := words.Update(ctx, reduce); err != nil {
 		log.Fatal(err)
 	}
-	work("reduce", func(ctx context.Context, of *item.Item) (*item.Update, error) {
-		sum, parts := 0, &item.Update{}
-		for part, err := range words.Linear().Group(ctx, "word "+string(of.Data), item.Page{Owned: true}) {
+	work("reduce", func(ctx context.Context, of *item.Item) (item.Update, error) {
+		sum, parts := 0, item.Update{}
+		for part, err := range words.Linear().Group(ctx, "word "+string(of.Data), taskstore.List{Owned: true}) {
 			if err != nil {
-				return nil, err
+				return item.Update{}, err
 			}
 			n, err := strconv.Atoi(string(part.Data))
 			if err != nil {
-				return nil, err
+				return item.Update{}, err
 			}
 			sum += n
 			parts.Deletes = append(parts.Deletes, part.ID)
@@ -111,7 +114,7 @@ func Example_mapReduce() {
 	awaitEmpty(ctx, words, "reduce")
 
 	var all []string
-	for line, err := range words.Linear().Group(ctx, "output", item.Page{Owned: true}) {
+	for line, err := range words.Linear().Group(ctx, "output", taskstore.List{Owned: true}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -140,7 +143,7 @@ func Example_mapReduce() {
 func awaitEmpty(ctx context.Context, s *taskstore.Store, group string) {
 	for left := true; left; {
 		left = false
-		for _, err := range s.Linear().Group(ctx, group, item.Page{Owned: true, Limit: 1}) {
+		for _, err := range s.Linear().Group(ctx, group, taskstore.List{Owned: true, Limit: 1}) {
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -4,219 +4,388 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"taskledger/internal/testcluster"
 	"taskledger/item"
+	"taskledger/store"
+	"taskledger/task"
 	"taskledger/taskstore"
+	"taskledger/taskstore/taskstoretest/model"
 )
 
-const soon = time.Minute
-
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	t.Cleanup(cancel)
-	return ctx
+// spied is a backend that shows each request, and may answer in its place.
+type spied struct {
+	taskstore.Backend
+	mu      sync.Mutex
+	updates []item.Update
+	claims  []item.Claim
+	update  func(ctx context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error)
+	claim   func(ctx context.Context, c *item.Claim, ask func() (*item.Item, error)) (*item.Item, error)
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+func (s *spied) UpdateItems(ctx context.Context, name string, u *item.Update) ([]item.Item, error) {
+	s.mu.Lock()
+	s.updates = append(s.updates, *u)
+	s.mu.Unlock()
+	ask := func() ([]item.Item, error) { return s.Backend.UpdateItems(ctx, name, u) }
+	if s.update != nil {
+		return s.update(ctx, u, ask)
 	}
+	return ask()
 }
 
-// openOn returns a store on a node of its own.
-func openOn(t *testing.T) (*testcluster.Node, *taskstore.Store) {
-	t.Helper()
-	n := testcluster.New(t, testcluster.Options{TTL: time.Minute, Shards: 1}).StartNode("a", nil)
-	s, err := taskstore.Open(n, "crawl", 1)
-	ok(t, err)
-	return n, s
+func (s *spied) ClaimItem(ctx context.Context, name string, c *item.Claim) (*item.Item, error) {
+	s.mu.Lock()
+	s.claims = append(s.claims, *c)
+	s.mu.Unlock()
+	ask := func() (*item.Item, error) { return s.Backend.ClaimItem(ctx, name, c) }
+	if s.claim != nil {
+		return s.claim(ctx, c, ask)
+	}
+	return ask()
 }
 
-// start runs a worker until it is stopped; stop may be called more than once.
-func start(t *testing.T, n taskstore.Engine, w taskstore.Worker) (stop func()) {
+func (s *spied) seen() []item.Update {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.updates)
+}
+
+// bench is a store in a bubble.
+type bench struct {
+	t *testing.T
+	*spied
+	s, other *taskstore.Store
+}
+
+func bubble(t *testing.T, f func(b *bench)) {
 	t.Helper()
-	s, err := taskstore.Open(n, "crawl", 0)
-	ok(t, err)
-	w.Store, w.Group, w.Log = s, "pages", slog.New(slog.NewTextHandler(t.Output(), nil))
-	ctx, cancel := context.WithCancel(context.Background())
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, spied: &spied{Backend: model.New()}}
+		b.s, b.other = b.open(1), b.open(2)
+		f(b)
+	})
+}
+
+func (b *bench) open(client int64) *taskstore.Store {
+	b.t.Helper()
+	s, err := taskstore.Open(b.spied, b.t.Name(), taskstore.Options{Client: client})
+	if err != nil {
+		// names of tests are longer than those of stores
+		if s, err = taskstore.Open(b.spied, fmt.Sprintf("%p", b.spied), taskstore.Options{Client: client}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (b *bench) add(group string, data ...string) (ids []int64) {
+	b.t.Helper()
+	var u item.Update
+	for _, d := range data {
+		u.Adds = append(u.Adds, item.Add{Group: group, Data: []byte(d)})
+	}
+	made, err := b.other.Update(b.t.Context(), u)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, it := range made {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+// left is the data of the items of a group.
+func (b *bench) left(group string) (data []string) {
+	b.t.Helper()
+	for it, err := range b.s.Group(b.t.Context(), group, taskstore.List{Owned: true}) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		data = append(data, string(it.Data))
+	}
+	return data
+}
+
+// work runs a worker until the returned function is called.
+func (b *bench) work(o taskstore.WorkerOptions, h taskstore.Handler) (stop func()) {
+	b.t.Helper()
+	w, err := taskstore.NewWorker(b.s, "g", h, o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
+	return func() {
+		b.t.Helper()
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("worker: %v", err)
+			b.t.Errorf("run: %v", err)
+		}
+	}
+}
+
+func TestWorker_HandlesEachItemOnceAndDoesWhatItsHandlerWantsWithItsRemoval(t *testing.T) {
+	bubble(t, func(b *bench) {
+		var want []string
+		for i := range 100 {
+			want = append(want, fmt.Sprintf("%02d", i))
+		}
+		b.add("g", want...)
+		stop := b.work(taskstore.WorkerOptions{Slots: 4}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			time.Sleep(time.Second)
+			return item.Update{Adds: []item.Add{{Group: "done", Data: it.Data}}}, nil
+		})
+		time.Sleep(25*time.Second + time.Millisecond)
+		synctest.Wait()
+		stop()
+		got := b.left("done")
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(b.left("g")) != 0 {
+			b.t.Errorf("done: %q; left: %q", got, b.left("g"))
 		}
 	})
-	t.Cleanup(stop)
-	return stop
 }
 
-func groupOf(t *testing.T, s *taskstore.Store, name string) (all []item.Item) {
-	t.Helper()
-	for i, err := range s.Linear().Group(within(t), name, item.Page{Owned: true}) {
-		ok(t, err)
-		all = append(all, i)
-	}
-	return all
-}
-
-func TestWorker_EveryTaskIsDoneOnceAndGoneTogetherWithWhatFollowsFromIt(t *testing.T) {
-	n, s := openOn(t)
-	const count = 100
-	u := &item.Update{}
-	for i := range count {
-		u.Adds = append(u.Adds, item.Add{Group: "pages", Data: fmt.Append(nil, i)})
-	}
-	_, err := s.Update(within(t), u)
-	ok(t, err)
-	var mu sync.Mutex
-	done := map[string]int{}
-	handle := func(_ context.Context, of *item.Item) (*item.Update, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		done[string(of.Data)]++
-		return &item.Update{Adds: []item.Add{{Group: "done", Data: of.Data}}}, nil
-	}
-	start(t, n, taskstore.Worker{Handle: handle, Slots: 4})
-	start(t, n, taskstore.Worker{Handle: handle, Slots: 4})
-	testcluster.Await(t, "all tasks are done", func() bool { return len(groupOf(t, s, "done")) == count })
-	mu.Lock()
-	defer mu.Unlock()
-	for i := range count {
-		if done[fmt.Sprint(i)] != 1 {
-			t.Errorf("task %d was done %d times", i, done[fmt.Sprint(i)])
+func TestWorker_RenewsAtHalfTimeWithoutItsDataAndNobodyElseClaimsMeanwhile(t *testing.T) {
+	bubble(t, func(b *bench) {
+		first := b.add("g", "data")[0]
+		stop := b.work(taskstore.WorkerOptions{Duration: 6 * time.Second}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			time.Sleep(10 * time.Second)
+			return item.Update{}, ctx.Err()
+		})
+		var until time.Time
+		for range 95 {
+			time.Sleep(100 * time.Millisecond)
+			if it, err := b.other.TryClaim(b.t.Context(), item.Claim{Group: "g"}); it != nil || err != nil {
+				b.t.Fatalf("another has claimed %v, %v", it, err)
+			}
+			for it, err := range b.s.Group(b.t.Context(), "g", taskstore.List{Owned: true}) {
+				if err != nil || it.ID <= first {
+					b.t.Fatalf("item %d, %v", it.ID, err)
+				}
+				until = it.At.Time()
+			}
 		}
-	}
-	if left := groupOf(t, s, "pages"); len(left) > 0 {
-		t.Errorf("%d are left", len(left))
-	}
-}
-
-func TestWorker_RenewsItsClaimWithoutTheDataWhileItWorks(t *testing.T) {
-	n, s := openOn(t)
-	_, err := s.Update(within(t), &item.Update{Adds: []item.Add{{Group: "pages", Data: []byte("data")}}})
-	ok(t, err)
-	var calls atomic.Int32
-	working, end := make(chan struct{}), make(chan struct{})
-	start(t, n, taskstore.Worker{Duration: 400 * time.Millisecond, Handle: func(context.Context, *item.Item) (*item.Update, error) {
-		if calls.Add(1) == 1 {
-			close(working)
-			<-end
+		if left := time.Until(until); left < 3*time.Second {
+			b.t.Errorf("the claim ends in %s, want more than half", left)
 		}
-		return nil, nil
-	}})
-	<-working
-	first := groupOf(t, s, "pages")[0].ID
-	testcluster.Await(t, "three renewals", func() bool { return groupOf(t, s, "pages")[0].ID >= first+3 })
-	if left := groupOf(t, s, "pages"); string(left[0].Data) != "data" {
-		t.Errorf("renewed, it is %+v", left[0])
-	}
-	if got, err := s.Claim(within(t), &item.Claim{Group: "pages", Duration: time.Second}); err != nil || got != nil {
-		t.Errorf("another one gets %+v, %v", got, err)
-	}
-	close(end)
-	testcluster.Await(t, "an empty group", func() bool { return len(groupOf(t, s, "pages")) == 0 })
-	if n := calls.Load(); n != 1 {
-		t.Errorf("it was worked on %d times", n)
-	}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		stop()
+		var renewals int
+		for _, u := range b.seen() {
+			for _, c := range u.Changes {
+				if renewals++; !c.Keep || c.Data != nil || c.At != -6_000 {
+					b.t.Errorf("renewed by %+v", c)
+				}
+			}
+		}
+		if renewals != 3 || len(b.left("g")) != 0 {
+			b.t.Errorf("%d renewals, want 3; left: %q", renewals, b.left("g"))
+		}
+	})
 }
 
-// The worker's own client is another one, so the store is asked by it: whoever deletes the task has its id.
-func TestWorker_WhoLosesItsTaskIsToldAndItsWorkIsThrownAway(t *testing.T) {
-	n, s := openOn(t)
-	_, err := s.Update(within(t), &item.Update{Adds: []item.Add{{Group: "pages"}}})
-	ok(t, err)
-	as, err := taskstore.Open(n, "crawl", 77)
-	ok(t, err)
-	working, cause := make(chan struct{}), make(chan error, 1)
-	w := taskstore.Worker{Store: as, Group: "pages", Duration: 300 * time.Millisecond,
-		Handle: func(ctx context.Context, _ *item.Item) (*item.Update, error) {
-			close(working)
+func TestWorker_EndsItsHandlersContextWhenTheItemIsGoneAndDropsWhatTheHandlerWants(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "data")
+		cause := make(chan error, 1)
+		stop := b.work(taskstore.WorkerOptions{Duration: 6 * time.Second}, func(ctx context.Context, it *item.Item) (item.Update, error) {
 			<-ctx.Done()
 			cause <- context.Cause(ctx)
-			return &item.Update{Adds: []item.Add{{Group: "done"}}}, nil
-		}}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	<-working
-	for deleted := false; !deleted; { // between two renewals
-		left := groupOf(t, s, "pages")
-		_, err := as.Update(within(t), &item.Update{Deletes: []int64{left[0].ID}})
-		deleted = err == nil
-	}
-	if err := <-cause; !errors.Is(err, taskstore.ErrLate) {
-		t.Errorf("its context ends with %v", err)
-	}
-	stop()
-	ok(t, <-ended)
-	if done := groupOf(t, s, "done"); len(done) > 0 {
-		t.Errorf("its work was recorded: %v", done)
-	}
+			return item.Update{Adds: []item.Add{{Group: "done"}}}, nil
+		})
+		synctest.Wait()
+		// The same client removes it, as an operator would who acts for it.
+		for it := range b.s.Group(b.t.Context(), "g", taskstore.List{Owned: true}) {
+			if _, err := b.s.Update(b.t.Context(), item.Update{Deletes: []int64{it.ID}}); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if err := <-cause; !errors.Is(err, taskstore.ErrLate) || time.Since(began) > 3*time.Second {
+			b.t.Errorf("ended after %s by %v", time.Since(began), err)
+		}
+		synctest.Wait()
+		stop()
+		if got := b.left("done"); len(got) != 0 {
+			b.t.Errorf("a late handler has made %q", got)
+		}
+	})
 }
 
-func TestWorker_AFailureReleasesItsTaskAfterTheTimeAndNeverDropsIt(t *testing.T) {
-	for name, fail := range map[string]func() error{
-		"error": func() error { return errors.New("no") },
-		"panic": func() error { panic("no") },
+func TestWorker_ReleasesTheItemAfterAnErrorAPanicAndAnEndOfItsGoroutineAndNeverDropsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail  func() (item.Update, error)
+		after time.Duration // RetryAfter
+		comes time.Duration // until it is handled again
+	}{
+		"error":               {func() (item.Update, error) { return item.Update{}, errors.New("no") }, 2 * time.Second, 3 * time.Second},
+		"panic":               {func() (item.Update, error) { panic("no") }, 2 * time.Second, 3 * time.Second},
+		"end":                 {func() (item.Update, error) { runtime.Goexit(); return item.Update{}, nil }, 2 * time.Second, 3 * time.Second},
+		"refused":             {func() (item.Update, error) { return item.Update{Depends: []int64{99}}, nil }, 2 * time.Second, 3 * time.Second},
+		"bad":                 {func() (item.Update, error) { return item.Update{Deletes: []int64{-1}}, nil }, 2 * time.Second, 3 * time.Second},
+		"rest of the claim":   {func() (item.Update, error) { return item.Update{}, errors.New("no") }, 0, 10 * time.Second},
+		"longer than a claim": {func() (item.Update, error) { return item.Update{}, errors.New("no") }, time.Minute, 61 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, s := openOn(t)
-			_, err := s.Update(within(t), &item.Update{Adds: []item.Add{{Group: "pages", Data: []byte("data")}}})
-			ok(t, err)
-			var calls atomic.Int32
-			start(t, n, taskstore.Worker{RetryAfter: 50 * time.Millisecond, Handle: func(_ context.Context, of *item.Item) (*item.Update, error) {
-				if calls.Add(1) < 3 {
-					return nil, fail()
+			bubble(t, func(b *bench) {
+				b.add("g", "data")
+				var at []time.Time
+				stop := b.work(taskstore.WorkerOptions{Duration: 10 * time.Second, RetryAfter: c.after}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+					if string(it.Data) != "data" {
+						b.t.Errorf("handles %q", it.Data)
+					}
+					at = append(at, time.Now())
+					if time.Sleep(time.Second); len(at) < 3 {
+						return c.fail()
+					}
+					return item.Update{}, nil
+				})
+				time.Sleep(3 * time.Minute)
+				synctest.Wait()
+				stop()
+				if len(at) != 3 || at[1].Sub(at[0]) != c.comes || at[2].Sub(at[1]) != c.comes || len(b.left("g")) != 0 {
+					b.t.Errorf("handled at %v, want each %s; left: %q", at, c.comes, b.left("g"))
 				}
-				return &item.Update{Adds: []item.Add{{Group: "done", Data: of.Data}}}, nil
-			}})
-			testcluster.Await(t, "the third attempt", func() bool { return len(groupOf(t, s, "done")) == 1 })
-			if done := groupOf(t, s, "done"); string(done[0].Data) != "data" {
-				t.Errorf("its data are %q", done[0].Data)
-			}
+			})
 		})
 	}
 }
 
-func TestWorker_RefusesWhatItCannotWorkWith(t *testing.T) {
-	s, err := taskstore.Open(nil, "crawl", 1)
-	ok(t, err)
-	handle := func(context.Context, *item.Item) (*item.Update, error) { return nil, nil }
-	for name, w := range map[string]taskstore.Worker{
-		"no store":     {Group: "g", Handle: handle},
-		"no handler":   {Group: "g", Store: s},
-		"no group":     {Store: s, Handle: handle},
-		"too short":    {Group: "g", Store: s, Handle: handle, Duration: time.Millisecond},
-		"too long":     {Group: "g", Store: s, Handle: handle, Duration: 25 * time.Hour},
-		"no slots":     {Group: "g", Store: s, Handle: handle, Slots: -1},
-		"retry before": {Group: "g", Store: s, Handle: handle, RetryAfter: -1},
-	} {
-		if err := w.Run(t.Context()); err == nil {
-			t.Errorf("%s: it runs", name)
+func TestWorker_DoesNotCancelARenewalUnderWayAndFinishesUnderTheIdThatItMakes(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "data")
+		b.update = func(ctx context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			if len(u.Changes) == 1 && u.Changes[0].Keep {
+				made, err := ask()
+				if time.Sleep(2 * time.Second); ctx.Err() != nil {
+					b.t.Error("a renewal was cancelled")
+				}
+				return made, err
+			}
+			return ask()
 		}
-	}
+		stop := b.work(taskstore.WorkerOptions{Duration: 6 * time.Second}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			time.Sleep(4 * time.Second) // the renewal is under way from 3 s to 5 s
+			return item.Update{Adds: []item.Add{{Group: "done"}}}, nil
+		})
+		time.Sleep(4500 * time.Millisecond)
+		stop()
+		if len(b.left("done")) != 1 || len(b.left("g")) != 0 {
+			b.t.Errorf("done: %q; left: %q", b.left("done"), b.left("g"))
+		}
+	})
 }
 
-func TestOpen_RefusesWhatNamesNoStoreOrNoClient(t *testing.T) {
-	for name, client := range map[string]int64{"": 1, "a b": 1, "a/b": 1, "crawl": -1, "big": 1<<53 + 1} {
-		if _, err := taskstore.Open(nil, name, client); err == nil {
-			t.Errorf("store %q of client %d is opened", name, client)
+func TestWorker_TheItemsIdOfTheHandlerStandsForWhateverItIsByThen(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "1")
+		stop := b.work(taskstore.WorkerOptions{Duration: 2 * time.Second}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			time.Sleep(5 * time.Second)
+			if len(it.Data) == 3 {
+				return item.Update{Depends: []int64{it.ID}, Deletes: []int64{it.ID}, Adds: []item.Add{{Group: "done", Data: it.Data}}}, nil
+			}
+			return item.Update{Depends: []int64{it.ID}, Changes: []item.Change{{ID: it.ID, Data: append(it.Data, '1')}}}, nil
+		})
+		time.Sleep(16 * time.Second)
+		stop()
+		if got := b.left("done"); len(got) != 1 || got[0] != "111" || len(b.left("g")) != 0 {
+			b.t.Errorf("done: %q; left: %q", got, b.left("g"))
 		}
-	}
-	a, err := taskstore.Open(nil, "crawl", 0)
-	ok(t, err)
-	b, err := taskstore.Open(nil, "crawl", 0)
-	ok(t, err)
-	if a.Client() == b.Client() || a.Client() < 1 || a.Client() > item.MaxNumber {
-		t.Errorf("clients %d and %d are drawn", a.Client(), b.Client())
-	}
+	})
+}
+
+func TestWorker_GoesOnAfterTheClusterWasAwayAndItsWorkIsDoneOnce(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "a", "b", "c")
+		random := rand.New(rand.NewPCG(1, 2))
+		lose := func() bool { b.mu.Lock(); defer b.mu.Unlock(); return random.IntN(3) > 0 }
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			made, err := ask()
+			if u.Client == 1 && lose() {
+				return nil, fmt.Errorf("%w: the answer is lost", task.ErrUnknown)
+			}
+			return made, err
+		}
+		b.claim = func(_ context.Context, c *item.Claim, ask func() (*item.Item, error)) (*item.Item, error) {
+			if lose() {
+				return nil, fmt.Errorf("%w: away", store.ErrUnavailable)
+			}
+			it, err := ask()
+			if lose() {
+				return nil, fmt.Errorf("%w: the answer is lost", task.ErrUnknown)
+			}
+			return it, err
+		}
+		stop := b.work(taskstore.WorkerOptions{}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+			return item.Update{Adds: []item.Add{{Group: "done", Data: it.Data}}}, nil
+		})
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		stop()
+		got := b.left("done")
+		slices.Sort(got)
+		if strings.Join(got, "") != "abc" || len(b.left("g")) != 0 {
+			b.t.Errorf("done: %q; left: %q", got, b.left("g"))
+		}
+	})
+}
+
+func TestWorker_RunEndsWithAnErrorThatNoRepetitionHelpsAndStopsItsOtherHandlers(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "data")
+		b.claim = func(_ context.Context, _ *item.Claim, ask func() (*item.Item, error)) (*item.Item, error) {
+			if it, err := ask(); it != nil {
+				return it, err
+			}
+			return nil, task.ErrClosed
+		}
+		w, err := taskstore.NewWorker(b.s, "g", func(ctx context.Context, _ *item.Item) (item.Update, error) {
+			<-ctx.Done()
+			return item.Update{}, nil
+		}, taskstore.WorkerOptions{Slots: 2})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if err := w.Run(b.t.Context()); !errors.Is(err, task.ErrClosed) {
+			b.t.Errorf("run: %v", err)
+		}
+	})
+}
+
+func TestNewWorker_RefusesBadInputByField(t *testing.T) {
+	bubble(t, func(b *bench) {
+		h := func(context.Context, *item.Item) (item.Update, error) { return item.Update{}, nil }
+		for want, try := range map[string]func() (*taskstore.Worker, error){
+			"store": func() (*taskstore.Worker, error) { return taskstore.NewWorker(nil, "g", h, taskstore.WorkerOptions{}) },
+			"group": func() (*taskstore.Worker, error) { return taskstore.NewWorker(b.s, "", h, taskstore.WorkerOptions{}) },
+			"handler": func() (*taskstore.Worker, error) {
+				return taskstore.NewWorker(b.s, "g", nil, taskstore.WorkerOptions{})
+			},
+			"slots": func() (*taskstore.Worker, error) {
+				return taskstore.NewWorker(b.s, "g", h, taskstore.WorkerOptions{Slots: 1_001})
+			},
+			"duration": func() (*taskstore.Worker, error) {
+				return taskstore.NewWorker(b.s, "g", h, taskstore.WorkerOptions{Duration: 99 * time.Millisecond})
+			},
+			"retry after": func() (*taskstore.Worker, error) {
+				return taskstore.NewWorker(b.s, "g", h, taskstore.WorkerOptions{RetryAfter: -1})
+			},
+		} {
+			_, err := try()
+			if bad, is := errors.AsType[*store.InvalidError](err); !is || bad.Field != want {
+				b.t.Errorf("%s: %v", want, err)
+			}
+		}
+	})
 }

@@ -124,6 +124,13 @@ func (f *front) groupOf(c *api.Call, name, group string) error {
 	if err != nil {
 		return err
 	}
+	if text := c.Param("after"); text != "" {
+		after, err := idsOf("after", text, 1)
+		if err != nil {
+			return err
+		}
+		p.After = after[0]
+	}
 	if p.Owned, err = flag(c, "owned"); err != nil {
 		return err
 	}

@@ -50,15 +50,16 @@ func Routes(s operations.Stores) []api.Route {
 	}
 	linear := api.Param{Name: "linear", Does: "true: prove that the answer holds all that was changed before it"}
 	limit := api.Param{Name: "limit", Does: "most tasks; 0 = all, which is the default"}
+	after := api.Param{Name: "after", Does: "id of the last task that is known: the list begins with the next one"}
 	owned := api.Param{Name: "owned", Does: "yes, true or 1: also tasks that are not available; default no"}
 	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
 	all := []api.Route{
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
 		get("/task/{task}", "Show a task", form.Task{}, f.task, linear),
 		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
-		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, owned, linear)),
-		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, owned, linear)),
-		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, owned, linear)),
+		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, after, owned, linear)),
 		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update),
 		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
 	}

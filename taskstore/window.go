@@ -1,0 +1,110 @@
+package taskstore
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	// atOnce is how many calls of a client are under way, counted from the oldest update: as many as a store remembers the keys of.
+	atOnce = 64
+	// claimsAtOnce of them may be claims, which wait for long.
+	claimsAtOnce = 32
+)
+
+// clientOf is a client of a store.
+type clientOf struct {
+	store  string
+	client int64
+}
+
+// windows are those of the clients of this process, by clientOf: what is opened twice has one window.
+var windows sync.Map
+
+func windowOf(c clientOf) *window {
+	w, _ := windows.LoadOrStore(c, &window{})
+	return w.(*window)
+}
+
+// window numbers the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since
+// at most atOnce-1 other calls can have succeeded after it. A claim does not hold up others, as it may wait for a minute: it is told
+// instead when its key may be forgotten.
+type window struct {
+	mu      sync.Mutex
+	next    uint64          // number of the next call
+	updates map[uint64]bool // numbers of those under way
+	claims  int             // how many are under way
+	changed chan struct{}   // closed when a call ends; nil while nobody waits
+}
+
+// begin waits for the turn of a call, and returns its number.
+func (w *window) begin(ctx context.Context, claim bool) (uint64, error) {
+	for {
+		w.mu.Lock()
+		if w.admits(claim) {
+			n := w.next
+			w.next++
+			if claim {
+				w.claims++
+			} else {
+				if w.updates == nil {
+					w.updates = map[uint64]bool{}
+				}
+				w.updates[n] = true
+			}
+			w.mu.Unlock()
+			return n, nil
+		}
+		if w.changed == nil {
+			w.changed = make(chan struct{})
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+func (w *window) admits(claim bool) bool {
+	if claim && w.claims >= claimsAtOnce {
+		return false
+	}
+	oldest := w.next
+	for n := range w.updates {
+		oldest = min(oldest, n)
+	}
+	return w.next-oldest+uint64(w.claims) < atOnce
+}
+
+// end ends a call.
+func (w *window) end(n uint64, claim bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if claim {
+		w.claims--
+	} else {
+		delete(w.updates, n)
+	}
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// remembered says that the store has not forgotten the key of a call that was made when n was its number.
+func (w *window) remembered(n uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next-n+uint64(w.claims) <= atOnce
+}
+
+// renumber gives a claim, whose key is drawn anew, a new number.
+func (w *window) renumber() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next++
+	return w.next - 1
+}
