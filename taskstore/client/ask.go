@@ -106,11 +106,24 @@ func (c *Client) request(ctx context.Context, q *request) (*http.Request, error)
 	}
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
+		if !inHeader(q.key) {
+			return nil, &store.InvalidError{Field: "key", Problem: fmt.Sprintf("%.64q: want printable ASCII, without a space at its ends", q.key)}
+		}
 		if q.key != "" {
 			r.Header.Set("Idempotency-Key", q.key)
 		}
 	}
 	return r, nil
+}
+
+// inHeader says that a header may have the value: what cannot be sent is not to be taken for what was lost.
+func inHeader(value string) bool {
+	for i := range len(value) {
+		if value[i] < ' ' || value[i] > '~' {
+			return false
+		}
+	}
+	return strings.TrimSpace(value) == value
 }
 
 // refused makes an error of an answer that is none.

@@ -68,6 +68,9 @@ func New(o Options) (*Client, error) {
 		return nil, &store.InvalidError{Field: "url", Problem: fmt.Sprintf(format, args...)}
 	}
 	c := &Client{root: o.Root, token: o.Token, http: o.HTTP}
+	if !inHeader(o.Token) {
+		return nil, &store.InvalidError{Field: "token", Problem: "want printable ASCII, without a space at its ends"}
+	}
 	path, socket := strings.CutPrefix(o.URL, "unix:")
 	at, err := url.Parse(o.URL)
 	switch {

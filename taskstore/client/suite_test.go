@@ -64,7 +64,7 @@ func open(t *testing.T, o client.Options) *client.Client {
 
 // The API of one node is asked, and the stores are owned by that or another one.
 func TestClient_KeepsThePromisesOverHTTPAndOverASocket(t *testing.T) {
-	c := testcluster.New(t, testcluster.Options{Shards: 4, TTL: time.Second})
+	c := testcluster.New(t, testcluster.Options{Shards: 4})
 	a := c.StartNode("a", nil)
 	c.StartNode("b", nil)
 	socket := filepath.Join(t.TempDir(), "s")

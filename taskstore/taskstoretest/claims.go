@@ -3,6 +3,7 @@ package taskstoretest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -328,7 +329,7 @@ var claims = map[string]func(f *fixture){
 		u := item.Update{Key: "oldest", Adds: []item.Add{{Group: "g"}}}
 		first := f.update(f.s, u)
 		for i := range 63 {
-			f.update(f.s, item.Update{Key: string(rune('A' + i)), Adds: []item.Add{{Group: "h"}}})
+			f.update(f.s, item.Update{Key: fmt.Sprint("k", i), Adds: []item.Add{{Group: "h"}}})
 		}
 		if again := f.update(f.s, u); again[0].ID != first[0].ID {
 			f.Errorf("answered %d, and before %d", again[0].ID, first[0].ID)

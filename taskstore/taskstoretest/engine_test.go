@@ -11,7 +11,7 @@ import (
 
 // A client asks two nodes, of which one is replaced by a restart, whatever it owns.
 func TestEngine(t *testing.T) {
-	for name, o := range map[string]testcluster.Options{"NATS": {Shards: 4, TTL: time.Second}, "no NATS": {Shards: 4, TTL: time.Second, NoNATS: true}} {
+	for name, o := range map[string]testcluster.Options{"NATS": {Shards: 4}, "no NATS": {Shards: 4, NoNATS: true}} {
 		t.Run(name, func(t *testing.T) {
 			c := testcluster.New(t, o)
 			nodes := c.StartNodes(nil, nothing, "a", "b")
