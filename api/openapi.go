@@ -15,12 +15,13 @@ import (
 	"taskledger/api/token"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 // document makes the OpenAPI document of the table.
 func (a *API) document() ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	for _, text := range []any{events.TaskID(""), events.Position{}, events.Hash{}, events.Kind(0), projection.Status(0), projection.Substatus(0), projection.Name{}, problem.Type("")} {
+	for _, text := range []any{events.TaskID(""), events.Position{}, events.Hash{}, events.Kind(0), projection.Status(0), projection.Substatus(0), name.Name{}, problem.Type("")} {
 		schemas.RegisterTypeAlias(reflect.TypeOf(text), reflect.TypeFor[string]())
 	}
 	schemas.RegisterTypeAlias(reflect.TypeFor[events.Millis](), reflect.TypeFor[time.Time]())

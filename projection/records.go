@@ -39,14 +39,15 @@ func (s *Shard) Next(of events.Record) (seq uint64, prev events.Ref) { return s.
 // applyRecord folds an event that is of no task.
 func (s *Shard) applyRecord(ev *events.Event) error {
 	of := ev.Kind().Record()
-	if of == events.OfItem {
-		if err := s.stores.Fold(ev); err != nil {
-			return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
-		}
-		return nil
+	fold := s.stores.Fold
+	if of != events.OfItem {
+		fold = s.record(of).Fold
 	}
-	if err := s.record(of).Fold(ev); err != nil {
+	if err := fold(ev); err != nil {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
+	}
+	if ev.Kind() == events.KindRecovered {
+		s.stores.Recovered()
 	}
 	return nil
 }
@@ -99,3 +100,15 @@ func (s *Shard) recordAfter(entry uint64) events.Record {
 
 // Stores returns the items of the shard, under the same terms.
 func (s *Shard) Stores() *items.Stores { return &s.stores }
+
+// itemSections are those of the items of stores, as their package describes them.
+func itemSections() (all []section) {
+	for _, of := range items.Sections {
+		list := func(s *Shard) listed {
+			rows, write := of.List(&s.stores)
+			return listed{rows: rows, write: write}
+		}
+		all = append(all, section{of.Name, list, func(s *Shard, in *wire.Reader) { of.Read(&s.stores, in) }})
+	}
+	return all
+}

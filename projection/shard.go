@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/projection/items"
 	"taskledger/projection/journal"
+	"taskledger/projection/name"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
 )
@@ -33,7 +34,7 @@ type Shard struct {
 	running   map[string]*queue
 	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
 	kinds     map[kindKey]*Kind
-	names     names             // of nodes that have run tasks
+	names     name.Table        // of nodes that have run tasks
 	latest    *Kind             // asked for; nil = none
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
@@ -55,7 +56,7 @@ func NewShard(id int) *Shard {
 		running:  map[string]*queue{},
 		attempts: map[events.Ref]*Task{},
 		kinds:    map[kindKey]*Kind{},
-		names:    names{},
+		names:    name.Table{},
 		groups:   map[string]*group{},
 		senders:  newSenders(),
 	}

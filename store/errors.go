@@ -1,9 +1,9 @@
 package store
 
 import (
-	"taskledger/events"
-
 	"errors"
+
+	"taskledger/events"
 )
 
 var (

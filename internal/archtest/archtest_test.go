@@ -24,11 +24,12 @@ internal/archtest    |                                                   | a lea
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
-projection/items     | events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
+projection/name      |                                                 | a leaf: texts that many tasks share
+projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/name projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
@@ -72,18 +73,19 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-api                  | api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | projection/name api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/operations       | bulk engine events item ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 api/token            | events                                            | a leaf: who may ask
-api/view             | engine events ledger projection store             | what is shown as JSON, wherever it is shown
+api/view             | projection/name engine events ledger projection store | what is shown as JSON, wherever it is shown
 cmd/node/...         | api/operations api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/httpd | api api/operations api/stores api/token cluster cmd/node/internal/flags engine internal/version item github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for metrics
+cmd/node/internal/bench/overstore | behaviors cmd/node/internal/bench events item task | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
@@ -97,7 +99,8 @@ internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.
 integration          | github.com/nats-io | black-box tests on real servers
 integration/robustness/history | events internal/wire                | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
-integration/robustness/check   | events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
+integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
+integration/robustness/check   | integration/robustness/folds events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets

@@ -33,7 +33,7 @@ func (s *Stores) Fold(ev *events.Event) error {
 		err = fmt.Errorf("%s is no event of an item", ev.Kind())
 	}
 	if err == nil && ev.RequestID != "" {
-		s.keys.add(&key{store: s.byName[store], request: ev.RequestID, first: first, at: ev.At})
+		s.keys.add(&key{store: s.byName[store], request: ev.RequestID, first: first, at: ev.At, by: ev.Position.Ref})
 	}
 	return err
 }
@@ -63,9 +63,10 @@ func (s *Stores) add(store string, lineage uint64, ev *events.Event, b *events.I
 	case b.Data == nil:
 		return errors.New("an item without data")
 	}
-	in = s.store(store)
+	in = s.storeOf(store, ev.Position.Ref)
 	in.Last = b.ID
-	s.put(&Item{ID: b.ID, Lineage: lineage, Owner: b.Owner, At: b.At, Last: ev.Position.Ref, Data: b.Data, Group: s.groupOf(in, b.Group), Seq: 1}, ev.At)
+	s.put(&Item{ID: b.ID, Lineage: lineage, Owner: b.Owner, At: b.At, Last: ev.Position.Ref, Data: b.Data,
+		Group: s.groupOf(in, b.Group, ev.Position.Ref), Seq: 1}, ev.At)
 	return nil
 }
 
@@ -119,7 +120,9 @@ func (s *Stores) continued(store string, id, lineage uint64, ev *events.Event, b
 }
 
 // changeable reports whether a client may change or remove the item.
-func (i *Item) changeable(by uint64, now events.Millis) bool { return i.Available(now) || i.Owner == by }
+func (i *Item) changeable(by uint64, now events.Millis) bool {
+	return i.Available(now) || i.Owner == by
+}
 
 // nextID returns an error if an id is not the next one of a store; nil = it was never used.
 func nextID(in *Store, id uint64) error {

@@ -43,7 +43,7 @@ type Group struct {
 	Store *Store
 	Name  string
 
-	number uint64
+	number uint64 // of the event that made it, by its Ref
 	byID   *btree.BTreeG[*Item]
 	free   *btree.BTreeG[*Item] // those that are available, oldest first
 }
@@ -53,7 +53,7 @@ type Store struct {
 	Name string
 	Last uint64 // id of the last change
 
-	number uint64
+	number uint64 // of the event that made it, by its Ref
 	groups btree.Map[string, *Group]
 }
 
@@ -64,9 +64,9 @@ type Stores struct {
 	held   *btree.BTreeG[*Item] // those that are not available, by the time that they are
 	groups btree.Map[uint64, *Group]
 	keys   keys
-	stores uint64 // number of the last store
-	made   uint64 // number of the last group
-	bytes  int64
+
+	restoring restoring
+	bytes     int64
 }
 
 var quiet = btree.Options{NoLocks: true}
@@ -102,7 +102,7 @@ func (s *Stores) Store(name string) *Store { return s.byName[name] }
 // Item returns the item of an id, nil if there is none.
 func (s *Stores) Item(store string, id uint64) *Item {
 	in := s.byName[store]
-	if in == nil {
+	if in == nil || s.all == nil {
 		return nil
 	}
 	found, _ := s.all.Get(&Item{ID: id, Group: &Group{Store: in}})
@@ -220,28 +220,29 @@ func (s *Stores) prune(g *Group) {
 	}
 }
 
-// store returns a store, which it makes if need be.
-func (s *Stores) store(name string) *Store {
-	in := s.byName[name]
-	if in == nil {
-		if s.byName == nil {
-			s.byName = map[string]*Store{}
-		}
-		s.stores++
-		in = &Store{Name: name, number: s.stores}
-		s.byName[name] = in
+// storeOf returns a store, which an event makes if need be.
+func (s *Stores) storeOf(name string, by events.Ref) *Store {
+	if in := s.byName[name]; in != nil {
+		return in
 	}
+	return s.newStore(name, uint64(by))
+}
+
+func (s *Stores) newStore(name string, number uint64) *Store {
+	if s.byName == nil {
+		s.byName = map[string]*Store{}
+	}
+	in := &Store{Name: name, number: number}
+	s.byName[name] = in
 	return in
 }
 
-// groupOf returns a group of a store, which it makes if need be.
-func (s *Stores) groupOf(in *Store, name string) *Group {
-	g, there := in.groups.Get(name)
-	if !there {
-		s.made++
-		g = s.newGroup(in, name, s.made)
+// groupOf returns a group of a store, which an event makes if need be.
+func (s *Stores) groupOf(in *Store, name string, by events.Ref) *Group {
+	if g, there := in.groups.Get(name); there {
+		return g
 	}
-	return g
+	return s.newGroup(in, name, uint64(by))
 }
 
 func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {

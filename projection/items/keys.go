@@ -23,15 +23,14 @@ type key struct {
 	request string // made by events.ItemRequestID
 	first   uint64 // id that the first change of the request got, if it made any
 	at      events.Millis
-	number  uint64 // in the order in which they came
+	by      events.Ref // the event that tells of it
 }
 
 // keys are those of the requests of all stores of a shard.
 type keys struct {
-	inOrder btree.Map[uint64, *key]
+	inOrder btree.Map[events.Ref, *key]
 	byName  map[keyName]*key
 	clients map[keyName][]*key // those of a client, oldest first
-	last    uint64
 }
 
 // keyName is a key of a client, "CLIENT/KEY", or a client, in a store.
@@ -49,8 +48,6 @@ func (k *key) client() keyName {
 
 // add remembers a request, and forgets those that are too many or too old by then.
 func (ks *keys) add(k *key) {
-	ks.last++
-	k.number = ks.last
 	ks.put(k)
 	if of := ks.clients[k.client()]; len(of) > KeysPerClient {
 		ks.drop(of[0])
@@ -72,14 +69,14 @@ func (ks *keys) put(k *key) {
 	if before := ks.byName[k.key()]; before != nil { // it was forgotten by the clock, and not yet here
 		ks.drop(before)
 	}
-	ks.inOrder.Set(k.number, k)
+	ks.inOrder.Set(k.by, k)
 	ks.byName[k.key()] = k
 	ks.clients[k.client()] = append(ks.clients[k.client()], k)
 }
 
 // drop forgets the oldest key of a client, or one that comes again.
 func (ks *keys) drop(k *key) {
-	ks.inOrder.Delete(k.number)
+	ks.inOrder.Delete(k.by)
 	delete(ks.byName, k.key())
 	of := ks.clients[k.client()]
 	at := 0

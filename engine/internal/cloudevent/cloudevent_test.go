@@ -9,12 +9,13 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
 	task := projection.Task{ID: "x", Kind: &projection.Kind{Behavior: "work"}, Attempt: 2, Status: projection.Success}
 	for _, node := range []string{"", "n-1", `"\<>&`, "é\n"} {
-		task.LastNode = projection.NameOf(node)
+		task.LastNode = name.Of(node)
 		o, is := outcome.Of(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
 		var got struct{ Data struct{ Node *string } }
 		w := cloudevent.Writer{Source: "taskledger"}

@@ -47,9 +47,9 @@ workers claim for a time. Whatever changes a task gives it another id: who was l
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, sub := range []*cobra.Command{t.groups(), t.get(), t.list(), t.update(), t.claim(), t.stats()} {
-		sub.Flags().StringVar(&t.store, "store", "default", "`name` of the store")
 		c.AddCommand(sub)
 	}
+	c.PersistentFlags().StringVar(&t.store, "store", "default", "`name` of the store")
 	return c
 }
 
