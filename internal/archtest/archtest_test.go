@@ -78,6 +78,8 @@ api/operations       | bulk engine events item ledger ledger/repair projection p
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
+taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
+taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store | what is shown as JSON, wherever it is shown
 cmd/node/...         | api/operations api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
@@ -93,6 +95,8 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
+taskstore/taskstoretest | item store task taskstore                    | holds any task store to its promises, so it knows none
+taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
 internal/testcluster | ledger store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
