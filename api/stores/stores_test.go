@@ -145,6 +145,12 @@ func TestGroup_OfManyPagesIsOneArray(t *testing.T) {
 			t.Errorf("limit %d: %d tasks", limit, len(got))
 		}
 	}
+	for _, after := range []int{1, 1700, parts*each - 1, parts * each} {
+		got := s.listOf(s.get(fmt.Sprintf("/store/a/group/g?owned=yes&after=%d", after)))
+		if want := parts*each - after; len(got) != want || want > 0 && got[0].ID != int64(after+1) {
+			t.Errorf("after %d: %d tasks, want %d", after, len(got), want)
+		}
+	}
 	var list []string
 	for i := range 1000 {
 		list = append(list, fmt.Sprint(3*(1000-i)))
@@ -225,7 +231,7 @@ func TestRequest_BadInputNamesTheField(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/store/a/task/0": "task", "/store/a/task/x": "task", "/store/a/task/1,2": "task", "/store/a/task/-1": "task", "/store/a/task/+1": "task", "/store/a/tasks/1,,2": "tasks",
-		"/store/a/task/9007199254740993": "task", "/store/a/group/g?limit=-1": "limit", "/store/a/group/g?limit=x": "limit", "/store/a/group/g?owned=maybe": "owned",
+		"/store/a/task/9007199254740993": "task", "/store/a/group/g?limit=-1": "limit", "/store/a/group/g?limit=x": "limit", "/store/a/group/g?after=x": "after", "/store/a/group/g?after=0": "after", "/store/a/group/g?after=1,2": "after", "/store/a/group/g?owned=maybe": "owned",
 		"/store/a/group/g?linear=2": "linear", "/store/a/group/g?colour=1": "colour", "/store/a/group/%ff": "UTF-8", "/store/a/groups?limit=1": "limit", "/store/%20/groups": "store",
 	} {
 		s.refused(s.get(path), 400, want)
