@@ -42,12 +42,17 @@ func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() e
 	if err != nil {
 		return err
 	}
-	defer s.calls.end(n, claim)
+	under := true
+	defer func() {
+		if under {
+			s.calls.end(n, claim)
+		}
+	}()
 	drawn := *key == ""
 	if drawn {
 		*key = rand.Text()
 	}
-	began, last, pause, unknown := time.Now(), n, firstPause, false
+	began, pause, unknown := time.Now(), firstPause, false
 	for {
 		err := ask()
 		switch {
@@ -68,9 +73,14 @@ func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() e
 		}
 		switch {
 		case !unknown: // nothing was accepted: the key is not used
-		case claim && drawn && (!s.calls.remembered(last) || time.Since(began) > keysFor):
+		case claim && drawn && (!s.calls.remembered(n) || time.Since(began) > keysFor):
 			// The store may have forgotten the key. What was claimed under it, if anything, is available again when its time is over.
-			*key, began, last, unknown = rand.Text(), time.Now(), s.calls.renumber(), false
+			s.calls.end(n, claim)
+			if n, err = s.calls.begin(ctx, claim); err != nil {
+				under = false
+				return fmt.Errorf("%w: %w", task.ErrUnknown, err)
+			}
+			*key, began, unknown = rand.Text(), time.Now(), false
 		case time.Since(began) > keysFor:
 			return err
 		}

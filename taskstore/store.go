@@ -33,7 +33,8 @@ const (
 
 // Options of Open.
 type Options struct {
-	// Client is who asks, 1 to 2^53: what it holds no other may change. Default: a random number that this process has drawn.
+	// Client is who asks, 1 to 2^53: what it holds no other may change. Default: a random number that this process has drawn. No two processes
+	// may be one client at a time: neither knows how many keys the other uses.
 	Client int64
 	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and what is not available is not waited for.
 	// For those who repeat themselves, or cannot wait.
@@ -183,7 +184,7 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 
 // Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it waited. Wait is DefaultWait, and
 // Duration is DefaultDuration, unless they are given; Client and Key are those of Update. What it depends on is checked first, and once more
-// whenever it looks again.
+// whenever it looks again. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
 	return s.claim(ctx, c)

@@ -150,6 +150,56 @@ func TestStore_AnUpdateIsDoneOnceHoweverManyOthersItsClientMakesMeanwhile(t *tes
 	})
 }
 
+// Claims that began before the update count, too, when they succeed after it.
+func TestStore_AnUpdateIsDoneOnceHoweverManyClaimsSucceedMeanwhile(t *testing.T) {
+	bubble(t, func(b *bench) {
+		slow := true
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			made, err := ask()
+			if u.Client == 1 && u.Adds[0].Group == "slow" && slow {
+				slow = false
+				time.Sleep(time.Minute)
+				return nil, errLost
+			}
+			return made, err
+		}
+		done := make(chan error)
+		const claims, others = 32, 100
+		for range claims {
+			go func() {
+				_, err := b.s.Claim(b.t.Context(), item.Claim{Group: "g"})
+				done <- err
+			}()
+		}
+		synctest.Wait()
+		go func() {
+			_, err := b.s.Update(b.t.Context(), item.Update{Adds: []item.Add{{Group: "slow"}}})
+			done <- err
+		}()
+		synctest.Wait()
+		b.add("g", make([]string, claims)...)
+		for range claims {
+			if err := <-done; err != nil {
+				b.t.Error(err)
+			}
+		}
+		for range others {
+			go func() {
+				_, err := b.s.Update(b.t.Context(), item.Update{Adds: []item.Add{{Group: "other"}}})
+				done <- err
+			}()
+		}
+		for range others + 1 {
+			if err := <-done; err != nil {
+				b.t.Error(err)
+			}
+		}
+		if slows, rest := len(b.left("slow")), len(b.left("other")); slows != 1 || rest != others {
+			b.t.Errorf("%d slow ones, want 1; %d others, want %d", slows, rest, others)
+		}
+	})
+}
+
 func TestStore_ClaimsThatWaitLeaveRoomForUpdates(t *testing.T) {
 	bubble(t, func(b *bench) {
 		ctx, cancel := context.WithCancel(b.t.Context())

@@ -26,33 +26,34 @@ func windowOf(c clientOf) *window {
 	return w.(*window)
 }
 
-// window numbers the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since
+// window counts the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since
 // at most atOnce-1 other calls can have succeeded after it. A claim does not hold up others, as it may wait for a minute: it is told
 // instead when its key may be forgotten.
 type window struct {
-	mu      sync.Mutex
-	next    uint64          // number of the next call
-	updates map[uint64]bool // numbers of those under way
-	claims  int             // how many are under way
+	mu sync.Mutex
+	// counted are the calls that may have succeeded by now: updates count when they begin, claims when they end.
+	counted uint64
+	updates map[uint64]bool // those under way, by what was counted before each
+	claims  int             // how many are under way: each has a place among those that are counted after the oldest update
 	changed chan struct{}   // closed when a call ends; nil while nobody waits
 }
 
-// begin waits for the turn of a call, and returns its number.
+// begin waits for the turn of a call, and returns what was counted before it.
 func (w *window) begin(ctx context.Context, claim bool) (uint64, error) {
 	for {
 		w.mu.Lock()
 		if w.admits(claim) {
-			n := w.next
-			w.next++
+			defer w.mu.Unlock()
+			n := w.counted
 			if claim {
 				w.claims++
-			} else {
-				if w.updates == nil {
-					w.updates = map[uint64]bool{}
-				}
-				w.updates[n] = true
+				return n, nil
 			}
-			w.mu.Unlock()
+			if w.updates == nil {
+				w.updates = map[uint64]bool{}
+			}
+			w.updates[n] = true
+			w.counted++
 			return n, nil
 		}
 		if w.changed == nil {
@@ -72,11 +73,11 @@ func (w *window) admits(claim bool) bool {
 	if claim && w.claims >= claimsAtOnce {
 		return false
 	}
-	oldest := w.next
+	oldest := w.counted
 	for n := range w.updates {
 		oldest = min(oldest, n)
 	}
-	return w.next-oldest+uint64(w.claims) < atOnce
+	return w.counted-oldest+uint64(w.claims) < atOnce
 }
 
 // end ends a call.
@@ -85,6 +86,7 @@ func (w *window) end(n uint64, claim bool) {
 	defer w.mu.Unlock()
 	if claim {
 		w.claims--
+		w.counted++
 	} else {
 		delete(w.updates, n)
 	}
@@ -94,17 +96,9 @@ func (w *window) end(n uint64, claim bool) {
 	}
 }
 
-// remembered says that the store has not forgotten the key of a call that was made when n was its number.
+// remembered says that the store has not forgotten the key of a claim that began when n were counted.
 func (w *window) remembered(n uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.next-n+uint64(w.claims) <= atOnce
-}
-
-// renumber gives a claim, whose key is drawn anew, a new number.
-func (w *window) renumber() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next++
-	return w.next - 1
+	return w.counted-n+uint64(len(w.updates)+w.claims) <= atOnce
 }

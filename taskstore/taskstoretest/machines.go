@@ -88,7 +88,7 @@ var restarts = map[string]func(f *fixture){
 		held := f.mustClaim(f.s, "g", time.Hour)
 		f.update(f.s, item.Update{Deletes: []int64{1 + held.ID%7}, Depends: []int64{held.ID}})
 		last = held.ID
-		for range 3 {
+		for range 4 {
 			before := f.dump()
 			f.subject.Restart(f.T)
 			if f.dump() != before {
