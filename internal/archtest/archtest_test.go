@@ -74,12 +74,14 @@ natsbus              | store events internal/wire github.com/nats-io/nats.go git
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
 api                  | projection/name api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
-api/operations       | bulk engine events ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
+api/operations       | bulk engine events ledger ledger/repair projection projection/listing projection/settings store task item | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
+api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
+api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store | what is shown as JSON, wherever it is shown
-cmd/node/...         | api/operations api/view cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
-cmd/node/internal/httpd | api api/operations api/token cluster cmd/node/internal/flags engine internal/version github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
+cmd/node/...         | api/operations api/view cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper api/stores/form item | wires everything; alone has a command line
+cmd/node/internal/httpd | api api/operations api/token cluster cmd/node/internal/flags engine internal/version github.com/spf13/pflag golang.org/x/net api/stores item | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for metrics
