@@ -34,7 +34,7 @@ type Options struct {
 	Client int64
 	// Repeat draws a key for each update and claim that has none, and repeats calls whose answer was lost, and those that nobody answers or has
 	// room for, until their context ends. So few keyed calls are under way that no key is forgotten before its answer is known: 64 at most,
-	// and fewer new ones while the answer to an old one is missing.
+	// 32 of them claims that wait, and fewer new ones while the answer to an old one is missing.
 	Repeat bool
 }
 
@@ -134,10 +134,10 @@ func (s *Store) Group(ctx context.Context, p Page) iter.Seq2[Item, error] {
 }
 
 func (s *Store) pages(ctx context.Context, p Page, yield func(Item, error) bool) {
-	left := p.Limit
+	limited, left := p.Limit > 0, p.Limit
 	for more := true; more; {
 		var items []Item
-		p.Limit = min(left, item.MaxIDs)
+		p.Limit = min(max(left, 0), item.MaxIDs)
 		err := s.ask(ctx, func() (err error) {
 			items, more, err = s.items.ItemGroup(ctx, s.name, p)
 			return err
@@ -150,7 +150,7 @@ func (s *Store) pages(ctx context.Context, p Page, yield func(Item, error) bool)
 			if !yield(it, nil) {
 				return
 			}
-			if left--; left == 0 {
+			if left--; limited && left == 0 {
 				return
 			}
 			p.After = it.ID

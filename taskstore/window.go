@@ -8,11 +8,15 @@ import (
 // remembered is how many keys of a client a store remembers.
 const remembered = 64
 
+// mayWait is how many claims may wait at a time: the rest is for those who have work.
+const mayWait = remembered / 2
+
 // window bounds the keyed calls of a client. A store remembers the keys of the last 64 that succeeded; so, from the moment when a call may
 // have succeeded until its answer is known, no more than 63 others may. A claim that waits holds up nobody before its answer is missing.
 type window struct {
 	mu      sync.Mutex
 	calls   map[*underway]struct{}
+	waiting int           // claims that wait
 	done    int           // calls that succeeded
 	changed chan struct{} // closed when a call may enter that could not before
 }
@@ -20,8 +24,9 @@ type window struct {
 // underway is a call that was not answered yet.
 type underway struct {
 	in    *window
-	holds bool
-	since int // calls that had succeeded when it began to hold
+	waits bool // it is a claim that waits
+	holds bool // it may have succeeded
+	since int  // calls that had succeeded when it began to hold
 }
 
 func newWindow() *window {
@@ -32,9 +37,12 @@ func newWindow() *window {
 func (w *window) enter(ctx context.Context, holds bool) (*underway, error) {
 	for {
 		w.mu.Lock()
-		if w.room() {
-			one := &underway{in: w, holds: holds, since: w.done}
+		if w.room() && (holds || w.waiting < mayWait) {
+			one := &underway{in: w, waits: !holds, holds: holds, since: w.done}
 			w.calls[one] = struct{}{}
+			if one.waits {
+				w.waiting++
+			}
 			w.mu.Unlock()
 			return one, nil
 		}
@@ -73,6 +81,9 @@ func (u *underway) leave(succeeded bool) {
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
 	delete(u.in.calls, u)
+	if u.waits {
+		u.in.waiting--
+	}
 	if succeeded {
 		u.in.done++
 	}
