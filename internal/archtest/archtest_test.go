@@ -80,6 +80,8 @@ api/stores           | api api/operations api/problem api/stores/form api/token 
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store | what is shown as JSON, wherever it is shown
+taskstore            | item store task                                   | a library over whatever has items: it knows neither engine nor HTTP
+taskstore/client     | api/stores/form events item taskstore             | asks over HTTP
 cmd/node/...         | api/operations api/view cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper api/stores/form item | wires everything; alone has a command line
 cmd/node/internal/httpd | api api/operations api/token cluster cmd/node/internal/flags engine internal/version github.com/spf13/pflag golang.org/x/net api/stores item | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
@@ -92,6 +94,7 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
+taskstore/taskstoretest | item taskstore                              | holds any task store to its promises, so it knows none
 internal/testcluster | ledger store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
