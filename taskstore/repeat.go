@@ -47,14 +47,14 @@ func (s *Store) ask(ctx context.Context, question func() error) error {
 	return again(ctx, question)
 }
 
-// again makes a call until its outcome is known, or ctx ends. It tells if the call may have been applied.
+// again makes a call until its outcome is known, or ctx ends. Then it tells if the call may have been applied.
 func again(ctx context.Context, call func() error) error {
 	maybe := false
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := call()
 		maybe = maybe || errors.Is(err, ErrUnknown)
 		wait, repeat := repeatable(err, pause)
-		if err == nil || !repeat && ctx.Err() == nil {
+		if err == nil || !repeat && !ends(ctx, err) {
 			return err
 		}
 		select {
@@ -63,10 +63,18 @@ func again(ctx context.Context, call func() error) error {
 			continue
 		}
 		if maybe && !errors.Is(err, ErrUnknown) {
-			return fmt.Errorf("%w: %w", ErrUnknown, err)
+			err = fmt.Errorf("%w: %w", ErrUnknown, err)
+		}
+		if !ends(ctx, err) {
+			err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		}
 		return err
 	}
+}
+
+// ends tells if a call failed because ctx has ended.
+func ends(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 // repeatable tells if a call that failed can be made again, and when.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"iter"
 
 	"taskledger/item"
@@ -109,6 +110,11 @@ func (s *Store) Task(ctx context.Context, id int64) (*Item, error) {
 
 // Tasks returns items in the order asked, nil for each that is not there.
 func (s *Store) Tasks(ctx context.Context, ids ...int64) (all []*Item, err error) {
+	for i, id := range ids {
+		if id < 1 || id > item.MaxNumber {
+			return nil, &InvalidError{Field: fmt.Sprintf("ids[%d]", i), Problem: fmt.Sprintf("%d, want 1 to %d", id, int64(item.MaxNumber))}
+		}
+	}
 	err = s.ask(ctx, func() error {
 		all, err = s.items.Items(ctx, s.name, ids, s.linear)
 		return err

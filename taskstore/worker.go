@@ -78,9 +78,11 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 func (w *Worker) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		it, err := w.store.Claim(ctx, &Claim{Group: w.cfg.Group, Duration: w.cfg.Duration, Wait: claimWait})
+		_, gone := errors.AsType[*ConflictError](err)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
+		case gone: // a claim whose answer was lost, and whose item is another one's by now
 		case err != nil:
 			return fmt.Errorf("claim from group %q: %w", w.cfg.Group, err)
 		case it != nil:

@@ -39,6 +39,19 @@ var defects = []property{
 				b.Errorf("claim %+v: %v", c, err)
 			}
 		}
+		for _, id := range []int64{-1, 0, item.MaxNumber + 1} {
+			if _, err := b.s.Task(b.ctx, id); !isInvalid(err) {
+				b.Errorf("task %d: %v", id, err)
+			}
+		}
+		for _, err := range b.s.Group(b.ctx, taskstore.Page{Group: "g", Limit: -1}) {
+			if !isInvalid(err) {
+				b.Errorf("limit -1: %v", err)
+			}
+		}
+		if all, err := b.s.Tasks(b.ctx); err != nil || len(all) != 0 {
+			b.Errorf("no ids: %v, %v", all, err)
+		}
 		if len(b.groups()) != 0 {
 			b.Error("something was applied")
 		}

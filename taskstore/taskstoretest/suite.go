@@ -31,7 +31,7 @@ type bench struct {
 
 // Run holds the stores that open opens to every property.
 func Run(t *testing.T, open Open) {
-	for _, part := range [][]property{updates, times, claims, defects, bytes, workers} {
+	for _, part := range [][]property{updates, times, claims, defects, bytes, machine, workers} {
 		for _, p := range part {
 			t.Run(p.name, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -172,8 +172,8 @@ func problem(field string, id int64, text string) string {
 	return fmt.Sprintf("%s %d %s", field, id, text)
 }
 
-func gone(field string, id int64) string { return problem(field, id, item.NotThere) }
-func held(field string, id int64) string { return problem(field, id, item.Held) }
+func gone(field string, id int64) string   { return problem(field, id, item.NotThere) }
+func heldBy(field string, id int64) string { return problem(field, id, item.Held) }
 
 // keep is a change that leaves the data.
 func keep(id int64, at taskstore.When) taskstore.Change {

@@ -55,7 +55,7 @@ var times = []property{
 		}
 		b.refused(b.s, taskstore.Update{Deletes: []int64{late.ID}}, gone("deletes", late.ID))
 		b.refused(b.s, taskstore.Update{Changes: []taskstore.Change{keep(late.ID, 0)}}, gone("updates", late.ID))
-		b.refused(b.s, taskstore.Update{Deletes: []int64{now.ID}}, held("deletes", now.ID))
+		b.refused(b.s, taskstore.Update{Deletes: []int64{now.ID}}, heldBy("deletes", now.ID))
 		b.updateBy(b.other, taskstore.Update{Deletes: []int64{now.ID}})
 	}},
 }

@@ -54,8 +54,8 @@ var updates = []property{
 		if again.At-renewed.At != 1_000 || string(b.task(again.ID).Data) != "new" {
 			b.Errorf("pushed %+v", again)
 		}
-		b.refused(b.other, taskstore.Update{Changes: []taskstore.Change{keep(again.ID, 0)}}, held("updates", again.ID))
-		b.refused(b.other, taskstore.Update{Deletes: []int64{again.ID}}, held("deletes", again.ID))
+		b.refused(b.other, taskstore.Update{Changes: []taskstore.Change{keep(again.ID, 0)}}, heldBy("updates", again.ID))
+		b.refused(b.other, taskstore.Update{Deletes: []int64{again.ID}}, heldBy("deletes", again.ID))
 		b.refused(b.s, taskstore.Update{Changes: []taskstore.Change{keep(it.ID, 0)}}, gone("updates", it.ID))
 		b.refused(b.s, taskstore.Update{Depends: []int64{it.ID}, Adds: []taskstore.Add{{Group: "g"}}}, gone("depends", it.ID))
 	}},
@@ -72,7 +72,7 @@ var updates = []property{
 		mine := b.update(taskstore.Update{Adds: []taskstore.Add{{Group: "g", At: minute}}})[0].ID
 		free := b.add("g", "").ID
 		b.refused(b.other, taskstore.Update{Depends: []int64{77}, Deletes: []int64{78, mine}, Changes: []taskstore.Change{keep(79, 0), keep(free, 0)}, Adds: []taskstore.Add{{Group: "x"}}},
-			gone("depends", 77), gone("deletes", 78), held("deletes", mine), gone("updates", 79))
+			gone("depends", 77), gone("deletes", 78), heldBy("deletes", mine), gone("updates", 79))
 		if next := b.add("g", ""); next.ID != free+1 {
 			b.Errorf("a refused update has used ids: the next is %d after %d", next.ID, free)
 		}
