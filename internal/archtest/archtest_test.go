@@ -199,7 +199,7 @@ func TestProject_DocumentsNameWhatThereIs(t *testing.T) {
 // A caller that only submits links no server: neither etcd's nor NATS', nor what they store with.
 func TestProject_CallersLinkNoServer(t *testing.T) {
 	servers := []string{"go.etcd.io/etcd/server/", "go.etcd.io/raft/", "go.etcd.io/bbolt", "github.com/nats-io/nats-server/"}
-	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus", "./cluster"} {
+	for _, pkg := range []string{"./engine", "./behaviors", "./etcdstore", "./natsbus", "./cluster", "./taskstore", "./taskstore/client"} {
 		list := exec.CommandContext(t.Context(), "go", "list", "-e", "-deps", pkg)
 		list.Dir = root
 		out, err := list.Output()

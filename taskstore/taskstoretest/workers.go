@@ -194,7 +194,8 @@ func (b *bench) failure(how string, cfg taskstore.WorkerConfig, after time.Durat
 		}
 		stop := b.work(b.s, cfg)
 		first, second := await(b, turns), await(b, turns)
-		if took := second.Sub(first); took < after || took > after+20*time.Second {
+		if took := second.Sub(first); took < after-50*time.Millisecond || // the owner's clock is another one
+			took > after+20*time.Second {
 			b.Errorf("handled again after %s, want %s", took, after)
 		}
 		stop()
