@@ -2,6 +2,7 @@ package taskstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,8 @@ const (
 	claimWait = 30 * time.Second
 	// stopPatience is how long a call about a claimed item goes on after Run's context has ended.
 	stopPatience = 10 * time.Second
+	// claimPatience is how long it is asked then what a claim got that was under way.
+	claimPatience = 2 * time.Second
 )
 
 // Worker claims items of a group, one at a time, and has a handler work on them. Several may run beside each other.
@@ -77,10 +80,14 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 // for what was asked about its item, the latter for 10 s at most. What it claimed and did not finish is released.
 func (w *Worker) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		it, err := w.store.Claim(ctx, &Claim{Group: w.cfg.Group, Duration: w.cfg.Duration, Wait: claimWait})
+		c := &Claim{Key: rand.Text(), Group: w.cfg.Group, Duration: w.cfg.Duration, Wait: claimWait}
+		it, err := w.store.Claim(ctx, c)
 		_, gone := errors.AsType[*ConflictError](err)
 		switch {
 		case err != nil && ctx.Err() != nil:
+			if errors.Is(err, ErrUnknown) {
+				w.unclaim(ctx, c)
+			}
 			return nil
 		case gone: // a claim whose answer was lost, and whose item is another one's by now
 		case err != nil:
@@ -90,6 +97,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unclaim gives back what a claim got whose answer the worker did not wait for: by its key the claim is answered again.
+func (w *Worker) unclaim(ctx context.Context, c *Claim) {
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimPatience)
+	defer cancel()
+	c.Wait = 0
+	if it, err := w.store.Claim(asked, c); err != nil {
+		w.log.Warn("an item may be held until its claim ends", "err", err)
+	} else if it != nil {
+		w.release(ctx, it.ID)
+	}
 }
 
 // work has the handler work on an item, and finishes it or gives it back.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -85,7 +86,7 @@ func (o *one) UpdateItems(ctx context.Context, _ string, u *item.Update) ([]item
 }
 
 // runWorker runs a worker with claims of 10 s until its handler has returned, or ctx ends.
-func runWorker(t *testing.T, o *one, ctx context.Context, h Handler) {
+func runWorker(t *testing.T, o Items, ctx context.Context, h Handler) {
 	t.Helper()
 	s, err := Open(o, "s", Options{})
 	if err != nil {
@@ -210,6 +211,40 @@ func TestWorker_HandlerOfALostItemHearsWhy(t *testing.T) {
 		})
 		if len(o.updates) != 1 {
 			t.Errorf("updates %+v", o.updates)
+		}
+	})
+}
+
+// late claims its item when the caller has gone already.
+type late struct {
+	one
+	key string
+}
+
+// ClaimItem implements Items.
+func (l *late) ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) {
+	if l.key == "" {
+		l.key = c.Key
+		<-ctx.Done()
+		return nil, errors.Join(ErrUnknown, ctx.Err())
+	}
+	if c.Key != l.key || c.Wait != 0 {
+		return nil, errors.New("this is another claim")
+	}
+	return l.one.ClaimItem(ctx, store, c)
+}
+
+func TestWorker_GivesBackWhatItClaimedWhileItStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		l := &late{}
+		runWorker(t, l, ctx, func(context.Context, *Item) (*Update, error) {
+			t.Error("it works after its end")
+			return nil, nil
+		})
+		if len(l.updates) != 1 || len(l.updates[0].Changes) != 1 || !reflect.DeepEqual(l.updates[0].Changes[0], Change{ID: 1, Keep: true}) {
+			t.Errorf("updates %+v", l.updates)
 		}
 	})
 }
