@@ -3,6 +3,7 @@ package etcdstore_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"net"
 	"strings"
 	"testing"
@@ -74,12 +75,23 @@ func TestRead_WhatEtcdDoesNotAnswerIsUnavailable(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	s := openStore(t, etcdstore.Config{Client: client, RequestTimeout: 100 * time.Millisecond})
 	client.KV = silent{client.KV}
-	for _, err := range s.Read(t.Context(), 0, 1) {
+	_, entry := s.Entry(t.Context(), 0, 1)
+	for what, err := range map[string]error{"Read": errorOf(s.Read(t.Context(), 0, 1)), "Backward": errorOf(s.Backward(t.Context(), 0, 1)), "Entry": entry} {
 		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("read: %v, want ErrUnavailable", err)
+			t.Errorf("%s: %v, want ErrUnavailable and what was waited for", what, err)
 		}
 	}
-	if _, err := s.Entry(t.Context(), 0, 1); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("read an entry: %v, want ErrUnavailable", err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := errorOf(s.Read(ended, 0, 1)); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Read of a context that has ended: %v, want its error alone", err)
 	}
+}
+
+// errorOf is the error that ends what is read.
+func errorOf(records iter.Seq2[store.Record, error]) (last error) {
+	for _, err := range records {
+		last = err
+	}
+	return last
 }

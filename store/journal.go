@@ -17,7 +17,8 @@ type Record struct {
 	Data []byte // immutable, owned by the receiver
 }
 
-// Journal appends to and reads the journals of the shards.
+// Journal appends to and reads the journals of the shards. A read that the store does not answer in time fails with ErrUnavailable; one
+// whose ctx has ended fails with the error of ctx.
 type Journal interface {
 	// Append writes entry after.Number+1 of the shard, or nothing. It resolves unknown outcomes itself, by sending the
 	// identical transaction until the answer is definite, and returns the revision of the entry, or an error that wraps
