@@ -29,10 +29,11 @@ type Config struct {
 	// Metrics serves what the node measures, to viewers; nil = it measures nothing.
 	Metrics http.Handler
 	Version string
-	// Routes are those of other fronts.
-	Routes []Route
-	Limits Limits
-	Log    *slog.Logger // default: discard
+	// Routes are those of other fronts, and Dialects how these tell errors that are not of RFC 9457.
+	Routes   []Route
+	Dialects []Dialect
+	Limits   Limits
+	Log      *slog.Logger // default: discard
 }
 
 // Tokens know who has a secret; *token.File implements it.
@@ -83,6 +84,7 @@ type API struct {
 	large   *semaphore.Weighted // answers of Large routes in the making
 	mux     *http.ServeMux
 	table   []*Route
+	dialect []Dialect
 	callers *callers
 	doc     []byte // the OpenAPI document
 }
@@ -103,7 +105,7 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	a := &API{submitter: cfg.Client, operator: cfg.Client, reader: cfg.Client, historian: cfg.Client, observer: cfg.Client,
-		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), mux: http.NewServeMux(), callers: newCallers(limits)}
+		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
 	if err := a.register(append(a.routes(), cfg.Routes...)); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
@@ -122,6 +124,7 @@ const (
 	Short  Class = iota // the node answers within 10 s
 	Poll                // it waits as long as the request asks for, 60 s at most, besides
 	Stream              // it writes for as long as there is something; each write has 30 s
+	Pages               // it asks for page after page, each within 10 s; beyond one it is a stream
 )
 
 const (

@@ -31,17 +31,26 @@ const (
 
 // Read decodes the body: one JSON value of the route's type, without fields that it has not, and each once.
 func (c *Call) Read(into any) error {
-	if is, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err != nil || is != "application/json" {
-		return problem.New(problem.MediaType, "want the header Content-Type: application/json")
-	}
-	if c.r.ContentLength > c.route.MaxBody {
-		return tooLarge(c.route.MaxBody)
-	}
-	body, err := c.readBody()
+	body, err := c.Body()
 	if err != nil {
 		return err
 	}
-	return decode(body, into, c.route.shape)
+	return c.Decode(body, into)
+}
+
+// Decode decodes what Body has read, as Read does.
+func (c *Call) Decode(body []byte, into any) error { return decode(body, into, c.route.shape) }
+
+// Body reads the body for a route that looks at it before it is decoded.
+func (c *Call) Body() ([]byte, error) {
+	typed := c.r.Header.Get("Content-Type")
+	if is, _, err := mime.ParseMediaType(typed); (err != nil || is != "application/json") && (typed != "" || !c.route.Untyped) {
+		return nil, problem.New(problem.MediaType, "want the header Content-Type: application/json")
+	}
+	if c.r.ContentLength > c.route.MaxBody {
+		return nil, tooLarge(c.route.MaxBody)
+	}
+	return c.readBody()
 }
 
 // readBody reads the body, and holds a part of the budgets for it.

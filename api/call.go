@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -28,6 +30,7 @@ type Call struct {
 	id     events.TaskID
 	query  url.Values
 	held   int64       // bytes of the budgets of bodies
+	room   func()      // gives back the room for a large answer; nil = it has none
 	begun  bool        // an answer
 	lapsed atomic.Bool // the token no longer holds
 }
@@ -102,7 +105,7 @@ func (c *Call) untilEnded() (context.Context, context.CancelFunc) {
 func (c *Call) ending(cancel context.CancelFunc) context.CancelFunc {
 	end := func() {
 		cancel()
-		if c.route.Class == Stream { // a reader that has stopped reading would hold up the end
+		if c.route.Class >= Stream { // a reader that has stopped reading would hold up the end
 			_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(lastWriteWithin))
 		}
 	}
@@ -113,6 +116,32 @@ func (c *Call) ending(cancel context.CancelFunc) context.CancelFunc {
 	looked := c.api.vigil.watch(c, end)
 	return func() { drained(); looked(); cancel() }
 }
+
+// ErrEnds is why a context of Parked has ended before the request.
+var ErrEnds = errors.New("the request no longer waits: its server drains, or its token no longer holds")
+
+// Parked is the context of a request that waits for at most so long, besides what answers take, until the server drains, or the token of the
+// caller no longer holds: its cause is ErrEnds then.
+func (c *Call) Parked(wait time.Duration) (context.Context, context.CancelFunc) {
+	bounded, stop := context.WithTimeout(c.ctx, wait+answerWithin)
+	ctx, cancel := context.WithCancelCause(bounded)
+	ended := c.ending(func() { cancel(ErrEnds) })
+	return ctx, func() { ended(); stop() }
+}
+
+// Drains reports whether the server drains, and the caller may still be answered.
+func (c *Call) Drains() bool { return c.ends() && !c.lapsed.Load() }
+
+// Ask is a context for one question of a route of class Pages.
+func (c *Call) Ask() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.ctx, answerWithin)
+}
+
+// Path returns the value of a wildcard of the pattern.
+func (c *Call) Path(name string) string { return c.r.PathValue(name) }
+
+// EscapedPath is that of the request as it was sent. A pattern that ends with {$} takes a last segment that is an encoded slash, as well.
+func (c *Call) EscapedPath() string { return c.r.URL.EscapedPath() }
 
 // ends reports whether streams end, whatever is left of them, and that is no failure: the server drains, or the token no longer holds.
 func (c *Call) ends() bool {
@@ -186,7 +215,7 @@ func (c *Call) begin(status int) {
 // fail answers with what is wrong, and logs what the caller is not told.
 func (c *Call) fail(err error) {
 	p := c.told(err)
-	if (c.begun || p.Type == problem.Internal) && c.ctx.Err() == nil && (c.route.Class != Stream || !c.ends()) {
+	if (c.begun || p.Type == problem.Internal) && c.ctx.Err() == nil && (c.route.Class < Stream || !c.ends()) {
 		c.api.log.ErrorContext(c.ctx, "a request failed", "route", c.route.Pattern, "err", err)
 	}
 	if c.begun {
@@ -225,6 +254,23 @@ const flushAfter = 100 * time.Millisecond
 type stream struct {
 	call    *Call
 	flushed time.Time
+}
+
+// Stream begins an answer of a route of class Pages that does not fit one page. end sends what is left of it, and must be called after the last
+// write. It counts among the streams of the caller until done.
+func (c *Call) Stream() (w io.Writer, end func() error, done func(), err error) {
+	left, p := c.api.callers.streaming(c.by.Name, c.caller)
+	if p != nil {
+		return nil, nil, nil, p
+	}
+	if c.room != nil {
+		c.room() // one page after the other is in memory from now on
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.ctx = ctx
+	ended := c.ending(cancel)
+	s := &stream{call: c}
+	return s, s.end, func() { ended(); left() }, nil
 }
 
 // Write implements io.Writer.

@@ -58,12 +58,10 @@ func (c *callers) enter(principal string, class Class) (is *caller, done func(),
 	streams := 0
 	if class == Stream {
 		streams = 1
+		refused = c.oneMoreLocked(principal, is)
 	}
 	switch {
-	case streams > 0 && is.streams >= maxStreams:
-		refused = problem.New(problem.TooMany, "%d streams of %s are under way, which is the limit", is.streams, principal)
-	case streams > 0 && c.stream >= maxAllStreams:
-		refused = problem.New(problem.Overloaded, "%d streams of all callers are under way, which is the limit", c.stream)
+	case refused != nil:
 	case is.under >= c.limits.InFlight:
 		refused = problem.New(problem.TooMany, "%s has %d requests under way, which is the limit", principal, is.under)
 	case !is.limiter.AllowN(now, 1):
@@ -82,4 +80,35 @@ func (c *callers) enter(principal string, class Class) (is *caller, done func(),
 	}
 	refused.RetryAfter = 1
 	return nil, nil, refused
+}
+
+// oneMoreLocked says why a caller may have no more streams.
+func (c *callers) oneMoreLocked(principal string, is *caller) (refused *problem.Problem) {
+	switch {
+	case is.streams >= maxStreams:
+		refused = problem.New(problem.TooMany, "%d streams of %s are under way, which is the limit", is.streams, principal)
+	case c.stream >= maxAllStreams:
+		refused = problem.New(problem.Overloaded, "%d streams of all callers are under way, which is the limit", c.stream)
+	default:
+		return nil
+	}
+	refused.RetryAfter = 1
+	return refused
+}
+
+// streaming counts a request that is under way as a stream, until done.
+func (c *callers) streaming(principal string, is *caller) (done func(), refused *problem.Problem) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if refused := c.oneMoreLocked(principal, is); refused != nil {
+		return nil, refused
+	}
+	is.streams++
+	c.stream++
+	return func() {
+		c.mu.Lock()
+		is.streams--
+		c.stream--
+		c.mu.Unlock()
+	}, nil
 }

@@ -2,12 +2,14 @@ package api_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 
 	"taskledger/api"
 	"taskledger/api/operations"
+	"taskledger/api/problem"
 	"taskledger/api/token"
 )
 
@@ -46,6 +48,51 @@ func TestRoutes_OfAFrontAreServedAndGuardedAsOurs(t *testing.T) {
 	s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"/store/{name}/echo"`)
 }
 
+// Below a path of its own a front tells whatever is refused in its own way.
+func TestRoutes_OfAFrontWithADialectRefuseInIt(t *testing.T) {
+	s, _ := serve(t, func(c *api.Config) {
+		c.Dialects = []api.Dialect{{Path: "/store/", Type: "text/plain", Out: "", Refuse: func(w http.ResponseWriter, p *problem.Problem) {
+			w.WriteHeader(p.Status)
+			_, _ = io.WriteString(w, "in words: "+string(p.Type))
+		}}}
+		c.Routes = []api.Route{
+			{Method: "POST", Pattern: "/store/{name}/echo", Role: token.Submitter, Scope: api.OneStore, MaxBody: 64, Untyped: true, In: echo{}, Summary: "Echo", Serve: func(c *api.Call) error {
+				text, err := c.Body()
+				if err != nil {
+					return err
+				}
+				return c.JSON(http.StatusOK, c.Path("name")+string(text))
+			}},
+			{Method: "GET", Pattern: "/store/{name}/say/{word}", Role: token.Viewer, Scope: api.OneStore, Summary: "Say", Serve: func(c *api.Call) error { return c.JSON(http.StatusOK, c.Path("word")) }},
+			{Method: "GET", Pattern: "/store/{name}/say/{$}", Role: token.Viewer, Scope: api.OneStore, Summary: "Say what net/http takes for the end of a path", Serve: func(c *api.Call) error { return c.JSON(http.StatusOK, c.EscapedPath()) }},
+		}
+	})
+	s.want(s.send("submitter", "POST", "/store/a/echo", `x`), 200, `"ax"`)
+	s.want(s.send("submitter", "POST", "/store/a/echo", `x`, "Content-Type", ""), 200, `"ax"`)
+	for want, got := range map[string]answer{
+		"media-type":   s.send("submitter", "POST", "/store/a/echo", `x`, "Content-Type", "text/html"),
+		"too-large":    s.send("submitter", "POST", "/store/a/echo", strings.Repeat("x", 65)),
+		"forbidden":    s.send("viewer", "POST", "/store/a/echo", `x`),
+		"unauthorized": s.send("", "POST", "/store/a/echo", `x`),
+		"method":       s.send("viewer", "GET", "/store/a/echo", nil),
+		"not-found":    s.send("viewer", "GET", "/store/a/nothing", nil),
+	} {
+		if got.text != "in words: "+want {
+			t.Errorf("%d %s, want %s", got.status, got.text, want)
+		}
+	}
+	s.want(s.send("tenant", "POST", "/store/a/echo", `x`), 403, "in words: forbidden")
+	for path, want := range map[string]string{"a%2Fb": `"a/b"`, "a%2F%2Fb": `"a//b"`, "..%2F..": `"../.."`, "%00": `"\u0000"`, "%C3%A9": `"é"`, "%25": `"%"`, "+": `"+"`} {
+		s.want(s.send("viewer", "GET", "/store/a/say/"+path, nil), 200, want)
+	}
+	s.want(s.send("viewer", "GET", "/store/a/say/%2F", nil), 200, `"/store/a/say/%2F"`)
+	s.want(s.send("viewer", "GET", "/store/a/../b/say/x", nil), 404, "in words: not-found")
+	s.want(s.send("viewer", "GET", "/v1/nothing", nil), 404, `"type":"urn`)
+	if got := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, `"text/plain":`); strings.Contains(got.text, "$}") {
+		t.Error("the document has a path that OpenAPI knows nothing of")
+	}
+}
+
 func TestNew_RefusesRoutesThatLackSomething(t *testing.T) {
 	serveIt := func(*api.Call) error { return nil }
 	for want, r := range map[string]api.Route{
@@ -53,6 +100,7 @@ func TestNew_RefusesRoutesThatLackSomething(t *testing.T) {
 		"summary":   {Method: "GET", Pattern: "/a", Serve: serveIt},
 		"slash":     {Method: "GET", Pattern: "a", Summary: "A", Serve: serveIt},
 		"{id}":      {Method: "GET", Pattern: "/a/{id}", Summary: "A", Serve: serveIt},
+		"{name}":    {Method: "GET", Pattern: "/a", Summary: "A", Role: token.Viewer, Scope: api.OneStore, Serve: serveIt},
 		"everybody": {Method: "GET", Pattern: "/a", Summary: "A", Scope: api.ItsTasks, Serve: serveIt},
 		"body":      {Method: "POST", Pattern: "/a", Summary: "A", In: echo{}, Serve: serveIt},
 		"twice":     {Method: "GET", Pattern: "/v1/health", Summary: "A", Serve: serveIt},

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"taskledger/api/problem"
@@ -38,6 +39,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	maps.Copy(h, always)
+	if below, ok := r.Context().Value(belowKey{}).(string); ok {
+		r.URL.Path = below + r.URL.Path
+		if r.URL.RawPath != "" {
+			r.URL.RawPath = below + r.URL.RawPath
+		}
+	}
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
@@ -46,11 +53,29 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, problem.New(problem.Forbidden, "host %.100q is not one of this server's names: a page elsewhere may have led here", r.Host))
 	case !sameOrigin(r):
 		a.refuse(w, r, problem.New(problem.Forbidden, "a page of another origin asks"))
-	case r.URL.Path != cleaned(r.URL.Path):
+	case a.inShape(r.URL) != cleaned(a.inShape(r.URL)):
 		a.refuse(w, r, problem.New(problem.NotFound, "the path is not in its shortest form"))
 	default:
 		a.mux.ServeHTTP(w, r)
 	}
+}
+
+// inShape is what of a URL has to be in its shortest form. A front with a dialect has names in which any character may be, if it is encoded.
+func (a *API) inShape(u *url.URL) string {
+	if a.dialectOf(u.Path) != nil {
+		return u.EscapedPath()
+	}
+	return u.Path
+}
+
+// dialectOf is that of a path; nil = that of RFC 9457.
+func (a *API) dialectOf(path string) *Dialect {
+	for i := range a.dialect {
+		if strings.HasPrefix(path, a.dialect[i].Path) {
+			return &a.dialect[i]
+		}
+	}
+	return nil
 }
 
 // cleaned is a path as the mux has it: another one would be redirected.
@@ -131,7 +156,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 			c.fail(err)
 			return
 		}
-		defer done()
+		c.room = sync.OnceFunc(done)
+		defer c.room()
 	}
 	if err := c.serve(); err != nil {
 		c.fail(err)
@@ -165,6 +191,8 @@ func (c *Call) allowed() *problem.Problem {
 		return problem.New(problem.Forbidden, "a token of role %s is asked for, this one is of a %s", c.route.Role, c.by.Role)
 	case c.route.Scope == Everything && c.by.Limited():
 		return problem.New(problem.Forbidden, "this is of the whole cluster, and the token of some of its tasks")
+	case c.route.Scope == OneStore && !c.by.MayStore(c.r.PathValue("name")):
+		return problem.New(problem.Forbidden, "the token is not for the store %.64q", c.r.PathValue("name"))
 	}
 	return nil
 }
@@ -172,7 +200,7 @@ func (c *Call) allowed() *problem.Problem {
 // bound gives a request the time of its class.
 func (c *Call) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	switch c.route.Class {
-	case Stream:
+	case Stream, Pages:
 		return context.WithCancel(ctx)
 	case Poll:
 		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(MaxWait + answerWithin + writeWithin))
@@ -217,6 +245,10 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem)
 	}
 	if p.Type == problem.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
+	}
+	if d := a.dialectOf(r.URL.Path); d != nil {
+		d.Refuse(w, p)
+		return
 	}
 	p.Write(w) // net/http leaves the text out where HEAD asks
 }

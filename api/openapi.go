@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -14,12 +15,13 @@ import (
 	"taskledger/api/token"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 // document makes the OpenAPI document of the table.
 func (a *API) document() ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	for _, text := range []any{events.TaskID(""), events.Position{}, events.Hash{}, events.Kind(0), projection.Status(0), projection.Substatus(0), projection.Name{}, problem.Type("")} {
+	for _, text := range []any{events.TaskID(""), events.Position{}, events.Hash{}, events.Kind(0), projection.Status(0), projection.Substatus(0), name.Name{}, problem.Type("")} {
 		schemas.RegisterTypeAlias(reflect.TypeOf(text), reflect.TypeFor[string]())
 	}
 	schemas.RegisterTypeAlias(reflect.TypeFor[events.Millis](), reflect.TypeFor[time.Time]())
@@ -30,7 +32,14 @@ func (a *API) document() ([]byte, error) {
 	failure := &huma.Response{Description: "What is wrong", Content: map[string]*huma.MediaType{
 		problem.ContentType: {Schema: schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")}}}
 	for _, r := range a.table {
-		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failure}}
+		if strings.HasSuffix(r.Pattern, "/{$}") { // what it answers is that of another one, or what is wrong
+			continue
+		}
+		failed := failure
+		if d := a.dialectOf(r.Pattern); d != nil {
+			failed = &huma.Response{Description: failure.Description, Content: map[string]*huma.MediaType{d.Type: {Schema: schemas.Schema(reflect.TypeOf(d.Out), true, "")}}}
+		}
+		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failed}}
 		if r.Role != token.Nobody {
 			op.Security = []map[string][]string{{"token": {}}, {"password": {}}}
 			op.Description = "Role: " + r.Role.String()
@@ -48,10 +57,11 @@ func (a *API) document() ([]byte, error) {
 			}
 			op.Responses[strconv.Itoa(status)] = answer
 		}
-		item := doc.Paths[r.Pattern]
+		at := strings.ReplaceAll(r.Pattern, "...}", "}")
+		item := doc.Paths[at]
 		if item == nil {
 			item = &huma.PathItem{}
-			doc.Paths[r.Pattern] = item
+			doc.Paths[at] = item
 		}
 		switch r.Method {
 		case http.MethodGet:
@@ -69,7 +79,7 @@ func parameters(r *Route) (all []*huma.Param) {
 	text := &huma.Schema{Type: huma.TypeString}
 	for part := range strings.SplitSeq(r.Pattern, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			p := &huma.Param{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true, Schema: text}
+			p := &huma.Param{Name: strings.TrimRight(name, ".}"), In: "path", Required: true, Schema: text}
 			if p.Name == "id" {
 				p.Description = "the id of the task, with ~ or %2F for its slash"
 			}
@@ -100,6 +110,9 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	if t == reflect.TypeFor[events.Error]() {
 		return "TaskError"
+	}
+	if path.Base(t.PkgPath()) == "form" { // of a task store
+		return "Store" + name
 	}
 	return name
 }

@@ -22,6 +22,8 @@ type Route struct {
 	Class Class
 	// MaxBody is the largest body, in bytes; 0 = it takes none.
 	MaxBody int64
+	// Untyped says that a body without the header Content-Type is taken for JSON: old clients send none.
+	Untyped bool
 	// Large says that its answers may have megabytes: a few are made at once, and the others wait.
 	Large bool
 	// Summary says in a line what it does.
@@ -61,7 +63,17 @@ const (
 	ItsTasks
 	// Everything is of the cluster: a token that is for some tasks alone is refused.
 	Everything
+	// OneStore is of the task store that {name} names: a token that is not for it is refused.
+	OneStore
 )
+
+// Dialect is how a front tells errors, whatever refuses a request below its path.
+type Dialect struct {
+	Path   string // begins the paths of the front, such as "/store/"
+	Refuse func(w http.ResponseWriter, p *problem.Problem)
+	Type   string // of what it answers
+	Out    any    // a value of its Go type
+}
 
 // register puts the routes into the table.
 func (a *API) register(routes []Route) error {
@@ -97,6 +109,8 @@ func (r *Route) check() error {
 		return fmt.Errorf("want {id} in the pattern where its scope is one task, and nowhere else")
 	case r.Role == token.Nobody && r.Scope != None:
 		return fmt.Errorf("tells everybody of tasks")
+	case r.Scope == OneStore && !strings.Contains(r.Pattern, "{name}"):
+		return fmt.Errorf("want {name} in the pattern where its scope is one store")
 	case (r.In != nil) != (r.MaxBody > 0):
 		return fmt.Errorf("want the type of a body and its size, or neither")
 	}

@@ -23,6 +23,17 @@ const (
 	closeWithin = 2*answerWithin + time.Second
 )
 
+// belowKey is that of the path below which all that a listener is asked for lies.
+type belowKey struct{}
+
+type below struct {
+	net.Listener
+	path string
+}
+
+// Below is a listener that answers for what is below a path alone, which those who ask leave out.
+func Below(l net.Listener, path string) net.Listener { return below{l, path} }
+
 // drainKey is that of the context which ends when requests that wait are to end.
 type drainKey struct{}
 
@@ -35,7 +46,12 @@ func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 	s := &http.Server{Handler: a, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as all others are
 		ErrorLog:                     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-		BaseContext:                  func(net.Listener) context.Context { return base }}
+		BaseContext: func(l net.Listener) context.Context {
+			if b, ok := l.(below); ok {
+				return context.WithValue(base, belowKey{}, b.path)
+			}
+			return base
+		}}
 	unasked := unasked{conns: map[net.Conn]bool{}}
 	s.ConnState = unasked.note
 	var g errgroup.Group

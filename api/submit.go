@@ -101,8 +101,8 @@ type BatchItem struct {
 
 const keyHeader = "Idempotency-Key"
 
-// key is the key of the request, "" for none. An empty key is an error: its sender would believe that repetitions are recognized.
-func (c *Call) key() (string, error) {
+// Key is the key of the request, "" for none. An empty key is an error: its sender would believe that repetitions are recognized.
+func (c *Call) Key() (string, error) {
 	switch all := c.r.Header.Values(keyHeader); {
 	case len(all) == 0:
 		return "", nil
@@ -128,7 +128,7 @@ func (c *Call) submit() error {
 	if err != nil {
 		return err
 	}
-	if o.RequestKey, err = c.key(); err != nil {
+	if o.RequestKey, err = c.Key(); err != nil {
 		return err
 	}
 	if o.ID, err = c.named(o.ID, s.Behavior, o.RequestKey); err != nil {
@@ -239,7 +239,7 @@ func (c *Call) submitMany() error {
 	if n := len(b.Tasks); n == 0 || n > maxRequests {
 		return &store.InvalidError{Field: "tasks", Problem: fmt.Sprintf("%d tasks: want 1 to %d", n, maxRequests)}
 	}
-	key, err := c.key()
+	key, err := c.Key()
 	if err != nil {
 		return err
 	}

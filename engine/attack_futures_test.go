@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -16,6 +17,12 @@ func (b *bench) waiting(life events.Ref, run uint32) *Future {
 	return f
 }
 
+// failure is the error that the future has come to.
+func (f *Future) failure() error {
+	_, err := f.value.Get()
+	return err
+}
+
 func (f *Future) isResolved() bool {
 	select {
 	case <-f.Done():
@@ -25,8 +32,8 @@ func (f *Future) isResolved() bool {
 	}
 }
 
-func ending(life events.Ref, run uint32, result string) command.Outcome {
-	return command.Outcome{Task: "x", Life: life, Run: run, Ref: events.RefOf(100, int(run)), Status: projection.Success,
+func ending(life events.Ref, run uint32, result string) outcome.Outcome {
+	return outcome.Outcome{Task: "x", Life: life, Run: run, Ref: events.RefOf(100, int(run)), Status: projection.Success,
 		Behavior: benchBehavior, Result: events.JSON([]byte(result))}
 }
 
@@ -35,13 +42,14 @@ func TestFuture_OutcomeOfAnEarlierRunDoesNotResolveIt(t *testing.T) {
 	b := newBench(t, -1)
 	life := events.RefOf(1, 0)
 	f := b.waiting(life, 2)
-	b.m.futures.tell(0, []command.Outcome{ending(life, 1, "1")})
+	b.m.futures.tell(0, []outcome.Outcome{ending(life, 1, "1")})
 	if f.isResolved() {
-		t.Fatalf("resolved with %s, which is of run 1", f.result)
+		result, _ := f.value.Get()
+		t.Fatalf("resolved with %s, which is of run 1", result)
 	}
-	b.m.futures.tell(0, []command.Outcome{ending(life, 2, "2")})
-	if !f.isResolved() || string(f.result) != "2" || f.err != nil {
-		t.Errorf("result is %s, %v; want that of run 2", f.result, f.err)
+	b.m.futures.tell(0, []outcome.Outcome{ending(life, 2, "2")})
+	if result, err := f.value.Get(); !f.isResolved() || string(result) != "2" || err != nil {
+		t.Errorf("result is %s, %v; want that of run 2", result, err)
 	}
 }
 
@@ -52,13 +60,14 @@ func TestFuture_OutcomeOfAnEarlierLifeDoesNotResolveIt(t *testing.T) {
 	f := b.waiting(second, 1)
 	deleted := ending(first, 2, "")
 	deleted.Status, deleted.Result, deleted.Rest = 0, nil, true
-	b.m.futures.tell(0, []command.Outcome{ending(first, 1, "1"), deleted})
+	b.m.futures.tell(0, []outcome.Outcome{ending(first, 1, "1"), deleted})
 	if f.isResolved() {
-		t.Fatalf("resolved with %s, %v by the life before", f.result, f.err)
+		result, err := f.value.Get()
+		t.Fatalf("resolved with %s, %v by the life before", result, err)
 	}
-	b.m.futures.tell(0, []command.Outcome{ending(second, 1, "2")})
-	if !f.isResolved() || string(f.result) != "2" {
-		t.Errorf("result is %s, %v; want that of the second life", f.result, f.err)
+	b.m.futures.tell(0, []outcome.Outcome{ending(second, 1, "2")})
+	if result, err := f.value.Get(); !f.isResolved() || string(result) != "2" {
+		t.Errorf("result is %s, %v; want that of the second life", result, err)
 	}
 }
 
@@ -66,10 +75,10 @@ func TestFuture_EndOfItsLifeResolvesIt(t *testing.T) {
 	b := newBench(t, -1)
 	life := events.RefOf(1, 0)
 	f := b.waiting(life, 3)
-	deleted := command.Outcome{Task: "x", Life: life, Run: 2, Rest: true, Ref: events.RefOf(9, 0)}
-	b.m.futures.tell(0, []command.Outcome{deleted})
-	if !f.isResolved() || !errors.Is(f.err, ErrNotFound) {
-		t.Errorf("error is %v, want %v", f.err, ErrNotFound)
+	deleted := outcome.Outcome{Task: "x", Life: life, Run: 2, Rest: true, Ref: events.RefOf(9, 0)}
+	b.m.futures.tell(0, []outcome.Outcome{deleted})
+	if !f.isResolved() || !errors.Is(f.failure(), ErrNotFound) {
+		t.Errorf("error is %v, want %v", f.failure(), ErrNotFound)
 	}
 }
 
@@ -81,14 +90,14 @@ func TestFuture_RetriedFailureDoesNotResolveIt(t *testing.T) {
 	f := b.waiting(b.task().Created, 1)
 	b.accept(command.LaneWork, byPolicyFailure(b.task()))
 	if f.isResolved() {
-		t.Fatalf("resolved with %v by a failure that is retried", f.err)
+		t.Fatalf("resolved with %v by a failure that is retried", f.failure())
 	}
 	b.time = b.time.Add(1 << 40)
 	b.assign()
 	b.accept(command.LaneWork, byPolicyFailure(b.task()))
 	var failure *TaskError
-	if !f.isResolved() || !errors.As(f.err, &failure) || failure.Attempt != 2 {
-		t.Errorf("error is %v, want the failure of attempt 2", f.err)
+	if !f.isResolved() || !errors.As(f.failure(), &failure) || failure.Attempt != 2 {
+		t.Errorf("error is %v, want the failure of attempt 2", f.failure())
 	}
 }
 
@@ -111,7 +120,7 @@ func TestFuture_ThatComesLateFindsItsOwnRun(t *testing.T) {
 			t.Fatalf("%s: run 3 is the last; it is not in the journal alone", name)
 		}
 		if a.Data != nil {
-			got, err := command.DecodeOutcomes(a.Data)
+			got, err := outcome.Decode(a.Data)
 			if err != nil || len(got) != 1 || got[0].Run != 3 || string(got[0].Result[1:]) != "3" {
 				t.Errorf("%s: outcome is %+v, %v; want run 3", name, got, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemclient"
 	"taskledger/engine/internal/mailleft"
 	"taskledger/engine/internal/taskids"
 	"taskledger/events"
@@ -52,6 +54,7 @@ type Client struct {
 
 	forgotten chan struct{} // taken by each GetForgotten that looks for what is no longer in memory
 	mailLeft  mailleft.Senders
+	items     *itemclient.Client
 
 	archives bool // the node archives what it trims; a plain client does not know
 }
@@ -84,6 +87,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	c.router = newRouter(randomID(), cfg.Name, cfg.Shards, cfg.Bus, cfg.Store, cfg.Log)
 	c.router.now = cfg.Now
 	c.futures = newFutures(c.router, cfg.Bus, cfg.Store, cfg.Log)
+	c.items = itemclient.New(itemclient.Config{Ask: c.askShard, Read: c.read, Shards: cfg.Shards, Sender: c.router.sender, Random: rand.Uint64, Log: cfg.Log})
 	if cfg.Store != nil {
 		c.futures.get = c.GetForgotten
 	}
@@ -113,11 +117,13 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 		if err := c.joinBus(serve); err != nil {
 			c.router.failAll()
 			c.futures.close()
+			c.items.Close()
 			return err
 		}
 	}
 	g.Go(func() error { return c.router.run(serve) })
 	g.Go(func() error { return c.futures.sweep(serve) })
+	g.Go(func() error { return c.items.Sweep(serve) })
 	if c.cfg.Store != nil {
 		for postman := range postmen {
 			g.Go(func() error { return c.router.postLetters(serve, postman) })
@@ -129,6 +135,7 @@ func (c *Client) run(ctx context.Context, main func(context.Context) error) erro
 	stop()
 	err = errors.Join(err, g.Wait())
 	c.futures.close()
+	c.items.Close()
 	c.removeMail(ctx)
 	return err
 }
@@ -137,9 +144,13 @@ func (c *Client) joinBus(ctx context.Context) error {
 	if err := c.cfg.Bus.Subscribe(ctx, "node."+c.router.sender+".*.*.*", "", c.router.onMessage); err != nil {
 		return fmt.Errorf("subscribe to answers: %w", err)
 	}
+	if err := c.cfg.Bus.Subscribe(ctx, itemSubject(c.router.sender), "", c.onItems); err != nil {
+		return fmt.Errorf("subscribe to hints: %w", err)
+	}
 	return c.cfg.Bus.Notify(ctx, func(connected bool) {
 		c.router.busChanged(connected)
 		c.futures.missed()
+		c.items.Again()
 		if c.local != nil && connected {
 			if m := c.local.Load(); m != nil {
 				m.load.busConnected()
@@ -175,6 +186,14 @@ func (c *Client) ask(ctx context.Context, id events.TaskID, lane uint8, cmd comm
 		return command.Answer{}, fmt.Errorf("task %s: %w", id, err)
 	}
 	return a, a.Err(id)
+}
+
+// askShard is ask for what is no task.
+func (c *Client) askShard(ctx context.Context, shard int, cmd command.Command) (command.Answer, error) {
+	if err := c.awaitRun(ctx); err != nil {
+		return command.Answer{}, err
+	}
+	return c.router.ask(ctx, shard, command.LaneSubmit, cmd)
 }
 
 // read is ask for what changes nothing: an unanswered question is no unknown outcome.
@@ -321,10 +340,7 @@ func (c *Client) Unpause(ctx context.Context, behavior string) error {
 }
 
 func (c *Client) pause(ctx context.Context, change *command.Pause) error {
-	if err := c.awaitRun(ctx); err != nil {
-		return err
-	}
-	a, err := c.router.ask(ctx, events.Settings.Shard(c.cfg.Shards), command.LaneSubmit, change)
+	a, err := c.askShard(ctx, events.Settings.Shard(c.cfg.Shards), change)
 	if err == nil {
 		err = a.Err("")
 	}

@@ -15,6 +15,7 @@ const lookEvery = 50 * time.Millisecond
 // return, shards handed over. ctx is the session's; its end cuts everything short.
 func (m *member) drain(ctx context.Context) {
 	m.draining.Store(true)
+	m.node.items.Drain()
 	if err := m.tellDraining(ctx); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}

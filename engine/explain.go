@@ -3,41 +3,31 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
 	"taskledger/events"
-	"taskledger/internal/message"
 	"taskledger/projection"
 	"taskledger/store"
 )
 
 // The values of Explanation.Why.
 const (
-	WhyScheduled   = "scheduled"   // its time has not come
-	WhyWaiting     = "waiting"     // ready, and waits for a slot
-	WhyNoNode      = "no-node"     // no live node may run its behavior
-	WhyNoOwner     = "no-owner"    // no node serves its shard at the moment
-	WhySuspended   = "suspended"   // an operator suspended it
-	WhyPaused      = "paused"      // an operator paused its behavior
-	WhySettings    = "settings"    // the owner does not know yet what operators paused, and starts nothing before it does
-	WhyQuarantined = "quarantined" // its shard cannot be read
-	WhyRunning     = "running"     // it runs
-	WhyFinished    = "finished"    // it has ended
+	WhyScheduled   = "scheduled"         // its time has not come
+	WhyWaiting     = explanation.Waiting // ready, and waits for a slot
+	WhyNoNode      = explanation.NoNode  // no live node may run its behavior
+	WhyNoOwner     = "no-owner"          // no node serves its shard at the moment
+	WhySuspended   = "suspended"         // an operator suspended it
+	WhyPaused      = "paused"            // an operator paused its behavior
+	WhySettings    = "settings"          // the owner does not know yet what operators paused, and starts nothing before it does
+	WhyQuarantined = "quarantined"       // its shard cannot be read
+	WhyRunning     = "running"           // it runs
+	WhyFinished    = "finished"          // it has ended
 )
 
 // Explanation says why a task is not running.
-type Explanation struct {
-	Task  events.TaskID `json:"task"`
-	Why   string        `json:"why"`            // one of the Why constants
-	Since events.Millis `json:"since,omitzero"` // 0 = not known
-	Text  string        `json:"text"`
-
-	// Substatus is the task's own; 0 = nobody who knows the task answers.
-	Substatus projection.Substatus `json:"substatus,omitzero"`
-}
+type Explanation = explanation.Explanation
 
 // askOwnerFor is how long Explain waits for an owner: its absence is an explanation too.
 const askOwnerFor = 3 * time.Second
@@ -61,22 +51,7 @@ func (c *Client) Explain(ctx context.Context, id events.TaskID) (e Explanation, 
 	if err != nil {
 		return e, err
 	}
-	told, err := command.ReadTold[explained](a.Data)
-	return Explanation{id, told.Why, events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
-}
-
-// explained is an Explanation that travels; its task is known.
-type explained struct {
-	Why   string
-	Since int64 // ms
-	Text  string
-
-	Substatus uint64
-}
-
-// answer is the answer that carries the explanation.
-func (e Explanation) answer() command.Answer {
-	return command.Answer{Data: message.Encode(explained{e.Why, int64(e.Since), e.Text, uint64(e.Substatus)})}
+	return explanation.Decode(id, a.Data)
 }
 
 // explainSilence explains that nobody answers for a task's shard, as far as the store and the node in this process can tell.
@@ -112,7 +87,7 @@ func (o *owner) explain(c *command.Explain) command.Answer {
 	if t == nil {
 		return command.Answer{Code: command.AnswerNotFound}
 	}
-	return o.why(t).answer()
+	return o.why(t).Answer()
 }
 
 // why explains.
@@ -144,34 +119,5 @@ func (o *owner) why(t *projection.Task) (e Explanation) {
 // whyReady explains why a task that could run does not.
 func (o *owner) whyReady(t *projection.Task) Explanation {
 	behavior := t.Kind.Behavior
-	var may, mayNot []string // names of nodes that run it
-	for _, n := range o.m.view.Load().Nodes {
-		limit, limited := n.Limits[behavior]
-		switch {
-		case n.Slots <= 0 || n.Draining || !slices.Contains(n.Behaviors, behavior):
-		case limited && limit == 0:
-			mayNot = append(mayNot, n.Name)
-		default:
-			may = append(may, n.Name)
-		}
-	}
-	switch {
-	case len(may)+len(mayNot) == 0:
-		return Explanation{Why: WhyNoNode, Text: "no live node with slots runs " + behavior}
-	case len(may) == 0:
-		return Explanation{Why: WhyNoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
-	case o.m.exec.Free(behavior) || o.offerFor(behavior) != nil:
-		return Explanation{Why: WhyWaiting, Text: "it has just become due, and a slot is free: it starts next"}
-	}
-	return Explanation{Why: WhyWaiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
-}
-
-// named lists names, not more than a line takes.
-func named(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
+	return explanation.OfReady(o.m.view.Load().Nodes, behavior, func() bool { return o.m.exec.Free(behavior) || o.offerFor(behavior) != nil })
 }

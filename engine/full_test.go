@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -122,7 +123,7 @@ func TestFull_WaitGoesOn(t *testing.T) {
 			}
 			time.Sleep(2 * sweepEvery)
 			synctest.Wait()
-			w.wantAsked("when there is room", 1, outcomeAnswer(command.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: projection.Success}))
+			w.wantAsked("when there is room", 1, outcomeAnswer(outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Status: projection.Success}))
 			if err := <-got; err != nil {
 				t.Errorf("run %d: %v", run, err)
 			}

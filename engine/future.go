@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
+	"taskledger/engine/internal/awaited"
 	"taskledger/events"
 )
 
@@ -22,13 +22,7 @@ type Future struct {
 	joined   bool
 	repeated bool
 
-	mu       sync.Mutex
-	resolved bool
-	result   []byte
-	err      error
-	done     chan struct{} // nil until somebody asks for it
-	waiters  *waiter       // in Wait
-	then     []func([]byte, error)
+	value awaited.Value
 
 	// Guarded by the registry.
 	asking    bool // a question is under way
@@ -40,7 +34,9 @@ type Future struct {
 
 // failedFuture is the future of a submit that was refused, or whose outcome is unknown.
 func failedFuture(id events.TaskID, err error) *Future {
-	return &Future{id: id, resolved: true, err: err}
+	f := &Future{id: id}
+	f.resolve(nil, err)
+	return f
 }
 
 // ID returns the task's id; "" when the submit was refused before there was one.
@@ -55,15 +51,7 @@ func (f *Future) Repeated() bool { return f.repeated }
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future) Done() <-chan struct{} {
 	f.watch()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.done == nil {
-		f.done = make(chan struct{})
-		if f.resolved {
-			close(f.done)
-		}
-	}
-	return f.done
+	return f.value.Done()
 }
 
 // Wait waits for the outcome and returns the result as JSON text, nil if there is none. The error is
@@ -77,68 +65,32 @@ func (f *Future) Done() <-chan struct{} {
 //
 // Under the context of an attempt it lends the attempt's slot meanwhile: see task.Attempt.Lend.
 func (f *Future) Wait(ctx context.Context) ([]byte, error) {
-	w := f.await()
+	f.watch()
+	if f.value.Resolved() {
+		return f.value.Get()
+	}
+	w := f.value.Await(&f.futures.idle)
 	if w == nil {
-		return f.result, f.err
+		return f.value.Get()
 	}
 	defer f.futures.idle.Put(w)
 	defer lendSlot(ctx)()
 	select {
-	case <-w.woken:
-		return f.result, f.err
+	case <-w.Woken:
+		return f.value.Get()
 	case <-ctx.Done():
-		if f.leave(w) {
+		if f.value.Leave(w) {
 			return nil, context.Cause(ctx)
 		}
-		<-w.woken
-		return f.result, f.err
+		<-w.Woken
+		return f.value.Get()
 	}
-}
-
-// waiter is a goroutine in Wait.
-type waiter struct {
-	woken chan struct{} // gets one value
-	next  *waiter       // that waits for the same future
-}
-
-func newWaiter() any { return &waiter{woken: make(chan struct{}, 1)} }
-
-// await returns a waiter that is woken when the future resolves; nil when it has.
-func (f *Future) await() *waiter {
-	f.watch()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.resolved {
-		return nil
-	}
-	w := f.futures.idle.Get().(*waiter)
-	f.waiters, w.next = w, f.waiters
-	return w
-}
-
-// leave takes w out; false when it has been woken.
-func (f *Future) leave(w *waiter) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for at := &f.waiters; *at != nil; at = &(*at).next {
-		if *at == w {
-			*at, w.next = w.next, nil
-			return true
-		}
-	}
-	return false
 }
 
 // Then calls fn once, in a goroutine of its own, with what Wait would return.
 func (f *Future) Then(fn func(result []byte, err error)) {
 	f.watch()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.resolved {
-		f.callback(fn)
-		return
-	}
-	f.then = append(f.then, fn)
+	f.value.Then(fn, f.start)
 }
 
 // Close stops waiting for the outcome; the task goes on.
@@ -166,40 +118,14 @@ func (f *Future) watch() {
 	}
 }
 
-func (f *Future) settled() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.resolved
-}
+func (f *Future) settled() bool { return f.value.Resolved() }
 
-func (f *Future) resolve(result []byte, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.resolved {
-		return
-	}
-	f.resolved, f.result, f.err = true, result, err
-	if f.done != nil {
-		close(f.done)
-	}
-	for w := f.waiters; w != nil; {
-		next := w.next // w may wait for something else as soon as it is woken
-		w.next = nil
-		w.woken <- struct{}{}
-		w = next
-	}
-	f.waiters = nil
-	for _, fn := range f.then {
-		f.callback(fn)
-	}
-	f.then = nil
-}
+func (f *Future) resolve(result []byte, err error) { f.value.Resolve(result, err, f.start) }
 
-func (f *Future) callback(fn func([]byte, error)) {
-	result, err := f.result, f.err
+func (f *Future) start(fn func()) {
 	if f.futures == nil {
-		go fn(result, err)
+		go fn()
 		return
 	}
-	f.futures.callbacks.Go(func() { fn(result, err) })
+	f.futures.callbacks.Go(fn)
 }

@@ -11,7 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine/internal/awaited"
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -55,7 +57,7 @@ type futureShard struct {
 
 	here   bool // the owner is in this process, and has told everything after from
 	from   events.Ref
-	recent []command.Outcome  // a ring of the latest ones
+	recent []outcome.Outcome  // a ring of the latest ones
 	oldest int                // place in recent of the next one to be overwritten
 	index  map[events.Ref]int // by life: place in recent of its latest
 }
@@ -64,7 +66,7 @@ type futureShard struct {
 type askState struct{ next, wait int64 }
 
 func newFutures(r *router, bus store.Bus, journal store.Journal, log *slog.Logger) *futures {
-	f := &futures{router: r, bus: bus, journal: journal, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: newWaiter}}
+	f := &futures{router: r, bus: bus, journal: journal, log: log, shards: make([]futureShard, len(r.lanes)), resync: newSignal(), idle: sync.Pool{New: awaited.NewWaiter}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	for i := range f.shards {
 		f.shards[i].waiting = map[events.TaskID]*Future{}
@@ -74,7 +76,7 @@ func newFutures(r *router, bus store.Bus, journal store.Journal, log *slog.Logge
 
 // add registers a future, or returns the outcome if it is known here. Registering comes before asking, so that an
 // outcome between the two is not missed. After close it fails with ErrClosed: nobody would ever tell the future.
-func (fs *futures) add(f *Future) (known *command.Outcome, err error) {
+func (fs *futures) add(f *Future) (known *outcome.Outcome, err error) {
 	s := &fs.shards[f.shard]
 	s.mu.Lock()
 	if s.closed {
@@ -108,7 +110,7 @@ func (fs *futures) add(f *Future) (known *command.Outcome, err error) {
 
 func (fs *futures) subscribe(shard int) {
 	err := fs.bus.Subscribe(fs.ctx, doneSubject(shard), "", func(m store.Message) {
-		outcomes, err := command.DecodeOutcomes(m.Data)
+		outcomes, err := outcome.Decode(m.Data)
 		if err != nil {
 			fs.log.Warn("done message cannot be read", "shard", shard, "err", err)
 			return
@@ -151,11 +153,11 @@ func (s *futureShard) dropLocked(f *Future) {
 // told is a future and the outcome that resolves it; nil: it missed its own, and has to ask.
 type told struct {
 	future  *Future
-	outcome *command.Outcome
+	outcome *outcome.Outcome
 }
 
 // tell resolves the futures that the outcomes concern.
-func (fs *futures) tell(shard int, outcomes []command.Outcome) {
+func (fs *futures) tell(shard int, outcomes []outcome.Outcome) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	all := s.hearLocked(outcomes)
@@ -164,7 +166,7 @@ func (fs *futures) tell(shard int, outcomes []command.Outcome) {
 }
 
 // tellHere is tell by the owner in this process, which also remembers the outcomes for futures that come a moment later.
-func (fs *futures) tellHere(shard int, outcomes []command.Outcome) {
+func (fs *futures) tellHere(shard int, outcomes []outcome.Outcome) {
 	s := &fs.shards[shard]
 	s.mu.Lock()
 	if s.here {
@@ -179,7 +181,7 @@ func (fs *futures) tellHere(shard int, outcomes []command.Outcome) {
 
 // hearLocked takes out the futures that the outcomes resolve, and finds those that have to ask: an outcome of a later run
 // or life tells a future that it missed its own. So does the end of a life, but to those whose run it has ended.
-func (s *futureShard) hearLocked(outcomes []command.Outcome) (all []told) {
+func (s *futureShard) hearLocked(outcomes []outcome.Outcome) (all []told) {
 	if len(s.waiting) == 0 {
 		return nil
 	}
@@ -211,7 +213,7 @@ func (fs *futures) pass(all []told) {
 	}
 }
 
-func (s *futureShard) rememberLocked(o *command.Outcome) {
+func (s *futureShard) rememberLocked(o *outcome.Outcome) {
 	if at, again := s.index[o.Life]; again {
 		s.from = max(s.from, s.recent[at].Ref+1) // an earlier outcome of the life is forgotten: it has to be asked for
 		s.recent[at] = o.Inline()
@@ -229,7 +231,7 @@ func (s *futureShard) rememberLocked(o *command.Outcome) {
 	s.oldest = (s.oldest + 1) % maxRecent
 }
 
-func (s *futureShard) recentLocked(life events.Ref) *command.Outcome {
+func (s *futureShard) recentLocked(life events.Ref) *outcome.Outcome {
 	if at, ok := s.index[life]; ok {
 		return &s.recent[at]
 	}
@@ -337,7 +339,7 @@ func (fs *futures) hear(f *Future, a command.Answer) {
 		fs.remove(f)
 		f.resolve(nil, a.Err(f.id))
 	case a.Data != nil:
-		outcomes, err := command.DecodeOutcomes(a.Data)
+		outcomes, err := outcome.Decode(a.Data)
 		if err != nil || len(outcomes) != 1 {
 			fs.log.Warn("outcome cannot be read", "task", f.id, "err", err)
 			return
@@ -373,7 +375,7 @@ func (fs *futures) recall(f *Future) {
 			fs.ask(f)
 			return
 		case err == nil:
-			o := command.OutcomeOfLast(&t)
+			o := outcome.OfLast(&t)
 			fs.remove(f)
 			f.resolve(o.Value())
 			return

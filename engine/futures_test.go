@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -67,7 +68,8 @@ func (w *waiters) wantOpen(when string, f *Future) {
 	w.Helper()
 	select {
 	case <-f.Done():
-		w.Errorf("%s: resolved with %s, %v", when, f.result, f.err)
+		result, err := f.value.Get()
+		w.Errorf("%s: resolved with %s, %v", when, result, err)
 	default:
 	}
 }
@@ -85,8 +87,8 @@ func (w *waiters) wantResolved(f *Future, text string, target error) {
 }
 
 // ended is the SUCCESS of a run.
-func ended(life events.Ref, run uint32) command.Outcome {
-	return command.Outcome{Task: "a", Life: life, Run: run, Ref: life + events.Ref(run), Status: projection.Success,
+func ended(life events.Ref, run uint32) outcome.Outcome {
+	return outcome.Outcome{Task: "a", Life: life, Run: run, Ref: life + events.Ref(run), Status: projection.Success,
 		Result: events.JSON([]byte(strconv.Itoa(int(run))))}
 }
 
@@ -96,7 +98,7 @@ func TestFutures_CostNothingUntilSomebodyWaits(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	w.wantAsked("nobody waits", 0, command.Answer{})
-	if len(w.shards[0].waiting) != 0 || f.done != nil {
+	if len(w.shards[0].waiting) != 0 || f.watched.Load() {
 		t.Error("a future that nobody waits for is registered")
 	}
 }
@@ -105,7 +107,7 @@ func TestFutures_RegisteredBeforeAskedSoThatNoOutcomeIsMissed(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []command.Outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) // between registration and the answer to the question
 	w.wantResolved(f, "1", nil)
 	w.wantAsked("the question that was under way", 1, outcomeAnswer(ended(lifeOne, 1)))
 	w.wantResolved(f, "1", nil)
@@ -115,23 +117,23 @@ func TestFutures_AnswerResolvesOrNamesTheRunToWaitFor(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(0, 0) // attached: which run, only the owner knows
 	w.wantOpen("at first", f)
-	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by an outcome of who knows which run", f)
 	w.wantAsked("both questions", 2, command.Answer{Life: lifeOne, Run: 2})
-	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.wantOpen("by the run before", f)
-	w.tell(0, []command.Outcome{ended(lifeOne, 2)})
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(f, "2", nil)
 }
 
 func TestFutures_LaterRunOrLifeMakesThemAsk(t *testing.T) {
-	for name, later := range map[string]command.Outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {Task: "a", Life: lifeOne, Run: 1,
+	for name, later := range map[string]outcome.Outcome{"run": ended(lifeOne, 2), "life": ended(2*lifeOne, 1), "elided": {Task: "a", Life: lifeOne, Run: 1,
 		Ref: lifeOne + 1, Status: projection.Success, Elided: true}} {
 		w := newWaiters(t)
 		f := w.future(lifeOne, 1)
 		f.Done()
 		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: 1})
-		w.tell(0, []command.Outcome{later})
+		w.tell(0, []outcome.Outcome{later})
 		w.wantOpen(name+": by the outcome of another", f)
 		w.wantAsked(name+": after it", 1, outcomeAnswer(ended(lifeOne, 1)))
 		w.wantResolved(f, "1", nil)
@@ -143,15 +145,15 @@ func TestFutures_OutcomesOfEarlierRunsAndLivesAreNotTheirs(t *testing.T) {
 	f := w.future(2*lifeOne, 3)
 	f.Done()
 	w.questions(command.Answer{Life: 2 * lifeOne, Run: 3})
-	gone := command.Outcome{Task: "a", Life: lifeOne, Run: 2}
-	w.tell(0, []command.Outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
+	gone := outcome.Outcome{Task: "a", Life: lifeOne, Run: 2}
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 9), ended(2*lifeOne, 2), gone})
 	w.wantOpen("by what came before", f)
 	w.wantAsked("what came before", 0, command.Answer{})
 }
 
 // A repetition that was cancelled before it began and the run that a later submit asked for have the same number.
 func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
-	cancelled := command.Outcome{Task: "a", Life: lifeOne, Run: 2, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
+	cancelled := outcome.Outcome{Task: "a", Life: lifeOne, Run: 2, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	succeeded := ended(lifeOne, 2)
 	succeeded.Ref = lifeOne + 12
 	for name, here := range map[string]bool{"heard": false, "remembered": true} {
@@ -159,14 +161,14 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 			w := newWaiters(t)
 			if here {
 				w.serveHere(0, store.Head{})
-				w.tellHere(0, []command.Outcome{cancelled})
+				w.tellHere(0, []outcome.Outcome{cancelled})
 			}
 			f := w.future(lifeOne, 2)
 			f.since = lifeOne + 11
 			f.Done()
-			w.tell(0, []command.Outcome{cancelled})
+			w.tell(0, []outcome.Outcome{cancelled})
 			w.wantOpen("by the end of a run before its own", f)
-			w.tell(0, []command.Outcome{succeeded})
+			w.tell(0, []outcome.Outcome{succeeded})
 			w.wantResolved(f, "2", nil)
 		})
 	}
@@ -174,7 +176,7 @@ func TestFutures_CancelledRepetitionIsNotTheRunThatFollows(t *testing.T) {
 
 // A task that had failed for good was to run again, and that was cancelled: the failure stays, and ends the run that was promised after it.
 func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
-	failed := command.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
+	failed := outcome.Outcome{Task: "a", Life: lifeOne, Run: 1, Rest: true, Ref: lifeOne + 9, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled}}
 	for name, c := range map[string]struct {
 		run   uint32
 		since events.Ref
@@ -190,11 +192,11 @@ func TestFutures_RunsThatWerePromisedAndTakenAwayEndAtOnce(t *testing.T) {
 			f.since = c.since
 			if here {
 				w.serveHere(0, store.Head{})
-				w.tellHere(0, []command.Outcome{failed})
+				w.tellHere(0, []outcome.Outcome{failed})
 			}
 			f.Done()
 			if !here {
-				w.tell(0, []command.Outcome{failed})
+				w.tell(0, []outcome.Outcome{failed})
 			}
 			if !c.ends {
 				w.wantOpen(name, f)
@@ -209,7 +211,7 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 	w := newWaiters(t)
 	f := w.future(lifeOne, 1)
 	f.Done()
-	w.tell(0, []command.Outcome{{Task: "a", Life: lifeOne, Run: 1}}) // Deleted
+	w.tell(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1}}) // Deleted
 	w.wantResolved(f, "", ErrNotFound)
 	g := w.future(0, 0)
 	g.Done()
@@ -219,11 +221,11 @@ func TestFutures_EndOfLifeAndUnknownTaskAreNotFound(t *testing.T) {
 
 // Whoever got the result first may have deleted the task; the others still get the outcome of their run.
 func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
-	due := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9}
-	final := command.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9, Elided: true}
+	due := outcome.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9}
+	final := outcome.Outcome{Task: "a", Life: lifeOne, Run: 3, Rest: true, Ref: lifeOne + 9, Elided: true}
 	for name, c := range map[string]struct {
 		run     uint32
-		deleted command.Outcome
+		deleted outcome.Outcome
 		ends    bool
 	}{
 		"earlier run":                  {1, due, false},
@@ -236,7 +238,7 @@ func TestFutures_DeletedResolvesOnlyTheRunsThatItEnds(t *testing.T) {
 		f := w.future(lifeOne, c.run)
 		f.Done()
 		w.wantAsked(name+": at first", 1, command.Answer{Life: lifeOne, Run: c.run})
-		w.tell(0, []command.Outcome{c.deleted})
+		w.tell(0, []outcome.Outcome{c.deleted})
 		if c.ends {
 			w.wantAsked(name, 0, command.Answer{})
 			w.wantResolved(f, "", ErrNotFound)
@@ -287,25 +289,25 @@ func TestFutures_OfAForgottenTaskWaitForWhoKeepsIt(t *testing.T) {
 func TestFutures_RecentOutcomesResolveThoseThatComeAMomentLate(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
 	f := w.future(lifeOne, 1)
 	w.wantResolved(f, "1", nil)
 	w.wantAsked("what is known here", 0, command.Answer{})
 	g := w.future(lifeOne, 2)
 	w.wantOpen("by the run before", g)
 	w.wantAsked("about a run that the owner here will tell of", 0, command.Answer{})
-	w.tellHere(0, []command.Outcome{ended(lifeOne, 2)})
+	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 2)})
 	w.wantResolved(g, "2", nil)
 }
 
 func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
 	for i := range maxRecent {
 		o := ended(lifeOne+events.Ref(i), 1)
 		o.Task = events.TaskID("t" + strconv.Itoa(i))
-		w.tellHere(0, []command.Outcome{o})
+		w.tellHere(0, []outcome.Outcome{o})
 	}
 	if got := len(w.shards[0].recent); got != maxRecent {
 		t.Errorf("%d outcomes are remembered, want %d", got, maxRecent)
@@ -319,7 +321,7 @@ func TestFutures_WhatWasForgottenIsAskedFor(t *testing.T) {
 func TestFutures_OwnerThatLeftIsNotRelied(t *testing.T) {
 	w := newWaiters(t)
 	w.serveHere(0, store.Head{})
-	w.tellHere(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tellHere(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.serveAway(0)
 	f := w.future(lifeOne, 1)
 	w.wantOpen("by the memory of an owner that has left", f)
@@ -333,8 +335,8 @@ func TestFutures_ResolveOnceAndEveryCallbackIsCalledOnce(t *testing.T) {
 		f := w.future(lifeOne, 1)
 		calls := make(chan string, 10)
 		f.Then(func(result []byte, err error) { calls <- string(result) })
-		w.tell(0, []command.Outcome{ended(lifeOne, 1)})
-		w.tell(0, []command.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
+		w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
+		w.tell(0, []outcome.Outcome{{Task: "a", Life: lifeOne, Run: 1, Status: projection.Failure, Err: &events.Error{Code: "x"}}})
 		f.Close()
 		f.Then(func(result []byte, err error) { calls <- string(result) })
 		synctest.Wait()
@@ -375,10 +377,10 @@ func TestFuture_EveryWaiterIsWokenOnceOrLeaves(t *testing.T) {
 				})
 			}
 		}
-		all.Go(func() { w.tell(0, []command.Outcome{ended(lifeOne, 1)}) })
+		all.Go(func() { w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) })
 		all.Wait()
 		never.Close()
-		if f.waiters != nil || never.waiters != nil {
+		if f.value.Waits() || never.value.Waits() {
 			t.Errorf("round %d: waiters stay", round)
 		}
 	}
@@ -391,7 +393,7 @@ func TestFutures_CloseStopsWatching(t *testing.T) {
 	other.Done()
 	f.Close()
 	w.wantResolved(f, "", ErrClosed)
-	w.tell(0, []command.Outcome{ended(lifeOne, 1)})
+	w.tell(0, []outcome.Outcome{ended(lifeOne, 1)})
 	w.wantResolved(f, "", ErrClosed)
 	w.wantResolved(other, "1", nil)
 	if len(w.shards[0].waiting) != 0 {
@@ -463,7 +465,7 @@ func TestFuture_OfARefusedSubmitHasItsError(t *testing.T) {
 }
 
 func TestOutcome_FailureBecomesATaskError(t *testing.T) {
-	o := command.Outcome{Task: "a", Attempt: 3, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
+	o := outcome.Outcome{Task: "a", Attempt: 3, Status: projection.Failure, Err: &events.Error{Code: events.CodeCancelled, Message: "m", Retryable: true,
 		Properties: map[string]string{"k": "v"}}}
 	_, err := o.Value()
 	var failure *TaskError

@@ -10,12 +10,16 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/explanation"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
 	"taskledger/internal/wire/wiretest"
 	"taskledger/meter"
 	"taskledger/projection"
+	"taskledger/projection/items"
 	"taskledger/projection/listing"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
@@ -73,6 +77,24 @@ func encodePage(p command.Page) []byte {
 	return message.Encode(page)
 }
 
+// someItems are two items of a group.
+func someItems() *items.Stores {
+	all := new(items.Stores)
+	for id := range uint64(2) {
+		if err := all.Fold(&events.Event{Task: events.StoreItem("s", id+1), Seq: 1, Position: events.Position{Ref: events.RefOf(1, int(id))},
+			Body: &events.ItemAdded{ID: id + 1, Group: "g", At: 5, Owner: 1, Data: events.Bytes([]byte("x"))}}); err != nil {
+			panic(err)
+		}
+	}
+	return all
+}
+
+// decodeGroups leaves out whether there are more.
+func decodeGroups(data []byte) ([]string, error) {
+	groups, _, err := itemcommand.DecodeNames(data)
+	return groups, err
+}
+
 func encodeTallies(rows []listing.Count) []byte {
 	var told struct {
 		Tasks int64
@@ -101,7 +123,7 @@ func entryPoints() []entryPoint {
 	var policy, outcomes, assignments wire.Writer
 	(&Policy{}).Encode(&policy)
 	outcomes.Array(1)
-	(&command.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
+	(&outcome.Outcome{Task: "a", Status: projection.Failure, Err: failure}).Encode(&outcomes, 0)
 	assignments.Array(1)
 	(&command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Params: []byte{1, 50}}).Encode(&assignments)
 	answers := command.EncodeAnswers([]command.Answer{{}, command.Refused(command.AnswerState, "no"), {Data: []byte{1}, Joined: true, Run: 3}})
@@ -110,7 +132,7 @@ func entryPoints() []entryPoint {
 	all := []entryPoint{
 		pointAt("answers", answers, command.DecodeAnswers),
 		pointAt("answer message", command.EncodeAnswerMessage(3, &command.Batch{Lane: 1, Number: 9}, []command.Answer{{}}, true), decodeAnswerMessage),
-		pointAt("outcomes", outcomes.B, command.DecodeOutcomes),
+		pointAt("outcomes", outcomes.B, outcome.Decode),
 		pointAt("assignments", assignments.B, command.DecodeAssignments),
 		pointAt("names", command.EncodeNames([]command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}), command.DecodeNames),
 		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), command.ReadMessage[cancelMessage]),
@@ -119,9 +141,13 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
+		pointAt("items", itemcommand.Answer(someItems(), &itemcommand.Page{Store: "s", Group: "g", Owned: true}, 0).Data, itemcommand.DecodeFound),
+		pointAt("groups of items", itemcommand.Answer(someItems(), &itemcommand.Groups{Store: "s"}, 0).Data, decodeGroups),
+		pointAt("registration", itemcommand.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), itemcommand.DecodeAwaited),
+		pointAt("hint", itemcommand.EncodeHint(itemcommand.Hint{Store: "s", Group: "g", Count: 1}), itemcommand.DecodeHint),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
 		pointAt("info", encoded(report), command.ReadTold[command.ShardReport]),
-		pointAt("explanation", encoded(explained{"w", 1, "t", 3}), command.ReadTold[explained]),
+		pointAt("explanation", encoded(explanation.Told{Why: "w", Since: 1, Text: "t", Substatus: 3}), command.ReadTold[explanation.Told]),
 		pointAt("load", encoded(loadMessage{"n", 5, 1, 0, []backlogRow{{3, "work", 7}, {4, "x", 1}}}), decodeLoad),
 	}
 	for op := uint64(1); command.New(op) != nil; op++ {
@@ -133,6 +159,11 @@ func entryPoints() []entryPoint {
 			c.Behaviors = []command.OfferedBehavior{{Behavior: "work", Slots: 3}, {Behavior: "x", Slots: 1}}
 		case *command.Reconcile:
 			c.Attempts = []command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}
+		case *itemcommand.Update:
+			c.Depends, c.Deletes = []int64{1, 2}, []int64{3}
+			c.Changes, c.Adds = []itemcommand.Change{{ID: 1, Group: "g", Data: []byte("x")}}, []itemcommand.Add{{Group: "g"}, {Group: "h", Data: []byte("y")}}
+		case *itemcommand.Read:
+			c.IDs = []int64{1, 2}
 		}
 		b := &command.Batch{Sender: "c-1", Number: 7, Principal: "ada", Commands: []command.Command{c}}
 		all = append(all, pointAt(fmt.Sprintf("batch of %T", c), b.Encode(), command.DecodeBatch))
@@ -181,7 +212,7 @@ func FuzzDecodeReplies(f *testing.F) {
 		roundTrip(t, b, decodePlanned, encoded)
 		roundTrip(t, b, command.ReadMessage[command.PlanLetter], encoded)
 		roundTrip(t, b, command.ReadTold[command.ShardReport], encoded)
-		roundTrip(t, b, command.ReadTold[explained], encoded)
+		roundTrip(t, b, command.ReadTold[explanation.Told], encoded)
 		roundTrip(t, b, command.ReadTold[loadMessage], encoded)
 		roundTrip(t, b, command.DecodePage, encodePage)
 		roundTrip(t, b, command.DecodeTallies, encodeTallies)

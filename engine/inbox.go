@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/yielder"
 	"taskledger/store"
 )
 
@@ -75,7 +76,7 @@ func (i *inbox) from(here *lanesHere) {
 	i.here = here
 }
 
-// gather lets whoever is ready to run add to the next entry, as long as somebody does and for yieldMost: events per entry
+// gather lets whoever is ready to run add to the next entry, as long as somebody does and for yielder.Most: events per entry
 // decide what a task costs.
 func (i *inbox) gather() {
 	i.mu.Lock()
@@ -85,9 +86,9 @@ func (i *inbox) gather() {
 		return
 	}
 	began := time.Now()
-	for had := -1; here.r.yield(); {
+	for had := -1; here.r.Yield(); {
 		has := i.size()
-		if has == had || time.Since(began) > yieldMost {
+		if has == had || time.Since(began) > yielder.Most {
 			return
 		}
 		had = has

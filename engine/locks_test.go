@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -68,7 +69,7 @@ func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
 				w.shards[0].subscribed = subscribed
 				f := w.future(lifeOne, 1)
 				bus.meanwhile = func() {
-					wantReturn(t, "an outcome", func() { w.tell(0, []command.Outcome{ended(lifeOne, 1)}) })
+					wantReturn(t, "an outcome", func() { w.tell(0, []outcome.Outcome{ended(lifeOne, 1)}) })
 					wantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
 				}
 				begin(f)

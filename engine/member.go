@@ -14,6 +14,7 @@ import (
 	"taskledger/engine/internal/cloudevent"
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/sessionfile"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -311,6 +312,7 @@ func (m *member) see(v *store.Membership) error {
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
 			m.router.resendShard(shard)
+			m.node.items.Again()
 			m.futures.askAll(shard)
 			m.offers.ownerChanged(shard)
 		}
@@ -389,18 +391,18 @@ func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.
-func (m *member) announce(shard int, outcomes []command.Outcome) {
+func (m *member) announce(shard int, outcomes []outcome.Outcome) {
 	m.futures.tellHere(shard, outcomes)
 	if m.bus == nil || !m.router.connected.Load() {
 		return
 	}
-	for _, data := range command.EncodeOutcomes(outcomes) {
+	for _, data := range outcome.Encode(outcomes) {
 		m.router.hint(doneSubject(shard), "", data)
 	}
 	public := cloudevent.Writer{Source: m.source(), Shard: shard}
 	var text []byte
 	var subject string
-	var last *command.Outcome // that the subject is of
+	var last *outcome.Outcome // that the subject is of
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.Status == 0 {

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/itemwait"
 	"taskledger/engine/internal/notice"
+	"taskledger/engine/internal/outcome"
 	"taskledger/engine/internal/shardclock"
 	"taskledger/engine/internal/slots"
 	"taskledger/engine/internal/tally"
@@ -61,6 +64,9 @@ type owner struct {
 	searches  *searches
 	proofs    proofs
 
+	waiters    itemwait.Waiters // for items
+	itemsMoved bool             // items may have become available
+
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
 	backlog  atomic.Pointer[map[string]int] // ready tasks by behavior
@@ -99,7 +105,7 @@ type turn struct {
 	replies  []pendingReply
 	starts   []command.Assignment // on this node
 	given    []*parkedOffer
-	outcomes []command.Outcome
+	outcomes []outcome.Outcome
 	cancels  []nodeAttempt
 	settings bool // they have changed
 }
@@ -172,13 +178,17 @@ func (o *owner) untilDue() (time.Duration, bool) {
 	if o.held && len(*o.backlog.Load()) > 0 { // what is ready was passed over
 		return mayStartAgain, true
 	}
-	due := o.state.NextDue()
-	if due == 0 {
+	due, items := o.state.NextDue(), o.state.Stores().NextDue()
+	if due == 0 && items == 0 {
 		return 0, false
 	}
 	var least time.Duration
-	if !o.m.mayStart() { // what is due stays due
-		least = mayStartAgain
+	if items == 0 || due != 0 && due <= items {
+		if !o.m.mayStart() { // what is due stays due
+			least = mayStartAgain
+		}
+	} else {
+		due = items
 	}
 	return max(o.clock.Until(due, o.m.now(), time.Since(clockBase)), least), true
 }
@@ -197,6 +207,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	o.entry.Reset(events.Entry{Shard: uint16(o.ownership.Shard), Number: o.head.Number + 1, Epoch: o.ownership.Revision,
 		Owner: o.ownership.Session.ID, Time: now, Prev: o.state.Hash})
 	o.turnOf.reset()
+	o.ripenItems(now, began)
 	if len(o.seen) >= projection.MaxSenders { // not in mid-turn: until it is committed the journal does not know what was decided
 		o.seenBefore, o.seen = o.seen, map[projection.SenderLane]answered{}
 	}
@@ -288,6 +299,7 @@ func (o *owner) perform() {
 	var unproven []pendingReply
 	for i := range t.replies {
 		r := &t.replies[i]
+		r.answers = itemcommand.WithData(o.state.Stores(), r.Commands, r.answers, o.claimed)
 		switch {
 		case o.recorded(r.Batch):
 			r.reply(r.Batch, r.answers, true)
@@ -311,6 +323,7 @@ func (o *owner) perform() {
 	if len(t.outcomes) > 0 {
 		o.m.announce(o.ownership.Shard, t.outcomes)
 	}
+	o.wakeItems()
 }
 
 // note collects the effects of an event while it is being decided.
@@ -319,13 +332,15 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 	o.tally.Note(t, ev)
 	switch ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
-		if out, ok := command.OutcomeOf(t, ev); ok {
+		if out, ok := outcome.Of(t, ev); ok {
 			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
 		}
 	case *events.CancelRequested:
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
 	case *events.Paused, *events.Unpaused:
 		o.turnOf.settings = true
+	case *events.ItemAdded, *events.ItemReplaced:
+		o.itemsMoved = true
 	}
 }
 

@@ -320,6 +320,7 @@ func (p *placement) serveSound(ctx context.Context, ownership store.Ownership, h
 	p.preferOwn()
 	p.m.futures.serveHere(shard, have.head)
 	p.m.router.serveHere(shard, own.inbox)
+	p.m.node.items.Again()
 	p.m.offers.ownerChanged(shard)
 	p.m.serveShard(serving, shard, own.inbox)
 	p.m.spawn(func(context.Context) { own.snapshots.run(serving) })

@@ -344,7 +344,7 @@ func (q *quarantine) answers(b *command.Batch) []command.Answer {
 			}
 			answers[i].Data = message.Encode(s)
 		case *command.Explain:
-			answers[i] = Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.answer()
+			answers[i] = Explanation{Why: WhyQuarantined, Since: q.since, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}.Answer()
 		default:
 			answers[i] = command.Answer{Code: command.AnswerUnserved, Text: fmt.Sprintf("shard %d is quarantined: %s", q.shard, why)}
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -30,9 +32,11 @@ func (o *owner) answer(asked []delivery) {
 		return
 	}
 	began := time.Since(clockBase)
-	if now := o.clock.Now(o.m.now(), began); o.m.mayStart() && o.state.Ripen(now) {
+	now := o.clock.Now(o.m.now(), began)
+	if o.m.mayStart() && o.state.Ripen(now) {
 		o.clock.Hold(now, began)
 	}
+	o.ripenItems(now, began)
 	o.looking = looking{tasks: lookTasks}
 	for _, q := range asked {
 		o.query(q)
@@ -97,6 +101,9 @@ func readAll(ctx context.Context, answers []command.Answer, later []laterRead, s
 func (o *owner) read(c command.Command) (command.Answer, func(context.Context) command.Answer) {
 	if refusal, refused := command.Misfit(c); refused {
 		return refusal, nil
+	}
+	if linear, is := itemcommand.IsQuestion(c); is {
+		return o.answerItems(c, linear)
 	}
 	switch c := c.(type) {
 	case *command.Get:
@@ -244,7 +251,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 			run++
 		}
 	}
-	out := command.OutcomeOfLast(t)
+	out := outcome.OfLast(t)
 	switch {
 	case run > t.Runs && !t.Final():
 		return command.Answer{Life: t.Created, Run: run, Number: int64(o.head.Number)}, nil
@@ -260,7 +267,7 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	}
 }
 
-func outcomeAnswer(o command.Outcome) command.Answer {
+func outcomeAnswer(o outcome.Outcome) command.Answer {
 	var w wire.Writer
 	w.Array(1)
 	o.Encode(&w, events.MaxPayloadBytes+1)

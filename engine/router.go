@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/yielder"
 	"taskledger/events"
 	"taskledger/store"
 )
@@ -36,7 +37,7 @@ const (
 // the bus, else through the store. Commands of a lane that gather while a batch is under way become the next batch. A
 // batch is sent again, the same bytes under the same number, until it is answered.
 type router struct {
-	yielder
+	yielder.Yielder
 	now       func() time.Time // of the wall clock
 	sender    string           // random, kept for the life of the node or client
 	principal string
@@ -128,7 +129,7 @@ func (r *router) flush(shard int, laneID uint8) {
 	l.yielding = true
 	l.mu.Unlock()
 	if laneID == command.LaneSubmit || laneID == command.LaneWork {
-		r.yield() // the first command of a batch lets whoever is ready to run add to it
+		r.Yield() // the first command of a batch lets whoever is ready to run add to it
 	}
 	r.leave(shard, laneID)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/store"
@@ -184,8 +185,8 @@ func (o *owner) searchBack(ctx context.Context, t *projection.Task, run uint32) 
 // life. A run that the life has ended without is told of as memory did.
 func (o *owner) searchForward(ctx context.Context, c *command.Await) command.Answer {
 	var attempt uint32
-	var promised *command.Outcome // a failure whose retry is to come
-	var last command.Outcome      // of a run that has ended
+	var promised *outcome.Outcome // a failure whose retry is to come
+	var last outcome.Outcome      // of a run that has ended
 	due := false                  // a run is due or under way
 	over := false                 // another life follows
 read:
@@ -262,8 +263,8 @@ func (o *owner) unread(ctx context.Context, err error) command.Answer {
 
 // endOfRun reads the outcome from an event alone. It does not see that a retry which was promised is taken away, by a
 // Rescheduled to never: then the failure before it was the end of the run.
-func endOfRun(ev *events.Event, life events.Ref) (command.Outcome, bool) {
-	o := command.Outcome{Task: ev.Task, Life: life, Ref: ev.Position.Ref, At: ev.At}
+func endOfRun(ev *events.Event, life events.Ref) (outcome.Outcome, bool) {
+	o := outcome.Outcome{Task: ev.Task, Life: life, Ref: ev.Position.Ref, At: ev.At}
 	switch b := ev.Body.(type) {
 	case *events.Succeeded:
 		o.Status, o.Result, o.Run = projection.Success, b.Result, b.Run

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -117,7 +118,7 @@ func says(t *testing.T, a command.Answer) string {
 	if a.Data == nil {
 		return fmt.Sprint("answer ", a.Code)
 	}
-	all, err := command.DecodeOutcomes(a.Data)
+	all, err := outcome.Decode(a.Data)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("outcomes are %+v, %v", all, err)
 	}
@@ -171,8 +172,8 @@ func TestSearch_TellsOfADeletedLifeWhatMemoryDid(t *testing.T) {
 			if got := says(t, b.told(question)); got != want {
 				t.Errorf("told %q, before %q", got, want)
 			}
-			if f.isResolved() && errors.Is(f.err, ErrNotFound) || earlier.isResolved() && errors.Is(earlier.err, ErrNotFound) {
-				t.Errorf("futures of runs that had ended resolve with %v and %v", f.err, earlier.err)
+			if f.isResolved() && errors.Is(f.failure(), ErrNotFound) || earlier.isResolved() && errors.Is(earlier.failure(), ErrNotFound) {
+				t.Errorf("futures of runs that had ended resolve with %v and %v", f.failure(), earlier.failure())
 			}
 		})
 	}

@@ -146,6 +146,19 @@ func TestSeal_RefusesWhatDecodeWouldRefuse(t *testing.T) {
 		"text of a pause":      {Body: &events.Paused{Reason: "\xff"}},
 		"request of a record":  {RequestID: "r", Body: &events.Unpaused{}},
 		"task of a record":     {Task: "a", Body: &events.Unpaused{}},
+		"task of an item":      {Task: "a", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
+		"item 0":               {Task: "store:a/0", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
+		"item with a zero":     {Task: "store:a/01", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
+		"store without a name": {Task: "store:/1", Body: &events.ItemRemoved{ID: 1, Owner: 1}},
+		"name of a store":      {Task: events.StoreItem(strings.Repeat("s", events.MaxStoreBytes+1), 1), Body: &events.ItemRemoved{ID: 1, Owner: 1}},
+		"id 0":                 {Task: "store:a/1", Body: &events.ItemRemoved{Owner: 1}},
+		"id too large":         {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: events.MaxItemNumber + 1, Owner: 1}},
+		"owner 0":              {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2}},
+		"item without a group": {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Owner: 1, Data: events.Bytes(nil)}},
+		"group":                {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: strings.Repeat("g", events.MaxGroupBytes+1), Owner: 1, Data: events.Bytes(nil)}},
+		"item without data":    {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1}},
+		"data in JSON":         {Task: "store:a/1", Body: &events.ItemAdded{ID: 1, Group: "g", Owner: 1, Data: events.JSON([]byte("1"))}},
+		"time of an item":      {Task: "store:a/1", Body: &events.ItemReplaced{From: 1, To: 2, Owner: 1, At: events.MaxItemTime + 1}},
 	} {
 		var b events.Builder
 		b.Reset(sampleHead())

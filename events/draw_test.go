@@ -27,8 +27,11 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 	for range rapid.IntRange(1, 30).Draw(t, "events") {
 		ev := events.Event{Seq: rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),
 			Origin: rapid.IntRange(0, origins).Draw(t, "origin"), Body: drawBody(t, text)}
-		if ev.Kind().Record() == events.OfTask {
+		switch ev.Kind().Record() {
+		case events.OfTask:
 			ev.Task, ev.RequestID = drawTaskID(t), text.Draw(t, "request")
+		case events.OfItem:
+			ev.Task, ev.RequestID = drawItem(t), text.Draw(t, "request")
 		}
 		b.Add(ev)
 	}
@@ -36,6 +39,14 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 
 func drawTaskID(t *rapid.T) events.TaskID {
 	return events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Draw(t, "task"))
+}
+
+func drawItem(t *rapid.T) events.TaskID {
+	return events.StoreItem(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}`).Draw(t, "store"), drawNumber(t))
+}
+
+func drawNumber(t *rapid.T) uint64 {
+	return rapid.Uint64Range(1, events.MaxItemNumber).Draw(t, "number")
 }
 
 func drawTerms(t *rapid.T) *events.Terms {
@@ -112,8 +123,23 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return &events.Paused{Behavior: text.Draw(t, "behavior"), Reason: text.Draw(t, "reason")}
 	case events.KindUnpaused:
 		return &events.Unpaused{Behavior: text.Draw(t, "behavior")}
+	case events.KindItemAdded:
+		return &events.ItemAdded{ID: drawNumber(t), Group: rapid.StringN(1, 40, 100).Draw(t, "group"), At: drawItemTime(t), Owner: drawNumber(t),
+			Data: events.Bytes(drawBytes(t))}
+	case events.KindItemReplaced:
+		replaced := &events.ItemReplaced{From: drawNumber(t), To: drawNumber(t), At: drawItemTime(t), Owner: drawNumber(t)}
+		if data := drawBytes(t); data != nil {
+			replaced.Data = events.Bytes(data)
+		}
+		return replaced
+	case events.KindItemRemoved:
+		return &events.ItemRemoved{ID: drawNumber(t), Owner: drawNumber(t)}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil
 	}
+}
+
+func drawItemTime(t *rapid.T) events.Millis {
+	return events.Millis(rapid.Int64Range(0, int64(events.MaxItemTime)).Draw(t, "available"))
 }

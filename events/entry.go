@@ -397,9 +397,13 @@ func decodeEvent(e *Event, header, payload []byte, origins int) error {
 
 // check is what both Seal and Decode demand of an event in an entry with that many origins.
 func (e *Event) check(origins int) error {
-	if e.Kind().Record() != OfTask {
+	if of := e.Kind().Record(); of == OfItem {
+		if err := checkItem(e.Task, e.Body); err != nil {
+			return err
+		}
+	} else if of != OfTask {
 		if e.Task != "" || e.RequestID != "" {
-			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, e.Kind().Record())
+			return fmt.Errorf("task %q and request id %q in an event of the %s", e.Task, e.RequestID, of)
 		}
 	} else if err := e.Task.Validate(); err != nil {
 		return err

@@ -149,6 +149,12 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{b.Behavior, b.Reason}, nil
 	case *events.Unpaused:
 		return []any{b.Behavior}, nil
+	case *events.ItemAdded:
+		return []any{b.ID, b.Group, b.At, b.Owner}, b.Data
+	case *events.ItemReplaced:
+		return []any{b.From, b.To, b.At, b.Owner}, b.Data
+	case *events.ItemRemoved:
+		return []any{b.ID, b.Owner}, nil
 	case *events.CancelRequested:
 		return []any{b.Reason}, nil
 	}

@@ -18,7 +18,7 @@ import (
 
 // Event is one committed transition of one task, or of a record that is none. Events are never changed.
 type Event struct {
-	Task      TaskID // "" of a record that is no task
+	Task      TaskID // of an item what StoreItem returns; "" of any other record that is no task
 	Seq       uint64 // 1, 2, 3 ... without gaps within a life of the task
 	Prev      Ref    // the task's event before this one, in the same shard; 0 for the first
 	Origin    int    // 1 + index of the Origin in the entry; 0: the owner itself, as for Lost and timed starts
@@ -58,12 +58,15 @@ const (
 	KindRecovered
 	KindPaused
 	KindUnpaused
+	KindItemAdded
+	KindItemReplaced
+	KindItemRemoved
 	kindEnd
 )
 
 var kindNames = [kindEnd]string{"", "Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released",
 	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted",
-	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused"}
+	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused", "ItemAdded", "ItemReplaced", "ItemRemoved"}
 
 // Kinds returns every kind in stored order.
 func Kinds() []Kind {
@@ -249,6 +252,12 @@ func newBody(k Kind) Body {
 		return new(Paused)
 	case KindUnpaused:
 		return new(Unpaused)
+	case KindItemAdded:
+		return new(ItemAdded)
+	case KindItemReplaced:
+		return new(ItemReplaced)
+	case KindItemRemoved:
+		return new(ItemRemoved)
 	}
 	return nil
 }

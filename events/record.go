@@ -9,7 +9,7 @@ import (
 )
 
 // Record is what an event is of: a task, or one of the few records of a shard that are no tasks. The events of such a record have no
-// Task; their Seq and Prev count and link them as those of a task do, without a second life.
+// Task, but for those of items; their Seq and Prev count and link them as those of a task do, without a second life.
 type Record uint8
 
 // The records.
@@ -17,13 +17,14 @@ const (
 	OfTask     Record = iota
 	OfJournal         // what operators decided about the journal of the shard itself
 	OfSettings        // the settings of the cluster, in the shard of the id Settings
+	OfItem            // an item of a store, of which a shard has many
 	recordEnd
 )
 
-var recordNames = [recordEnd]string{"task", "journal", "settings"}
+var recordNames = [recordEnd]string{"task", "journal", "settings", "item"}
 
 // Records returns every record.
-func Records() []Record { return []Record{OfTask, OfJournal, OfSettings} }
+func Records() []Record { return []Record{OfTask, OfJournal, OfSettings, OfItem} }
 
 // String returns the record's name in lower case.
 func (r Record) String() string {
@@ -40,6 +41,8 @@ func (k Kind) Record() Record {
 		return OfJournal
 	case KindPaused, KindUnpaused:
 		return OfSettings
+	case KindItemAdded, KindItemReplaced, KindItemRemoved:
+		return OfItem
 	}
 	return OfTask
 }

@@ -40,11 +40,18 @@ func samples() []events.Event {
 		&events.Recovered{Entry: 40, Sound: events.Hash{0xef}, Reason: "restored from the backup of Monday"},
 		&events.Paused{Behavior: "purge-table", Reason: "orders are being moved"},
 		&events.Unpaused{Behavior: "purge-table"},
+		&events.ItemAdded{ID: 7, Group: "pages/new", At: sampleTime.Add(time.Minute), Owner: 1 << 52, Data: events.Bytes([]byte("a\x00\xff"))},
+		&events.ItemReplaced{From: 7, To: 9, At: sampleTime, Owner: 12, Data: events.Bytes(nil)},
+		&events.ItemRemoved{ID: 9, Owner: 12},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {
 		all[i] = events.Event{Task: "orders/purge", Seq: uint64(i + 1), Origin: i % 3, Body: body}
-		if body.Kind().Record() != events.OfTask {
+		switch body.Kind().Record() {
+		case events.OfTask:
+		case events.OfItem:
+			all[i].Task = events.StoreItem("crawl", 7)
+		default:
 			all[i].Task = ""
 		}
 		if i > 0 {

@@ -81,6 +81,9 @@ func TestSeal_TakesNothingThatDecodeRefuses(t *testing.T) {
 			if (ev.Kind().Record() == events.OfTask) != rarely(t, "of another record") {
 				ev.Task, ev.RequestID = drawTaskID(t), extreme.Draw(t, "request")
 			}
+			if ev.Kind().Record() == events.OfItem {
+				ev.Task = drawItem(t)
+			}
 			if rarely(t, "any task") {
 				ev.Task = events.TaskID(extreme.Draw(t, "any task"))
 			}

@@ -28,7 +28,7 @@
 // yields them as well, and then goes on with those that are committed later. A service that keeps a state of its own, a
 // projection, uses Follow:
 //
-//	for batch, err := range client.Ledger().Follow(ctx, stored.Cursor) {
+//	for batch, err := range node.Ledger().Follow(ctx, stored.Cursor) {
 //		if err != nil {
 //			return err // call Follow again, with the cursor of the last batch that was stored
 //		}

@@ -209,7 +209,7 @@ func (p *pager) oldest(ctx context.Context) error {
 	last := from
 	for ev, err := range p.life.oldest(ctx, begin, wanted, p.fold != nil) {
 		if err == nil && p.fold != nil {
-			err = damaged(p.fold.Add(ev))
+			err = addTo(p.fold, ev)
 		}
 		if err != nil && len(page.Events) > 0 {
 			err = cmp.Or(p.give(page, true, last.ref, last.seq), err)

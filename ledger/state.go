@@ -59,7 +59,7 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 			break
 		}
 		if err == nil {
-			err = damaged(fold.Add(ev))
+			err = addTo(fold, ev)
 		}
 		if err != nil {
 			return t, fmt.Errorf("state of %s: %w", f.id, err)
@@ -75,6 +75,14 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 		return t, fmt.Errorf("state of %s: %w at that time", f.id, task.ErrNotFound)
 	}
 	return t, nil
+}
+
+// addTo folds the next event of a life, which an item of a store has none of: History tells what happened to it.
+func addTo(fold *projection.Life, ev *events.Event) error {
+	if ev.Kind().Record() != events.OfTask {
+		return absent("it is an item of a store, and has no state of a task")
+	}
+	return damaged(fold.Add(ev))
 }
 
 // damaged is why an event that is stored cannot be folded.

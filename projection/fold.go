@@ -1,16 +1,19 @@
 package projection
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+	"taskledger/projection/name"
+)
 
 // fold applies a legal event other than Created.
-func (t *Task) fold(ev *events.Event, names names) {
+func (t *Task) fold(ev *events.Event, names name.Table) {
 	switch b := ev.Body.(type) {
 	case *events.Started:
 		if t.RunEnded {
 			t.Failures, t.Lost, t.RunEnded = 0, 0, false
 		}
 		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
-		t.Attempt, t.Started, t.StartedAt, t.LastNode = b.Attempt, ev.Position.Ref, ev.At, names.of(b.Node)
+		t.Attempt, t.Started, t.StartedAt, t.LastNode = b.Attempt, ev.Position.Ref, ev.At, names.Of(b.Node)
 		t.Due, t.Wait, t.ResultElided = 0, nil, false
 		t.Result, t.Error, t.Progress = nil, nil, nil
 	case *events.Progressed:

@@ -3,6 +3,7 @@ package projection
 import (
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/items"
 	"taskledger/projection/journal"
 	"taskledger/projection/settings"
 )
@@ -38,8 +39,18 @@ func (s *Shard) Next(of events.Record) (seq uint64, prev events.Ref) { return s.
 // applyRecord folds an event that is of no task.
 func (s *Shard) applyRecord(ev *events.Event) error {
 	of := ev.Kind().Record()
-	if err := s.record(of).Fold(ev); err != nil {
+	fold := s.stores.Fold
+	if of != events.OfItem {
+		fold = s.record(of).Fold
+	}
+	if err := fold(ev); err != nil {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
+	}
+	if of == events.OfJournal {
+		s.stores.Lost(s.journal.Next())
+	}
+	if ev.Kind() == events.KindRecovered {
+		s.stores.Recovered()
 	}
 	return nil
 }
@@ -48,7 +59,7 @@ func (s *Shard) applyRecord(ev *events.Event) error {
 // state, as its package describes it.
 func recordSections() (all []section) {
 	for _, of := range events.Records() {
-		if of == events.OfTask {
+		if of == events.OfTask || of == events.OfItem {
 			continue
 		}
 		list := func(s *Shard) listed {
@@ -80,7 +91,7 @@ func recordSections() (all []section) {
 // recordAfter returns a record that has an event after the entry, OfTask for none.
 func (s *Shard) recordAfter(entry uint64) events.Record {
 	for _, of := range events.Records() {
-		if of == events.OfTask {
+		if of == events.OfTask || of == events.OfItem {
 			continue
 		}
 		if _, last := s.record(of).Next(); last.Entry() > entry {
@@ -88,4 +99,19 @@ func (s *Shard) recordAfter(entry uint64) events.Record {
 		}
 	}
 	return events.OfTask
+}
+
+// Stores returns the items of the shard, under the same terms.
+func (s *Shard) Stores() *items.Stores { return &s.stores }
+
+// itemSections are those of the items of stores, as their package describes them.
+func itemSections() (all []section) {
+	for _, of := range items.Sections {
+		list := func(s *Shard) listed {
+			rows, write := of.List(&s.stores)
+			return listed{rows: rows, write: write}
+		}
+		all = append(all, section{of.Name, list, func(s *Shard, in *wire.Reader) { of.Read(&s.stores, in) }})
+	}
+	return all
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -13,6 +14,9 @@ import (
 // recordBodies has a body of every kind that is of no task, in an order in which they are legal.
 func recordBodies(j *journal) []events.Body {
 	return []events.Body{
+		&events.ItemAdded{ID: 1, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes([]byte("a"))},
+		&events.ItemReplaced{From: 1, To: 2, At: j.now.Add(time.Hour), Owner: 7},
+		&events.ItemRemoved{ID: 2, Owner: 7},
 		&events.Paused{Behavior: "work", Reason: "a deployment"},
 		&events.Unpaused{Behavior: "work"},
 		&events.AcceptedLoss{Entry: j.state.Number + 1, Sound: j.state.Hash, Reason: "torn"},
@@ -23,9 +27,24 @@ func recordBodies(j *journal) []events.Body {
 // ofRecord is the event that would come next in a record that is no task.
 func (j *journal) ofRecord(body events.Body) events.Event {
 	ev := events.Event{Body: body, At: j.now}
-	ev.Seq, ev.Prev = j.state.Next(body.Kind().Record())
+	ev.Task, ev.Seq, ev.Prev = j.follows(body)
 	ev.Position = events.Position{Shard: shard, Ref: events.RefOf(j.state.Number+1, len(j.entry.Entry.Events))}
 	return ev
+}
+
+// follows is the record of a body, and what the record's next event follows.
+func (j *journal) follows(body events.Body) (of events.TaskID, seq uint64, prev events.Ref) {
+	if body.Kind().Record() != events.OfItem {
+		seq, prev = j.state.Next(body.Kind().Record())
+		return "", seq, prev
+	}
+	of = events.StoreItem("crawl", 1)
+	for id := range uint64(2) {
+		if was := j.state.Stores().Item("crawl", id+1); was != nil {
+			return of, uint64(was.Seq) + 1, was.Last
+		}
+	}
+	return of, 1, 0
 }
 
 func TestRecords_HaveEveryKindOfEventFolded(t *testing.T) {
@@ -39,9 +58,9 @@ func TestRecords_HaveEveryKindOfEventFolded(t *testing.T) {
 	j.add("beside", j.created())
 	for _, body := range bodies {
 		of, before := body.Kind().Record(), j.state.Digest(nil)
-		seq, _ := j.state.Next(of)
+		_, seq, _ := j.follows(body)
 		j.addEvent(j.ofRecord(body))
-		if next, prev := j.state.Next(of); next != seq+1 || prev == 0 {
+		if _, next, prev := j.follows(body); body.Kind() != events.KindItemRemoved && (next != seq+1 || prev == 0) {
 			t.Errorf("%s: the next event of the %s is %d after %d", body.Kind(), of, next, prev)
 		}
 		if j.state.Digest(nil) == before {
@@ -92,12 +111,14 @@ func TestRecords_RefuseWithTheirNameAndWithoutATrace(t *testing.T) {
 func TestRecords_AreInASnapshotAsTheyWereWhenItBegan(t *testing.T) {
 	j := newJournal(t)
 	bodies := recordBodies(j)
-	j.addEvent(j.ofRecord(bodies[0]))
-	j.addEvent(j.ofRecord(bodies[2]))
+	for _, i := range []int{0, 3, 5} {
+		j.addEvent(j.ofRecord(bodies[i]))
+	}
 	j.seal(0)
 	sn, then := j.state.BeginSnapshot(), j.state.Digest(nil)
-	j.addEvent(j.ofRecord(bodies[1]))
-	j.addEvent(j.ofRecord(bodies[3]))
+	for _, i := range []int{1, 2, 4, 6} {
+		j.addEvent(j.ofRecord(bodies[i]))
+	}
 	j.seal(0)
 	for !sn.Step(1) {
 	}
@@ -116,5 +137,26 @@ func TestRestore_RefusesARecordOfAnEntryToCome(t *testing.T) {
 	}
 	if _, err := restored(write(j.state)); !errors.Is(err, projection.ErrSnapshot) || !strings.Contains(err.Error(), "settings") {
 		t.Errorf("%v, want ErrSnapshot of the settings", err)
+	}
+}
+
+// TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal covers a store that the lost end had made, by replay and by snapshot.
+func TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal(t *testing.T) {
+	j := newJournal(t)
+	j.add("beside", j.created())
+	j.seal(time.Second)
+	j.addEvent(j.ofRecord(&events.Recovered{Entry: j.state.Number, Sound: j.state.Hash}))
+	j.seal(time.Second)
+	for name, s := range map[string]*projection.Shard{"replayed": j.state, "restored": restore(t, write(j.state))} {
+		for _, c := range []struct {
+			id    uint64
+			legal bool
+		}{{1, false}, {1<<32 + 1, true}} {
+			ev := events.Event{Task: events.StoreItem("crawl", c.id), Seq: 1, At: j.now, Position: events.Position{Shard: shard, Ref: events.RefOf(j.state.Number+1, 0)},
+				Body: &events.ItemAdded{ID: c.id, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes(nil)}}
+			if _, err := s.Apply(nil, &ev); (err == nil) != c.legal {
+				t.Errorf("%s: id %d in a new store: %v", name, c.id, err)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/name"
 )
 
 // ErrSnapshot is wrapped when the parts of a snapshot are not what Snapshot wrote, or not all of it, or not what this program
@@ -23,7 +24,7 @@ type Restorer struct {
 	head  snapshotHead
 	parts uint64
 	kinds []*Kind
-	nodes []Name
+	nodes []name.Name
 	tasks []*Task
 	read  []uint64 // rows so far, by section
 	err   error
@@ -166,7 +167,7 @@ func (r *Restorer) addNode(in *wire.Reader) {
 		in.Fail("a node without a name")
 		return
 	}
-	r.nodes = append(r.nodes, r.shard.names.of(text))
+	r.nodes = append(r.nodes, r.shard.names.Of(text))
 }
 
 func (r *Restorer) addKind(in *wire.Reader) {
@@ -228,6 +229,10 @@ func (r *Restorer) complete() error {
 	}
 	if of := s.recordAfter(r.head.entry); of != events.OfTask {
 		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
+	}
+	s.stores.Lost(s.journal.Next())
+	if err := s.stores.Restored(r.head.entry, r.head.time); err != nil {
+		return err
 	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time
 	s.senders.time = s.Time
@@ -293,7 +298,7 @@ func (t *Task) problem(entry uint64) string {
 		return "cancelled without being RUNNING"
 	case t.Rerun && t.RunEnded:
 		return "the further run of a run that is over"
-	case (t.LastNode == Name{}) != (t.Attempt == 0):
+	case (t.LastNode == name.Name{}) != (t.Attempt == 0):
 		return "an attempt on no node, or a node without an attempt"
 	case running && (t.Attempt == 0 || t.Started == 0 || t.OnNode() != (t.Due == 0)):
 		return "RUNNING without an attempt or a time"

@@ -17,7 +17,7 @@ type section struct {
 }
 
 // sections are in the order in which they are stored, behind those of the tasks.
-var sections = append([]section{senderSection}, recordSections()...)
+var sections = slices.Concat([]section{senderSection}, recordSections(), itemSections())
 
 // listed is the rows of a section that are to be written.
 type listed struct {

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"taskledger/events"
+	"taskledger/projection/items"
 	"taskledger/projection/journal"
+	"taskledger/projection/name"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
 )
@@ -32,7 +34,7 @@ type Shard struct {
 	running   map[string]*queue
 	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
 	kinds     map[kindKey]*Kind
-	names     names             // of nodes that have run tasks
+	names     name.Table        // of nodes that have run tasks
 	latest    *Kind             // asked for; nil = none
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
@@ -40,6 +42,7 @@ type Shard struct {
 	senders   senders
 	journal   journal.State
 	settings  settings.State
+	stores    items.Stores
 	snapshot  *Snapshot // under way; nil = none
 }
 
@@ -53,7 +56,7 @@ func NewShard(id int) *Shard {
 		running:  map[string]*queue{},
 		attempts: map[events.Ref]*Task{},
 		kinds:    map[kindKey]*Kind{},
-		names:    names{},
+		names:    name.Table{},
 		groups:   map[string]*group{},
 		senders:  newSenders(),
 	}
@@ -212,7 +215,7 @@ func (s *Shard) Live() int     { return len(s.tasks) - s.Finished() }
 
 // LiveBytes is about how much the tasks that are not finished, or are held, take in a snapshot: their parameters, results, ids
 // and texts, and a fixed amount each.
-func (s *Shard) LiveBytes() int64 { return s.bytes }
+func (s *Shard) LiveBytes() int64 { return s.bytes + s.stores.Bytes() }
 
 // Tasks yields every task, in no order.
 func (s *Shard) Tasks() iter.Seq[*Task] { return maps.Values(s.tasks) }

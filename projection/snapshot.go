@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/name"
 )
 
 // PartBytes bounds a part of a snapshot, unless a single task or sender takes more: writing larger values delays those of
@@ -205,18 +206,18 @@ func (sn *Snapshot) save(t *Task) {
 		sn.numbers[t.Kind] = number
 		t.Kind.encode(&kind)
 	}
-	var name wire.Writer
+	var named wire.Writer
 	node, met := sn.nodes[t.LastNode.String()]
-	if !met && t.LastNode != (Name{}) {
+	if !met && t.LastNode != (name.Name{}) {
 		node = uint64(len(sn.nodes))
 		sn.nodes[t.LastNode.String()] = node
-		name.Text(t.LastNode.String())
+		named.Text(t.LastNode.String())
 	}
 	sn.scratch.B = sn.scratch.B[:0]
 	t.encode(&sn.scratch, number, node)
-	sn.makeRoom(len(kind.B) + len(name.B) + len(sn.scratch.B))
-	if len(name.B) > 0 {
-		sn.add(ofNodes, name.B)
+	sn.makeRoom(len(kind.B) + len(named.B) + len(sn.scratch.B))
+	if len(named.B) > 0 {
+		sn.add(ofNodes, named.B)
 	}
 	if !known {
 		sn.add(ofKinds, kind.B)

@@ -87,13 +87,28 @@ func TestGolden_RecordsThatAreNoTasksAreStoredAsEver(t *testing.T) {
 	j.add("beside", j.created())
 	j.seal(time.Second)
 	origin := j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Number: 5, Asker: events.Asker{Principal: "ada"}})
-	for _, body := range append(recordBodies(j), &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
+	for _, body := range append(recordBodies(j)[3:], &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
 		ev := j.ofRecord(body)
 		ev.Origin = origin
 		j.addEvent(ev)
 	}
 	j.seal(time.Second)
 	golden(t, "records", j.state)
+}
+
+func TestGolden_ItemsAreStoredAsEver(t *testing.T) {
+	j := newJournal(t)
+	add := func(store string, lineage, seq uint64, prev events.Ref, request string, body events.Body) events.Ref {
+		at := events.RefOf(j.state.Number+1, len(j.entry.Entry.Events))
+		j.addEvent(events.Event{Task: events.StoreItem(store, lineage), Seq: seq, Prev: prev, RequestID: request, Body: body})
+		return at
+	}
+	added := add("crawl", 1, 1, 0, "7/first#aaaaaaaaaaaaaaaa", &events.ItemAdded{ID: 1, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes([]byte("a\xff"))})
+	add("crawl", 2, 1, 0, "", &events.ItemAdded{ID: 2, Group: "done", At: j.now, Owner: 7, Data: events.Bytes(nil)})
+	add("other", 1, 1, 0, "", &events.ItemAdded{ID: 1, Group: "pages", At: j.now, Owner: 8, Data: events.Bytes(nil)})
+	add("crawl", 1, 2, added, "9/claim#bbbbbbbbbbbbbbbb", &events.ItemReplaced{From: 1, To: 3, At: j.now.Add(time.Minute), Owner: 9})
+	j.seal(time.Second)
+	golden(t, "items", j.state)
 }
 
 // golden checks that a shard is stored as the file says, that the file is read as the shard, and what the readable form beside it says.
@@ -355,8 +370,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 			top[inSections] = append(top[inSections].([]any), []any{"plans", []any{[]any{1}}})
 			return top
 		},
-		`section "stores" of a snapshot, which this program does not know`: func(top []any) []any {
-			top[inCounts] = append(top[inCounts].([]any), []any{"stores", 3})
+		`section "schedules" of a snapshot, which this program does not know`: func(top []any) []any {
+			top[inCounts] = append(top[inCounts].([]any), []any{"schedules", 3})
 			return top
 		},
 		"array of 15 values expected, found 16": func(top []any) []any { return longer(t, top, "tasks", 15) },

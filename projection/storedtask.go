@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/name"
 	"taskledger/projection/requests"
 )
 
@@ -27,8 +28,8 @@ func (t *Task) Encode(w *wire.Writer) {
 func DecodeTask(r *wire.Reader) *Task {
 	r.ArrayOf(3)
 	k := decodeKind(r)
-	node := NameOf(r.Text())
-	return decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []Name{node})
+	node := name.Of(r.Text())
+	return decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []name.Name{node})
 }
 
 func (k *Kind) encode(w *wire.Writer) {
@@ -123,7 +124,7 @@ func (t *Task) encodeRun(w *wire.Writer, node uint64) {
 	for _, n := range [...]uint32{t.Attempt, t.Failures, t.Lost, t.Runs} {
 		w.Uint(uint64(n))
 	}
-	if t.LastNode == (Name{}) {
+	if t.LastNode == (name.Name{}) {
 		w.Bytes(nil)
 	} else {
 		w.Uint(node)
@@ -152,7 +153,7 @@ func (t *Task) encodeRun(w *wire.Writer, node uint64) {
 }
 
 // decodeTask reads what encode wrote. What it returns shares no memory with the message.
-func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
+func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 	values := r.Array()
 	if values < leastValues {
 		r.Fail("task of %d values", values)
@@ -195,7 +196,7 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []Name) *Task {
 	return t
 }
 
-func (t *Task) decodeRun(r *wire.Reader, nodes []Name) {
+func (t *Task) decodeRun(r *wire.Reader, nodes []name.Name) {
 	for _, n := range [...]*uint32{&t.Attempt, &t.Failures, &t.Lost, &t.Runs} {
 		*n = uint32(upTo(r, math.MaxUint32))
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/projection/name"
 	"taskledger/projection/requests"
 )
 
@@ -88,7 +89,7 @@ type Task struct {
 
 	Node string // session id of the node that runs it; "" = none
 	// LastNode is the session id of the node that ran the last attempt.
-	LastNode Name
+	LastNode name.Name
 	Offer    uint64 // that the last Started answered; 0 = started by the owner on its own node
 	Lease    events.Millis
 

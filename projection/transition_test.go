@@ -33,6 +33,9 @@ AcceptedLoss     -        -        -        -        -        -
 Recovered        -        -        -        -        -        -
 Paused           -        -        -        -        -        -
 Unpaused         -        -        -        -        -        -
+ItemAdded        -        -        -        -        -        -
+ItemReplaced     -        -        -        -        -        -
+ItemRemoved      -        -        -        -        -        -
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,

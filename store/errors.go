@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+
+	"taskledger/events"
 )
 
 var (
@@ -31,7 +33,4 @@ var (
 )
 
 // InvalidError reports a request or a configuration that breaks a rule. Nothing was accepted.
-type InvalidError struct{ Field, Problem string }
-
-// Error names field and problem.
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Problem }
+type InvalidError = events.InvalidError

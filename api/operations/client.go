@@ -10,6 +10,7 @@ import (
 	"taskledger/bulk"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/ledger/repair"
 	"taskledger/projection"
@@ -19,13 +20,14 @@ import (
 	"taskledger/task"
 )
 
-// Client is what the commands need of a cluster, in five parts; each command takes the part that it uses.
+// Client is what the commands need of a cluster, in six parts; each command takes the part that it uses.
 type Client interface {
 	Submitter
 	Operator
 	Reader
 	Historian
 	Observer
+	Stores
 }
 
 // Submitter asks for work and waits for its outcome.
@@ -94,6 +96,15 @@ type Observer interface {
 	Shards(ctx context.Context) ([]engine.ShardInfo, error)
 	Settings(ctx context.Context) (settings.State, error)
 	Repair(ctx context.Context, remove bool) ([]repair.Stray, error)
+}
+
+// Stores change and read the items of task stores, each by the name of its store, as the methods of engine.Client.
+type Stores interface {
+	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
+	ClaimItem(ctx context.Context, store string, q *item.Claim) (*item.Item, error)
+	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
+	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
+	ItemGroups(ctx context.Context, store string, linear bool) ([]string, error)
 }
 
 // Direct is a Client that is itself a client of the cluster's etcd and NATS.

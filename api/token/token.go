@@ -152,8 +152,23 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// MayTask reports whether the prefix of the token allows a task.
-func (t *Token) MayTask(id events.TaskID) bool { return strings.HasPrefix(string(id), t.Prefix) }
+// MayTask reports whether the prefix of the token allows a task. A prefix that is the affinity of a task store, as in "store:a", is for that
+// store alone; one that ends with a character that parts names, as in "store:team.", is for all of that beginning.
+func (t *Token) MayTask(id events.TaskID) bool {
+	rest, begins := strings.CutPrefix(string(id), t.Prefix)
+	if !begins || !strings.HasPrefix(t.Prefix, storePrefix) {
+		return begins
+	}
+	return rest == "" || rest[0] == '/' || strings.ContainsRune("._:-", rune(t.Prefix[len(t.Prefix)-1]))
+}
+
+// storePrefix begins the affinities of task stores.
+const storePrefix = "store:"
+
+// MayStore reports whether the token allows a task store. Its items are of no behavior.
+func (t *Token) MayStore(name string) bool {
+	return len(t.Behaviors) == 0 && t.MayTask(events.TaskID(storePrefix+name+"/1"))
+}
 
 // MayBehavior reports whether the token's behaviors include one.
 func (t *Token) MayBehavior(behavior string) bool {

@@ -135,3 +135,22 @@ func TestRole_EachMayDoWhatTheOnesBeforeItMayButForTheWorker(t *testing.T) {
 		}
 	}
 }
+
+// The affinity of one store is no beginning of another's.
+func TestToken_MayUseTheStoreThatItsPrefixNamesAlone(t *testing.T) {
+	for _, c := range []struct {
+		prefix, store string
+		may           bool
+	}{
+		{"", "a", true}, {"store:a", "a", true}, {"store:a", "ab", false}, {"store:a", "b", false}, {"store:", "a", true},
+		{"store:team.", "team.x", true}, {"store:team.", "teams", false}, {"tenant.", "tenant.", false}, {"store:a.", "a.", true},
+	} {
+		k := token.Token{Prefix: c.prefix}
+		if k.MayStore(c.store) != c.may {
+			t.Errorf("%q for store %q: want %v", c.prefix, c.store, c.may)
+		}
+	}
+	if (&token.Token{Behaviors: []string{"noop"}}).MayStore("a") {
+		t.Error("a token for tasks of a behavior may use a store")
+	}
+}

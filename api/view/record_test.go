@@ -17,6 +17,9 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 		events.KindRecovered:    &events.Recovered{Entry: 6, Reason: "torn"},
 		events.KindPaused:       &events.Paused{Behavior: "work", Reason: "torn"},
 		events.KindUnpaused:     &events.Unpaused{Behavior: "work"},
+		events.KindItemAdded:    &events.ItemAdded{ID: 1, Group: "torn", Owner: 7, Data: events.Bytes([]byte("a"))},
+		events.KindItemReplaced: &events.ItemReplaced{From: 1, To: 2, Owner: 7, Data: events.Bytes([]byte("torn"))},
+		events.KindItemRemoved:  &events.ItemRemoved{ID: 2, Owner: 7},
 	}
 	for _, kind := range events.Kinds() {
 		of := kind.Record()
@@ -41,7 +44,7 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 				t.Errorf("%s does not show %q: %s", kind, part, text)
 			}
 		}
-		if shown := strings.Contains(string(text), "torn"); shown != (kind != events.KindUnpaused) {
+		if shown := strings.Contains(string(text), "torn"); shown != (kind != events.KindUnpaused && kind != events.KindItemRemoved) {
 			t.Errorf("%s: %s", kind, text)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/projection"
+	"taskledger/projection/name"
 	"taskledger/store"
 )
 
@@ -34,7 +35,7 @@ type Task struct {
 	Runs              uint32               `json:"runs"`
 	Node              string               `json:"node,omitempty"`     // name of the node that runs it
 	Session           string               `json:"session,omitempty"`  // of that node
-	LastNode          projection.Name      `json:"last_node,omitzero"` // its session
+	LastNode          name.Name            `json:"last_node,omitzero"` // its session
 	Creator           string               `json:"creator,omitempty"`
 	SuspendedAt       events.Millis        `json:"suspended_at,omitzero"`
 	CreatedAt         events.Millis        `json:"created_at"`
@@ -158,8 +159,30 @@ func body(of events.Body) any {
 		return object{"behavior": b.Behavior}
 	case *events.CancelRequested:
 		return object{"reason": b.Reason}
+	case *events.ItemAdded:
+		return object{"id": b.ID, "group": b.Group, "available": b.At, "owner": b.Owner, "data": text(b.Data)}
+	case *events.ItemReplaced:
+		return withText(object{"from": b.From, "to": b.To, "available": b.At, "owner": b.Owner}, b.Data)
+	case *events.ItemRemoved:
+		return object{"id": b.ID, "owner": b.Owner}
 	}
 	return nil
+}
+
+// withText adds the data of an item where an event changes them.
+func withText(o object, data events.Payload) object {
+	if data != nil {
+		o["data"] = text(data)
+	}
+	return o
+}
+
+// text is a payload of bytes as text, or as raw shows it where they are none.
+func text(p events.Payload) any {
+	if data, err := p.Bytes(); err == nil && utf8.Valid(data) {
+		return string(data)
+	}
+	return raw(p)
 }
 
 func withNext(o object, next events.Millis) object {

@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists,
+	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -165,7 +165,7 @@ var decisions = []Bug{
 		{"2*min(due-c.held, math.MaxInt64/4)", "2*min(due-c.held, math.MaxInt64)"},
 	}, "./engine/internal/shardclock", "TestShardClock_SleepsUntilWhateverIsDue"},
 	{"command decided without the fields that are not known", "engine/internal/command/unknown.go", []Edit{
-		{"func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) decide(d *Decider) Answer { return Answer{} }"},
+		{"func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }", "func (c *Unknown) Decide(d *Decider) Answer { return Answer{} }"},
 	}, commandPkg, "TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner"},
 	{"batch decided although it is too old to be known", "engine/internal/command/batch.go", []Edit{
 		{"	if b.Lane != LaneSubmit || age", "	if b.Lane != LaneSubmit || true || age"},
@@ -344,7 +344,7 @@ var futures = []Bug{
 	{"future of an earlier run resolved by the end of the life", "engine/futures.go", []Edit{
 		{"!o.Elided && o.Ends(f.run):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
-	{"future of a run that was promised and taken away waits", "engine/internal/command/outcome.go", []Edit{
+	{"future of a run that was promised and taken away waits", "engine/internal/outcome/outcome.go", []Edit{
 		{"o.Err, o.Rest = t.Error, true", "o.Err = t.Error"},
 	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{

@@ -23,10 +23,13 @@ internal/version     |                                                   | a lea
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
 internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
+item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
+projection/name      |                                                 | a leaf: texts that many tasks share
+projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/name projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
@@ -40,12 +43,19 @@ meter                |                                                   | a lea
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
+engine/internal/itemcommand | engine/internal/command item task store events projection/items internal/message | what is asked of the items of a shard, and what it decides: pure
+engine/internal/itemclient | engine/internal/command engine/internal/itemcommand item task events | asks by functions that it is given: it knows nothing of the engine
+engine/internal/itemwait |                                         | a leaf: who waits
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given
 engine/internal/mailleft |                                             | a leaf: names that are remembered
-engine/internal/cloudevent | engine/internal/command events         | a form: it sends nothing
+engine/internal/outcome | engine/internal/command events projection task internal/wire | how runs end, and the messages that tell it: pure
+engine/internal/explanation | engine/internal/command events internal/message projection store | why a task does not run: pure
+engine/internal/awaited |                                          | a leaf: a value, and who waits for it
+engine/internal/yielder |                                          | a leaf: it lets others run
+engine/internal/cloudevent | engine/internal/outcome events         | a form: it sends nothing
 engine/internal/ahead |                                          | a leaf: a sequence that runs ahead
 engine/internal/asker | store events                             | who asks, in a context: it sends nothing
-engine/internal/command/commandtest | engine/internal/command events projection | every command in its largest form, for tests
+engine/internal/command/commandtest | engine/internal/command engine/internal/itemcommand item events projection | every command in its largest form, for tests
 engine/internal/sessionfile | store                                    | a file: it knows nothing of the engine
 engine/internal/notice | store events projection golang.org/x/time        | log lines: it knows nothing of the engine
 engine/internal/tally | engine/internal/command events projection meter | what an owner has committed, counted: it does no I/O
@@ -53,7 +63,7 @@ engine/internal/shardclock | events                                    | time as
 engine/internal/housekeeping | store                                   | looks and compacts by the port it is given
 engine/internal/taskids | events                                       | random ids: it knows nothing of the engine
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
-engine               | engine/internal/ahead engine/internal/asker engine/internal/cloudevent engine/internal/command engine/internal/housekeeping engine/internal/mailleft engine/internal/notice engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
+engine               | item engine/internal/ahead engine/internal/asker engine/internal/awaited engine/internal/cloudevent engine/internal/command engine/internal/explanation engine/internal/housekeeping engine/internal/itemclient engine/internal/itemcommand engine/internal/itemwait engine/internal/mailleft engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/sessionfile engine/internal/shardclock engine/internal/slots engine/internal/tally engine/internal/taskids engine/internal/yielder task meter ledger ledger/repair store events projection projection/listing projection/settings internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
 store/storetest      | store events                                      | holds any store to the ports, so it knows none
 store/archivetest    | store events                                      | holds any archive to the ports, so it knows none
@@ -63,16 +73,21 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-api                  | api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
-api/operations       | bulk engine events ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
+api                  | projection/name api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api/operations       | bulk engine events item ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
+api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
+api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
+taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself
+taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
-api/view             | engine events ledger projection store             | what is shown as JSON, wherever it is shown
-cmd/node/...         | api/operations api/view cmd/node/... internal/version meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
-cmd/node/internal/httpd | api api/operations api/token cluster cmd/node/internal/flags engine internal/version github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
+api/view             | projection/name engine events ledger projection store             | what is shown as JSON, wherever it is shown
+cmd/node/...         | api/operations api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/internal/httpd | api api/operations api/stores api/token cluster cmd/node/internal/flags engine internal/version item github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
 cmd/node/internal/monitor | meter meter/prommeter github.com/prometheus/client_golang golang.org/x/net | serves what a node measures; alone listens for metrics
+cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
 cmd/node/internal/bench/overhttp | api api/operations api/token behaviors cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
 cmd/node/internal/bench | cmd/node/... behaviors cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
@@ -80,13 +95,16 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 
 # used by tests alone
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
+taskstore/taskstoretest | item store task taskstore                    | holds any task store to its promises, so it knows none
+taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
 internal/testcluster | ledger store engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
-integration          | github.com/nats-io | black-box tests on real servers
+integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
 integration/robustness/history | events internal/wire                | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
-integration/robustness/check   | events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
+integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
+integration/robustness/check   | integration/robustness/folds events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
@@ -147,7 +165,7 @@ func TestProject_ImportPolicyAllowsNothingThatNobodyImports(t *testing.T) {
 }
 
 func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
-	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/shardclock/*.go"))
+	report(t, load(t).Pure("events/*.go", "projection/*.go", "projection/*/*.go", "engine/internal/command/*.go", "engine/internal/itemcommand/*.go", "engine/internal/shardclock/*.go"))
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a

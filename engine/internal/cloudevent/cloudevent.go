@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 )
 
@@ -24,7 +24,7 @@ type Writer struct {
 
 // Append appends the public message of an outcome: a CloudEvents 1.0 JSON document. Ids and behaviors need no
 // escaping; what users wrote does.
-func (w *Writer) Append(dst []byte, o *command.Outcome) []byte {
+func (w *Writer) Append(dst []byte, o *outcome.Outcome) []byte {
 	if w.time == nil || o.At != w.at {
 		w.at, w.time = o.At, o.At.Time().AppendFormat(w.time[:0], time.RFC3339Nano)
 	}

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"taskledger/engine/internal/cloudevent"
-	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 func TestCloudEvent_NamesTheNodeOfTheLastAttempt(t *testing.T) {
 	task := projection.Task{ID: "x", Kind: &projection.Kind{Behavior: "work"}, Attempt: 2, Status: projection.Success}
 	for _, node := range []string{"", "n-1", `"\<>&`, "é\n"} {
-		task.LastNode = projection.NameOf(node)
-		o, is := command.OutcomeOf(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
+		task.LastNode = name.Of(node)
+		o, is := outcome.Of(&task, &events.Event{Body: &events.Succeeded{Run: 1}})
 		var got struct{ Data struct{ Node *string } }
 		w := cloudevent.Writer{Source: "taskledger"}
 		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !is {
@@ -34,7 +35,7 @@ func TestCloudEvent_TellsTheTimeOfEachOutcome(t *testing.T) {
 			ID   string
 			Time time.Time
 		}
-		o := command.Outcome{At: at, Status: projection.Success, Behavior: "work", Ref: events.RefOf(7, 0)}
+		o := outcome.Outcome{At: at, Status: projection.Success, Behavior: "work", Ref: events.RefOf(7, 0)}
 		if err := json.Unmarshal(w.Append(nil, &o), &got); err != nil || !got.Time.Equal(at.Time()) || got.ID != (events.Position{Shard: 3, Ref: o.Ref}).String() {
 			t.Errorf("%v of %v: %v", got, at.Time(), err)
 		}

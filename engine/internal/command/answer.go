@@ -44,6 +44,7 @@ const (
 	AnswerClock         // made too long ago, or too far ahead: text
 	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
 	AnswerKeyUsed       // the key stands for another request: text
+	AnswerConflict      // the items of a store do not allow it: data
 	answerCodeCount int = iota
 )
 
@@ -135,7 +136,7 @@ func DecodeAnswers(data []byte) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]Answer, arrayOf(r, data, 4))
+	answers := make([]Answer, ArrayOf(r, data, 4))
 	for i := range answers {
 		a := &answers[i]
 		fields := r.Array()
@@ -163,8 +164,8 @@ func (a *Answer) setCode(code uint64) {
 	a.Code, a.Text = AnswerState, cmp.Or(a.Text, fmt.Sprintf("answer %d of a later release", code))
 }
 
-// arrayOf reads the head of an array in data whose elements take at least each bytes: a slice of so many may be made.
-func arrayOf(r *wire.Reader, data []byte, each int) int {
+// ArrayOf reads the head of an array in data whose elements take at least each bytes: a slice of so many may be made.
+func ArrayOf(r *wire.Reader, data []byte, each int) int {
 	n := r.Array()
 	if n > len(data)/each {
 		r.Fail("array of %d in %d bytes", n, len(data))

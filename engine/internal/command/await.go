@@ -20,7 +20,7 @@ func (*Await) Op() uint64 { return opAwait }
 
 func (c *Await) Size() int { return 64 + len(c.Task) }
 
-func (c *Await) limits() error { return limitID(c.Task) }
+func (c *Await) Limits() error { return limitID(c.Task) }
 
 // Check refuses a run that no life of a task has.
 func (c *Await) Check() error {

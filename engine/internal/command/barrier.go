@@ -10,7 +10,7 @@ func (*Barrier) Op() uint64 { return opBarrier }
 
 func (*Barrier) Size() int { return 16 }
 
-func (*Barrier) limits() error { return nil }
+func (*Barrier) Limits() error { return nil }
 
 // Barrier returns the command of a batch that is a barrier; nil for any other batch.
 func (b *Batch) Barrier() *Barrier {

@@ -13,7 +13,9 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/command/commandtest"
+	"taskledger/engine/internal/itemcommand"
 	"taskledger/events"
+	"taskledger/item"
 )
 
 // A batch is decided as a whole, and on top of what is there. An entry that could not be stored would end the session
@@ -66,6 +68,28 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		"cancels": func(l *journalDriver, i int) command.Command {
 			startedAs(l, longID(i))
 			return &command.Operate{Task: longID(i), Do: command.DoCancel, Reason: request}
+		},
+		"updates of items": func(_ *journalDriver, i int) command.Command {
+			c := adds(1+i%20, 1+i%events.MaxGroupBytes)
+			c.Adds[0].Data = nil
+			c.Key = fmt.Sprint(i)
+			return c
+		},
+		"claims": func(l *journalDriver, i int) command.Command {
+			if i == 0 {
+				for n := range 2 {
+					c := adds(item.MaxIDs, 1)
+					c.Key = fmt.Sprint("k", n)
+					for at := range c.Adds {
+						c.Adds[at].At, c.Adds[at].Data = 1, nil
+					}
+					l.decide(c)
+				}
+			}
+			return &itemcommand.Claim{Store: largeStore, Client: largeClient, Key: fmt.Sprint(i, largeKey)[:item.MaxKeyBytes], Group: "g", Duration: int64(item.MaxDuration)}
+		},
+		"conflicts of items": func(_ *journalDriver, i int) command.Command {
+			return &itemcommand.Update{Store: largeStore, Client: largeClient, Deletes: ids(item.MaxNumber, 1+i)}
 		},
 		"roll calls": func(_ *journalDriver, i int) command.Command {
 			c := &command.Reconcile{Node: "n-1"}

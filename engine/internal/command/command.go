@@ -7,13 +7,13 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Command is one request to a shard. The set is closed: pointers to the types that are registered in table. What running tasks
-// cause all the time encodes itself: Submit, Merge, Complete, Progress, Offer and Reconcile. The others, which people and
-// readers ask, are messages, encoded by package message.
+// Command is one request to a shard: a pointer to a type that is registered in table, here or, for those of items, by package
+// itemcommand. What running tasks cause all the time encodes itself: Submit, Merge, Complete, Progress, Offer and Reconcile.
+// The others, which people and readers ask, are messages, encoded by package message.
 type Command interface {
 	Op() uint64
 	Size() int     // at least what it takes encoded, and what its events and its answer take in an entry
-	limits() error // why it is larger than Check lets pass
+	Limits() error // why it is larger than Check lets pass
 }
 
 // selfEncoded is a command with a form of its own.
@@ -63,11 +63,20 @@ const (
 	opBarrier
 	opSettings
 	opTally
+	OpUpdateItems // from here on those of package itemcommand
+	OpClaimItem
+	OpReadItems
+	OpItemPage
+	OpItemGroups
+	OpAwaitItems
 	opCount
 )
 
 // table makes an empty command of each number. Each command's file registers it.
 var table [opCount]func() Command
+
+// Register adds a command of another package, when that is initialized.
+func Register(op uint64, empty func() Command) bool { return register(op, empty) }
 
 func register(op uint64, empty func() Command) bool {
 	if table[op] != nil {
@@ -79,11 +88,11 @@ func register(op uint64, empty func() Command) bool {
 
 // New returns an empty command of that number; nil when there is none.
 func New(op uint64) Command {
-	if op == 0 || op >= opCount {
+	if op == 0 || op >= opCount || table[op] == nil {
 		return nil
 	}
 	return table[op]()
 }
 
 // decided is a command of LaneSubmit or LaneWork: it is decided within an entry.
-type decided interface{ decide(d *Decider) Answer }
+type decided interface{ Decide(d *Decider) Answer }

@@ -2,12 +2,14 @@ package command_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection/requests"
@@ -56,6 +58,12 @@ var (
 			all = append(all, command.AttemptName{genID.Draw(t, "task"), genRef.Draw(t, "started")})
 		}
 		return all
+	})
+	genIDs = rapid.Custom(func(t *rapid.T) []int64 {
+		if rapid.Bool().Draw(t, "no ids") {
+			return nil
+		}
+		return rapid.SliceOfN(rapid.Int64(), 1, 3).Draw(t, "ids")
 	})
 	genProgress = rapid.Custom(func(t *rapid.T) events.Progressed {
 		return events.Progressed{Done: rapid.Int64().Draw(t, "done"), Total: rapid.Int64().Draw(t, "total"), Note: genText.Draw(t, "note")}
@@ -116,6 +124,25 @@ func genCommand(t *rapid.T, op uint64) command.Command {
 		return &command.Settings{rapid.Bool().Draw(t, "linear")}
 	case *command.Barrier:
 		return &command.Barrier{rapid.Uint64().Draw(t, "number")}
+	case *itemcommand.Update:
+		*c = itemcommand.Update{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Depends: genIDs.Draw(t, "depends"), Deletes: genIDs.Draw(t, "deletes")}
+		for range rapid.IntRange(0, 2).Draw(t, "changes") {
+			c.Changes = append(c.Changes, itemcommand.Change{ID: rapid.Int64().Draw(t, "id"), Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Keep: rapid.Bool().Draw(t, "keep"), Data: genPayload.Draw(t, "data")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "adds") {
+			c.Adds = append(c.Adds, itemcommand.Add{Group: genText.Draw(t, "group"), At: rapid.Int64().Draw(t, "at"), Data: genPayload.Draw(t, "data")})
+		}
+		return c
+	case *itemcommand.Claim:
+		return &itemcommand.Claim{Store: genText.Draw(t, "store"), Client: rapid.Int64().Draw(t, "client"), Key: genText.Draw(t, "key"), Group: genText.Draw(t, "group"), Duration: rapid.Int64().Draw(t, "duration"), Random: rapid.Uint64().Draw(t, "random"), Depends: genIDs.Draw(t, "depends")}
+	case *itemcommand.Read:
+		return &itemcommand.Read{Store: genText.Draw(t, "store"), IDs: genIDs.Draw(t, "ids"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *itemcommand.Page:
+		return &itemcommand.Page{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), After: rapid.Int64().Draw(t, "after"), Limit: rapid.Int64().Draw(t, "limit"), Owned: rapid.Bool().Draw(t, "owned"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *itemcommand.Groups:
+		return &itemcommand.Groups{Store: genText.Draw(t, "store"), After: genText.Draw(t, "after"), Linear: rapid.Bool().Draw(t, "linear")}
+	case *itemcommand.Await:
+		return &itemcommand.Await{Store: genText.Draw(t, "store"), Group: genText.Draw(t, "group"), Sender: genText.Draw(t, "sender"), Count: rapid.Int64().Draw(t, "count")}
 	}
 	t.Fatalf("command %d has no generator", op)
 	return nil
@@ -145,7 +172,8 @@ func TestCommand_SizeCoversItsBytes(t *testing.T) {
 // The numbers are on the wire: none changes, and each has its command.
 func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 	want := []string{1: "Submit", "Merge", "Complete", "Progress", "Operate", "Pause", "Offer", "Reconcile", "HandOver", "Get", "Await", "List",
-		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally"}
+		"Info", "Explain", "Plan", "Barrier", "Settings", "Tally",
+		"itemcommand.Update", "itemcommand.Claim", "itemcommand.Read", "itemcommand.Page", "itemcommand.Groups", "itemcommand.Await"}
 	for op := range uint64(len(want)) {
 		c := command.New(op)
 		if op == 0 {
@@ -154,8 +182,12 @@ func TestNew_EveryNumberHasItsCommand(t *testing.T) {
 			}
 			continue
 		}
-		if name := fmt.Sprintf("%T", c); name != "*command."+want[op] || c.Op() != op {
-			t.Errorf("number %d is %s, want %s", op, name, want[op])
+		name := want[op]
+		if !strings.Contains(name, ".") {
+			name = "command." + name
+		}
+		if got := fmt.Sprintf("%T", c); got != "*"+name || c.Op() != op {
+			t.Errorf("number %d is %s, want %s", op, got, name)
 		}
 	}
 	if c := command.New(uint64(len(want))); c != nil {

@@ -57,7 +57,7 @@ func (c *Complete) Size() int {
 	return n
 }
 
-func (c *Complete) limits() error {
+func (c *Complete) Limits() error {
 	err := cmp.Or(limitID(c.Task), limitNode(c.Node), limitPayload("result", c.Result), limitTime("next", c.Next))
 	if err != nil || c.Error == nil {
 		return err
@@ -110,7 +110,7 @@ func (c *Complete) decode(r *wire.Reader) {
 const leastRepeat = 50 * time.Millisecond
 
 // complete records how an attempt ended, if it is still the task's attempt: the first committed outcome wins.
-func (c *Complete) decide(d *Decider) Answer {
+func (c *Complete) Decide(d *Decider) Answer {
 	t := d.State.Attempt(c.Started)
 	if t == nil || t.ID != c.Task || t.Node != c.Node {
 		d.Stale++

@@ -64,6 +64,11 @@ func (d *Decider) emitRecord(body events.Body) {
 	d.record(nil, ev)
 }
 
+// EmitItem is emit for an item of a store: the event follows what its fold tells of it.
+func (d *Decider) EmitItem(id events.TaskID, seq uint64, prev events.Ref, requestID string, body events.Body) {
+	d.record(nil, events.Event{Task: id, Seq: seq, Prev: prev, RequestID: requestID, Body: body})
+}
+
 // record records an event, and returns its task as it is after it, if there is one.
 func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 	if d.Err != nil || d.unread(ev.Kind()) {

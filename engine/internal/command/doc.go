@@ -1,5 +1,5 @@
 // Package command is what is asked of a shard, and what its owner decides: the commands with their forms on the wire, the batches
-// that carry them, the answers, the outcomes of runs that follow, and the Decider, which turns commands into events against the
+// that carry them, the answers, and the Decider, which turns commands into events against the
 // state of the shard. It is pure: it reads no clock, does no I/O, starts no goroutine and calls no user code, so the same state,
 // commands and time lead to the same events on any node.
 //

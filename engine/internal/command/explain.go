@@ -13,4 +13,4 @@ func (*Explain) Op() uint64 { return opExplain }
 
 func (c *Explain) Size() int { return 64 + len(c.Task) }
 
-func (c *Explain) limits() error { return limitID(c.Task) }
+func (c *Explain) Limits() error { return limitID(c.Task) }

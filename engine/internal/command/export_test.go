@@ -8,9 +8,9 @@ type Emit struct {
 	Bodies []events.Body
 }
 
-func (c *Emit) decide(d *Decider) Answer {
+func (c *Emit) Decide(d *Decider) Answer {
 	if t := d.State.Task(c.Task); t == nil {
-		c.Submit.decide(d)
+		c.Submit.Decide(d)
 	}
 	for _, body := range c.Bodies {
 		d.emit(c.Task, d.State.Task(c.Task), "", body)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/projection"
 )
@@ -51,7 +52,7 @@ type journalDriver struct {
 	now      events.Millis
 	entries  []*events.Entry
 	log      []events.Event // of every entry, in order
-	outcomes []command.Outcome
+	outcomes []outcome.Outcome
 }
 
 const ledgerStart events.Millis = 1_800_000_000_000
@@ -68,7 +69,7 @@ func (l *journalDriver) entry(f func(d *command.Decider)) (kinds []string) {
 		if t == nil {
 			return
 		}
-		if o, ok := command.OutcomeOf(t, ev); ok {
+		if o, ok := outcome.Of(t, ev); ok {
 			l.outcomes = append(l.outcomes, o)
 		}
 	}})

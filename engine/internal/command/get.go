@@ -18,7 +18,7 @@ func (*Get) Op() uint64 { return opGet }
 
 func (c *Get) Size() int { return 64 + len(c.Task) }
 
-func (c *Get) limits() error { return limitID(c.Task) }
+func (c *Get) Limits() error { return limitID(c.Task) }
 
 // EncodeTask writes a task in its stored form, that of snapshots: one encoding of a task serves both. The answers to Get and
 // List carry tasks as these bytes.

@@ -9,6 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 func TestTask_IsReadAsWritten(t *testing.T) {
@@ -21,7 +22,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			ParamsElided: flag.Draw(t, "params elided"), ResultElided: flag.Draw(t, "result elided"),
 			Seq: rapid.Uint64().Draw(t, "seq"), Created: genRef.Draw(t, "created"), Last: genRef.Draw(t, "last"), Started: genRef.Draw(t, "started"),
 			Outcome: genRef.Draw(t, "outcome"), Attempt: u32.Draw(t, "attempt"), Failures: u32.Draw(t, "failures"), Lost: u32.Draw(t, "lost"),
-			Runs: u32.Draw(t, "runs"), LastNode: projection.NameOf(genText.Draw(t, "node")), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
+			Runs: u32.Draw(t, "runs"), LastNode: name.Of(genText.Draw(t, "node")), Offer: rapid.Uint64().Draw(t, "offer"), Lease: genTime.Draw(t, "lease"),
 			CreatedAt: genTime.Draw(t, "created at"), StartedAt: genTime.Draw(t, "started at"), EndedAt: genTime.Draw(t, "ended at"),
 			Due: genTime.Draw(t, "due"), Result: genPayload.Draw(t, "result"), Requests: rapid.SliceOfN(genRequest, 1, 3).Draw(t, "requests")}
 		if flag.Draw(t, "error") {
@@ -39,7 +40,7 @@ func TestTask_IsReadAsWritten(t *testing.T) {
 			want.Node = want.LastNode.String()
 		}
 		if want.Status == projection.Created { // no attempt has begun
-			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.LastNode, want.Offer = 0, 0, 0, 0, 0, 0, projection.Name{}, 0
+			want.Started, want.Outcome, want.Attempt, want.Failures, want.Lost, want.Runs, want.LastNode, want.Offer = 0, 0, 0, 0, 0, 0, name.Name{}, 0
 			want.Lease, want.StartedAt, want.EndedAt, want.Result, want.Error, want.Progress = 0, 0, 0, nil, nil, nil
 		}
 		got, err := command.DecodeTask(command.EncodeTask(&want))

@@ -9,4 +9,4 @@ func (*HandOver) Op() uint64 { return opHandOver }
 
 func (c *HandOver) Size() int { return 64 + len(c.Node) }
 
-func (c *HandOver) limits() error { return limitNode(c.Node) }
+func (c *HandOver) Limits() error { return limitNode(c.Node) }

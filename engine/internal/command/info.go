@@ -18,7 +18,7 @@ func (*Info) Op() uint64 { return opInfo }
 
 func (*Info) Size() int { return 16 }
 
-func (*Info) limits() error { return nil }
+func (*Info) Limits() error { return nil }
 
 // ShardReport answers an Info.
 type ShardReport struct {

@@ -16,7 +16,7 @@ const maxCommandBytes = 296 << 10
 // Check returns a *task.LimitError or a *store.InvalidError for a command that is larger than a shard decides or answers. Senders ask
 // before they queue a command, owners before they decide or answer it.
 func Check(c Command) error {
-	if err := c.limits(); err != nil {
+	if err := c.Limits(); err != nil {
 		return err
 	}
 	if _, ok := c.(decided); ok {

@@ -3,6 +3,7 @@ package command_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -207,8 +208,24 @@ func (l *journalDriver) remerge() *command.Merge {
 }
 
 // Batches are cut, and entries filled, by what commands say that they take.
+// A refusal is recorded where another command of its batch has events.
+func TestCommand_RefusalAddsNoMoreToAnEntryThanItsSize(t *testing.T) {
+	for name, ask := range itemConflicts {
+		l := newJournalDriver(t)
+		c := ask(l)
+		a, kinds := l.decide(c)
+		if a.Code != command.AnswerConflict || kinds != nil {
+			t.Errorf("%s: answer %+v with events %v, want a conflict", name, a.Code, kinds)
+		}
+		if n := len(command.EncodeAnswers([]command.Answer{a})); n > c.Size() {
+			t.Errorf("%s is answered with %d bytes, its size is %d", name, n, c.Size())
+		}
+	}
+}
+
 func TestCommand_AddsNoMoreToAnEntryThanItsSize(t *testing.T) {
 	covered := map[uint64]bool{}
+	maps.Copy(largest, itemCases)
 	for name, ask := range largest {
 		l := newJournalDriver(t)
 		l.now += 1 << 40

@@ -42,7 +42,7 @@ func (c *List) Size() int {
 	return 160 + len(c.Behavior) + len(c.Affinity) + len(c.Prefix) + len(c.Node) + len(c.Creator) + len(c.Cluster)
 }
 
-func (c *List) limits() error {
+func (c *List) Limits() error {
 	if c.Status > uint64(projection.Failure) || c.Substatus > uint64(projection.SubCancelled) {
 		return &store.InvalidError{Field: "filter", Problem: fmt.Sprintf("there is no status %d, or no substatus %d", c.Status, c.Substatus)}
 	}

@@ -22,7 +22,7 @@ func (*Merge) Op() uint64 { return opMerge }
 
 func (c *Merge) Size() int { return commandBytes + len(c.Submit.Task) + c.Submit.Size() }
 
-func (c *Merge) limits() error { return c.Submit.limits() }
+func (c *Merge) Limits() error { return c.Submit.Limits() }
 
 func (c *Merge) encode(w *wire.Writer) {
 	w.Array(4)
@@ -38,7 +38,7 @@ func (c *Merge) decode(r *wire.Reader) {
 	c.Life, c.Seq, c.Operator = events.Ref(r.Uint()), r.Uint(), r.Bool()
 }
 
-func (c *Merge) decide(d *Decider) Answer {
+func (c *Merge) Decide(d *Decider) Answer {
 	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
 	}

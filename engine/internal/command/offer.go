@@ -34,7 +34,7 @@ func (*Offer) Op() uint64 { return opOffer }
 
 func (c *Offer) Size() int { return 64 + len(c.Node) + 64*len(c.Behaviors) }
 
-func (c *Offer) limits() error {
+func (c *Offer) Limits() error {
 	for i := range c.Behaviors {
 		if err := limitBehavior(c.Behaviors[i].Behavior); err != nil {
 			return err
@@ -139,7 +139,7 @@ func DecodeAssignments(data []byte) ([]Assignment, error) {
 	}
 	var all []Assignment
 	err := Told(data, func(r *wire.Reader) {
-		all = make([]Assignment, arrayOf(r, data, 19))
+		all = make([]Assignment, ArrayOf(r, data, 19))
 		for i := range all {
 			all[i].decode(r)
 		}

@@ -34,14 +34,14 @@ func (*Operate) Op() uint64 { return opOperate }
 
 func (c *Operate) Size() int { return commandBytes + len(c.Task) + len(c.Reason) }
 
-func (c *Operate) limits() error {
+func (c *Operate) Limits() error {
 	if c.Do >= task.OperationCount {
 		return &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%d, want less than %d", uint64(c.Do), uint64(task.OperationCount))}
 	}
 	return cmp.Or(limitID(c.Task), limitNote("reason", c.Reason))
 }
 
-func (c *Operate) decide(d *Decider) Answer {
+func (c *Operate) Decide(d *Decider) Answer {
 	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
 	}

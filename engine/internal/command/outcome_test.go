@@ -9,14 +9,15 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
 	"taskledger/task"
 )
 
-var genOutcome = rapid.Custom(func(t *rapid.T) command.Outcome {
-	o := command.Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
+var genOutcome = rapid.Custom(func(t *rapid.T) outcome.Outcome {
+	o := outcome.Outcome{Task: genID.Draw(t, "task"), Life: genRef.Draw(t, "life"), Run: rapid.Uint32().Draw(t, "run"), Ref: genRef.Draw(t, "ref"),
 		Rest: rapid.Bool().Draw(t, "rest"), Attempt: rapid.Uint32().Draw(t, "attempt"), Status: rapid.SampledFrom([]projection.Status{0, projection.Success, projection.Failure}).Draw(t, "status")}
 	switch o.Status {
 	case projection.Success:
@@ -32,11 +33,11 @@ var genOutcome = rapid.Custom(func(t *rapid.T) command.Outcome {
 func TestOutcomes_AreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(genOutcome, 1, 5).Draw(t, "outcomes")
-		messages := command.EncodeOutcomes(want)
+		messages := outcome.Encode(want)
 		if len(messages) != 1 {
 			t.Fatalf("%d messages", len(messages))
 		}
-		if got, err := command.DecodeOutcomes(messages[0]); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := outcome.Decode(messages[0]); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read as\n%+v, %v; want\n%+v", got, err, want)
 		}
 	})
@@ -44,16 +45,16 @@ func TestOutcomes_AreReadAsWritten(t *testing.T) {
 
 func TestOutcomes_LargeResultsAreLeftOutAndMessagesStayBounded(t *testing.T) {
 	const largest = 4 << 10 // of the results that are sent along
-	outcomes := make([]command.Outcome, 500)
+	outcomes := make([]outcome.Outcome, 500)
 	for i := range outcomes {
-		outcomes[i] = command.Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: projection.Success, Result: make(events.Payload, largest+i%2)}
+		outcomes[i] = outcome.Outcome{Task: events.TaskID(fmt.Sprint("t", i)), Status: projection.Success, Result: make(events.Payload, largest+i%2)}
 	}
 	n := 0
-	for _, m := range command.EncodeOutcomes(outcomes) {
+	for _, m := range outcome.Encode(outcomes) {
 		if len(m) > command.MaxAnswerBytes {
 			t.Errorf("message of %d bytes", len(m))
 		}
-		got, err := command.DecodeOutcomes(m)
+		got, err := outcome.Decode(m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised(t *testing.T) {
 }
 
 func FuzzDecodeOutcomes(f *testing.F) {
-	encode := func(all []command.Outcome) []byte {
+	encode := func(all []outcome.Outcome) []byte {
 		var w wire.Writer
 		w.Array(len(all))
 		for i := range all {
@@ -94,6 +95,6 @@ func FuzzDecodeOutcomes(f *testing.F) {
 		}
 		return w.B
 	}
-	fuzzed(f, command.DecodeOutcomes, encode, encode([]command.Outcome{{Task: "a", Status: projection.Success, Result: []byte{1, 50}},
+	fuzzed(f, outcome.Decode, encode, encode([]outcome.Outcome{{Task: "a", Status: projection.Success, Result: []byte{1, 50}},
 		{Task: "b", Status: projection.Failure, Err: &events.Error{Code: "x"}}, {Task: "c", Elided: true, Status: projection.Success}}))
 }

@@ -19,11 +19,11 @@ func (*Pause) Op() uint64 { return opPause }
 
 func (c *Pause) Size() int { return commandBytes + len(c.Behavior) + len(c.Reason) }
 
-func (c *Pause) limits() error {
+func (c *Pause) Limits() error {
 	return cmp.Or(limitBehavior(c.Behavior), limitNote("reason", c.Reason))
 }
 
-func (c *Pause) decide(d *Decider) Answer {
+func (c *Pause) Decide(d *Decider) Answer {
 	if d.StoreFull { // what needs an entry would wait for room, and hold up all behind it
 		return d.noSpace()
 	}

@@ -22,7 +22,7 @@ func (*Plan) Op() uint64 { return opPlan }
 
 func (c *Plan) Size() int { return 96 + len(c.Params) + len(c.Stored) }
 
-func (c *Plan) limits() error {
+func (c *Plan) Limits() error {
 	return cmp.Or(limitBehavior(c.Behavior), atMost("parameters", len(c.Params), events.MaxPayloadBytes), atMost("stored parameters", len(c.Stored), events.MaxPayloadBytes))
 }
 

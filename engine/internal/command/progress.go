@@ -23,7 +23,7 @@ func (c *Progress) Size() int {
 	return commandBytes + len(c.Task) + len(c.Node) + len(c.Progress.Note)
 }
 
-func (c *Progress) limits() error {
+func (c *Progress) Limits() error {
 	return cmp.Or(limitID(c.Task), limitNode(c.Node), atMost("note", len(c.Progress.Note), events.MaxNameBytes))
 }
 
@@ -43,7 +43,7 @@ func (c *Progress) decode(r *wire.Reader) {
 	c.Progress = events.Progressed{Done: r.Int(), Total: r.Int(), Note: r.Text()}
 }
 
-func (c *Progress) decide(d *Decider) Answer {
+func (c *Progress) Decide(d *Decider) Answer {
 	t := d.State.Attempt(c.Started)
 	if t == nil || t.ID != c.Task || t.Node != c.Node {
 		d.Stale++

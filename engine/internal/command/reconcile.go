@@ -46,7 +46,7 @@ func (c *Reconcile) Size() int {
 	return n
 }
 
-func (c *Reconcile) limits() error {
+func (c *Reconcile) Limits() error {
 	for i := range c.Attempts {
 		if err := limitID(c.Attempts[i].Task); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []At
 	return ended, true
 }
 
-func (c *Reconcile) decide(d *Decider) Answer {
+func (c *Reconcile) Decide(d *Decider) Answer {
 	if c.Epoch != d.Epoch {
 		return Answer{Code: AnswerStale}
 	}

@@ -15,3 +15,15 @@ func (d *Decider) refusesBatch(b *Batch) (why Answer, refuse bool) {
 	}
 	return Answer{}, false
 }
+
+// Grows refuses a command that would add so many bytes to what the shard holds where there is no room for them. What adds none is refused
+// only where nothing can be recorded.
+func (d *Decider) Grows(bytes int) (refusal Answer, refused bool) {
+	switch {
+	case d.StoreFull: // what needs an entry would wait for room, and hold up all behind it
+		return d.noSpace(), true
+	case bytes <= 0:
+		return Answer{}, false
+	}
+	return d.noRoom(false, bytes)
+}

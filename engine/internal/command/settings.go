@@ -16,7 +16,7 @@ func (*Settings) Op() uint64 { return opSettings }
 
 func (*Settings) Size() int { return 64 }
 
-func (*Settings) limits() error { return nil }
+func (*Settings) Limits() error { return nil }
 
 // EncodeSettings writes the answer to Settings.
 func EncodeSettings(s *settings.State) []byte {

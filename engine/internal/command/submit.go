@@ -42,7 +42,7 @@ func (c *Submit) Size() int {
 }
 
 // Of a submit that was checked in this process only the parameters can be others since: a Merge takes it over.
-func (c *Submit) limits() error {
+func (c *Submit) Limits() error {
 	if c.Checked {
 		return limitPayload("parameters", c.Params)
 	}
@@ -73,7 +73,7 @@ func (c *Submit) decode(r *wire.Reader) {
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
 const maxLiveTasks = 1_000_000
 
-func (c *Submit) decide(d *Decider) Answer {
+func (c *Submit) Decide(d *Decider) Answer {
 	t := d.State.Task(c.Task)
 	switch {
 	case t == nil && d.usedByAnother(c):

@@ -21,7 +21,7 @@ func (*Tally) Op() uint64 { return opTally }
 
 func (c *Tally) Size() int { return 16 + len(c.Behavior) }
 
-func (c *Tally) limits() error { return limitBehavior(c.Behavior) }
+func (c *Tally) Limits() error { return limitBehavior(c.Behavior) }
 
 // maxTallied is how many behaviors are told apart, the first by name, and maxCounts how many rows an answer has then.
 const (

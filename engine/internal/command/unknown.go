@@ -23,7 +23,7 @@ func (c *Unknown) Op() uint64 { return c.Number }
 // Size is at least what it takes.
 func (c *Unknown) Size() int { return commandBytes + len(c.Raw) }
 
-func (*Unknown) limits() error { return nil } // nothing of it is recorded
+func (*Unknown) Limits() error { return nil } // nothing of it is recorded
 
 func (c *Unknown) encode(w *wire.Writer) { w.B = append(w.B, c.Raw...) }
 
@@ -38,7 +38,7 @@ func Misplaced(c Command, session string) Answer {
 	return later.refused(session)
 }
 
-func (c *Unknown) decide(d *Decider) Answer { return c.refused(d.Self) }
+func (c *Unknown) Decide(d *Decider) Answer { return c.refused(d.Self) }
 
 func (c *Unknown) refused(session string) Answer {
 	what := "does not know"

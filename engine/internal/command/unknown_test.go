@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/internal/message"
 	"taskledger/internal/wire"
@@ -192,12 +193,12 @@ func TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner(t *testing.T) 
 // Whoever is told more than it knows takes what it knows.
 func TestAnswersAndGossip_TailsArePassedOver(t *testing.T) {
 	one := func(value []byte) []byte { return append([]byte{0x91}, value...) }
-	var outcome, assignment wire.Writer
-	o := command.Outcome{Task: "a", Status: 2, Result: events.JSON([]byte("1"))}
-	o.Encode(&outcome, 100)
+	var ended, assignment wire.Writer
+	o := outcome.Outcome{Task: "a", Status: 2, Result: events.JSON([]byte("1"))}
+	o.Encode(&ended, 100)
 	a := command.Assignment{AttemptName: command.AttemptName{Task: "a", Started: 1}, Behavior: "work", Number: 3}
 	a.Encode(&assignment)
-	if got, err := command.DecodeOutcomes(one(grow(outcome.B))); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], o) {
+	if got, err := outcome.Decode(one(grow(ended.B))); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], o) {
 		t.Errorf("outcome is read as %+v, %v; want %+v", got, err, o)
 	}
 	if got, err := command.DecodeAssignments(one(grow(assignment.B))); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], a) {
@@ -267,13 +268,13 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 		t.Errorf("a pause that tells more is read as %+v, %v: what it keeps from starting must not start", got.Pauses(), err)
 	}
 
-	outcome := command.Outcome{Task: "a", Status: projection.Failure, Err: kept.Error}
+	failed := outcome.Outcome{Task: "a", Status: projection.Failure, Err: kept.Error}
 	var told wire.Writer
 	told.Array(300)
 	for range 300 {
-		outcome.Encode(&told, 100)
+		failed.Encode(&told, 100)
 	}
-	if got, err := command.DecodeOutcomes(grownIn(t, told.B, failure.B)); err != nil || len(got) != 300 || !reflect.DeepEqual(got[299], outcome) {
+	if got, err := outcome.Decode(grownIn(t, told.B, failure.B)); err != nil || len(got) != 300 || !reflect.DeepEqual(got[299], failed) {
 		t.Errorf("outcomes of longer errors: %d, %v", len(got), err)
 	}
 	offered := command.EncodeAssignments([]*projection.Task{&kept, &kept})[0].Data

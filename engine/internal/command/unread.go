@@ -12,7 +12,7 @@ import (
 func (d *Decider) decideReadable(c decided) Answer {
 	d.decides, d.problem = true, ""
 	before := len(d.Entry.Entry.Events)
-	a := c.decide(d)
+	a := c.Decide(d)
 	problem := d.problem
 	d.decides, d.problem = false, ""
 	if problem == "" {

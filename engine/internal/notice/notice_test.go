@@ -15,6 +15,7 @@ import (
 	"taskledger/engine/internal/notice"
 	"taskledger/events"
 	"taskledger/projection"
+	"taskledger/projection/name"
 	"taskledger/store"
 )
 
@@ -132,7 +133,7 @@ func TestMishaps_AreToldOnceTheirEntryIsCommitted(t *testing.T) {
 	m := notice.NewMishaps(log, 3)
 	kind := &projection.Kind{Behavior: "pull"}
 	note := func(body events.Body) {
-		m.Note(&projection.Task{ID: "t/1", Kind: kind, Attempt: 4, LastNode: projection.NameOf("b-abcdefghij")}, &events.Event{Body: body})
+		m.Note(&projection.Task{ID: "t/1", Kind: kind, Attempt: 4, LastNode: name.Of("b-abcdefghij")}, &events.Event{Body: body})
 	}
 	note(&events.Lost{Node: "b-abcdefghij"})
 	note(&events.Failed{Error: events.Error{Code: "network", Message: strings.Repeat("é", 150) + "\nstack"}})

@@ -108,6 +108,9 @@ func (b *builder) set(shard int, bodies ...events.Body) {
 		if b.chains[shard][of] == nil {
 			b.chains[shard][of] = &tracked{}
 		}
+		if of == events.OfItem {
+			return b.chains[shard][of], events.StoreItem("crawl", 1)
+		}
 		return b.chains[shard][of], ""
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -28,7 +29,7 @@ type checker struct {
 func newChecker(run *history.Run) *checker {
 	c := &checker{run: run, tasks: map[string]*task{}, accused: map[string]bool{}}
 	for shard := range max(run.Info.Shards, 1) {
-		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*chain{}})
+		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*folds.Chain{}})
 	}
 	for i := range run.Operations {
 		if run.Operations[i].Verb == history.List {

@@ -1,13 +1,17 @@
 package check
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+	"taskledger/integration/robustness/folds"
+)
 
 // journal is the decoded journal of one shard.
 type journal struct {
 	shard   int
 	entries []*entry
 	broken  bool // it goes on, but makes no sense
-	records map[events.Record]*chain
+	records map[events.Record]*folds.Chain
+	items   folds.Items
 }
 
 // last is the number of the last entry, 0 without one.

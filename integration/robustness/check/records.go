@@ -4,14 +4,8 @@ import (
 	"fmt"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/folds"
 )
-
-// chain is how far the events of a record that is no task have come in a shard.
-type chain struct {
-	seq    uint64
-	prev   events.Ref
-	broken bool // the fold of the record stopped
-}
 
 // pausing is a change of what is paused.
 type pausing struct {
@@ -27,37 +21,30 @@ type pausing struct {
 // applyRecord folds an event that is of no task.
 func (c *checker) applyRecord(j *journal, e *entry, ev *events.Event) {
 	of := ev.Kind().Record()
-	at := j.records[of]
-	if at == nil {
-		at = &chain{}
-		j.records[of] = at
-	}
-	if at.broken {
+	if of == events.OfItem {
+		if problem := j.items.Apply(ev); problem != "" {
+			c.report(legal, j.shard, e.Number, "%s (event %d of %s): %s", ev.Kind(), ev.Seq, ev.Task, problem)
+		}
 		return
 	}
-	problem := at.judge(ev)
+	at := j.records[of]
+	if at == nil {
+		at = &folds.Chain{}
+		j.records[of] = at
+	}
+	if at.Broken {
+		return
+	}
+	problem := at.Judge(ev)
 	if problem == "" {
 		problem = c.changeRecord(j, e, ev)
 	}
 	if problem != "" {
-		at.broken = true
+		at.Broken = true
 		c.report(legal, j.shard, e.Number, "%s (event %d of the %s): %s", ev.Kind(), ev.Seq, of, problem)
 		return
 	}
-	at.seq, at.prev = ev.Seq, ev.Position.Ref
-}
-
-// judge says what keeps an event from being the next one, "" for nothing.
-func (at *chain) judge(ev *events.Event) string {
-	switch {
-	case ev.Task != "":
-		return fmt.Sprintf("names task %s", ev.Task)
-	case ev.Seq != at.seq+1:
-		return fmt.Sprintf("sequence %d expected", at.seq+1)
-	case ev.Prev != at.prev:
-		return fmt.Sprintf("names %d as the event before it, which is %d", ev.Prev, at.prev)
-	}
-	return ""
+	at.Follow(ev)
 }
 
 // changeRecord folds what an event says, or says what forbids it.
@@ -68,8 +55,10 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	case *events.Unpaused:
 		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
 	case *events.AcceptedLoss:
+		j.items.Lost()
 		return j.lost(b.Entry-1, e.Number, b.Sound)
 	case *events.Recovered:
+		j.items.Recovered()
 		return j.lost(b.Entry, e.Number, b.Sound)
 	}
 	return "of a kind that is not judged"

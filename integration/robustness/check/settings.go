@@ -39,7 +39,7 @@ func (s *changes) paused(at int, behavior string) bool {
 // in one order that the journal explains, as checkLinear does for a task. Each change names who asked for it.
 func (c *checker) checkSettings() {
 	t := c.task(string(events.Settings))
-	if t.shard.broken || slices.ContainsFunc(c.shards, func(j *journal) bool { at := j.records[events.OfSettings]; return at != nil && at.broken }) {
+	if t.shard.broken || slices.ContainsFunc(c.shards, func(j *journal) bool { at := j.records[events.OfSettings]; return at != nil && at.Broken }) {
 		return
 	}
 	s := changesOf(c.pausings)

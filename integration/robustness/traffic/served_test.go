@@ -7,12 +7,13 @@ import (
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/projection"
+	"taskledger/projection/name"
 )
 
 func TestServed_TellsAllThatIsCompared(t *testing.T) {
 	policy := events.Policy{MaxLost: 3}
 	task := projection.Task{ID: "a", Kind: &projection.Kind{Creator: "ada", Policy: policy}, Priority: 2, Status: projection.Running, Seq: 5, Attempt: 2, Runs: 1, Due: 9, Failures: 3,
-		Lost: 4, Suspended: true, LastNode: projection.NameOf("n-1"), Wait: &projection.Wait{Cause: events.KindLost, Since: 7, SuspendedAt: 8}}
+		Lost: 4, Suspended: true, LastNode: name.Of("n-1"), Wait: &projection.Wait{Cause: events.KindLost, Since: 7, SuspendedAt: 8}}
 	want := history.Served{Task: "a", Status: "RUNNING", Seq: 5, Attempt: 2, Runs: 1, Whole: true, Suspended: true, Due: 9, Failures: 3, Lost: 4,
 		Creator: "ada", LastNode: "n-1", WaitCause: "Lost", WaitSince: 7, SuspendedAt: 8,
 		Terms: history.TermsOf(&policy, 2), Substatus: "suspended", Since: 8, Looked: 10}

@@ -30,6 +30,9 @@ func StartPair(ctx context.Context, callers int) (*Pair, error) {
 	return &Pair{a.Client, s, a, b}, nil
 }
 
+// Other is the client of the node that runs tasks.
+func (p *Pair) Other() *engine.Client { return p.b.Client }
+
 // Close ends the nodes and their servers.
 func (p *Pair) Close() error { return errors.Join(p.a.close(), p.b.close(), p.servers.close()) }
 

@@ -234,6 +234,9 @@ func (a *app) greet(link *cluster.Link, servers *embedded.Servers, watch *monito
 	}
 	if web != nil {
 		fmt.Fprintf(&b, "  api  %s\n", web.URL())
+		if at := web.StoreURL(); at != "" {
+			fmt.Fprintf(&b, "  store  %s\n", at)
+		}
 	}
 	where := a.access.given("data")
 	if servers != nil {

@@ -8,6 +8,7 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
+	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -37,7 +38,7 @@ func Of(err error) int {
 		return NotKept
 	case errors.Is(err, engine.ErrNotFound):
 		return NotFound
-	case is[*engine.StateError](err) || is[*engine.OverloadError](err) ||
+	case is[*engine.StateError](err) || is[*engine.OverloadError](err) || is[*item.ConflictError](err) ||
 		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, store.ErrOutdated):
 		return Refused

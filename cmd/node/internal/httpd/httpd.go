@@ -2,6 +2,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,11 +25,13 @@ import (
 
 	"taskledger/api"
 	"taskledger/api/operations"
+	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/engine"
 	"taskledger/internal/version"
+	"taskledger/item"
 )
 
 // defaultAddress is where the API of a node with servers inside listens, or at another free port.
@@ -43,6 +47,7 @@ type Options struct {
 	Cert, Key string
 	Hosts     []string
 	Insecure  bool
+	Store     struct{ Address, Name string } // of the task store that has a listener of its own; no address = none
 }
 
 // Flags adds them.
@@ -53,6 +58,8 @@ or another free port, for a node with servers inside, else off)`)
 	f.StringVar(&o.Cert, "api-cert", "", "PEM `file` of the certificate of the API; a changed one is taken within a second")
 	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
 	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API may be asked, beside localhost and addresses")
+	f.StringVar(&o.Store.Address, "store-listen", "", "`address` and port at whose root the task store of --store-name is, as the API has it below /store/NAME; by the\nrules of --api (default: none)")
+	f.StringVar(&o.Store.Name, "store-name", "default", "`name` of that task store")
 	f.BoolVar(&o.Insecure, "api-insecure", false, "let the API listen beyond loopback without a certificate: whoever can read the network reads its tokens")
 }
 
@@ -62,8 +69,8 @@ func TokensIn(dir string) string { return filepath.Join(dir, "tokens.json") }
 // Check says what is wrong with the flags, "" for nothing. A node has servers inside, or not.
 func (o *Options) Check(inside bool) string {
 	if o.Address == off || o.Address == "" && !inside {
-		if o.Tokens != "" || o.Cert != "" || o.Key != "" || len(o.Hosts) > 0 || o.Insecure {
-			return "--api-tokens, --api-cert, --api-key, --api-host and --api-insecure are of the API, which this node has not: want --api"
+		if o.Tokens != "" || o.Cert != "" || o.Key != "" || len(o.Hosts) > 0 || o.Insecure || o.Store.Address != "" {
+			return "--api-tokens, --api-cert, --api-key, --api-host, --api-insecure and --store-listen are of the API, which this node has not: want --api"
 		}
 		return ""
 	}
@@ -73,18 +80,26 @@ func (o *Options) Check(inside bool) string {
 	if (o.Cert == "") != (o.Key == "") {
 		return "--api-cert and --api-key: want both or neither"
 	}
-	if o.Address == "" {
+	if err := item.ValidateStore(o.Store.Name); err != nil {
+		return "--store-name: " + strings.TrimPrefix(err.Error(), "store: ")
+	}
+	return cmp.Or(o.checkAddress("--api", o.Address), o.checkAddress("--store-listen", o.Store.Address))
+}
+
+// checkAddress says what is wrong with where a listener is to be, "" for nothing.
+func (o *Options) checkAddress(flag, address string) string {
+	if address == "" {
 		return ""
 	}
-	host, port, err := net.SplitHostPort(o.Address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Sprintf("--api %s: want an address and a port, such as %s, or off", o.Address, defaultAddress)
+		return fmt.Sprintf("%s %s: want an address and a port, such as %s, or off", flag, address, defaultAddress)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Sprintf("--api %s: want a port of 0 to 65535", o.Address)
+		return fmt.Sprintf("%s %s: want a port of 0 to 65535", flag, address)
 	}
 	if !loopback(host) && o.Cert == "" && !o.Insecure {
-		return fmt.Sprintf("--api %s is no loopback address: want --api-cert and --api-key, or --api-insecure where others cannot read the network", o.Address)
+		return fmt.Sprintf("%s %s is no loopback address: want --api-cert and --api-key, or --api-insecure where others cannot read the network", flag, address)
 	}
 	return ""
 }
@@ -99,6 +114,7 @@ type Server struct {
 	options   Options
 	listeners []net.Listener
 	url       string
+	store     string // the URL of the task store with a listener of its own; "" = there is none
 	socket    string
 	tokens    secrets
 	log       *slog.Logger
@@ -125,25 +141,22 @@ func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *
 	if err := s.readTokens(dir); err != nil {
 		return nil, err
 	}
-	l, err := listen(o.Address, defaultAddress)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the API: %w", err)
-	}
-	limited := netutil.LimitListener(l, connections)
-	s.listeners = append(s.listeners, limited)
-	if at, ok := l.Addr().(*net.TCPAddr); o.Cert == "" && !o.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
-		return nil, fmt.Errorf("listen for the API: %s leads to %s, which is no loopback address", o.Address, l.Addr())
-	}
-	scheme := "http"
+	var secure *tls.Config
 	if o.Cert != "" {
-		scheme = "https"
 		cert := &certificate{cert: o.Cert, key: o.Key, log: log}
 		if _, err := cert.get(nil); err != nil {
 			return nil, fmt.Errorf("certificate of the API: %w", err)
 		}
-		s.listeners[0] = tls.NewListener(limited, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}})
+		secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
-	s.url = scheme + "://" + named(l.Addr().String(), o.Hosts)
+	if s.url, err = s.listen(o.Address, defaultAddress, "", connections, secure); err != nil {
+		return nil, fmt.Errorf("listen for the API: %w", err)
+	}
+	if o.Store.Address != "" {
+		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name, connections, secure); err != nil {
+			return nil, fmt.Errorf("listen for the task store: %w", err)
+		}
+	}
 	if socket != "" {
 		ul, err := net.Listen("unix", socket)
 		if err != nil {
@@ -152,6 +165,26 @@ func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *
 		s.listeners, s.socket = append(s.listeners, netutil.LimitListener(ul, connections)), socket
 	}
 	return s, nil
+}
+
+// listen adds a listener for what is below a path, all if that is "", and returns its URL.
+func (s *Server) listen(address, usual, below string, connections int, secure *tls.Config) (url string, err error) {
+	l, err := listen(address, usual)
+	if err != nil {
+		return "", err
+	}
+	scheme, limited := "http", netutil.LimitListener(l, connections)
+	if secure != nil {
+		scheme, limited = "https", tls.NewListener(limited, secure)
+	}
+	if below != "" {
+		limited = api.Below(limited, below)
+	}
+	s.listeners = append(s.listeners, limited)
+	if at, ok := l.Addr().(*net.TCPAddr); secure == nil && !s.options.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
+		return "", fmt.Errorf("%s leads to %s, which is no loopback address", address, l.Addr())
+	}
+	return scheme + "://" + named(l.Addr().String(), s.options.Hosts), nil
 }
 
 // named is an address by which a client here reaches a listener, which may be one of all addresses.
@@ -243,10 +276,15 @@ func (s *Server) Advertised() (at cluster.API) {
 // URL is where it listens.
 func (s *Server) URL() string { return s.url }
 
+// StoreURL is where the task store is that has a listener of its own, "" for none.
+func (s *Server) StoreURL() string { return s.store }
+
 // Serve answers requests until ctx ends. figures serves the metrics route. notReady returns why the node is not ready, "" if it is. An error
 // is logged, and the node goes on without the API.
 func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, figures http.Handler) {
-	a, err := api.New(api.Config{Client: operations.Direct{Client: client}, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady})
+	all := operations.Direct{Client: client}
+	a, err := api.New(api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady,
+		Routes: stores.Routes(all), Dialects: []api.Dialect{stores.Dialect()}})
 	if err == nil {
 		err = a.Serve(ctx, s.listeners...)
 	}

@@ -63,6 +63,9 @@ func Largest(op uint64) []command.Command {
 		failed.How, failed.Error, failed.ByPolicy, failed.Random = command.Failed, Error(), true, math.MaxUint32
 		return []command.Command{&succeeded, &failed}
 	}
+	if forms := itemForms(op); forms != nil {
+		return forms
+	}
 	return []command.Command{largest(op)}
 }
 

@@ -1,8 +1,10 @@
-package command
+// Package outcome is how runs and lives of tasks end, as futures see it, and the done messages that tell so.
+package outcome
 
 import (
 	"fmt"
 
+	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
@@ -29,8 +31,8 @@ type Outcome struct {
 	Err      *events.Error
 }
 
-// OutcomeOf returns what an event means to futures; false: nothing.
-func OutcomeOf(t *projection.Task, ev *events.Event) (Outcome, bool) {
+// Of returns what an event means to futures; false: nothing.
+func Of(t *projection.Task, ev *events.Event) (Outcome, bool) {
 	o := Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: ev.Position.Ref, At: ev.At, Behavior: t.Kind.Behavior,
 		Attempt: t.Attempt, Node: t.LastNode.String(), Status: t.Status}
 	switch b := ev.Body.(type) {
@@ -53,8 +55,8 @@ func OutcomeOf(t *projection.Task, ev *events.Event) (Outcome, bool) {
 	return o, false
 }
 
-// OutcomeOfLast returns how the last run of a task ended that has ended.
-func OutcomeOfLast(t *projection.Task) Outcome {
+// OfLast returns how the last run of a task ended that has ended.
+func OfLast(t *projection.Task) Outcome {
 	return Outcome{Task: t.ID, Life: t.Created, Run: t.Runs, Ref: t.Outcome, Attempt: t.Attempt, Status: t.Status, Result: t.Result, Err: t.Error}
 }
 
@@ -116,7 +118,7 @@ func (o *Outcome) decode(r *wire.Reader) {
 	}
 	if r.Array() > 0 { // hundreds may fail at once: each error is read apart
 		o.Err = new(events.Error)
-		if err := Told(r.Raw(), o.Err.Decode); err != nil {
+		if err := command.Told(r.Raw(), o.Err.Decode); err != nil {
 			r.FailBy(err)
 		}
 	}
@@ -126,11 +128,11 @@ func (o *Outcome) decode(r *wire.Reader) {
 	}
 }
 
-// EncodeOutcomes makes done messages of at most MaxAnswerBytes each.
-func EncodeOutcomes(outcomes []Outcome) (messages [][]byte) {
+// Encode makes done messages of at most command.MaxAnswerBytes each.
+func Encode(outcomes []Outcome) (messages [][]byte) {
 	for len(outcomes) > 0 {
 		n, size := 0, 0
-		for n < len(outcomes) && size < MaxAnswerBytes/2 {
+		for n < len(outcomes) && size < command.MaxAnswerBytes/2 {
 			size += 96 + min(len(outcomes[n].Result), maxInlineResult)
 			if outcomes[n].Err != nil {
 				size += len(outcomes[n].Err.Message)
@@ -148,13 +150,13 @@ func EncodeOutcomes(outcomes []Outcome) (messages [][]byte) {
 	return messages
 }
 
-// DecodeOutcomes reads what EncodeOutcomes writes.
-func DecodeOutcomes(data []byte) ([]Outcome, error) {
-	r, err := Scanned(data)
+// Decode reads what Encode writes.
+func Decode(data []byte) ([]Outcome, error) {
+	r, err := command.Scanned(data)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Outcome, arrayOf(r, data, 10))
+	all := make([]Outcome, command.ArrayOf(r, data, 10))
 	for i := range all {
 		all[i].decode(r)
 	}

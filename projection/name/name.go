@@ -1,4 +1,5 @@
-package projection
+// Package name has texts that many tasks share.
+package name
 
 import "strings"
 
@@ -6,8 +7,8 @@ import "strings"
 // their texts.
 type Name struct{ text *string }
 
-// NameOf returns the Name of a text.
-func NameOf(text string) Name {
+// Of returns the Name of a text.
+func Of(text string) Name {
 	if text != "" {
 		return Name{&text}
 	}
@@ -25,12 +26,12 @@ func (n Name) String() string {
 // MarshalText is String.
 func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// names are the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package unique has it, would stop
+// Table is the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package unique has it, would stop
 // the owner at the end of every garbage collection: a weak pointer cannot be followed then.
-type names map[string]Name
+type Table map[string]Name
 
-// of returns the Name of a text that may be part of something larger.
-func (m names) of(text string) Name {
+// Of returns the Name of a text that may be part of something larger.
+func (m Table) Of(text string) Name {
 	if name, known := m[text]; known {
 		return name
 	}
@@ -38,6 +39,6 @@ func (m names) of(text string) Name {
 		clear(m)
 	}
 	text = strings.Clone(text)
-	m[text] = NameOf(text)
+	m[text] = Of(text)
 	return m[text]
 }

@@ -1,4 +1,4 @@
-package engine
+package yielder
 
 import (
 	"runtime"
@@ -22,16 +22,16 @@ func TestYielder_DoesNotWaitForBusyGoroutinesTwiceInARow(t *testing.T) {
 			}
 		})
 	}
-	var y yielder
+	var y Yielder
 	for began := time.Now(); y.not.Load() == 0; {
-		if !y.yield() {
+		if !y.Yield() {
 			t.Fatal("does not yield although no yield has taken long")
 		}
 		if time.Since(began) > 30*time.Second {
 			t.Fatal("no yield counts as long")
 		}
 	}
-	if y.yield() {
+	if y.Yield() {
 		t.Error("yields again right after one that took long")
 	}
 }

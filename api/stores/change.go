@@ -1,0 +1,97 @@
+package stores
+
+import (
+	"errors"
+	"net/http"
+
+	"taskledger/api"
+	"taskledger/api/stores/form"
+	"taskledger/item"
+	"taskledger/task"
+)
+
+func (f *front) update(c *api.Call, name string) error {
+	var body form.Update
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	u, err := body.Request()
+	if err != nil {
+		return err
+	}
+	if u.Key, err = c.Key(); err != nil {
+		return err
+	}
+	made, err := f.stores.UpdateItems(c.Context(), name, u)
+	if err != nil {
+		return conflict(c, err)
+	}
+	all := make([]form.Task, len(made))
+	for i := range made {
+		if at := i - len(u.Adds); at >= 0 && u.Changes[at].Keep {
+			all[i] = form.Kept(&made[i])
+		} else {
+			all[i] = form.TaskOf(&made[i])
+		}
+	}
+	return c.JSON(http.StatusOK, form.Tasks{Tasks: all})
+}
+
+func (f *front) claim(c *api.Call, name string) error {
+	var body form.Claim
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	q, err := body.Request()
+	if err != nil {
+		return err
+	}
+	if q.Key, err = c.Key(); err != nil {
+		return err
+	}
+	it, err := f.claimed(c, name, q)
+	if err != nil {
+		return conflict(c, err)
+	}
+	all := form.Tasks{Tasks: []form.Task{}}
+	if it != nil {
+		all.Tasks = append(all.Tasks, form.TaskOf(it))
+	}
+	return c.JSON(http.StatusOK, all)
+}
+
+// claimed claims an item; a server that drains answers who waits as if nothing came.
+func (f *front) claimed(c *api.Call, name string, q *item.Claim) (*item.Item, error) {
+	ctx, cancel := c.Parked(q.Wait)
+	defer cancel()
+	it, err := f.stores.ClaimItem(ctx, name, q)
+	if errors.Is(err, api.ErrEnds) && !errors.Is(err, task.ErrUnknown) && c.Drains() {
+		return nil, nil
+	}
+	return it, err
+}
+
+// read decodes a body that has no more elements than there may be.
+func read(c *api.Call, into any) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	if err := form.Few(body); err != nil {
+		return err
+	}
+	return c.Decode(body, into)
+}
+
+// conflict answers with why the items of a store do not allow what was asked, one text for each problem.
+func conflict(c *api.Call, err error) error {
+	refused, is := errors.AsType[*item.ConflictError](err)
+	if !is {
+		return err
+	}
+	texts := make([]string, len(refused.Problems))
+	for i, p := range refused.Problems {
+		texts[i] = p.String()
+	}
+	return c.JSON(http.StatusConflict, form.Errors{Errors: texts})
+}

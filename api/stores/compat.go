@@ -1,0 +1,220 @@
+package stores
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"taskledger/api"
+	"taskledger/api/stores/form"
+	"taskledger/api/token"
+	"taskledger/item"
+	"taskledger/store"
+)
+
+// The original client has times in nanoseconds, in the field duration; it asks for /group where it wants the names of groups, and never
+// escapes them; it sends no Content-Type; it reads why an update or a claim has failed from the object error of an answer of status 200;
+// its ids are of 32 bits, and may be 0.
+
+// oldTask is a task as the original client has it.
+type oldTask struct {
+	ID       int64  `json:"id"`
+	Group    string `json:"group"`
+	Data     string `json:"data"`
+	Duration int64  `json:"duration"` // when it is available, in nanoseconds since 1970
+	OwnerID  int64  `json:"ownerid"`
+}
+
+// oldUpdate is an update as it sends one: of a task all fields are there.
+type oldUpdate struct {
+	ClientID int64     `json:"clientid"`
+	Adds     []oldTask `json:"adds"`
+	Updates  []oldTask `json:"updates"`
+	Deletes  []int64   `json:"deletes"`
+	Depends  []int64   `json:"depends"`
+}
+
+// oldClaim is a claim as it sends one.
+type oldClaim struct {
+	ClientID int64   `json:"clientid"`
+	Group    string  `json:"group"`
+	Duration int64   `json:"duration"` // in nanoseconds
+	Depends  []int64 `json:"depends"`
+}
+
+// oldAnswer is what it reads of both.
+type oldAnswer struct {
+	Tasks []oldTask `json:"tasks,omitzero"`
+	Error *oldError `json:"error"`            // null = it was done
+	Texts []string  `json:"errors,omitempty"` // for who looks at the answer: the client passes over them
+}
+
+// oldError has the ids of what was in the way. The client cannot read bugs.
+type oldError struct {
+	Changes []int64 `json:"changes"`
+	Deletes []int64 `json:"deletes"`
+	Depends []int64 `json:"depends"`
+	Owned   []int64 `json:"owned"`
+}
+
+// nobody is the client id 0, beyond all that 32 bits hold.
+const nobody = 1 << 32
+
+// compat are the routes of the original client.
+func (f *front) compat() []api.Route {
+	get := func(path, summary string, out any, class api.Class, serve func(*api.Call, string) error, query ...api.Param) api.Route {
+		return api.Route{Method: http.MethodGet, Pattern: Root + "{name}/compat" + path, Role: token.Viewer, Scope: api.OneStore, Class: class, Large: true, Out: out,
+			Summary: summary + ", for the original client", Serve: named(serve), Query: query}
+	}
+	post := func(path, summary string, most int64, in any, serve func(*api.Call, string) error) api.Route {
+		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, In: in, Out: oldAnswer{},
+			Summary: summary + ", for the original client", Serve: named(serve)}
+	}
+	old := func(it *item.Item) any { return oldTaskOf(it) }
+	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all"}
+	owned := api.Param{Name: "owned", Does: "1: also tasks that are not available"}
+	return []api.Route{
+		get("/group", "List the groups that have tasks", []string{}, api.Short, f.groups),
+		get("/groups", "List the groups that have tasks", []string{}, api.Short, f.groups),
+		get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
+			it, err := f.one(c, name)
+			if err != nil {
+				return err
+			}
+			return c.JSON(http.StatusOK, oldTaskOf(it))
+		}),
+		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, old) }),
+		get("/group/{group...}", "List the tasks of a group by id", []oldTask{}, api.Pages, f.oldGroup, limit, owned),
+		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate),
+		post("/claim", "Claim a task of a group for a time", maxClaim, oldClaim{}, f.oldClaim),
+	}
+}
+
+func oldTaskOf(it *item.Item) oldTask {
+	t := oldTask{ID: it.ID, Group: it.Group, Data: string(it.Data), Duration: math.MaxInt64, OwnerID: it.Owner}
+	if int64(it.At) <= math.MaxInt64/int64(time.Millisecond) {
+		t.Duration = int64(it.At) * int64(time.Millisecond)
+	}
+	switch {
+	case it.Owner == nobody:
+		t.OwnerID = 0
+	case it.Owner > math.MaxInt32: // it is none of its own
+		t.OwnerID = -1
+	}
+	return t
+}
+
+// oldClientOf is a client id of 32 bits.
+func oldClientOf(id int64) (int64, error) {
+	switch {
+	case id == 0:
+		return nobody, nil
+	case id < 0 || id > math.MaxInt32:
+		return 0, &store.InvalidError{Field: "clientid", Problem: "want 0 to 2147483647"}
+	}
+	return id, nil
+}
+
+// oldWhen is a time of nanoseconds: what is no whole millisecond is rounded up.
+func oldWhen(nanos int64) item.When {
+	ms := nanos / int64(time.Millisecond)
+	switch rest := nanos % int64(time.Millisecond); {
+	case rest > 0:
+		ms++
+	case rest < 0:
+		ms--
+	}
+	return item.When(ms)
+}
+
+func (f *front) oldGroup(c *api.Call, name string) error {
+	p := item.Page{Group: c.Path("group")}
+	limit := 0
+	var err error
+	if text := c.Param("limit"); !strings.HasPrefix(text, "-") {
+		if limit, err = limitOf(text); err != nil {
+			return err
+		}
+	}
+	if p.Owned, err = flag(c, "owned"); err != nil {
+		return err
+	}
+	return f.listed(c, name, p, limit, func(it *item.Item) any { return oldTaskOf(it) })
+}
+
+func (f *front) oldUpdate(c *api.Call, name string) error {
+	var body oldUpdate
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	client, err := oldClientOf(body.ClientID)
+	if err != nil {
+		return err
+	}
+	u := &item.Update{Client: client, Depends: body.Depends, Deletes: body.Deletes}
+	for _, a := range body.Adds {
+		u.Adds = append(u.Adds, item.Add{Group: a.Group, At: oldWhen(a.Duration), Data: []byte(a.Data)})
+	}
+	for _, t := range body.Updates { // its group never changes, whatever is sent
+		u.Changes = append(u.Changes, item.Change{ID: t.ID, At: oldWhen(t.Duration), Data: []byte(t.Data)})
+	}
+	made, err := f.stores.UpdateItems(c.Context(), name, u)
+	if err != nil {
+		return oldConflict(c, err)
+	}
+	answer := oldAnswer{Tasks: []oldTask{}}
+	for i := range made {
+		answer.Tasks = append(answer.Tasks, oldTaskOf(&made[i]))
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+func (f *front) oldClaim(c *api.Call, name string) error {
+	var body oldClaim
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	client, err := oldClientOf(body.ClientID)
+	if err != nil {
+		return err
+	}
+	duration, err := form.Millis("duration", max(1, int64(oldWhen(body.Duration))), item.MinDuration, item.MaxDuration)
+	if err != nil {
+		return err
+	}
+	it, err := f.claimed(c, name, &item.Claim{Client: client, Group: body.Group, Duration: duration, Depends: body.Depends})
+	if err != nil {
+		return oldConflict(c, err)
+	}
+	answer := oldAnswer{Tasks: []oldTask{}}
+	if it != nil {
+		answer.Tasks = append(answer.Tasks, oldTaskOf(it))
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// oldConflict answers with the ids of what was in the way. The client takes an error without any for success, so it never sends one.
+func oldConflict(c *api.Call, err error) error {
+	refused, is := errors.AsType[*item.ConflictError](err)
+	if !is {
+		return err
+	}
+	why := oldError{Changes: []int64{}, Deletes: []int64{}, Depends: []int64{}, Owned: []int64{}}
+	answer := oldAnswer{Error: &why}
+	for _, p := range refused.Problems {
+		answer.Texts = append(answer.Texts, p.String())
+		switch {
+		case strings.HasPrefix(p.Text, item.Held):
+			why.Owned = append(why.Owned, p.ID)
+		case p.Field == "depends":
+			why.Depends = append(why.Depends, p.ID)
+		case p.Field == "deletes":
+			why.Deletes = append(why.Deletes, p.ID)
+		default:
+			why.Changes = append(why.Changes, p.ID)
+		}
+	}
+	return c.JSON(http.StatusOK, answer)
+}

@@ -1,0 +1,244 @@
+// Package form has the JSON forms of tasks in a task store, and of what changes them: between a server and whoever asks it.
+package form
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"taskledger/item"
+	"taskledger/store"
+)
+
+// Task is an item as it is served, which can be sent back in adds and updates. Of data, data64 and keep it has one.
+type Task struct {
+	ID       int64   `json:"id"`
+	Group    string  `json:"group"`
+	Data     *string `json:"data,omitempty"`
+	Data64   []byte  `json:"data64,omitempty"` // data that are no UTF-8
+	Keep     bool    `json:"keep,omitempty"`   // the data are those of before, which this answer does not repeat
+	Timespec int64   `json:"timespec"`
+	OwnerID  int64   `json:"ownerid"`
+}
+
+// Kept is the form of an item whose data an update has kept.
+func Kept(it *item.Item) Task {
+	return Task{ID: it.ID, Group: it.Group, Keep: true, Timespec: int64(it.At), OwnerID: it.Owner}
+}
+
+// Tasks is what an update and a claim answer.
+type Tasks struct {
+	Tasks []Task `json:"tasks"`
+}
+
+// TaskOf is the form of an item.
+func TaskOf(it *item.Item) Task {
+	t := Task{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
+	if utf8.Valid(it.Data) {
+		data := string(it.Data)
+		t.Data = &data
+	} else {
+		t.Data64 = it.Data
+	}
+	return t
+}
+
+// Update is the body of an update.
+type Update struct {
+	ClientID int64    `json:"clientid"`
+	Adds     []Add    `json:"adds,omitempty"`
+	Updates  []Change `json:"updates,omitempty"`
+	Deletes  []int64  `json:"deletes,omitempty"`
+	Depends  []int64  `json:"depends,omitempty"`
+}
+
+// Add is a task to be added.
+type Add struct {
+	ID       int64  `json:"id,omitempty"` // ignored: what was served can be sent back
+	Group    Text   `json:"group"`
+	Data     *Text  `json:"data,omitempty"`   // default: empty
+	Data64   *Bytes `json:"data64,omitempty"` // instead of data
+	Timespec int64  `json:"timespec,omitempty"`
+	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
+}
+
+// Change is a task to be changed.
+type Change struct {
+	ID       int64  `json:"id"`
+	Group    Text   `json:"group,omitempty"` // that of the task, if at all
+	Data     *Text  `json:"data,omitempty"`  // default: empty
+	Data64   *Bytes `json:"data64,omitempty"`
+	Keep     bool   `json:"keep,omitempty"` // instead of data: they stay as they are
+	Timespec int64  `json:"timespec,omitempty"`
+	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
+}
+
+// Claim is the body of a claim.
+type Claim struct {
+	ClientID int64   `json:"clientid"`
+	Group    Text    `json:"group"`
+	Duration int64   `json:"duration"`       // in milliseconds
+	Wait     int64   `json:"wait,omitempty"` // in milliseconds, 60,000 at most
+	Depends  []int64 `json:"depends,omitempty"`
+}
+
+// Request makes an update of it, which package item has to validate.
+func (u *Update) Request() (*item.Update, error) {
+	is := &item.Update{Client: u.ClientID, Depends: u.Depends, Deletes: u.Deletes, Changes: make([]item.Change, len(u.Updates)), Adds: make([]item.Add, len(u.Adds))}
+	for i := range u.Adds {
+		a := &u.Adds[i]
+		data, err := oneOf("adds", i, a.Data, a.Data64)
+		if err != nil {
+			return nil, err
+		}
+		is.Adds[i] = item.Add{Group: string(a.Group), At: item.When(a.Timespec), Data: data}
+	}
+	for i := range u.Updates {
+		c := &u.Updates[i]
+		data, err := oneOf("updates", i, c.Data, c.Data64)
+		if err != nil {
+			return nil, err
+		}
+		if c.Keep && (c.Data != nil || c.Data64 != nil) {
+			return nil, &store.InvalidError{Field: "updates[" + strconv.Itoa(i) + "].keep", Problem: "with data: want one of them"}
+		}
+		is.Changes[i] = item.Change{ID: c.ID, Group: string(c.Group), At: item.When(c.Timespec), Data: data, Keep: c.Keep}
+	}
+	return is, nil
+}
+
+// Request makes a claim of it, which package item has to validate.
+func (c *Claim) Request() (*item.Claim, error) {
+	is := &item.Claim{Client: c.ClientID, Group: string(c.Group), Depends: c.Depends}
+	var err error
+	if is.Duration, err = Millis("duration", c.Duration, item.MinDuration, item.MaxDuration); err == nil {
+		is.Wait, err = Millis("wait", c.Wait, 0, item.MaxWait)
+	}
+	return is, err
+}
+
+// Millis is a time in milliseconds within bounds.
+func Millis(field string, n int64, least, most time.Duration) (time.Duration, error) {
+	if n < least.Milliseconds() || n > most.Milliseconds() {
+		return 0, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d: want %d to %d, in milliseconds", n, least.Milliseconds(), most.Milliseconds())}
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+// Errors is how errors are told.
+type Errors struct {
+	Errors []string `json:"errors"`
+}
+
+func oneOf(field string, i int, data *Text, other *Bytes) ([]byte, error) {
+	switch {
+	case data != nil && other != nil:
+		return nil, &store.InvalidError{Field: field + "[" + strconv.Itoa(i) + "].data64", Problem: "with data: want one of them"}
+	case data != nil:
+		return []byte(*data), nil
+	case other != nil:
+		return *other, nil
+	}
+	return nil, nil
+}
+
+// Text is a JSON text that means what it says: encoding/json takes half of a surrogate pair for U+FFFD.
+type Text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '"' {
+		if string(data) == "null" {
+			return nil
+		}
+		return &store.InvalidError{Field: "group or data", Problem: fmt.Sprintf("%.32s: want a text", data)}
+	}
+	if at := loneSurrogate(data); at >= 0 {
+		return &store.InvalidError{Field: "group or data", Problem: fmt.Sprintf("%s is half of a pair: want UTF-8, or data64", data[at:at+6])}
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
+
+// loneSurrogate is where a JSON text has half of a surrogate pair, -1 for nowhere.
+func loneSurrogate(data []byte) int {
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		switch unit := unitAt(data, i); {
+		case unit < 0:
+			i++ // an escape of one character
+		case unit >= 0xd800 && unit < 0xdc00:
+			if low := unitAt(data, i+6); low < 0xdc00 || low > 0xdfff {
+				return i
+			}
+			i += 11
+		case unit >= 0xdc00 && unit <= 0xdfff:
+			return i
+		default:
+			i += 5
+		}
+	}
+	return -1
+}
+
+// unitAt is the number of a \u escape, -1 where there is none.
+func unitAt(data []byte, i int) int64 {
+	if i+6 > len(data) || data[i] != '\\' || data[i+1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(data[i+2:i+6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}
+
+// Bytes is data in base64.
+type Bytes []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *Bytes) UnmarshalJSON(data []byte) error {
+	var is string
+	if err := json.Unmarshal(data, &is); err != nil {
+		return &store.InvalidError{Field: "data64", Problem: "want a text in base64"}
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(is)
+	if err != nil {
+		return &store.InvalidError{Field: "data64", Problem: err.Error()}
+	}
+	*b = raw
+	return nil
+}
+
+const (
+	// scanned is the size above which the elements of a body are counted before each takes many times the memory of its text.
+	scanned = 64 << 10
+	// maxMarks are the commas of 1,000 elements with 7 fields each, and more.
+	maxMarks = 10 * item.MaxIDs
+)
+
+// Few refuses a body with more elements than any request may have.
+func Few(body []byte) error {
+	if len(body) <= scanned {
+		return nil
+	}
+	marks, inText := 0, false
+	for i := 0; i < len(body); i++ {
+		switch {
+		case inText && body[i] == '\\':
+			i++
+		case body[i] == '"':
+			inText = !inText
+		case !inText && body[i] == ',':
+			marks++
+		}
+	}
+	if marks > maxMarks {
+		return &store.InvalidError{Field: "body", Problem: fmt.Sprintf("want at most %d ids and adds together", item.MaxIDs)}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package stores
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"taskledger/api"
+	"taskledger/api/problem"
+	"taskledger/api/stores/form"
+	"taskledger/item"
+	"taskledger/store"
+)
+
+func (f *front) groups(c *api.Call, name string) error {
+	linear, err := flag(c, "linear")
+	if err != nil {
+		return err
+	}
+	names, err := f.stores.ItemGroups(c.Context(), name, linear)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, append([]string{}, names...))
+}
+
+func (f *front) task(c *api.Call, name string) error {
+	it, err := f.one(c, name)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, form.TaskOf(it))
+}
+
+// one is the item that a path names.
+func (f *front) one(c *api.Call, name string) (*item.Item, error) {
+	linear, err := flag(c, "linear")
+	if err != nil {
+		return nil, err
+	}
+	ids, err := idsOf("task", c.Path("task"), 1)
+	if err != nil {
+		return nil, err
+	}
+	found, err := f.stores.Items(c.Context(), name, ids, linear)
+	if err != nil {
+		return nil, err
+	}
+	if found[0] == nil {
+		return nil, problem.New(problem.NotFound, "task %d: there is no such task", ids[0])
+	}
+	return found[0], nil
+}
+
+// idsAtOnce is how many items are asked for at once: each may have 256 KiB.
+const idsAtOnce = 50
+
+func (f *front) tasks(c *api.Call, name string) error {
+	return f.many(c, name, func(it *item.Item) any { return form.TaskOf(it) })
+}
+
+// many answers with the items that a path names, each in a form.
+func (f *front) many(c *api.Call, name string, as func(*item.Item) any) error {
+	linear, err := flag(c, "linear")
+	if err != nil {
+		return err
+	}
+	ids, err := idsOf("tasks", c.Path("tasks"), item.MaxIDs)
+	if err != nil {
+		return err
+	}
+	return list(c, func() (page []any, more bool, err error) {
+		ctx, cancel := c.Ask()
+		defer cancel()
+		part := ids[:min(len(ids), idsAtOnce)]
+		ids = ids[len(part):]
+		found, err := f.stores.Items(ctx, name, part, linear)
+		for _, it := range found {
+			if it == nil {
+				page = append(page, nil)
+			} else {
+				page = append(page, as(it))
+			}
+		}
+		return page, len(ids) > 0, err
+	})
+}
+
+// idsOf reads 1 to most ids, between commas.
+func idsOf(field, texts string, most int) (ids []int64, err error) {
+	if n := strings.Count(texts, ",") + 1; n > most {
+		return nil, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d ids: want 1 to %d", n, most)}
+	}
+	for text := range strings.SplitSeq(texts, ",") {
+		id, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || id < 1 || id > item.MaxNumber {
+			return nil, &store.InvalidError{Field: field, Problem: fmt.Sprintf("%.32q: want a number of 1 to %d", text, int64(item.MaxNumber))}
+		}
+		ids = append(ids, int64(id))
+	}
+	return ids, nil
+}
+
+func (f *front) group(c *api.Call, name string) error {
+	group := c.Path("group")
+	if group == "" && strings.HasSuffix(strings.ToLower(c.EscapedPath()), "%2f") { // net/http takes this segment for the end of the path
+		group = "/"
+	}
+	return f.groupOf(c, name, group)
+}
+
+func (f *front) groupNamed(c *api.Call, name string) error {
+	return f.groupOf(c, name, c.Param("name"))
+}
+
+func (f *front) groupOf(c *api.Call, name, group string) error {
+	p := item.Page{Group: group}
+	limit, err := limitOf(c.Param("limit"))
+	if err != nil {
+		return err
+	}
+	if text := c.Param("after"); text != "" {
+		after, err := idsOf("after", text, 1)
+		if err != nil {
+			return err
+		}
+		p.After = after[0]
+	}
+	if p.Owned, err = flag(c, "owned"); err != nil {
+		return err
+	}
+	if p.Linear, err = flag(c, "linear"); err != nil {
+		return err
+	}
+	return f.listed(c, name, p, limit, func(it *item.Item) any { return form.TaskOf(it) })
+}
+
+// limitOf reads a limit, 0 for none.
+func limitOf(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("%.32q: want a number, 0 or more", text)}
+	}
+	return n, nil
+}
+
+// listed answers with the items of a group, each in a form. A limit of 0 is none.
+func (f *front) listed(c *api.Call, name string, p item.Page, limit int, as func(*item.Item) any) error {
+	if err := item.ValidateGroup(p.Group); err != nil {
+		return err
+	}
+	left := limit
+	return list(c, func() (page []any, more bool, err error) {
+		ctx, cancel := c.Ask()
+		defer cancel()
+		p.Limit = min(left, item.MaxIDs) // the rest is of the pages that follow
+		items, more, err := f.stores.ItemGroup(ctx, name, p)
+		if limit > 0 {
+			items = items[:min(len(items), left)]
+			left -= len(items)
+			more = more && left > 0
+		}
+		for i := range items {
+			page = append(page, as(&items[i]))
+			p.After = items[i].ID
+		}
+		return page, more && len(items) > 0, err
+	})
+}
+
+// list answers with an array, as long as there are more pages. One page is an answer like others; more of them are a stream.
+func list(c *api.Call, next func() (page []any, more bool, err error)) error {
+	page, more, err := next()
+	switch {
+	case err != nil:
+		return err
+	case !more:
+		return c.JSON(http.StatusOK, append([]any{}, page...))
+	}
+	w, end, done, err := c.Stream()
+	if err != nil {
+		return err
+	}
+	defer done()
+	for before := "["; ; before = "," {
+		if err := write(w, before, page); err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if page, more, err = next(); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(write(w, "]\n", nil), end())
+}
+
+// write writes the elements of a page behind what comes before them.
+func write(w io.Writer, before string, page []any) error {
+	var b bytes.Buffer
+	for i, v := range page {
+		if i == 0 {
+			b.WriteString(before)
+		} else {
+			b.WriteByte(',')
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		b.Write(data)
+	}
+	if len(page) == 0 {
+		b.WriteString(before)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// flag reads a parameter that is yes or no, in any case; no if it is not there.
+func flag(c *api.Call, name string) (bool, error) {
+	switch text := c.Param(name); strings.ToLower(text) {
+	case "", "no", "false", "0":
+		return false, nil
+	case "yes", "true", "1":
+		return true, nil
+	default:
+		return false, &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.32q: want yes, true, 1, no, false or 0", text)}
+	}
+}

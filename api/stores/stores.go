@@ -1,0 +1,105 @@
+// Package stores is the HTTP API of task stores, below /store/{name}: the routes of the Task Store document, and the dialect of its original
+// client below /store/{name}/compat.
+//
+// It keeps no state: it makes requests of package item out of what is asked, and answers with what the engine says.
+package stores
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/problem"
+	"taskledger/api/stores/form"
+	"taskledger/api/token"
+	"taskledger/item"
+)
+
+// Root begins the path of every route.
+const Root = "/store/"
+
+const (
+	// maxUpdate takes the largest update with data of control characters, each of which JSON writes in six bytes.
+	maxUpdate = 2 << 20
+	// maxClaim takes 1,000 ids, and a group whose name is escaped.
+	maxClaim = 32 << 10
+)
+
+// front answers requests.
+type front struct{ stores operations.Stores }
+
+// Routes are those of the stores that the client reaches.
+func Routes(s operations.Stores) []api.Route {
+	f := &front{s}
+	get := func(path, summary string, out any, serve func(*api.Call, string) error, query ...api.Param) api.Route {
+		return api.Route{Method: http.MethodGet, Pattern: Root + "{name}" + path, Role: token.Viewer, Scope: api.OneStore, Large: true, Out: out, Summary: summary, Serve: named(serve), Query: query}
+	}
+	post := func(path, summary string, most int64, in, out any, serve func(*api.Call, string) error) api.Route {
+		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: out,
+			Status: []int{http.StatusOK, http.StatusConflict}, Summary: summary, Serve: named(serve)}
+	}
+	paged := func(r api.Route) api.Route {
+		r.Class = api.Pages
+		return r
+	}
+	waiting := func(r api.Route) api.Route {
+		r.Class = api.Poll
+		return r
+	}
+	linear := api.Param{Name: "linear", Does: "true: prove that the answer holds all that was changed before it"}
+	limit := api.Param{Name: "limit", Does: "most tasks; 0 = all, which is the default"}
+	after := api.Param{Name: "after", Does: "id of the last task that is known: the list begins with the next one"}
+	owned := api.Param{Name: "owned", Does: "yes, true or 1: also tasks that are not available; default no"}
+	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
+	all := []api.Route{
+		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
+		get("/task/{task}", "Show a task", form.Task{}, f.task, linear),
+		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
+		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, after, owned, linear)),
+		paged(get("/group", "List the tasks of a group, whatever its name", []form.Task{}, f.groupNamed, group, limit, after, owned, linear)),
+		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, form.Update{}, form.Tasks{}, f.update),
+		waiting(post("/claim", "Claim a task of a group for a time", maxClaim, form.Claim{}, form.Tasks{}, f.claim)),
+	}
+	return append(all, f.compat()...)
+}
+
+// named checks the name of the store for a handler.
+func named(serve func(*api.Call, string) error) func(*api.Call) error {
+	return func(c *api.Call) error {
+		store := c.Path("name")
+		if err := item.ValidateStore(store); err != nil {
+			return err
+		}
+		return serve(c, store)
+	}
+}
+
+// Dialect is how errors are told, whatever refuses a request.
+func Dialect() api.Dialect {
+	return api.Dialect{Path: Root, Type: "application/json", Out: form.Errors{}, Refuse: refuse}
+}
+
+func refuse(w http.ResponseWriter, p *problem.Problem) {
+	status, after := p.Status, p.RetryAfter
+	if status == http.StatusGatewayTimeout { // to who asks it is one and the same: the owner of the store did not answer
+		status, after = http.StatusServiceUnavailable, 1
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if after > 0 {
+		h.Set("Retry-After", strconv.FormatInt(after, 10))
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(form.Errors{Errors: []string{words(p)}}) // it fails when the client has gone
+}
+
+// words are those of a problem, and begin with the field that it is about.
+func words(p *problem.Problem) string {
+	if p.Type == problem.Invalid && p.Field != "" {
+		return p.Field + ": " + p.Error()
+	}
+	return p.Error()
+}

@@ -1,0 +1,212 @@
+package overstore
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/api"
+	"taskledger/api/operations"
+	"taskledger/api/stores"
+	"taskledger/api/token"
+	"taskledger/cmd/node/internal/bench"
+)
+
+const (
+	connections = 32
+	secret      = "of the benchmark"
+)
+
+// HTTPResult is what cycles over HTTP cost, by windows that alternate with windows of as many workers in the process.
+type HTTPResult struct {
+	CyclesPerS    float64 `json:"cycles_per_s"`
+	InProcessPerS float64 `json:"in_process_cycles_per_s"`
+	Ratio         float64 `json:"ratio"`            // median over pairs of neighbouring windows
+	CPUUs         float64 `json:"cpu_us_per_cycle"` // of this process: nodes, servers and API, and not who asks
+	InProcessUs   float64 `json:"in_process_cpu_us_per_cycle"`
+	Depth         int     `json:"depth"`
+}
+
+// RunHTTP measures a store over HTTP; asker is the command line of the process that runs Ask.
+func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err error) {
+	pair, err := bench.StartPair(ctx, connections)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, pair.Close()) }()
+	cfg.Workers, r.Depth = connections, cfg.Depth
+	m := measurement{pair: pair, cfg: cfg, data: make([]byte, payload)}
+	if err := m.fill(ctx); err != nil {
+		return r, err
+	}
+	of := operations.Direct{Client: pair.Client}
+	served, err := api.New(api.Config{Client: of, Tokens: onlyToken{}, Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()},
+		Limits: api.Limits{PerSecond: 1e6, Burst: 1e6, InFlight: 1e6}})
+	if err != nil {
+		return r, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return r, err
+	}
+	serving, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error { return served.Serve(serving, l) })
+	defer func() { stop(); err = errors.Join(err, g.Wait()) }()
+	child, err := bench.Spawn(asker)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, child.Close()) }()
+	window := max(2*time.Second, cfg.Duration/8)
+	var over, here counted
+	var ratios []float64
+	for range max(2, int(cfg.Duration/(2*window))) {
+		a, err := order(child, asking{l.Addr().String(), window}, &over)
+		if err != nil {
+			return r, err
+		}
+		b, err := m.count(ctx, window, m.cycle, &here)
+		if err != nil {
+			return r, err
+		}
+		ratios = append(ratios, a/b)
+	}
+	return HTTPResult{over.perSecond(), here.perSecond(), bench.Median(ratios), over.perOne(), here.perOne(), cfg.Depth}, nil
+}
+
+type onlyToken struct{}
+
+// Find implements api.Tokens.
+func (onlyToken) Find(text string) *token.Token {
+	if text != secret {
+		return nil
+	}
+	return &token.Token{Name: "asker", Role: token.Submitter}
+}
+
+// asking is a window of cycles, as this process orders it, and asked what came of it.
+type asking struct {
+	Address string
+	Window  time.Duration
+}
+
+type asked struct {
+	Count int
+	Took  time.Duration
+	Err   string
+}
+
+// order has a process ask, and returns how often a second.
+func order(to bench.Child, o asking, c *counted) (float64, error) {
+	before, err := bench.CPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := json.NewEncoder(to.In).Encode(o); err != nil {
+		return 0, fmt.Errorf("order cycles: %w", err)
+	}
+	var got asked
+	line, err := to.Out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &got)
+	}
+	if err == nil && got.Err != "" {
+		err = errors.New(got.Err)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("who asks over HTTP: %w", err)
+	}
+	after, err := bench.CPU()
+	c.n, c.took, c.cpu = c.n+got.Count, c.took+got.Took, c.cpu+after-before
+	return float64(got.Count) / got.Took.Seconds(), err
+}
+
+// Ask is the process that asks over HTTP: it obeys every line of in, and ends with in.
+func Ask(ctx context.Context, in io.Reader, out io.Writer) error {
+	runtime.GOMAXPROCS(1) // it does little, and leaves the other processors to what is measured
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var o asking
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			return err
+		}
+		got, err := ask(ctx, o)
+		if err != nil {
+			got.Err = err.Error()
+		}
+		if err := json.NewEncoder(out).Encode(got); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask makes a window of cycles.
+func ask(ctx context.Context, o asking) (got asked, err error) {
+	conns := make([]*connection, connections)
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				_ = c.Close()
+			}
+		}
+	}()
+	for i := range conns {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Address)
+		if err != nil {
+			return got, err
+		}
+		conns[i] = &connection{c, bufio.NewReader(c)}
+	}
+	got.Count, got.Took, _, err = bench.Loop(ctx, connections, o.Window, func(_ context.Context, worker int) error { return conns[worker].cycle(worker + 1) })
+	return got, err
+}
+
+// connection is kept alive. A general client would share the processors with what is measured for longer.
+type connection struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+var data = fmt.Sprintf("%0*d", payload, 0)
+
+func (c *connection) cycle(client int) error {
+	var got struct{ Tasks []struct{ ID int64 } }
+	if err := c.post("claim", fmt.Sprintf(`{"clientid":%d,"group":%q,"duration":%d}`, client, group, held.Milliseconds()), &got); err != nil {
+		return err
+	}
+	if len(got.Tasks) == 0 {
+		return errors.New("there was nothing to be claimed")
+	}
+	return c.post("update", fmt.Sprintf(`{"clientid":%d,"deletes":[%d],"adds":[{"group":%q,"data":%q}]}`, client, got.Tasks[0].ID, group, data), nil)
+}
+
+// post sends a request, whose answer must be 200.
+func (c *connection) post(what, body string, into any) error {
+	_, err := fmt.Fprintf(c, "POST /store/%s/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		store, what, secret, len(body), body)
+	if err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", what, resp.Status, text)
+	}
+	if err == nil && into != nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package benchcli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/cmd/node/internal/bench/overstore"
+	"taskledger/cmd/node/internal/exitcode"
+)
+
+func (t *Terminal) storeCommand() *cobra.Command {
+	var cfg overstore.Config
+	var bounds overstore.Bounds
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Measure a task store against tasks of the same shard",
+		Long: `Store runs two nodes on temporary data, as bench does. Windows in which workers claim an item and replace it by another alternate with
+windows in which as many callers submit noop tasks of the same shard and wait for them. Then claims wait for items that are added one by one,
+alone and beside claims that wait on the other node.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.Workers < 1 || cfg.Depth < cfg.Workers || cfg.Parked < 0 {
+				return &exitcode.UsageError{Problem: "want --workers of 1 or more, --depth of as many at least, and --parked of 0 or more"}
+			}
+			r, err := overstore.Run(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if err := t.printFields(r, asJSON); err != nil {
+				return err
+			}
+			return r.Within(bounds)
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
+	f.IntVar(&cfg.Workers, "workers", 64, "who claim and replace items at once, and who submit tasks")
+	f.IntVar(&cfg.Depth, "depth", 10_000, "items that are there")
+	f.IntVar(&cfg.Parked, "parked", 1000, "claims that wait on the other node for what never comes")
+	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer cycles per task; 0 = never")
+	f.DurationVar(&bounds.Wake, "max-wake", 0, "fail when a claim that waits is answered later than this after its item was added, p99; 0 = never")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}

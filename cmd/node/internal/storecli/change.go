@@ -1,0 +1,175 @@
+package storecli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/api/stores/form"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/input"
+	"taskledger/item"
+)
+
+// maxUpdate takes the largest update, as the HTTP API does.
+const maxUpdate = 2 << 20
+
+func (t *Terminal) update() *cobra.Command {
+	var file, key string
+	c := &cobra.Command{
+		Use:   "update [REQUEST]",
+		Short: "Add, change and delete tasks: all of it, or nothing",
+		Long: `Update does all that REQUEST says, or nothing, and prints the tasks that it makes. REQUEST is the JSON object of the HTTP API:
+adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"deletes":[7]}. A clientid in it wins over --client.`,
+		Args: flags.Arguments,
+	}
+	c.Flags().StringVar(&file, "file", "", "`file` with the request instead, - for standard input")
+	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the request the same request, for an hour")
+	return t.Ask(t.changes(c), never, func(ctx context.Context, client operations.Stores, args []string) error {
+		var text []byte
+		switch {
+		case (len(args) == 0) == (file == ""):
+			return &exitcode.UsageError{Problem: "want REQUEST or --file, one of them"}
+		case file != "":
+			var err error
+			if text, err = input.Read(ctx, "request", file, t.In, maxUpdate); err != nil {
+				return err
+			}
+		default:
+			text = []byte(args[0])
+		}
+		u, err := t.request(c, text)
+		if err != nil {
+			return err
+		}
+		u.Key = key
+		made, err := client.UpdateItems(ctx, t.store, u)
+		if err != nil {
+			return err
+		}
+		p := t.tasks()
+		for i := range made {
+			is := form.TaskOf(&made[i])
+			if at := i - len(u.Adds); at >= 0 && u.Changes[at].Keep {
+				is = form.Kept(&made[i])
+			}
+			err = errors.Join(err, row(p, is))
+		}
+		return errors.Join(err, p.Flush())
+	})
+}
+
+// request reads an update.
+func (t *Terminal) request(c *cobra.Command, text []byte) (*item.Update, error) {
+	if err := form.Few(text); err != nil {
+		return nil, err
+	}
+	var u form.Update
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&u)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("want one JSON object")
+		}
+	}
+	if err != nil {
+		return nil, &exitcode.UsageError{Problem: "request: " + strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	if u.ClientID == 0 {
+		u.ClientID = t.clientID(c)
+	}
+	return u.Request()
+}
+
+func (t *Terminal) claim() *cobra.Command {
+	var duration, wait time.Duration
+	var depends []int64
+	var key string
+	c := &cobra.Command{
+		Use:   "claim GROUP",
+		Short: "Claim a task of a group for a time",
+		Long: `Claim makes one of the oldest available tasks of a group the caller's for a time, and prints it under its new id. Nothing is printed
+where none is there.`,
+		Args: flags.Arguments,
+	}
+	c.Flags().DurationVar(&duration, "duration", time.Minute, "how long it is the caller's: 1ms to 24h")
+	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a task: 1m at most")
+	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
+	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets
+	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")
+	return t.Ask(t.changes(c), func() bool { return wait > 0 }, func(ctx context.Context, client operations.Stores, args []string) error {
+		it, err := client.ClaimItem(ctx, t.store, &item.Claim{Client: t.clientID(c), Key: key, Group: args[0], Duration: duration, Wait: wait, Depends: depends})
+		if err != nil || it == nil {
+			return err
+		}
+		p := t.tasks()
+		return errors.Join(row(p, form.TaskOf(it)), p.Flush())
+	})
+}
+
+// counts are of one group.
+type counts struct {
+	Group     string     `json:"group"`
+	Tasks     int        `json:"tasks"`
+	Available int        `json:"available"`
+	Bytes     int64      `json:"bytes"`            // of data
+	Oldest    *time.Time `json:"oldest,omitempty"` // when the first one that is available became so
+}
+
+func (t *Terminal) stats() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stats",
+		Short: "Count the tasks of every group",
+		Long: `Stats counts the tasks of every group: all of them, those that are available, the bytes of their data, and since when the oldest of
+the available ones is. It reads them all, page after page, so what changes meanwhile may be counted or not.`,
+		Args: cobra.NoArgs,
+	}
+	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
+		names, err := client.ItemGroups(ctx, t.store, t.linear)
+		if err != nil {
+			return err
+		}
+		p := t.Print("GROUP", "TASKS", "AVAILABLE", "BYTES", "OLDEST")
+		for _, name := range names {
+			n, err := count(ctx, client, t.store, name)
+			if err != nil {
+				return errors.Join(err, p.Flush())
+			}
+			oldest := "-"
+			if n.Oldest != nil {
+				oldest = n.Oldest.Local().Format("2006-01-02 15:04:05.000")
+			}
+			if err := p.Row(n, n.Group, n.Tasks, n.Available, n.Bytes, oldest); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+		}
+		return p.Flush()
+	})
+}
+
+func count(ctx context.Context, c operations.Stores, store, group string) (n counts, err error) {
+	n.Group = group
+	now := time.Now()
+	err = each(ctx, c, store, item.Page{Group: group, Owned: true}, func(it *item.Item) error {
+		n.Tasks++
+		n.Bytes += int64(len(it.Data))
+		if at := it.At.Time(); !at.After(now) {
+			n.Available++
+			if n.Oldest == nil || at.Before(*n.Oldest) {
+				n.Oldest = &at
+			}
+		}
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,176 @@
+// Package storecli is the command store: it reads and changes the tasks of task stores.
+package storecli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/api/stores/form"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/engine"
+	"taskledger/item"
+)
+
+// Terminal is what the commands need of the command line.
+type Terminal struct {
+	In        io.Reader
+	Print     func(columns ...string) *output.Printer
+	Principal func() string // who asks
+	// Ask makes a command one that asks a cluster. waits says that it may take longer than an answer does.
+	Ask func(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Stores, args []string) error) *cobra.Command
+
+	store  string
+	client int64
+	linear bool
+}
+
+// Command returns the command, with its subcommands.
+func (t *Terminal) Command() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Read and change the tasks of task stores",
+		Long: `Store reads and changes task stores: sets of tasks in groups, of which one update adds, changes and deletes many or none, and which
+workers claim for a time. Whatever changes a task gives it another id: who was late finds the old one gone.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, sub := range []*cobra.Command{t.groups(), t.get(), t.list(), t.update(), t.claim(), t.stats()} {
+		c.AddCommand(sub)
+	}
+	c.PersistentFlags().StringVar(&t.store, "store", "default", "`name` of the store")
+	return c
+}
+
+func never() bool { return false }
+
+// reads adds the flag of commands that read.
+func (t *Terminal) reads(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&t.linear, "linear", false, "prove that the answer holds all that was changed before it")
+	return c
+}
+
+// changes adds the flag of commands that change something.
+func (t *Terminal) changes(c *cobra.Command) *cobra.Command {
+	c.Flags().Int64Var(&t.client, "client", 0, "`number` of the one who changes, 1 to 2^53: what it has claimed it may change (default: one for each user and host)")
+	return c
+}
+
+// clientID is the number of who asks: the same whenever the same user asks from here, so that what was claimed can be changed later.
+func (t *Terminal) clientID(c *cobra.Command) int64 {
+	if c.Flags().Changed("client") {
+		return t.client
+	}
+	sum := sha256.Sum256([]byte(t.Principal()))
+	return 1 + int64(binary.BigEndian.Uint64(sum[:])>>11)
+}
+
+func (t *Terminal) groups() *cobra.Command {
+	return t.Ask(t.reads(&cobra.Command{Use: "groups", Short: "List the groups that have tasks", Args: cobra.NoArgs}), never, func(ctx context.Context, c operations.Stores, _ []string) error {
+		names, err := c.ItemGroups(ctx, t.store, t.linear)
+		if err != nil {
+			return err
+		}
+		p := t.Print("GROUP")
+		for _, name := range names {
+			err = errors.Join(err, p.Row(struct {
+				Group string `json:"group"`
+			}{name}, name))
+		}
+		return errors.Join(err, p.Flush())
+	})
+}
+
+func (t *Terminal) get() *cobra.Command {
+	c := &cobra.Command{Use: "get ID...", Short: "Show tasks by their ids", Args: flags.Arguments}
+	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
+		ids := make([]int64, len(args))
+		for i, text := range args {
+			var err error
+			if ids[i], err = strconv.ParseInt(text, 10, 64); err != nil || ids[i] < 1 || ids[i] > item.MaxNumber {
+				return &exitcode.UsageError{Problem: fmt.Sprintf("id %.32q: want a number of 1 to 2^53", text)}
+			}
+		}
+		found, err := c.Items(ctx, t.store, ids, t.linear)
+		if err != nil {
+			return err
+		}
+		p := t.tasks()
+		for i, it := range found {
+			if it == nil {
+				err = errors.Join(err, fmt.Errorf("task %d of the store %s: %w", ids[i], t.store, engine.ErrNotFound))
+			} else {
+				err = errors.Join(err, row(p, form.TaskOf(it)))
+			}
+		}
+		return errors.Join(err, p.Flush())
+	})
+}
+
+func (t *Terminal) list() *cobra.Command {
+	var owned bool
+	var limit int
+	c := &cobra.Command{Use: "list GROUP", Short: "List the tasks of a group", Args: flags.Arguments}
+	c.Flags().BoolVar(&owned, "owned", false, "also tasks that are not available")
+	c.Flags().IntVar(&limit, "limit", 100, "most tasks; 0 = all")
+	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
+		if limit < 0 {
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
+		}
+		p := t.tasks()
+		err := each(ctx, c, t.store, item.Page{Group: args[0], Limit: limit, Owned: owned, Linear: t.linear}, func(it *item.Item) error { return row(p, form.TaskOf(it)) })
+		return errors.Join(err, p.Flush())
+	})
+}
+
+// each calls do for the items of a group, page by page. A limit of 0 is none.
+func each(ctx context.Context, c operations.Stores, store string, p item.Page, do func(*item.Item) error) error {
+	for limit, more := p.Limit, true; more; {
+		items, others, err := c.ItemGroup(ctx, store, p)
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			if err := do(&items[i]); err != nil {
+				return err
+			}
+			p.After = items[i].ID
+		}
+		p.Limit -= len(items)
+		more = others && len(items) > 0 && (limit == 0 || p.Limit > 0)
+		p.Limit = max(p.Limit, 0)
+	}
+	return nil
+}
+
+// tasks begins a table of tasks.
+func (t *Terminal) tasks() *output.Printer {
+	return t.Print("ID", "GROUP", "AVAILABLE", "OWNER", "DATA")
+}
+
+// maxShown is how much of the data a table has.
+const maxShown = 60
+
+func row(p *output.Printer, is form.Task) error {
+	data := fmt.Sprintf("(%d bytes)", len(is.Data64))
+	switch {
+	case is.Keep:
+		data = "(kept)"
+	case is.Data != nil:
+		if data = *is.Data; len(data) > maxShown {
+			data = fmt.Sprintf("%s... (%d bytes)", strings.ToValidUTF8(data[:maxShown], ""), len(data))
+		}
+	}
+	return p.Row(is, is.ID, is.Group, time.UnixMilli(is.Timespec).Local().Format("2006-01-02 15:04:05.000"), is.OwnerID, data)
+}

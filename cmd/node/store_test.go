@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"taskledger/internal/testcluster"
+)
+
+func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := serve(t, dir, "--api", "127.0.0.1:0", "--store-listen", "127.0.0.1:0", "--store-name", "crawl")
+	root := ""
+	for _, line := range n.printed {
+		if at, is := strings.CutPrefix(strings.TrimSpace(line), "store "); is {
+			root = strings.TrimSpace(at)
+		}
+	}
+	if root == "" {
+		t.Fatalf("printed %q", n.printed)
+	}
+	at := advertised(t, dir)
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	if status, text := call(t, client, "POST", root+"/update", at.Token, `{"clientid":7,"adds":[{"group":"map","data":"over HTTP"}]}`); status != 200 || !strings.Contains(text, `"id":1,"group":"map"`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := call(t, client, "GET", root+"/groups", "nobody", ""); status != 401 || !strings.HasPrefix(text, `{"errors":[`) {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text := call(t, client, "GET", root+"/v1/nodes", at.Token, ""); status != 404 {
+		t.Errorf("the listener serves more than the store: %d %s", status, text)
+	}
+
+	secret := must(t, dir, "token", "new", "crawler", "--role", "submitter", "--prefix", "store:crawl")
+	status, text := 0, ""
+	testcluster.Await(t, "the token is known", func() bool {
+		status, text = call(t, client, "GET", root+"/group/map?linear=1", secret, "")
+		return status != http.StatusUnauthorized
+	})
+	if status != 200 || !strings.Contains(text, "over HTTP") {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, text = call(t, client, "GET", at.URL+"/store/default/groups", secret, ""); status != 403 {
+		t.Errorf("another store: %d %s", status, text)
+	}
+
+	in := func(args ...string) string {
+		t.Helper()
+		return must(t, dir, append([]string{"store"}, append(args, "--store", "crawl")...)...)
+	}
+	in("update", `{"adds":[{"group":"map","data":"by command"},{"group":"reduce","timespec":-3600000}]}`)
+	if got := in("groups"); got != "GROUP\nmap\nreduce" {
+		t.Errorf("%q", got)
+	}
+	if got := in("list", "map"); !strings.Contains(got, "over HTTP") || !strings.Contains(got, "by command") {
+		t.Errorf("%q", got)
+	}
+	if got := in("list", "map", "--limit", "1", "-o", "json"); strings.Count(got, "\n") != 0 || !strings.Contains(got, `"data":"over HTTP"`) {
+		t.Errorf("%q", got)
+	}
+	if got := in("list", "reduce"); strings.Contains(got, "reduce") {
+		t.Errorf("not available, and listed: %q", got)
+	}
+	var claimed struct{ ID, OwnerID int64 }
+	if err := json.Unmarshal([]byte(in("claim", "map", "-o", "json")), &claimed); err != nil || claimed.ID != 4 {
+		t.Errorf("%+v, %v", claimed, err)
+	}
+	if r := run(t, dir, "store", "update", `{"clientid":1,"deletes":[4]}`, "--store", "crawl"); r.code != 5 || !strings.Contains(r.err, "task 4") {
+		t.Errorf("%+v", r)
+	}
+	if got := in("get", "4", "--linear"); !strings.Contains(got, "map") {
+		t.Errorf("%q", got)
+	}
+	if got := in("stats"); !strings.Contains(strings.Join(strings.Fields(got), " "), "map 2 1 ") || !strings.Contains(strings.Join(strings.Fields(got), " "), "reduce 1 0 0 -") {
+		t.Errorf("%q", got)
+	}
+	in("update", `{"deletes":[4]}`) // the same user has claimed it
+	if r := run(t, dir, "store", "get", "4", "--store", "crawl"); r.code != 3 {
+		t.Errorf("%+v", r)
+	}
+	if got := in("claim", "none", "--wait", "1ms"); got != "" {
+		t.Errorf("%q", got)
+	}
+	for _, c := range [][]string{{"get", "x"}, {"update"}, {"update", "{"}, {"update", "{}"}, {"update", `{"adds":[{"group":"g","colour":1}]}`}, {"claim", "g", "--duration", "0s"}, {"list", "g", "--limit", "-1"},
+		{"groups", "--store", "a/b"}} {
+		if r := run(t, dir, append([]string{"store"}, c...)...); r.code != 2 {
+			t.Errorf("%q: %+v", c, r)
+		}
+	}
+}

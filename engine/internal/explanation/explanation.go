@@ -1,0 +1,85 @@
+// Package explanation is why a task does not run.
+package explanation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/projection"
+	"taskledger/store"
+)
+
+// Values of Why for a task that is ready.
+const (
+	Waiting = "waiting" // it waits for a slot
+	NoNode  = "no-node" // no live node may run its behavior
+)
+
+// Explanation says why a task is not running.
+type Explanation struct {
+	Task  events.TaskID `json:"task"`
+	Why   string        `json:"why"`            // one of the Why constants of package engine
+	Since events.Millis `json:"since,omitzero"` // 0 = not known
+	Text  string        `json:"text"`
+
+	// Substatus is the task's own; 0 = nobody who knows the task answers.
+	Substatus projection.Substatus `json:"substatus,omitzero"`
+}
+
+// Told is an Explanation that travels; its task is known.
+type Told struct {
+	Why   string
+	Since int64 // ms
+	Text  string
+
+	Substatus uint64
+}
+
+// Answer is the answer that carries the explanation, and Decode reads it.
+func (e Explanation) Answer() command.Answer {
+	return command.Answer{Data: message.Encode(Told{e.Why, int64(e.Since), e.Text, uint64(e.Substatus)})}
+}
+
+// Decode reads the explanation of a task.
+func Decode(task events.TaskID, data []byte) (Explanation, error) {
+	told, err := command.ReadTold[Told](data)
+	return Explanation{task, told.Why, events.Millis(told.Since), told.Text, projection.Substatus(told.Substatus)}, err
+}
+
+// OfReady explains why a task of a behavior that could run does not; free tells that there is a slot for it.
+func OfReady(nodes map[string]store.NodeInfo, behavior string, free func() bool) Explanation {
+	var may, mayNot []string // names of nodes that run it
+	for _, n := range nodes {
+		limit, limited := n.Limits[behavior]
+		switch {
+		case n.Slots <= 0 || n.Draining || !slices.Contains(n.Behaviors, behavior):
+		case limited && limit == 0:
+			mayNot = append(mayNot, n.Name)
+		default:
+			may = append(may, n.Name)
+		}
+	}
+	switch {
+	case len(may)+len(mayNot) == 0:
+		return Explanation{Why: NoNode, Text: "no live node with slots runs " + behavior}
+	case len(may) == 0:
+		return Explanation{Why: NoNode, Text: fmt.Sprintf("no node may run it: the limit of %s is 0 on %s", behavior, named(mayNot))}
+	case free():
+		return Explanation{Why: Waiting, Text: "it has just become due, and a slot is free: it starts next"}
+	}
+	return Explanation{Why: Waiting, Text: fmt.Sprintf("it is ready and waits for a slot for %s on %s", behavior, named(may))}
+}
+
+// named lists names, not more than a line takes.
+func named(names []string) string {
+	const most = 5
+	slices.Sort(names)
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,226 @@
+package itemclient
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/item"
+	"taskledger/task"
+)
+
+// A claim that finds nothing and may wait is parked. Its owner knows the number of those that are parked for a group at a sender, softly:
+// it is told every second, and forgets. It sends a hint when an item is there for one of them, who then claims by an ordinary command:
+// so a hint that is lost, or that is one too many, costs a moment. Who has no bus hears by registering; and a timer of its own tells when
+// the next item falls due.
+
+// sweepEvery is the time between two registrations.
+const sweepEvery = time.Second
+
+// group is that of a store.
+type group struct{ store, name string }
+
+// line is the claims that are parked for a group, the oldest first.
+type line struct {
+	parked      []*parked
+	known       int64 // of them, as the owner has it
+	registering bool
+	again       bool        // register once more, with what has changed meanwhile
+	due         *time.Timer // wakes one when the next item falls due; nil = none
+}
+
+// parked is a claim that waits.
+type parked struct{ woken chan struct{} }
+
+// Claim returns an item that is the caller's for a time, nil if there is none, or none came while it waited. It looks for what it depends on
+// when it begins, whenever it was woken, and once more at its end.
+func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.Item, error) {
+	if err := cmp.Or(q.Validate(), command.Check(itemcommand.ClaimOf(store, q, 0))); err != nil {
+		return nil, err
+	}
+	it, err := c.claim(ctx, store, q)
+	if it != nil || err != nil || q.Wait <= 0 {
+		return it, err
+	}
+	g := group{store, q.Group}
+	p := c.park(g)
+	defer func() { c.leave(g, p) }()
+	end := time.NewTimer(q.Wait)
+	defer end.Stop()
+	for {
+		select {
+		case <-p.woken:
+			if it, err = c.claim(ctx, store, q); it != nil || err != nil {
+				return it, err
+			}
+			c.register(g) // it has been taken off the owner's list
+		case <-end.C:
+			return c.claim(ctx, store, q)
+		case <-c.draining:
+			return nil, nil
+		case <-c.closed:
+			return nil, task.ErrClosed
+		case <-ctx.Done():
+			return nil, fmt.Errorf("store %s: no item was claimed: %w", store, context.Cause(ctx))
+		}
+	}
+}
+
+// park puts a claim at the end of its line, and tells the owner.
+func (c *Client) park(g group) *parked {
+	p := &parked{make(chan struct{}, 1)}
+	c.mu.Lock()
+	l := c.lines[g]
+	if l == nil {
+		l = &line{}
+		c.lines[g] = l
+	}
+	l.parked = append(l.parked, p)
+	c.mu.Unlock()
+	c.register(g)
+	return p
+}
+
+// leave takes a claim out of its line. One that was woken meanwhile leaves the item to the next.
+func (c *Client) leave(g group, p *parked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.lines[g]
+	l.parked = slices.DeleteFunc(l.parked, func(other *parked) bool { return other == p })
+	select {
+	case <-p.woken:
+		l.wakeLocked(1)
+	default:
+	}
+	switch {
+	case len(l.parked) > 0:
+		return
+	case l.known > 0: // the owner would tell this process of an item that others wait for
+		c.registerLocked(g, l)
+	case !l.registering:
+		delete(c.lines, g)
+	}
+	l.stopLocked()
+}
+
+func (l *line) stopLocked() {
+	if l.due != nil {
+		l.due.Stop()
+		l.due = nil
+	}
+}
+
+// wakeLocked wakes the oldest of those that were not woken yet.
+func (l *line) wakeLocked(n int64) {
+	for _, p := range l.parked {
+		if n <= 0 {
+			return
+		}
+		select {
+		case p.woken <- struct{}{}:
+			n--
+		default:
+		}
+	}
+}
+
+// Hinted takes the news that items are there.
+func (c *Client) Hinted(h itemcommand.Hint) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[group{h.Store, h.Group}]; l != nil {
+		l.known -= h.Count
+		l.wakeLocked(h.Count)
+	}
+}
+
+// fallsDue wakes one for an item whose time has come.
+func (c *Client) fallsDue(l *line) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.wakeLocked(1)
+}
+
+// Again registers all that wait: their owner may have changed, or hints have been lost. It never blocks.
+func (c *Client) Again() {
+	c.mu.Lock()
+	all := make([]group, 0, len(c.lines))
+	for g := range c.lines {
+		all = append(all, g)
+	}
+	c.mu.Unlock()
+	for _, g := range all {
+		c.register(g)
+	}
+}
+
+// register tells the owner how many wait, one question of a group at a time.
+func (c *Client) register(g group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.lines[g]; l != nil && len(l.parked) > 0 {
+		c.registerLocked(g, l)
+	}
+}
+
+func (c *Client) registerLocked(g group, l *line) {
+	switch {
+	case c.ctx.Err() != nil:
+	case l.registering:
+		l.again = true
+	default:
+		l.registering = true
+		c.calls.Go(func() { c.tell(g, l) })
+	}
+}
+
+// tell registers until nothing has changed meanwhile.
+func (c *Client) tell(g group, l *line) {
+	for {
+		c.mu.Lock()
+		waiting := int64(len(l.parked))
+		l.again, l.known = false, waiting
+		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(c.ctx, registerFor)
+		a, err := c.read(ctx, g.store, &itemcommand.Await{Store: g.store, Group: g.name, Sender: c.cfg.Sender, Count: waiting})
+		cancel()
+		var told itemcommand.Awaited
+		if err == nil {
+			told, err = itemcommand.DecodeAwaited(a.Data)
+		}
+		if c.told(g, l, told, err) {
+			return
+		}
+	}
+}
+
+// registerFor is how long a registration may take: the sweep makes another one.
+const registerFor = 10 * time.Second
+
+// told takes the answer to a registration, and reports that there is nothing more to tell.
+func (c *Client) told(g group, l *line, a itemcommand.Awaited, err error) (done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.cfg.Log.Debug("claims that wait are registered again in a second", "store", g.store, "group", g.name, "err", err)
+	} else {
+		l.wakeLocked(a.Available)
+		l.stopLocked()
+		if a.DueIn >= 0 && len(l.parked) > 0 {
+			l.due = time.AfterFunc(time.Duration(a.DueIn)*time.Millisecond, func() { c.fallsDue(l) })
+		}
+	}
+	if l.again && c.ctx.Err() == nil {
+		return false
+	}
+	l.registering = false
+	if len(l.parked) == 0 {
+		l.stopLocked()
+		delete(c.lines, g)
+	}
+	return true
+}

@@ -1,0 +1,160 @@
+package itemcommand
+
+import (
+	"fmt"
+	"slices"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/item"
+	"taskledger/projection/items"
+	"taskledger/store"
+)
+
+// updated answers an Update: its items are made of it and of the request.
+type updated struct {
+	First  uint64 // the id of the first item that was added or changed; the others follow
+	Now    int64  // ms; what times were counted from
+	Groups []string
+	Which  []uint64 // of Groups, of each change that named none
+}
+
+// name adds the group of a change that named none.
+func (u *updated) name(group string) {
+	at := len(u.Groups) - 1
+	if at < 0 || u.Groups[at] != group {
+		if at = slices.Index(u.Groups, group); at < 0 {
+			at = len(u.Groups)
+			u.Groups = append(u.Groups, group)
+		}
+	}
+	u.Which = append(u.Which, uint64(at))
+}
+
+// fits refuses groups that take more than an answer has room for.
+func (u *updated) fits() error {
+	n := 0
+	for _, g := range u.Groups {
+		if n += len(g) + 3; n > maxAnsweredGroups {
+			return &store.InvalidError{Field: "updates", Problem: fmt.Sprintf("the groups of those that name none exceed the limit of %d bytes: name them", maxAnsweredGroups)}
+		}
+	}
+	return nil
+}
+
+func (u *updated) encode() []byte { return message.Encode(u) }
+
+// DecodeUpdated returns what an update made: what was added, then what was changed. The data of a change that keeps them are nil; the group
+// of one that named none is "" where the update was answered before, and its item has been changed since.
+func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
+	told, err := command.ReadTold[updated](data)
+	if err != nil {
+		return nil, err
+	}
+	now, id := events.Millis(told.Now), int64(told.First)
+	made := make([]item.Item, 0, len(u.Adds)+len(u.Changes))
+	for i := range u.Adds {
+		made = append(made, item.Item{ID: id, Group: u.Adds[i].Group, At: u.Adds[i].At.From(now), Owner: u.Client, Data: u.Adds[i].Data})
+		id++
+	}
+	for i := range u.Changes {
+		is := item.Item{ID: id, Group: u.Changes[i].Group, At: u.Changes[i].At.From(now), Owner: u.Client, Data: u.Changes[i].Data}
+		if is.Group == "" {
+			if len(told.Which) == 0 || told.Which[0] >= uint64(len(told.Groups)) {
+				return nil, fmt.Errorf("answer to an update that does not name the group of change %d", i)
+			}
+			is.Group, told.Which = told.Groups[told.Which[0]], told.Which[1:]
+		}
+		made = append(made, is)
+		id++
+	}
+	return made, nil
+}
+
+// claimed answers a Claim that got an item.
+type claimed struct {
+	ID    uint64
+	Now   int64 // ms; from then on the item is the caller's
+	Whole bool  // the data are there
+	Data  []byte
+}
+
+func (c claimed) encode() []byte { return message.Encode(c) }
+
+// DecodeClaimed returns the item that a claim got; whole tells that its data are there, else they have to be asked for.
+func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err error) {
+	told, err := command.ReadTold[claimed](data)
+	it = item.Item{ID: int64(told.ID), Group: q.Group, At: events.Millis(told.Now).Add(q.Duration), Owner: q.Client, Data: told.Data}
+	return it, told.Whole, err
+}
+
+// maxClaimedBytes bounds the data that go with the answers to a batch of claims.
+const maxClaimedBytes = command.MaxAnswerBytes / 2
+
+// WithData returns answers of commands that were decided, with the data of what was claimed, as far as they fit, and calls got with every claim that
+// got an item. An entry does not hold the data again.
+func WithData(all *items.Stores, commands []command.Command, answers []command.Answer, got func(*Claim)) []command.Answer {
+	copied, size := false, 0
+	for i := range min(len(answers), len(commands)) {
+		c, is := commands[i].(*Claim)
+		if !is || answers[i].Code != command.AnswerOK || answers[i].Data == nil {
+			continue
+		}
+		got(c)
+		told, err := command.ReadTold[claimed](answers[i].Data)
+		if err != nil {
+			continue
+		}
+		it := all.Item(c.Store, told.ID)
+		if it == nil || size+len(it.Data) > maxClaimedBytes {
+			continue
+		}
+		size += len(it.Data)
+		if !copied {
+			answers, copied = slices.Clone(answers), true
+		}
+		told.Whole, told.Data = true, dataOf(it)
+		answers[i].Data = told.encode()
+	}
+	return answers
+}
+
+// dataOf is the data of an item.
+func dataOf(i *items.Item) []byte {
+	data, _ := i.Data.Bytes() // the fold takes no others
+	return data
+}
+
+// problem is an item.Problem that travels.
+type problem struct {
+	Field string
+	ID    int64
+	Text  string
+}
+
+type problems struct{ All []problem }
+
+// maxProblemBytes bounds the text of a problem: the answer is within the size of the command.
+const maxProblemBytes = 100
+
+func encodeProblems(found []item.Problem) []byte {
+	told := problems{make([]problem, len(found))}
+	for i, p := range found {
+		told.All[i] = problem{p.Field, p.ID, events.Head(p.Text, maxProblemBytes)}
+	}
+	return message.Encode(told)
+}
+
+// DecodeProblems reads why items do not allow a command.
+func DecodeProblems(data []byte) ([]item.Problem, error) {
+	told, err := command.ReadTold[problems](data)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]item.Problem, len(told.All))
+	for i, p := range told.All {
+		all[i] = item.Problem{Field: p.Field, ID: p.ID, Text: p.Text}
+	}
+	return all, nil
+}

@@ -1,0 +1,39 @@
+package itemcommand
+
+import (
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/item"
+)
+
+// Claim asks for an available item of a group, as an item.Claim does that does not wait.
+type Claim struct {
+	Store    string
+	Client   int64
+	Key      string
+	Group    string
+	Duration int64 // ns
+	Random   uint64
+	Depends  []int64
+}
+
+var _ = command.Register(command.OpClaimItem, func() command.Command { return new(Claim) })
+
+// ClaimOf makes the command of a request, which takes the item that a random number selects.
+func ClaimOf(store string, q *item.Claim, random uint64) *Claim {
+	return &Claim{Store: store, Client: q.Client, Key: q.Key, Group: q.Group, Duration: int64(q.Duration), Random: random, Depends: q.Depends}
+}
+
+// Asked is the request of the command.
+func (c *Claim) Asked() *item.Claim {
+	return &item.Claim{Client: c.Client, Key: c.Key, Group: c.Group, Duration: time.Duration(c.Duration), Depends: c.Depends}
+}
+
+// Op implements command.Command.
+func (*Claim) Op() uint64 { return command.OpClaimItem }
+
+// Size implements command.Command.
+func (c *Claim) Size() int {
+	return commandBytes + itemBytes + len(c.Store) + len(c.Key) + len(c.Group) + itemBytes*len(c.Depends)
+}

@@ -1,0 +1,164 @@
+package itemcommand_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/events"
+	"taskledger/item"
+	"taskledger/projection"
+)
+
+const start events.Millis = 1_800_000_000_000
+
+// decide decides commands in one entry and folds it.
+func decide(t *testing.T, s *projection.Shard, now events.Millis, commands ...command.Command) (answers []command.Answer) {
+	t.Helper()
+	s.Stores().Ripen(now, nil)
+	var b events.Builder
+	b.Reset(events.Entry{Number: s.Number + 1, Epoch: 1, Owner: "owner", Time: now, Prev: s.Hash})
+	d := &command.Decider{State: s, Entry: &b, Now: now, Note: func(*projection.Task, *events.Event) {}}
+	for _, c := range commands {
+		answers = append(answers, d.Decide(c))
+	}
+	if d.Err != nil || len(d.Bugs) > 0 {
+		t.Fatal(d.Err, d.Bugs)
+	}
+	if len(b.Entry.Events) > 0 {
+		if _, err := b.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		s.Seal(&b.Entry)
+	}
+	return answers
+}
+
+// adds is an update that adds so many items of so much data to a group.
+func adds(n int, group string, at item.When, data int) *itemcommand.Update {
+	u := &item.Update{Client: 1}
+	for range n {
+		u.Adds = append(u.Adds, item.Add{Group: group, At: at, Data: bytes.Repeat([]byte("x"), data)})
+	}
+	return itemcommand.UpdateOf("s", u)
+}
+
+func claim(random uint64) *itemcommand.Claim {
+	return itemcommand.ClaimOf("s", &item.Claim{Client: 2, Group: "g", Duration: time.Hour}, random)
+}
+
+func TestClaim_TakesOneOfTheOldestByItsNumber(t *testing.T) {
+	for random, want := range map[uint64]uint64{0: 1, 63: 64, 64: 1, 1<<64 - 1: 64} {
+		s := projection.NewShard(0)
+		decide(t, s, start, adds(100, "g", 1, 0))
+		a := decide(t, s, start, claim(random))[0]
+		if a.Code != command.AnswerOK || s.Stores().Item("s", want) != nil || s.Stores().Item("s", 101) == nil {
+			t.Errorf("number %d: answer %+v, want item %d taken", random, a, want)
+		}
+	}
+}
+
+// Commands of an entry see what the ones before them did.
+func TestClaim_OfOneEntryTakeItemAfterItem(t *testing.T) {
+	s := projection.NewShard(0)
+	answers := decide(t, s, start, claim(0), adds(1, "g", 0, 3), claim(0), claim(0))
+	if answers[0].Data != nil || answers[2].Data == nil || answers[3].Data != nil {
+		t.Errorf("answers %+v, want the second claim alone to get the item", answers)
+	}
+}
+
+// Answers travel in one message, whatever was claimed.
+func TestWithData_StaysWithinAMessageAndLeavesWhatWasRecordedAsItIs(t *testing.T) {
+	s := projection.NewShard(0)
+	for range 5 {
+		decide(t, s, start, adds(1, "g", 1, 100_000))
+	}
+	commands := slices.Repeat([]command.Command{claim(0)}, 6)
+	answers := decide(t, s, start, commands...)
+	recorded := slices.Clone(answers)
+	got := 0
+	told := itemcommand.WithData(s.Stores(), commands, answers, func(*itemcommand.Claim) { got++ })
+	if n := len(command.EncodeAnswers(told)); n > command.MaxAnswerBytes || n < command.MaxAnswerBytes/3 {
+		t.Errorf("answers of %d bytes", n)
+	}
+	whole := 0
+	for i, a := range told[:5] {
+		it, all, err := itemcommand.DecodeClaimed(&item.Claim{Group: "g"}, a.Data)
+		if err != nil || it.ID != int64(6+i) || all != (len(it.Data) == 100_000) {
+			t.Errorf("claimed %d with %d bytes, whole %t, %v", it.ID, len(it.Data), all, err)
+		}
+		if all {
+			whole++
+		}
+	}
+	if got != 5 || whole != 2 || told[5].Data != nil || fmt.Sprint(answers) != fmt.Sprint(recorded) {
+		t.Errorf("%d claims got an item, %d with its data", got, whole)
+	}
+}
+
+func TestUpdate_OfTooManyGroupsThatItDoesNotNameIsRefusedByName(t *testing.T) {
+	s := projection.NewShard(0)
+	u := &item.Update{Client: 1}
+	for i := range 70 {
+		decide(t, s, start, adds(1, fmt.Sprintf("%0256d", i), 1, 0))
+		u.Changes = append(u.Changes, item.Change{ID: int64(i + 1)})
+	}
+	before := s.Number
+	if a := decide(t, s, start, itemcommand.UpdateOf("s", u))[0]; a.Code != command.AnswerInvalid || !strings.HasPrefix(a.Text, "updates: ") || s.Number != before {
+		t.Errorf("answer %+v", a)
+	}
+	u.Changes = u.Changes[:60]
+	if a := decide(t, s, start, itemcommand.UpdateOf("s", u))[0]; a.Code != command.AnswerOK || s.Number == before {
+		t.Errorf("of fewer: answer %+v", a)
+	}
+}
+
+func TestPage_GoesOnBehindWhatIsNotAvailable(t *testing.T) {
+	s := projection.NewShard(0)
+	for range 21 {
+		decide(t, s, start, adds(1000, "g", item.When(start+1), 0))
+	}
+	decide(t, s, start, adds(2, "g", 1, 0))
+	page := func(after int64) itemcommand.Found {
+		f, err := itemcommand.DecodeFound(itemcommand.Answer(s.Stores(), itemcommand.PageOf("s", item.Page{Group: "g", After: after}), start).Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	first := page(0)
+	if len(first.Items) != 0 || !first.More || first.Last != 20_000 {
+		t.Fatalf("%d items, more %t, last %d", len(first.Items), first.More, first.Last)
+	}
+	if f := page(first.Last); len(f.Items) != 2 || f.More {
+		t.Errorf("%d items, more %t", len(f.Items), f.More)
+	}
+}
+
+func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
+	s := projection.NewShard(0)
+	for i := range 2500 {
+		decide(t, s, start, adds(1, fmt.Sprintf("%0256d", i), 1, 0))
+	}
+	var all []string
+	for more, after := true, ""; more; after = all[len(all)-1] {
+		a := itemcommand.Answer(s.Stores(), &itemcommand.Groups{Store: "s", After: after}, start)
+		if len(a.Data) > command.MaxAnswerBytes+16 {
+			t.Errorf("answer of %d bytes", len(a.Data))
+		}
+		var names []string
+		var err error
+		if names, more, err = itemcommand.DecodeNames(a.Data); err != nil || len(names) == 0 {
+			t.Fatal(names, err)
+		}
+		all = append(all, names...)
+	}
+	if len(all) != 2500 || !slices.IsSorted(all) {
+		t.Errorf("%d groups, sorted %t", len(all), slices.IsSorted(all))
+	}
+}

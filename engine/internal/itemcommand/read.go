@@ -1,0 +1,185 @@
+package itemcommand
+
+import (
+	"fmt"
+
+	"taskledger/engine/internal/command"
+	"taskledger/events"
+	"taskledger/internal/message"
+	"taskledger/item"
+)
+
+// Read asks for items of a store by their ids.
+type Read struct {
+	Store  string
+	IDs    []int64
+	Linear bool // the answer waits for a proof of ownership
+}
+
+// Page asks for items of a group, by id.
+type Page struct {
+	Store  string
+	Group  string
+	After  int64 // the id before the first one
+	Limit  int64
+	Owned  bool // also items that are not available
+	Linear bool
+}
+
+// Groups asks for the names of groups that have items, in their order.
+type Groups struct {
+	Store  string
+	After  string // the name before the first one
+	Linear bool
+}
+
+// Await registers a sender whose callers wait for items of a group.
+type Await struct {
+	Store  string
+	Group  string
+	Sender string // under which hints reach it
+	Count  int64  // of callers; 0 = none waits any more
+}
+
+var (
+	_ = command.Register(command.OpReadItems, func() command.Command { return new(Read) })
+	_ = command.Register(command.OpItemPage, func() command.Command { return new(Page) })
+	_ = command.Register(command.OpItemGroups, func() command.Command { return new(Groups) })
+	_ = command.Register(command.OpAwaitItems, func() command.Command { return new(Await) })
+)
+
+// Op implements command.Command.
+func (*Read) Op() uint64   { return command.OpReadItems }
+func (*Page) Op() uint64   { return command.OpItemPage }
+func (*Groups) Op() uint64 { return command.OpItemGroups }
+func (*Await) Op() uint64  { return command.OpAwaitItems }
+
+// Size implements command.Command.
+func (c *Read) Size() int   { return 64 + len(c.Store) + 9*len(c.IDs) }
+func (c *Page) Size() int   { return 64 + len(c.Store) + len(c.Group) }
+func (c *Groups) Size() int { return 64 + len(c.Store) + len(c.After) }
+func (c *Await) Size() int  { return 64 + len(c.Store) + len(c.Group) + len(c.Sender) }
+
+// Limits of an answer to a question.
+const (
+	MaxItems     = 1000 // items or names
+	maxItemBytes = command.MaxAnswerBytes
+)
+
+// row is an item that travels.
+type row struct {
+	ID    int64
+	Group string
+	At    int64
+	Owner int64
+	Data  []byte
+}
+
+func (r *row) bytes() int { return 48 + len(r.Group) + len(r.Data) }
+
+// found answers a Read and a Page.
+type found struct {
+	Rows   []row
+	Looked int64 // of a Read: at so many of the ids
+	More   bool  // of a Page: there may be others after Last
+	Last   int64 // of a Page: the last id that it has looked at
+}
+
+// Check refuses more items than an answer has, before any of them is decoded.
+func (f *found) Check() error {
+	if len(f.Rows) > MaxItems || f.Looked < 0 || f.Looked > MaxItems {
+		return fmt.Errorf("%d items of %d, at most %d", len(f.Rows), f.Looked, MaxItems)
+	}
+	return nil
+}
+
+// rows gathers the items of an answer, as many as fit.
+type rows struct {
+	found
+	bytes int
+}
+
+// add reports whether the item had room.
+func (r *rows) add(it item.Item) bool {
+	next := row{it.ID, it.Group, int64(it.At), it.Owner, it.Data}
+	if len(r.Rows) > 0 && r.bytes+next.bytes() > maxItemBytes || len(r.Rows) == MaxItems {
+		return false
+	}
+	r.bytes += next.bytes()
+	r.Rows = append(r.Rows, next)
+	return true
+}
+
+// Found is what a Read or a Page was answered.
+type Found struct {
+	Items  []item.Item
+	Looked int   // of a Read: at so many of the ids, from the first on
+	More   bool  // of a Page: there may be others after Last
+	Last   int64 // of a Page: the last id that it has looked at
+}
+
+// DecodeFound reads the answer to a Read or a Page.
+func DecodeFound(data []byte) (f Found, err error) {
+	told, err := command.ReadTold[found](data)
+	if err != nil {
+		return f, err
+	}
+	f.Looked, f.More, f.Last = int(told.Looked), told.More, told.Last
+	for i := range told.Rows {
+		r := &told.Rows[i]
+		f.Items = append(f.Items, item.Item{ID: r.ID, Group: r.Group, At: events.Millis(r.At), Owner: r.Owner, Data: r.Data})
+	}
+	return f, nil
+}
+
+// names answers a Groups.
+type names struct {
+	Groups []string
+	More   bool
+}
+
+// EncodeNames answers a Groups with names in their order, as many as fit.
+func EncodeNames(all func(yield func(name string) bool)) []byte {
+	var told names
+	bytes := 0
+	for name := range all {
+		if bytes += 8 + len(name); bytes > maxItemBytes {
+			told.More = true
+			break
+		}
+		told.Groups = append(told.Groups, name)
+	}
+	return message.Encode(told)
+}
+
+// DecodeNames reads what EncodeNames writes; more tells that there are others after the last one.
+func DecodeNames(data []byte) (groups []string, more bool, err error) {
+	told, err := command.ReadTold[names](data)
+	return told.Groups, told.More, err
+}
+
+// Awaited answers an Await.
+type Awaited struct {
+	Group     string
+	Available int64 // items of the group
+	DueIn     int64 // ms until the next one is; -1 = none waits for its time
+}
+
+// Encode writes the answer.
+func (a Awaited) Encode() []byte { return message.Encode(a) }
+
+// DecodeAwaited reads what Encode writes.
+func DecodeAwaited(data []byte) (Awaited, error) { return command.ReadTold[Awaited](data) }
+
+// Hint tells a sender that items of a group are there for so many of its callers.
+type Hint struct {
+	Store string
+	Group string
+	Count int64
+}
+
+// EncodeHint writes a hint, and DecodeHint reads it.
+func EncodeHint(h Hint) []byte { return message.Encode(h) }
+
+// DecodeHint reads what EncodeHint writes.
+func DecodeHint(data []byte) (Hint, error) { return command.ReadTold[Hint](data) }

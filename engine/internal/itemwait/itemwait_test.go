@@ -1,0 +1,81 @@
+package itemwait_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/itemwait"
+)
+
+var group = itemwait.Group{Store: "s", Name: "g"}
+
+// woken returns who is told when so many items are there.
+func woken(w *itemwait.Waiters, now time.Duration, items int) (told []string) {
+	w.Wake(now, func(itemwait.Group) int { return items }, func(_ itemwait.Group, sender string) { told = append(told, sender) })
+	return told
+}
+
+func want(t *testing.T, when string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q are told, want %q", when, got, want)
+	}
+}
+
+func TestWaiters_AreToldInTurnOneForEachItem(t *testing.T) {
+	var w itemwait.Waiters
+	w.Set(group, "a", 3, 0)
+	w.Set(group, "b", 1, 0)
+	want(t, "nothing is there", woken(&w, 0, 0))
+	want(t, "three items", woken(&w, 1, 3), "a", "b", "a")
+	want(t, "the same three", woken(&w, 2, 3))
+	want(t, "one more", woken(&w, 3, 4), "a")
+	if !w.None() {
+		t.Error("somebody waits who was told")
+	}
+}
+
+func TestWaiters_ItemsThatNobodyHasClaimedAreToldAgain(t *testing.T) {
+	var w itemwait.Waiters
+	w.Set(group, "a", 2, 0)
+	want(t, "one item", woken(&w, 0, 1), "a")
+	want(t, "soon after", woken(&w, 100*time.Millisecond, 1))
+	want(t, "later", woken(&w, 101*time.Millisecond, 1), "a")
+}
+
+func TestWaiters_NextItemIsToldOfOnceTheOneBeforeIsClaimed(t *testing.T) {
+	var w itemwait.Waiters
+	w.Set(group, "a", 2, 0)
+	want(t, "one item", woken(&w, 0, 1), "a")
+	w.Claimed(group)
+	w.Claimed(itemwait.Group{Store: "s", Name: "other"})
+	want(t, "another", woken(&w, 0, 1), "a")
+	w.Claimed(group)
+	want(t, "when all were told", woken(&w, 0, 1))
+}
+
+func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
+	var w itemwait.Waiters
+	w.Set(group, "gone", 1, 0)
+	w.Set(group, "here", 1, 0)
+	w.Set(group, "here", 1, 4*time.Second)
+	want(t, "later", woken(&w, 6*time.Second, 2), "here")
+	w.Set(group, "a", 1, 6*time.Second)
+	w.Set(group, "a", 0, 6*time.Second)
+	want(t, "after it left", woken(&w, 7*time.Second, 9))
+	if !w.None() {
+		t.Error("somebody waits")
+	}
+}
+
+func TestWaiters_AreBounded(t *testing.T) {
+	var w itemwait.Waiters
+	for i := range 10_001 {
+		w.Set(itemwait.Group{Store: "s", Name: fmt.Sprint(i)}, "a", 1, 0)
+	}
+	if got := len(woken(&w, 0, 1)); got != 10_000 {
+		t.Errorf("%d are told, want 10,000", got)
+	}
+}

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"taskledger/engine/internal/command"
+	"taskledger/engine/internal/itemcommand"
+	"taskledger/events"
+	"taskledger/item"
+	"taskledger/store"
+)
+
+// itemsOf makes an update of store s.
+func itemsOf(u *item.Update) command.Command {
+	if u.Client == 0 {
+		u.Client = 1
+	}
+	return itemcommand.UpdateOf("s", u)
+}
+
+// claimOf is a claim of an hour by client 2.
+func claimOf(group string) command.Command {
+	return itemcommand.ClaimOf("s", &item.Claim{Client: 2, Group: group, Duration: time.Hour}, 7)
+}
+
+func (b *bench) addItem(group string, at item.When) int64 {
+	b.Helper()
+	u := &item.Update{Adds: []item.Add{{Group: group, At: at, Data: []byte("data")}}}
+	a := b.ask(command.LaneSubmit, itemsOf(u))
+	if a.Code != command.AnswerOK {
+		b.Fatalf("answer %+v", a)
+	}
+	u.Client = 1
+	made, err := itemcommand.DecodeUpdated(u, a.Data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return made[0].ID
+}
+
+// While the store is almost full, what makes it smaller or no larger goes on.
+func TestItems_AtTheBrakeOnlyWhatAddsIsRefused(t *testing.T) {
+	b := newBench(t, -1)
+	one, two := b.addItem("g", 1), b.addItem("g", 1)
+	brake := "the store is 80 % full"
+	b.m.brake.Store(&brake)
+	data := []byte("data")
+	for _, row := range []struct {
+		name    string
+		ask     command.Command
+		refused bool
+	}{
+		{"an add", itemsOf(&item.Update{Adds: []item.Add{{Group: "g"}}}), true},
+		{"larger data", itemsOf(&item.Update{Changes: []item.Change{{ID: one, Data: append(data, 'x')}}}), true},
+		{"a check", itemsOf(&item.Update{Depends: []int64{one}}), false},
+		{"an add for a delete", itemsOf(&item.Update{Deletes: []int64{two}, Adds: []item.Add{{Group: "g", At: 1, Data: data}}}), false},
+		{"data of the same size", itemsOf(&item.Update{Changes: []item.Change{{ID: one, At: 1, Data: data}}}), false},
+		{"a claim", claimOf("g"), false},
+		{"a delete", itemsOf(&item.Update{Client: 2, Deletes: []int64{3}}), false},
+	} {
+		a := b.ask(command.LaneSubmit, row.ask)
+		if refused := a.Code == command.AnswerOverload; refused != row.refused || refused && a.Text != brake || !refused && a.Code != command.AnswerOK {
+			t.Errorf("%s: answer %+v, want it refused: %t", row.name, a, row.refused)
+		}
+	}
+	b.m.brake.Store(new(string))
+	b.addItem("g", 1)
+	b.m.usage.Store(&store.Usage{Quota: presumedQuota, Full: true})
+	for _, c := range []command.Command{claimOf("g"), itemsOf(&item.Update{Adds: []item.Add{{Group: "g"}}})} {
+		if a := b.ask(command.LaneSubmit, c); a.Code != command.AnswerOverload || a.Text != command.StoreFull {
+			t.Errorf("%T in a full store: %+v", c, a)
+		}
+	}
+	if a := b.ask(command.LaneSubmit, itemsOf(&item.Update{Depends: []int64{99}})); a.Code != command.AnswerConflict {
+		t.Errorf("a check in a full store: %+v", a)
+	}
+}
+
+// A node of the release before would not be able to read the journal.
+func TestItems_AreRefusedByTheNameOfANodeThatCannotReadThem(t *testing.T) {
+	b := newBench(t, -1)
+	old := b.store.members.Nodes[farID]
+	old.Reads.Kind, old.Name = events.KindItemAdded-1, "old"
+	b.store.members.Nodes[farID] = old
+	a := b.ask(command.LaneSubmit, itemsOf(&item.Update{Adds: []item.Add{{Group: "g"}}}))
+	if a.Code != command.AnswerState || !strings.Contains(a.Text, "old") || b.sealed() != 0 {
+		t.Errorf("answer %+v, %d entries", a, b.sealed())
+	}
+	if a := b.ask(command.LaneSubmit, claimOf("g")); a.Code != command.AnswerOK || a.Data != nil {
+		t.Errorf("a claim of nothing: %+v", a)
+	}
+}
+
+func TestItems_CommandSentAgainIsDecidedOnceAlsoByTheNextOwner(t *testing.T) {
+	b := newBench(t, -1)
+	b.addItem("g", 1)
+	b.addItem("g", 1)
+	l := b.next("c-1", command.LaneSubmit, claimOf("g"))
+	b.deliver(l)
+	b.turn()
+	b.deliver(l)
+	b.turn()
+	b.takeOver()
+	b.deliver(l)
+	b.turn()
+	if len(l.got) != 3 || b.count(events.KindItemReplaced) != 1 {
+		t.Fatalf("%d answers, %d claims", len(l.got), b.count(events.KindItemReplaced))
+	}
+	for _, answers := range l.got {
+		it, whole, err := itemcommand.DecodeClaimed(&item.Claim{Group: "g", Client: 2, Duration: time.Hour}, answers[0].Data)
+		if err != nil || it.ID != 3 || !whole || string(it.Data) != "data" {
+			t.Errorf("claimed %+v, whole %t, %v", it, whole, err)
+		}
+	}
+	e, err := events.Decode(b.store.entries[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(e.Origins[0].Answers); n > 60 {
+		t.Errorf("the entry has %d bytes of answers: it holds the data already", n)
+	}
+}
+
+// hints returns who was told that there are items since the last call.
+func (b *bench) hints(bus *wayBus) (all []string) {
+	bus.mu.Lock()
+	defer bus.mu.Unlock()
+	for _, m := range bus.sent {
+		if sender, is := strings.CutSuffix(m.Subject, ".items"); is {
+			all = append(all, strings.TrimPrefix(sender, "node."))
+		}
+	}
+	bus.sent = nil
+	return all
+}
+
+// What waits elsewhere is told when an item is added, released or falls due, once for each, and not before its entry is committed.
+func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
+	b := newBench(t, -1)
+	bus := &wayBus{}
+	b.m.router.bus = bus
+	b.m.router.connected.Store(true)
+	register := func(sender string, n int64) itemcommand.Awaited {
+		a, err := itemcommand.DecodeAwaited(b.ask(command.LaneQuery, &itemcommand.Await{Store: "s", Group: "g", Sender: sender, Count: n}).Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	told := func(when string, want ...string) {
+		t.Helper()
+		if got := b.hints(bus); !slices.Equal(got, want) {
+			t.Errorf("%s: told %q, want %q", when, got, want)
+		}
+	}
+	if a := register("c-1", 2); a.Available != 0 || a.DueIn != -1 {
+		t.Errorf("of nothing: %+v", a)
+	}
+	register("c-2", 1)
+	b.addItem("other", 1)
+	told("another group")
+	b.store.commit = func() { told("before the commit") }
+	b.addItem("g", 1)
+	b.store.commit = nil
+	told("added", "c-1")
+	b.accept(command.LaneSubmit, claimOf("g")) // 3
+	held := b.addItem("g", -3_600_000)
+	told("held")
+	if a := register("c-3", 1); a.Available != 0 || a.DueIn != 3_600_000 {
+		t.Errorf("of what is held: %+v", a)
+	}
+	b.accept(command.LaneSubmit, itemsOf(&item.Update{Changes: []item.Change{{ID: held, At: 1, Keep: true}}}))
+	told("released", "c-2")
+	b.accept(command.LaneSubmit, claimOf("g"))
+	b.time += 3_600_000
+	b.turn()
+	told("two fell due", "c-1", "c-3")
+	if a := register("c-4", 1); a.Available != 2 || a.DueIn != -1 {
+		t.Errorf("of what is there: %+v", a)
+	}
+}

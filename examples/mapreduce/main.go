@@ -1,0 +1,204 @@
+// Command mapreduce counts the words of a directory's files by a MapReduce over a task store: go run ./examples/mapreduce DIR.
+//
+// It starts a node of its own, unless -url names a store, and workers, which are processes. Pieces of files are tasks of the group map. A
+// worker claims one, counts its words, and in one update deletes it and adds its counts, spread over partitions. Once no piece is left, each
+// partition is a task of the group reduce: whoever claims it sums up the counts. A worker that dies leaves tasks that others claim when
+// their time is over; one that is late finds its task gone, and what it has counted counts for nothing. So each word counts once.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var o options
+	flag.StringVar(&o.url, "url", "", "URL of a task store; without it a node is started")
+	flag.StringVar(&o.token, "token", os.Getenv("MAPREDUCE_TOKEN"), "its token (MAPREDUCE_TOKEN)")
+	flag.IntVar(&o.workers, "workers", 3, "worker processes")
+	flag.IntVar(&o.top, "top", 20, "words to print, the most frequent ones; 0 = all")
+	flag.BoolVar(&o.work, "work", false, "be a worker of the store of -url")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: mapreduce [flags] DIR")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 || o.work && o.url == "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	o.dir = flag.Arg(0)
+	if err := o.run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "mapreduce:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	url, token, dir string
+	workers, top    int
+	work            bool
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) (err error) {
+	if o.url == "" {
+		n, err := startNode(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = n.stop() }() // what is left in the temporary directory hurts nobody
+		o.url, o.token = n.url, n.token
+	}
+	s, err := newStore(o.url, o.token)
+	if err != nil {
+		return err
+	}
+	if o.work {
+		return work(ctx, s, o.dir)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended, err := o.startWorkers(ctx, stop)
+	if err != nil {
+		return err
+	}
+	counts, err := mapReduce(ctx, s, o.dir)
+	stop(nil)
+	ended()
+	if err != nil {
+		return err
+	}
+	return show(out, counts, o.top)
+}
+
+// startWorkers starts workers, which end with ctx. One that fails ends all; one that is killed does not.
+func (o *options) startWorkers(ctx context.Context, fail func(error)) (ended func(), err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{}, o.workers)
+	for range o.workers {
+		w := exec.CommandContext(ctx, program, "-work", "-url", o.url, o.dir)
+		w.Env = append(os.Environ(), "MAPREDUCE_TOKEN="+o.token)
+		w.Stderr = os.Stderr
+		if err := w.Start(); err != nil {
+			return nil, err
+		}
+		go func() {
+			if exit, is := errors.AsType[*exec.ExitError](w.Wait()); is && exit.Exited() {
+				fail(fmt.Errorf("a worker has failed: %w", exit))
+			}
+			done <- struct{}{}
+		}()
+	}
+	return func() {
+		for range o.workers {
+			<-done
+		}
+	}, nil
+}
+
+const (
+	piecesAtOnce = 500 // in an update
+	lookAgain    = 200 * time.Millisecond
+)
+
+// mapReduce puts the pieces of the files and then the partitions into the store, and returns what the workers make of them.
+func mapReduce(ctx context.Context, s *store, dir string) (map[string]int, error) {
+	var u update
+	flush := func() error {
+		if len(u.Adds) == 0 {
+			return nil
+		}
+		_, err := s.update(ctx, u)
+		u = update{}
+		return err
+	}
+	bytes := 0
+	err := pieces(dir, func(p piece) error {
+		data := p.String()
+		u.Adds = append(u.Adds, task{Group: mapGroup, Data: &data})
+		if bytes += len(data); len(u.Adds) < piecesAtOnce && bytes < 64<<10 {
+			return nil
+		}
+		bytes = 0
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = s.drained(ctx, mapGroup)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range partitions {
+		data := strconv.Itoa(i)
+		u.Adds = append(u.Adds, task{Group: reduceGroup, Data: &data})
+	}
+	if err := flush(); err != nil {
+		return nil, err
+	}
+	if err := s.drained(ctx, reduceGroup); err != nil {
+		return nil, err
+	}
+	results, err := s.list(ctx, resultGroup, 0)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, r := range results {
+		if err := addTo(counts, *r.Data); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// drained waits until a group has no task, claimed or not.
+func (s *store) drained(ctx context.Context, group string) error {
+	for {
+		left, err := s.list(ctx, group, 1)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// show prints words, the most frequent first.
+func show(out io.Writer, counts map[string]int, top int) error {
+	words := make([]string, 0, len(counts))
+	for word := range counts {
+		words = append(words, word)
+	}
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	if top > 0 {
+		words = words[:min(top, len(words))]
+	}
+	for _, word := range words {
+		if _, err := fmt.Fprintf(out, "%7d %s\n", counts[word], word); err != nil {
+			return err
+		}
+	}
+	return nil
+}

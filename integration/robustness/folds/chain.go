@@ -1,0 +1,31 @@
+package folds
+
+import (
+	"fmt"
+
+	"taskledger/events"
+)
+
+// Chain is how far the events of a record have come in a shard, of which a shard has one.
+type Chain struct {
+	Broken bool // the fold of the record stopped
+
+	seq  uint64
+	prev events.Ref
+}
+
+// Judge says what keeps an event from being the next one, "" for nothing.
+func (c *Chain) Judge(ev *events.Event) string {
+	switch {
+	case ev.Task != "":
+		return fmt.Sprintf("names task %s", ev.Task)
+	case ev.Seq != c.seq+1:
+		return fmt.Sprintf("sequence %d expected", c.seq+1)
+	case ev.Prev != c.prev:
+		return fmt.Sprintf("names %d as the event before it, which is %d", ev.Prev, c.prev)
+	}
+	return ""
+}
+
+// Follow moves the chain on to an event.
+func (c *Chain) Follow(ev *events.Event) { c.seq, c.prev = ev.Seq, ev.Position.Ref }

@@ -1,0 +1,110 @@
+package item
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"taskledger/events"
+)
+
+// Item is an item as it is now, or was when it was answered.
+type Item struct {
+	ID    int64 // 1 to 2^53, in the order of changes
+	Group string
+	At    events.Millis // available from then on; until then it is its owner's
+	Owner int64         // who last added, updated or claimed it, also after it fell due
+	Data  []byte
+}
+
+// When is a point in time: above 0 in milliseconds since 1970, else that many milliseconds after the entry that decides. 0 = now.
+type When int64
+
+// Add asks for a new item.
+type Add struct {
+	Group string
+	At    When
+	Data  []byte
+}
+
+// Change asks for a new version of an item. Its group stays.
+type Change struct {
+	ID    int64
+	Group string // "" = whatever it is; else it must be the item's
+	At    When
+	Data  []byte
+	Keep  bool // the data stay as they are; Data must be nil
+}
+
+// Update asks for changes of many items of a store: all of them, or none. With Depends alone it is a check.
+type Update struct {
+	Client  int64   // who asks, 1 to 2^53
+	Key     string  // a repeated update with this key is answered as the first was; "" = none
+	Depends []int64 // must be there
+	Deletes []int64
+	Changes []Change
+	Adds    []Add
+}
+
+// Claim asks for one available item of a group.
+type Claim struct {
+	Client   int64
+	Key      string // a repeated claim with this key is answered with the same item; "" = none
+	Group    string
+	Duration time.Duration // for how long it is the client's: 1 ms to 24 h
+	Wait     time.Duration // for how long to wait for one: 0 to 60 s
+	Depends  []int64       // must be there; checked before the group is looked at
+}
+
+// Page asks for items of a group, by id.
+type Page struct {
+	Group  string
+	After  int64 // the id before the first one; 0 = from the beginning
+	Limit  int   // at most so many; 0 = as many as fit an answer
+	Owned  bool  // also items that are not available
+	Linear bool  // prove that the owner still owns the store
+}
+
+// Problem is why an update or a claim was refused.
+type Problem struct {
+	Field string // "depends", "deletes", "updates" or "adds"
+	ID    int64  // of the item; 0 for an item to be added
+	Text  string // what is wrong with it
+}
+
+// String says what is wrong with which item of which field.
+func (p Problem) String() string {
+	if p.ID == 0 {
+		return p.Field + ": " + p.Text
+	}
+	return fmt.Sprintf("%s: task %d: %s", p.Field, p.ID, p.Text)
+}
+
+// ConflictError reports that the items of a store do not allow an update or a claim. Nothing was changed.
+type ConflictError struct {
+	Store    string
+	Problems []Problem // all of them, in the order depends, deletes, updates, adds
+}
+
+// Error names the store and every problem.
+func (e *ConflictError) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		texts[i] = p.String()
+	}
+	return "store " + e.Store + ": " + strings.Join(texts, "; ")
+}
+
+// The texts with which those of a Problem begin.
+const (
+	NotThere = "it is not there"
+	Held     = "it is held"
+)
+
+// From returns the point in time, counted from now if it is so much after it; beyond any time it is below 0.
+func (w When) From(now events.Millis) events.Millis {
+	if w > 0 {
+		return events.Millis(w)
+	}
+	return now - events.Millis(w)
+}

@@ -1,0 +1,263 @@
+package item
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
+
+// Limits of a request. Each is enforced where the request is made and where it is decided.
+const (
+	MaxNumber = events.MaxItemNumber // of an id or a client
+	MaxTime   = When(events.MaxItemTime)
+	MaxIDs    = 1_000 // ids and items to be added of a request
+	// MaxBytes bounds the data of a request with ItemBytes for each id and each item to be added.
+	MaxBytes    = 256 << 10
+	ItemBytes   = 192
+	MaxDuration = 24 * time.Hour
+	MinDuration = time.Millisecond
+	MaxWait     = time.Minute
+	MaxKeyBytes = events.MaxItemKeyBytes
+)
+
+func refuse(field, format string, args ...any) error {
+	return &events.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)}
+}
+
+// ValidateStore returns a *events.InvalidError unless name is 1 to 64 bytes of [A-Za-z0-9._:-].
+func ValidateStore(name string) error {
+	if err := events.ValidateStore(name); err != nil {
+		return &events.InvalidError{Field: "store", Problem: err.Error()}
+	}
+	return nil
+}
+
+// ValidateClient returns a *events.InvalidError unless client is 1 to 2^53.
+func ValidateClient(client int64) error { return checkNumber("clientid", client) }
+
+// ValidateGroup returns a *events.InvalidError unless name is UTF-8 of 1 to 256 bytes.
+func ValidateGroup(name string) error { return checkGroup("group", name) }
+
+func checkGroup(field, name string) error {
+	switch n := len(name); {
+	case n == 0:
+		return refuse(field, "empty, want 1 to %d bytes", events.MaxGroupBytes)
+	case n > events.MaxGroupBytes:
+		return refuse(field, "%d bytes exceed the limit of %d", n, events.MaxGroupBytes)
+	case !utf8.ValidString(name):
+		return refuse(field, "want UTF-8, got %q", name)
+	}
+	return nil
+}
+
+func checkNumber(field string, n int64) error {
+	if n < 1 || n > MaxNumber {
+		return refuse(field, "%d, want 1 to %d", n, int64(MaxNumber))
+	}
+	return nil
+}
+
+func checkNumbers(field string, all []int64) error {
+	for i, n := range all {
+		if err := checkNumber(field+"["+strconv.Itoa(i)+"]", n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	switch n := len(key); {
+	case n > MaxKeyBytes:
+		return refuse("key", "%d bytes exceed the limit of %d", n, MaxKeyBytes)
+	case !utf8.ValidString(key):
+		return refuse("key", "want UTF-8, got %q", key)
+	}
+	return nil
+}
+
+// Size is what the limit of MaxBytes counts of the update.
+func (u *Update) Size() int {
+	n := ItemBytes * u.ids()
+	for i := range u.Changes {
+		n += len(u.Changes[i].Data)
+	}
+	for i := range u.Adds {
+		n += len(u.Adds[i].Data) + len(u.Adds[i].Group)
+	}
+	return n
+}
+
+func (u *Update) ids() int { return len(u.Depends) + len(u.Deletes) + len(u.Changes) + len(u.Adds) }
+
+// Validate returns a *events.InvalidError that names the first field which breaks a rule, and the limit.
+func (u *Update) Validate() error {
+	switch n := u.ids(); {
+	case n == 0:
+		return refuse("update", "empty: want depends, deletes, updates or adds")
+	case n > MaxIDs:
+		return refuse("update", "%d ids and adds exceed the limit of %d", n, MaxIDs)
+	case u.Size() > MaxBytes:
+		return refuse("update", "%d bytes with %d for each id and add exceed the limit of %d", u.Size(), ItemBytes, MaxBytes)
+	}
+	if err := checkNumber("clientid", u.Client); err != nil {
+		return err
+	}
+	if err := checkKey(u.Key); err != nil {
+		return err
+	}
+	if err := checkNumbers("depends", u.Depends); err != nil {
+		return err
+	}
+	if err := checkNumbers("deletes", u.Deletes); err != nil {
+		return err
+	}
+	named := make(map[int64]string, len(u.Deletes)+len(u.Changes))
+	once := func(field string, id int64) error {
+		if before, twice := named[id]; twice {
+			return refuse(field, "task %d is in %s already", id, before)
+		}
+		named[id] = field
+		return nil
+	}
+	for _, id := range u.Deletes {
+		if err := once("deletes", id); err != nil {
+			return err
+		}
+	}
+	for i := range u.Changes {
+		if err := u.Changes[i].validate("updates[" + strconv.Itoa(i) + "]"); err != nil {
+			return err
+		}
+		if err := once("updates", u.Changes[i].ID); err != nil {
+			return err
+		}
+	}
+	for i := range u.Adds {
+		field := "adds[" + strconv.Itoa(i) + "]"
+		if err := checkGroup(field+".group", u.Adds[i].Group); err != nil {
+			return err
+		}
+		if err := checkTime(field, u.Adds[i].At); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Change) validate(field string) error {
+	if err := checkNumber(field+".id", c.ID); err != nil {
+		return err
+	}
+	if c.Group != "" {
+		if err := checkGroup(field+".group", c.Group); err != nil {
+			return err
+		}
+	}
+	if c.Keep && len(c.Data) > 0 {
+		return refuse(field+".keep", "with data: want one of them")
+	}
+	return checkTime(field, c.At)
+}
+
+func checkTime(field string, at When) error {
+	if at > MaxTime || at < -MaxTime {
+		return refuse(field+".timespec", "%d is beyond the year 9999", int64(at))
+	}
+	return nil
+}
+
+// Validate returns a *events.InvalidError that names the first field which breaks a rule, and the limit.
+func (c *Claim) Validate() error {
+	switch {
+	case c.Duration < MinDuration || c.Duration > MaxDuration:
+		return refuse("duration", "%s, want %s to %s", c.Duration, MinDuration, MaxDuration)
+	case c.Wait < 0 || c.Wait > MaxWait:
+		return refuse("wait", "%s, want 0 to %s", c.Wait, MaxWait)
+	case len(c.Depends) > MaxIDs:
+		return refuse("depends", "%d ids exceed the limit of %d", len(c.Depends), MaxIDs)
+	}
+	if err := checkNumber("clientid", c.Client); err != nil {
+		return err
+	}
+	if err := checkKey(c.Key); err != nil {
+		return err
+	}
+	if err := ValidateGroup(c.Group); err != nil {
+		return err
+	}
+	return checkNumbers("depends", c.Depends)
+}
+
+// Validate returns a *events.InvalidError that names the first field which breaks a rule, and the limit.
+func (p *Page) Validate() error {
+	if err := ValidateGroup(p.Group); err != nil {
+		return err
+	}
+	switch {
+	case p.After < 0 || p.After > MaxNumber:
+		return refuse("after", "%d, want 0 to %d", p.After, int64(MaxNumber))
+	case p.Limit < 0:
+		return refuse("limit", "%d, want 0 or more", p.Limit)
+	}
+	return nil
+}
+
+// RequestID is what events and the fold remember of a keyed update: the client, its key, and a digest of all else that was asked for. It is
+// "" without a key.
+func (u *Update) RequestID() string {
+	if u.Key == "" {
+		return ""
+	}
+	var w wire.Writer
+	w.Array(4)
+	writeNumbers(&w, u.Depends)
+	writeNumbers(&w, u.Deletes)
+	w.Array(5 * len(u.Changes))
+	for i := range u.Changes {
+		c := &u.Changes[i]
+		w.Int(c.ID)
+		w.Text(c.Group)
+		w.Int(int64(c.At))
+		writeData(&w, c.Data)
+		w.Bool(c.Keep)
+	}
+	w.Array(3 * len(u.Adds))
+	for i := range u.Adds {
+		a := &u.Adds[i]
+		w.Text(a.Group)
+		w.Int(int64(a.At))
+		writeData(&w, a.Data)
+	}
+	return events.ItemRequestID(uint64(u.Client), u.Key, w.B)
+}
+
+// RequestID is that of an update; how long the claim waits is no part of it.
+func (c *Claim) RequestID() string {
+	if c.Key == "" {
+		return ""
+	}
+	var w wire.Writer
+	w.Array(3)
+	w.Text(c.Group)
+	w.Int(int64(c.Duration))
+	writeNumbers(&w, c.Depends)
+	return events.ItemRequestID(uint64(c.Client), c.Key, w.B)
+}
+
+func writeNumbers(w *wire.Writer, all []int64) {
+	w.Array(len(all))
+	for _, n := range all {
+		w.Int(n)
+	}
+}
+
+// writeData writes no data as it writes empty ones.
+func writeData(w *wire.Writer, data []byte) {
+	w.BytesHead(len(data))
+	w.B = append(w.B, data...)
+}

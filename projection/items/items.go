@@ -1,0 +1,257 @@
+// Package items is the fold of the stores of a shard: their items, and the keys of the requests that changed them. It is pure: state follows
+// from events, and events from state and request. What items, updates and claims are is told by package item.
+package items
+
+import (
+	"cmp"
+
+	"github.com/tidwall/btree"
+
+	"taskledger/events"
+)
+
+// Limits of what a shard holds.
+const (
+	MaxItems  = 1_000_000 // of all stores of a shard
+	MaxStores = 10_000
+	MaxGroups = 100_000 // of all stores of a shard, that have items
+)
+
+// Item is an item as it is in the state. It is never changed: what changes an item puts another one in its place.
+type Item struct {
+	ID      uint64
+	Lineage uint64 // the id that it was added with
+	Owner   uint64
+	At      events.Millis // available from then on
+	Last    events.Ref    // the item's last event
+	Data    events.Payload
+	Group   *Group
+	Seq     uint64 // of Last
+}
+
+// Available reports whether everybody may have it at a time.
+func (i *Item) Available(now events.Millis) bool { return i.At <= now }
+
+// bytes is about what an item takes in a snapshot.
+func (i *Item) bytes() int64 { return itemBytes + int64(len(i.Data)) }
+
+// itemBytes is what an item takes besides its data.
+const itemBytes = 40
+
+// Group is the items of a store with a common name.
+type Group struct {
+	Store *Store
+	Name  string
+
+	number uint64 // of the event that made it, by its Ref
+	byID   *btree.BTreeG[*Item]
+	free   *btree.BTreeG[*Item] // those that are available, oldest first
+	held   *btree.BTreeG[*Item] // the others, by the time that they are
+}
+
+// Store is the items of a name.
+type Store struct {
+	Name string
+	Last uint64 // id of the last change
+
+	number uint64 // of the event that made it, by its Ref
+	groups btree.Map[string, *Group]
+}
+
+// Stores is the state of all stores of a shard. The zero value is that without events. A shard's state has one; it must not be copied.
+type Stores struct {
+	byName map[string]*Store
+	all    *btree.BTreeG[*Item] // by store and id
+	held   *btree.BTreeG[*Item] // those that are not available, by the time that they are
+	groups btree.Map[uint64, *Group]
+	keys   keys
+	some   bool // others than those that are seen took ids, too
+
+	restoring restoring
+	base      uint64 // behind which the ids of a new store begin; set by Lost, and no part of the rows
+	bytes     int64
+}
+
+var quiet = btree.Options{NoLocks: true}
+
+func byStore(a, b *Item) bool {
+	if x, y := a.Group.Store.number, b.Group.Store.number; x != y {
+		return x < y
+	}
+	return a.ID < b.ID
+}
+
+func byID(a, b *Item) bool { return a.ID < b.ID }
+
+// byTime orders by what time items are available from, then by id.
+func byTime(a, b *Item) bool { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) < 0 }
+
+// byTimeOfAll is byTime of items of several stores.
+func byTimeOfAll(a, b *Item) bool { return a.At < b.At || a.At == b.At && a.Last < b.Last }
+
+// OnlySome says that the events of some items alone will be folded: the others took ids in between.
+func (s *Stores) OnlySome() { s.some = true }
+
+// Len is the number of items of all stores, Bytes about what they take in a snapshot.
+func (s *Stores) Len() int {
+	if s.all == nil {
+		return 0
+	}
+	return s.all.Len()
+}
+
+func (s *Stores) Bytes() int64 { return s.bytes }
+
+// Store returns a store, nil for one that was never used.
+func (s *Stores) Store(name string) *Store { return s.byName[name] }
+
+// Item returns the item of an id, nil if there is none.
+func (s *Stores) Item(store string, id uint64) *Item {
+	in := s.byName[store]
+	if in == nil || s.all == nil {
+		return nil
+	}
+	found, _ := s.all.Get(&Item{ID: id, Group: &Group{Store: in}})
+	return found
+}
+
+// Groups calls each with the names of the groups of a store that have items, in the order of their bytes, from after on, until it returns false.
+func (s *Stores) Groups(store, after string, each func(name string) bool) {
+	in := s.byName[store]
+	if in == nil {
+		return
+	}
+	in.groups.Ascend(after, func(name string, _ *Group) bool { return name == after || each(name) })
+}
+
+// Group calls each with the items of a group whose ids are greater than after, by id, until it returns false.
+func (s *Stores) Group(store, name string, after uint64, each func(*Item) bool) {
+	g := s.group(store, name)
+	if g == nil {
+		return
+	}
+	g.byID.Ascend(&Item{ID: after + 1}, each)
+}
+
+// Free is the number of items of a group that Ripen has found available.
+func (s *Stores) Free(store, group string) int {
+	g := s.group(store, group)
+	if g == nil {
+		return 0
+	}
+	return g.free.Len()
+}
+
+// NextOf is when the next item of a group becomes available that is not; 0 = there is none.
+func (s *Stores) NextOf(store, group string) events.Millis {
+	g := s.group(store, group)
+	if g == nil {
+		return 0
+	}
+	return nextOf(g.held)
+}
+
+func nextOf(held *btree.BTreeG[*Item]) events.Millis {
+	if held == nil {
+		return 0
+	}
+	if i, some := held.Min(); some {
+		return i.At
+	}
+	return 0
+}
+
+func (s *Stores) group(store, name string) *Group {
+	in := s.byName[store]
+	if in == nil {
+		return nil
+	}
+	g, _ := in.groups.Get(name)
+	return g
+}
+
+// NextDue is when the next item becomes available that is not; 0 = there is none.
+func (s *Stores) NextDue() events.Millis { return nextOf(s.held) }
+
+// Ripen makes the items available whose time has come, and calls each, unless that is nil, with every one. It is no part of the fold, which has no
+// clock: what is available is a function of the items and of the latest time given.
+func (s *Stores) Ripen(now events.Millis, each func(*Item)) (moved bool) {
+	for due := s.NextDue(); due != 0 && due <= now; due = s.NextDue() {
+		i, _ := s.held.PopMin()
+		i.Group.held.Delete(i)
+		i.Group.free.Set(i)
+		if each != nil {
+			each(i)
+		}
+		moved = true
+	}
+	return moved
+}
+
+// put places an item that is in no place; now tells whether it is available.
+func (s *Stores) put(i *Item, now events.Millis) {
+	if s.all == nil {
+		s.all, s.held = btree.NewBTreeGOptions(byStore, quiet), btree.NewBTreeGOptions(byTimeOfAll, quiet)
+	}
+	s.all.Set(i)
+	i.Group.byID.Set(i)
+	if i.Available(now) {
+		i.Group.free.Set(i)
+	} else {
+		s.held.Set(i)
+		i.Group.held.Set(i)
+	}
+	s.bytes += i.bytes()
+}
+
+// take takes an item out of all places. Its group stays until prune.
+func (s *Stores) take(i *Item) {
+	s.all.Delete(i)
+	i.Group.byID.Delete(i)
+	if _, held := s.held.Delete(i); held {
+		i.Group.held.Delete(i)
+	} else {
+		i.Group.free.Delete(i)
+	}
+	s.bytes -= i.bytes()
+}
+
+// prune forgets a group without items.
+func (s *Stores) prune(g *Group) {
+	if g.byID.Len() == 0 {
+		g.Store.groups.Delete(g.Name)
+		s.groups.Delete(g.number)
+	}
+}
+
+// storeOf returns a store, which an event makes if need be.
+func (s *Stores) storeOf(name string, by events.Ref) *Store {
+	if in := s.byName[name]; in != nil {
+		return in
+	}
+	return s.newStore(name, uint64(by))
+}
+
+func (s *Stores) newStore(name string, number uint64) *Store {
+	if s.byName == nil {
+		s.byName = map[string]*Store{}
+	}
+	in := &Store{Name: name, number: number}
+	s.byName[name] = in
+	return in
+}
+
+// groupOf returns a group of a store, which an event makes if need be.
+func (s *Stores) groupOf(in *Store, name string, by events.Ref) *Group {
+	if g, there := in.groups.Get(name); there {
+		return g
+	}
+	return s.newGroup(in, name, uint64(by))
+}
+
+func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {
+	g := &Group{Store: in, Name: name, number: number, byID: btree.NewBTreeGOptions(byID, quiet), free: btree.NewBTreeGOptions(byTime, quiet), held: btree.NewBTreeGOptions(byTime, quiet)}
+	in.groups.Set(name, g)
+	s.groups.Set(number, g)
+	return g
+}

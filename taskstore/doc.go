@@ -1,0 +1,30 @@
+// Package taskstore changes the items of a task store: many at once or none, claims one, and loses it when it is late.
+//
+// An item has an id, a group, data, a time from which it is available, and an owner. Whatever changes an item gives it a new id; the old one is
+// gone and never used again. So an id that is there means that nothing has happened to its item, and whoever comes late is told that it
+// is gone. Until an item is available it is its owner's, and nobody else may change or remove it; from then on anybody may.
+//
+// A [Store] is one store of a cluster, asked through a [Backend]: an engine's client in this process, or package taskstore/client over HTTP.
+// It is made by its first use and lives in one shard. A [Worker] claims items of a group and gives each to a function.
+//
+//	s, err := taskstore.Open(client, "crawl", taskstore.Options{})
+//	_, err = s.Update(ctx, item.Update{Adds: []item.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
+//	it, err := s.Claim(ctx, item.Claim{Group: "fetch", Duration: 30 * time.Second})
+//	_, err = s.Update(ctx, item.Update{Deletes: []int64{it.ID}, Adds: found})
+//
+// # Errors
+//
+// *[item.ConflictError]: the items do not allow it, with every reason. Bad input is an *[store.InvalidError] that names the field and its limit.
+// In both cases, and after [task.ErrOtherRequest], nothing was changed.
+//
+// Lost connections, [store.ErrUnavailable], *[task.OverloadError] and [task.ErrUnknown] are no answer: the call is repeated until there is one or its
+// context ends. Each update and claim has a key of its own, so that what was repeated is done once. Whose context ended without an answer gets an
+// error that wraps [task.ErrUnknown] if it may have been done, or become done, and otherwise was not; both wrap the cause of the context.
+//
+// # Limits
+//
+// One update takes 1,000 ids and adds together, and 256 KiB of data with 192 B for each; more are refused. Ids are 1 to 2^53. A claim lasts 1 ms
+// to 24 h. A store remembers the last 64 keys of a client, for an hour: so a client has at most 64 updates and claims under way, of which at
+// most 32 are claims, and more of them wait for their turn. All stores of one name that a process opens without a client of
+// their own are the same client.
+package taskstore

@@ -1,0 +1,155 @@
+package taskstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"taskledger/item"
+	"taskledger/task"
+)
+
+// held is an item that a worker holds.
+type held struct {
+	w       *Worker
+	id      int64 // as the handler knows it
+	current int64 // as it is after renewals
+}
+
+// result is what a handler has returned.
+type result struct {
+	update item.Update
+	err    error
+}
+
+// run handles the item, and renews its claim meanwhile. It returns when the handler has.
+func (h *held) run(ctx context.Context, it *item.Item) {
+	of, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	log := h.w.o.Log.With("store", h.w.store.name, "group", h.w.group, "item", h.id)
+	handled := make(chan result, 1)
+	go h.w.call(of, it, handled)
+	renew := time.NewTicker(h.w.o.Duration / 2)
+	defer renew.Stop()
+	for late := false; ; {
+		select {
+		case r := <-handled:
+			if !late {
+				h.finish(ctx, r, log)
+			}
+			return
+		case <-renew.C:
+			if late {
+				continue
+			}
+			if err := h.renew(ctx); err != nil {
+				late = true
+				cancel(ErrLate)
+				log.Warn("The item was lost while it was handled", "error", err)
+			}
+		}
+	}
+}
+
+// call calls the handler, and makes errors of whatever else it does.
+func (w *Worker) call(ctx context.Context, it *item.Item, handled chan<- result) {
+	r := result{err: errors.New("the handler has ended its goroutine")}
+	defer func() { // also then
+		if v := recover(); v != nil {
+			r = result{err: fmt.Errorf("the handler has panicked: %v\n%s", v, debug.Stack())}
+		}
+		handled <- r
+	}()
+	u, err := w.handle(ctx, it)
+	r = result{u, err}
+}
+
+// upTo is a context in which to tell the store of an item: it outlives that of Run, since what was sent has to be known, and ends when the claim
+// has ended for sure.
+func (h *held) upTo(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), h.w.o.Duration)
+}
+
+// renew has the claim last for another duration. An update that is under way is not cancelled: nobody would know under which id the item is.
+func (h *held) renew(ctx context.Context) error {
+	ctx, cancel := h.upTo(ctx)
+	defer cancel()
+	made, err := h.w.store.Update(ctx, item.Update{Changes: []item.Change{{ID: h.current, Keep: true, At: later(h.w.o.Duration)}}})
+	if err != nil {
+		return err
+	}
+	h.current = made[0].ID
+	return nil
+}
+
+// later is the time so long after the entry that decides.
+func later(d time.Duration) item.When { return item.When(-d.Milliseconds()) }
+
+// finish does what the handler wants, or releases the item.
+func (h *held) finish(ctx context.Context, r result, log *slog.Logger) {
+	ctx, cancel := h.upTo(ctx)
+	defer cancel()
+	if r.err != nil {
+		log.Warn("The handler of an item has failed", "error", r.err)
+		h.release(ctx, log)
+		return
+	}
+	_, err := h.w.store.Update(ctx, h.last(r.update))
+	switch {
+	case err == nil:
+	case h.isLate(err):
+		log.Warn("The item was lost before its work was done", "error", err)
+	case errors.Is(err, task.ErrUnknown):
+		log.Warn("Nobody knows whether the work of an item is done", "error", err)
+	default:
+		log.Warn("What the handler of an item wants was refused", "error", err)
+		h.release(ctx, log)
+	}
+}
+
+// last is the update that ends the work on the item.
+func (h *held) last(u item.Update) item.Update {
+	u.Key = ""
+	u.Depends, u.Deletes, u.Changes = slices.Clone(u.Depends), slices.Clone(u.Deletes), slices.Clone(u.Changes)
+	goes := true
+	for i, id := range u.Depends {
+		if id == h.id {
+			u.Depends[i] = h.current
+		}
+	}
+	for i := range u.Changes {
+		if u.Changes[i].ID == h.id {
+			u.Changes[i].ID, goes = h.current, false
+		}
+	}
+	for i, id := range u.Deletes {
+		if id == h.id {
+			u.Deletes[i], goes = h.current, false
+		}
+	}
+	if goes {
+		u.Deletes = append(u.Deletes, h.current)
+	}
+	return u
+}
+
+// isLate says that an update was refused since the item is not there, or held by another.
+func (h *held) isLate(err error) bool {
+	refused, is := errors.AsType[*item.ConflictError](err)
+	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool { return p.ID == h.current && p.Field != "depends" })
+}
+
+// release has the item be available again.
+func (h *held) release(ctx context.Context, log *slog.Logger) {
+	after := h.w.o.RetryAfter
+	if after == 0 { // when the claim ends, of itself
+		return
+	}
+	if _, err := h.w.store.Update(ctx, item.Update{Changes: []item.Change{{ID: h.current, Keep: true, At: later(after)}}}); err != nil {
+		log.Warn("The item cannot be released: it is available again when its claim ends", "error", err)
+	}
+}

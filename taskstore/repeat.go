@@ -1,0 +1,114 @@
+package taskstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"taskledger/store"
+	"taskledger/task"
+)
+
+const (
+	// The pause before a call is repeated doubles from the first to the longest.
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+	// keysFor is for how long an update is repeated: a store remembers its key for an hour.
+	keysFor = 50 * time.Minute
+)
+
+// repeat asks until there is an answer, or ctx ends.
+func (s *Store) repeat(ctx context.Context, ask func() error) error {
+	pause := firstPause
+	for {
+		err := ask()
+		if err == nil || s.once || !isNoAnswer(err) {
+			return err
+		}
+		if ended := rest(ctx, &pause, err); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+// keyed is repeat for what changes items, under a key.
+func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() error) error {
+	if s.once {
+		return ask()
+	}
+	n, err := s.calls.begin(ctx, claim)
+	if err != nil {
+		return err
+	}
+	under := true
+	defer func() {
+		if under {
+			s.calls.end(n, claim)
+		}
+	}()
+	drawn := *key == ""
+	if drawn {
+		*key = rand.Text()
+	}
+	began, pause, unknown := time.Now(), firstPause, false
+	for {
+		err := ask()
+		switch {
+		case err == nil:
+			return nil
+		case !isNoAnswer(err):
+			if ended := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); unknown && (ended || errors.Is(err, task.ErrClosed)) {
+				return fmt.Errorf("%w: %w", task.ErrUnknown, err)
+			}
+			return err
+		}
+		unknown = unknown || errors.Is(err, task.ErrUnknown)
+		if ended := rest(ctx, &pause, err); ended != nil {
+			if unknown && !errors.Is(err, task.ErrUnknown) {
+				err = fmt.Errorf("%w: %w", task.ErrUnknown, err)
+			}
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+		switch {
+		case !unknown: // nothing was accepted: the key is not used
+		case claim && drawn && (!s.calls.remembered(n) || time.Since(began) > keysFor):
+			// The store may have forgotten the key. What was claimed under it, if anything, is available again when its time is over.
+			s.calls.end(n, claim)
+			if n, err = s.calls.begin(ctx, claim); err != nil {
+				under = false
+				return fmt.Errorf("%w: %w", task.ErrUnknown, err)
+			}
+			*key, began, unknown = rand.Text(), time.Now(), false
+		case time.Since(began) > keysFor:
+			return err
+		}
+	}
+}
+
+// isNoAnswer says that a call may be repeated.
+func isNoAnswer(err error) bool {
+	if errors.Is(err, task.ErrClosed) {
+		return false
+	}
+	_, full := errors.AsType[*task.OverloadError](err)
+	return full || errors.Is(err, store.ErrUnavailable) || errors.Is(err, task.ErrUnknown)
+}
+
+// rest pauses before a call is repeated. It returns the cause of ctx when that ends.
+func rest(ctx context.Context, pause *time.Duration, err error) error {
+	wait := *pause
+	*pause = min(2**pause, longestPause)
+	if full, ok := errors.AsType[*task.OverloadError](err); ok {
+		wait = max(wait, full.RetryAfter)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,216 @@
+package taskstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"taskledger/item"
+	"taskledger/store"
+)
+
+// Backend is what a Store asks, about the store that it names. An engine's client is one, and so is that of package taskstore/client.
+type Backend interface {
+	UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error)
+	ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) // nil: there is none
+	Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error)
+	ItemGroup(ctx context.Context, store string, p item.Page) (items []item.Item, more bool, err error)
+	ItemGroups(ctx context.Context, store string, linear bool) ([]string, error)
+}
+
+// Defaults of what is left out.
+const (
+	// DefaultWait is for how long a claim waits for an item.
+	DefaultWait = 30 * time.Second
+	// DefaultDuration is for how long a claim is the client's.
+	DefaultDuration = 30 * time.Second
+)
+
+// Options of Open.
+type Options struct {
+	// Client is who asks, 1 to 2^53: what it holds no other may change. Default: a random number that this process has drawn. No two processes
+	// may be one client at a time: neither knows how many keys the other uses.
+	Client int64
+	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and what is not available is not waited for.
+	// For those who repeat themselves, or cannot wait.
+	Once bool
+}
+
+// Store is one store as one client sees it. Its methods may be called by many at once. It starts nothing, and need not be closed.
+type Store struct {
+	backend Backend
+	name    string
+	client  int64
+	once    bool
+	linear  bool
+	calls   *window
+}
+
+// Open returns the store of a name, 1 to 64 bytes of [A-Za-z0-9._:-]. It asks nothing.
+func Open(b Backend, name string, o Options) (*Store, error) {
+	if b == nil {
+		return nil, &store.InvalidError{Field: "backend", Problem: "nil: want one that is asked"}
+	}
+	if err := item.ValidateStore(name); err != nil {
+		return nil, fmt.Errorf("open task store: %w", err)
+	}
+	if o.Client < 0 || o.Client > item.MaxNumber {
+		return nil, &store.InvalidError{Field: "client", Problem: fmt.Sprintf("%d: want 1 to %d, or 0 for that of the process", o.Client, int64(item.MaxNumber))}
+	}
+	s := &Store{backend: b, name: name, client: cmp.Or(o.Client, ProcessClient()), once: o.Once}
+	s.calls = windowOf(clientOf{name, s.client})
+	return s, nil
+}
+
+// ProcessClient is the client that stores have which are opened without one: a random number of 53 bits, the same as long as the process runs.
+var ProcessClient = sync.OnceValue(func() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return int64(binary.NativeEndian.Uint64(b[:])>>11) + 1
+})
+
+// Name is that of the store.
+func (s *Store) Name() string { return s.name }
+
+// Client is who asks.
+func (s *Store) Client() int64 { return s.client }
+
+// Linear returns the same store with reads that reflect everything that was committed before they were called, whoever owns the store by now.
+// Others reflect what this client has changed, and may miss what others have just changed through another node. Who asks whether any work is
+// left needs them.
+func (s *Store) Linear() *Store {
+	is := *s
+	is.linear = true
+	return &is
+}
+
+// Groups returns the names of the groups that have items, sorted.
+func (s *Store) Groups(ctx context.Context) (names []string, err error) {
+	err = s.repeat(ctx, func() (err error) {
+		names, err = s.backend.ItemGroups(ctx, s.name, s.linear)
+		return err
+	})
+	return names, s.wrap("groups", err)
+}
+
+// Task returns the item of an id, nil if it is not there.
+func (s *Store) Task(ctx context.Context, id int64) (*item.Item, error) {
+	found, err := s.Tasks(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// Tasks returns the items of ids, at most 1,000, in the order of the ids, with nil for each that is not there.
+func (s *Store) Tasks(ctx context.Context, ids ...int64) (found []*item.Item, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = s.repeat(ctx, func() (err error) {
+		found, err = s.backend.Items(ctx, s.name, ids, s.linear)
+		return err
+	})
+	if err == nil && len(found) != len(ids) {
+		err = fmt.Errorf("%d answers to %d ids", len(found), len(ids))
+	}
+	return found, s.wrap("tasks", err)
+}
+
+// List says which items of a group Group returns.
+type List struct {
+	Owned bool // also those that are not available; default: only available ones
+	Limit int  // at most so many; default 0: all
+}
+
+// Group returns the items of a group by id, page by page as they are consumed: each page is of its own time. A group that does not exist has
+// no items. An error is the last that it yields.
+func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.Item, error] {
+	return func(yield func(item.Item, error) bool) {
+		if l.Limit < 0 {
+			yield(item.Item{}, s.wrap("group", &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("%d: want 0 or more", l.Limit)}))
+			return
+		}
+		p := item.Page{Group: group, Owned: l.Owned, Linear: s.linear, Limit: l.Limit}
+		for {
+			var items []item.Item
+			var more bool
+			err := s.repeat(ctx, func() (err error) {
+				items, more, err = s.backend.ItemGroup(ctx, s.name, p)
+				return err
+			})
+			if err != nil {
+				yield(item.Item{}, s.wrap("group "+group, err))
+				return
+			}
+			for _, it := range items {
+				if !yield(it, nil) {
+					return
+				}
+				p.After = it.ID
+			}
+			if l.Limit > 0 {
+				if p.Limit -= len(items); p.Limit <= 0 {
+					return
+				}
+			}
+			if !more || len(items) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// Update removes, changes and adds items: all of it, or nothing. It returns the items that it made: those that were added, then those that were
+// changed, in the order of the request. Data of a change that keeps them are nil. With Depends alone it is a check.
+//
+// Client is set to that of the store. A Key is drawn unless there is one: who gives one may repeat the update himself.
+func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, err error) {
+	u.Client = s.client
+	if err := u.Validate(); err != nil {
+		return nil, s.wrap("update", err)
+	}
+	err = s.keyed(ctx, &u.Key, false, func() (err error) {
+		made, err = s.backend.UpdateItems(ctx, s.name, &u)
+		return err
+	})
+	return made, s.wrap("update", err)
+}
+
+// Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it waited. Wait is DefaultWait, and
+// Duration is DefaultDuration, unless they are given; Client and Key are those of Update. What it depends on is checked first, and once more
+// whenever it looks again. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
+func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
+	c.Wait = cmp.Or(c.Wait, DefaultWait)
+	return s.claim(ctx, c)
+}
+
+// TryClaim is Claim without Wait: nil if there is no available item now.
+func (s *Store) TryClaim(ctx context.Context, c item.Claim) (*item.Item, error) {
+	c.Wait = 0
+	return s.claim(ctx, c)
+}
+
+func (s *Store) claim(ctx context.Context, c item.Claim) (it *item.Item, err error) {
+	c.Client, c.Duration = s.client, cmp.Or(c.Duration, DefaultDuration)
+	if err := c.Validate(); err != nil {
+		return nil, s.wrap("claim", err)
+	}
+	err = s.keyed(ctx, &c.Key, true, func() (err error) {
+		it, err = s.backend.ClaimItem(ctx, s.name, &c)
+		return err
+	})
+	return it, s.wrap("claim", err)
+}
+
+func (s *Store) wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("task store %s: %s: %w", s.name, doing, err)
+}

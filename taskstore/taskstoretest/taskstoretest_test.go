@@ -1,0 +1,14 @@
+package taskstoretest_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"taskledger/taskstore/taskstoretest"
+	"taskledger/taskstore/taskstoretest/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestModel(t *testing.T) { taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New()}) }

@@ -1,0 +1,104 @@
+package taskstore
+
+import (
+	"context"
+	"sync"
+)
+
+const (
+	// atOnce is how many calls of a client are under way, counted from the oldest update: as many as a store remembers the keys of.
+	atOnce = 64
+	// claimsAtOnce of them may be claims, which wait for long.
+	claimsAtOnce = 32
+)
+
+// clientOf is a client of a store.
+type clientOf struct {
+	store  string
+	client int64
+}
+
+// windows are those of the clients of this process, by clientOf: what is opened twice has one window.
+var windows sync.Map
+
+func windowOf(c clientOf) *window {
+	w, _ := windows.LoadOrStore(c, &window{})
+	return w.(*window)
+}
+
+// window counts the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since
+// at most atOnce-1 other calls can have succeeded after it. A claim does not hold up others, as it may wait for a minute: it is told
+// instead when its key may be forgotten.
+type window struct {
+	mu sync.Mutex
+	// counted are the calls that may have succeeded by now: updates count when they begin, claims when they end.
+	counted uint64
+	updates map[uint64]bool // those under way, by what was counted before each
+	claims  int             // how many are under way: each has a place among those that are counted after the oldest update
+	changed chan struct{}   // closed when a call ends; nil while nobody waits
+}
+
+// begin waits for the turn of a call, and returns what was counted before it.
+func (w *window) begin(ctx context.Context, claim bool) (uint64, error) {
+	for {
+		w.mu.Lock()
+		if w.admits(claim) {
+			defer w.mu.Unlock()
+			n := w.counted
+			if claim {
+				w.claims++
+				return n, nil
+			}
+			if w.updates == nil {
+				w.updates = map[uint64]bool{}
+			}
+			w.updates[n] = true
+			w.counted++
+			return n, nil
+		}
+		if w.changed == nil {
+			w.changed = make(chan struct{})
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+func (w *window) admits(claim bool) bool {
+	if claim && w.claims >= claimsAtOnce {
+		return false
+	}
+	oldest := w.counted
+	for n := range w.updates {
+		oldest = min(oldest, n)
+	}
+	return w.counted-oldest+uint64(w.claims) < atOnce
+}
+
+// end ends a call.
+func (w *window) end(n uint64, claim bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if claim {
+		w.claims--
+		w.counted++
+	} else {
+		delete(w.updates, n)
+	}
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// remembered says that the store has not forgotten the key of a claim that began when n were counted.
+func (w *window) remembered(n uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counted-n+uint64(len(w.updates)+w.claims) <= atOnce
+}

@@ -1,0 +1,116 @@
+package taskstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"taskledger/item"
+	"taskledger/store"
+)
+
+// ErrLate is the cause for which the context of a Handler ends whose item is another's by now, or gone: nothing that it returns is of use.
+var ErrLate = errors.New("the item is no longer the worker's")
+
+// Handler does the work of an item. What it returns is done in one update that also deletes the item: Depends, Deletes, Changes and Adds. The id
+// of the item, as the handler has it, stands for whatever its id is by then: in Changes it has the item changed instead of deleted, and
+// in Depends or Deletes it says what is so anyway.
+//
+// An item whose handler returns an error or panics is available again after RetryAfter; so it is if the update is refused. It may be handled twice, by two
+// workers at once if one was late, but the update of only one of them is done.
+//
+// The context ends with the cause ErrLate when the item is no longer the worker's, and with that of Run.
+type Handler func(ctx context.Context, it *item.Item) (item.Update, error)
+
+// WorkerOptions of NewWorker.
+type WorkerOptions struct {
+	// Slots is how many items are handled at once, 1 to 1,000; default 1.
+	Slots int
+	// Duration is for how long an item is claimed: 100 ms to 24 h, default DefaultDuration. At half of it the claim is renewed, as long as the
+	// handler runs. When a worker dies its items are available again after this time.
+	Duration time.Duration
+	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
+	RetryAfter time.Duration
+	// Log hears of failures of handlers, and of items that were lost. Default: nothing is logged.
+	Log *slog.Logger
+}
+
+// Limits of WorkerOptions.
+const (
+	MaxSlots          = 1_000
+	MinWorkerDuration = 100 * time.Millisecond
+)
+
+// Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its handler has succeeded.
+type Worker struct {
+	store  *Store
+	group  string
+	handle Handler
+	o      WorkerOptions
+}
+
+// NewWorker returns a worker of a group of a store. It starts nothing.
+func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker, error) {
+	o.Slots, o.Duration = cmp.Or(o.Slots, 1), cmp.Or(o.Duration, DefaultDuration)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	bad := func(field, format string, args ...any) (*Worker, error) {
+		return nil, &store.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case s == nil:
+		return bad("store", "nil: want one to claim from")
+	case handle == nil:
+		return bad("handler", "nil: want a function")
+	case o.Slots < 1 || o.Slots > MaxSlots:
+		return bad("slots", "%d, want 1 to %d", o.Slots, MaxSlots)
+	case o.Duration < MinWorkerDuration || o.Duration > item.MaxDuration:
+		return bad("duration", "%s, want %s to %s", o.Duration, MinWorkerDuration, item.MaxDuration)
+	case o.RetryAfter != 0 && (o.RetryAfter < time.Millisecond || o.RetryAfter > item.MaxDuration):
+		return bad("retry after", "%s, want 1ms to %s, or 0 for the end of the claim", o.RetryAfter, item.MaxDuration)
+	}
+	if err := item.ValidateGroup(group); err != nil {
+		return nil, err
+	}
+	repeats := *s
+	repeats.once = false
+	return &Worker{&repeats, group, handle, o}, nil
+}
+
+// Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may not. It waits for the handlers, whose
+// contexts end with ctx, and for the updates of those that return in time: at most for the duration of a claim, if the cluster
+// does not answer. It returns nil if ctx has ended.
+func (w *Worker) Run(ctx context.Context) error {
+	g, of := errgroup.WithContext(ctx)
+	for range w.o.Slots {
+		g.Go(func() error { return w.work(of) })
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("worker of group %s: %w", w.group, err)
+	}
+	return nil
+}
+
+// work handles one item after the other.
+func (w *Worker) work(ctx context.Context) error {
+	for ctx.Err() == nil {
+		it, err := w.store.Claim(ctx, item.Claim{Group: w.group, Duration: w.o.Duration})
+		switch _, lost := errors.AsType[*item.ConflictError](err); {
+		case ctx.Err() != nil && it == nil:
+			return nil
+		case lost: // the answer came too late: the item is another's by now
+		case err != nil:
+			return err
+		case it != nil:
+			h := &held{w: w, id: it.ID, current: it.ID}
+			h.run(ctx, it)
+		}
+	}
+	return nil
+}
