@@ -2,7 +2,9 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +91,33 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 		{"groups", "--store", "a/b"}} {
 		if r := run(t, dir, append([]string{"store"}, c...)...); r.code != 2 {
 			t.Errorf("%q: %+v", c, r)
+		}
+	}
+}
+
+// What the records of items have in common with tasks is the id, and neither behavior nor status.
+func TestReplay_OfTheRecordItemTakesTheIdOfAnItem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serve(t, dir)
+	must(t, dir, "store", "update", `{"adds":[{"group":"g"},{"group":"g"}]}`)
+	must(t, dir, "store", "update", `{"deletes":[2]}`)
+	var got []string
+	for _, e := range objects(t, must(t, dir, "replay", "--record", "item", "--task", "store:default/2")) {
+		got = append(got, fmt.Sprint(e["record"], " ", e["kind"]))
+	}
+	if !slices.Equal(got, []string{"item ItemAdded", "item ItemRemoved"}) {
+		t.Errorf("replayed %q", got)
+	}
+	if n := len(objects(t, must(t, dir, "replay", "--record", "item"))); n != 3 {
+		t.Errorf("%d events of items, want 3", n)
+	}
+	if r := run(t, dir, "replay", "--record", "item", "--task", "store:default/9"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "store:default/9") {
+		t.Errorf("an item that never was: %+v", r)
+	}
+	for _, bad := range [][]string{{"item", "--behavior", "noop"}, {"item", "--status", "SUCCESS"}, {"settings", "--task", "store:default/1"}, {"journal", "--behavior", "noop"}} {
+		if r := run(t, dir, append([]string{"replay", "--record"}, bad...)...); r.code != 2 || !strings.Contains(r.err, "--record "+bad[0]) {
+			t.Errorf("%q: %+v", bad, r)
 		}
 	}
 }

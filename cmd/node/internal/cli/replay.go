@@ -33,7 +33,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	}
 	c.Flags().StringVar(&from, "from", "", "the earliest `time`, such as 2026-11-21T12:00:00Z")
 	c.Flags().StringVar(&to, "to", "", "all before this `time`")
-	c.Flags().StringVar(&task, "task", "", "`id` of the task")
+	c.Flags().StringVar(&task, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
 	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
 	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
 	c.Flags().StringVar(&record, "record", "", "of the record "+strings.Join(records(), ", "))
@@ -63,8 +63,8 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			if o.Records, err = recordNamed(record); err != nil {
 				return err
 			}
-			if o.Records[0] != events.OfTask && (task != "" || o.Behavior != "" || status != "") {
-				return &exitcode.UsageError{Problem: "--record " + record + " selects events of no task: leave out --task, --behavior and --status"}
+			if of := o.Records[0]; of != events.OfTask && (task != "" && of != events.OfItem || o.Behavior != "" || status != "") {
+				return &exitcode.UsageError{Problem: "--record " + record + " selects events of no task: leave out --behavior and --status, and --task unless the record is item"}
 			}
 		}
 		return a.replay(ctx, client, o)
