@@ -46,10 +46,8 @@ func (s *Shard) applyRecord(ev *events.Event) error {
 	if err := fold(ev); err != nil {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
 	}
-	if of == events.OfJournal {
+	if of == events.OfJournal { // whatever was lost may have given out ids, whether a store lost it or an operator gave it up
 		s.stores.Lost(s.journal.Next())
-	}
-	if ev.Kind() == events.KindRecovered {
 		s.stores.Recovered()
 	}
 	return nil

@@ -111,12 +111,12 @@ func TestRecords_RefuseWithTheirNameAndWithoutATrace(t *testing.T) {
 func TestRecords_AreInASnapshotAsTheyWereWhenItBegan(t *testing.T) {
 	j := newJournal(t)
 	bodies := recordBodies(j)
-	for _, i := range []int{0, 3, 5} {
+	for _, i := range []int{0, 1, 3, 5} {
 		j.addEvent(j.ofRecord(bodies[i]))
 	}
 	j.seal(0)
 	sn, then := j.state.BeginSnapshot(), j.state.Digest(nil)
-	for _, i := range []int{1, 2, 4, 6} {
+	for _, i := range []int{2, 4, 6} {
 		j.addEvent(j.ofRecord(bodies[i]))
 	}
 	j.seal(0)
@@ -140,22 +140,31 @@ func TestRestore_RefusesARecordOfAnEntryToCome(t *testing.T) {
 	}
 }
 
-// TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal covers a store that the lost end had made, by replay and by snapshot.
+// TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal covers a store that was there and one that the lost end had made, by replay
+// and by snapshot.
 func TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal(t *testing.T) {
-	j := newJournal(t)
-	j.add("beside", j.created())
-	j.seal(time.Second)
-	j.addEvent(j.ofRecord(&events.Recovered{Entry: j.state.Number, Sound: j.state.Hash}))
-	j.seal(time.Second)
-	for name, s := range map[string]*projection.Shard{"replayed": j.state, "restored": restore(t, write(j.state))} {
-		for _, c := range []struct {
-			id    uint64
-			legal bool
-		}{{1, false}, {1<<32 + 1, true}} {
-			ev := events.Event{Task: events.StoreItem("crawl", c.id), Seq: 1, At: j.now, Position: events.Position{Shard: shard, Ref: events.RefOf(j.state.Number+1, 0)},
-				Body: &events.ItemAdded{ID: c.id, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes(nil)}}
-			if _, err := s.Apply(nil, &ev); (err == nil) != c.legal {
-				t.Errorf("%s: id %d in a new store: %v", name, c.id, err)
+	for what, loss := range map[string]func(j *journal) events.Body{
+		"lost by the store": func(j *journal) events.Body { return &events.Recovered{Entry: j.state.Number, Sound: j.state.Hash} },
+		"given up by an operator": func(j *journal) events.Body {
+			return &events.AcceptedLoss{Entry: j.state.Number + 1, Sound: j.state.Hash}
+		},
+	} {
+		j := newJournal(t)
+		j.addEvent(j.ofRecord(&events.ItemAdded{ID: 1, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes(nil)}))
+		j.seal(time.Second)
+		j.addEvent(j.ofRecord(loss(j)))
+		j.seal(time.Second)
+		for name, s := range map[string]*projection.Shard{"replayed": j.state, "restored": restore(t, write(j.state))} {
+			for _, c := range []struct {
+				store string
+				id    uint64
+				legal bool
+			}{{"crawl", 2, false}, {"crawl", 1<<32 + 2, true}, {"new", 1, false}, {"new", 1<<32 + 1, true}} {
+				ev := events.Event{Task: events.StoreItem(c.store, c.id), Seq: 1, At: j.now, Position: events.Position{Shard: shard, Ref: events.RefOf(j.state.Number+1, 0)},
+					Body: &events.ItemAdded{ID: c.id, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes(nil)}}
+				if _, err := s.Apply(nil, &ev); (err == nil) != c.legal {
+					t.Errorf("%s, %s: id %d in store %s: %v", what, name, c.id, c.store, err)
+				}
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
 	return nil
 }
 
-// Recovered makes sure that no id of a store that is left is used twice where the end of the journal was lost.
+// Recovered makes sure that no id of a store that is left is used twice where the end of the journal was lost, or given up.
 func (s *Stores) Recovered() {
 	for _, in := range s.byName {
 		in.Last = min(in.Last+recoveredSkip, events.MaxItemNumber)

@@ -55,7 +55,7 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	case *events.Unpaused:
 		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
 	case *events.AcceptedLoss:
-		j.items.Lost()
+		j.items.Recovered()
 		return j.lost(b.Entry-1, e.Number, b.Sound)
 	case *events.Recovered:
 		j.items.Recovered()
