@@ -35,8 +35,12 @@ func (i *Item) Available(now events.Millis) bool { return i.At <= now }
 // bytes is about what an item takes in a snapshot.
 func (i *Item) bytes() int64 { return itemBytes + int64(len(i.Data)) }
 
-// itemBytes is what an item takes besides its data.
-const itemBytes = 40
+const (
+	// itemBytes is what an item takes besides its data.
+	itemBytes = 40
+	// groupBytes is what a group takes besides its name.
+	groupBytes = 20
+)
 
 // Group is the items of a store with a common name.
 type Group struct {
@@ -48,6 +52,9 @@ type Group struct {
 	free   *btree.BTreeG[*Item] // those that are available, oldest first
 	held   *btree.BTreeG[*Item] // the others, by the time that they are
 }
+
+// bytes is about what a group takes in a snapshot.
+func (g *Group) bytes() int64 { return groupBytes + int64(len(g.Name)) }
 
 // Store is the items of a name.
 type Store struct {
@@ -92,7 +99,8 @@ func byTimeOfAll(a, b *Item) bool { return a.At < b.At || a.At == b.At && a.Last
 // OnlySome says that the events of some items alone will be folded: the others took ids in between.
 func (s *Stores) OnlySome() { s.some = true }
 
-// Len is the number of items of all stores, Bytes about what they take in a snapshot.
+// Len is the number of items of all stores, Bytes about what they and their groups take in a snapshot. Keys are not counted: what is refused for
+// want of room would not have them forgotten.
 func (s *Stores) Len() int {
 	if s.all == nil {
 		return 0
@@ -221,6 +229,7 @@ func (s *Stores) prune(g *Group) {
 	if g.byID.Len() == 0 {
 		g.Store.groups.Delete(g.Name)
 		s.groups.Delete(g.number)
+		s.bytes -= g.bytes()
 	}
 }
 
@@ -253,5 +262,6 @@ func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {
 	g := &Group{Store: in, Name: name, number: number, byID: btree.NewBTreeGOptions(byID, quiet), free: btree.NewBTreeGOptions(byTime, quiet), held: btree.NewBTreeGOptions(byTime, quiet)}
 	in.groups.Set(name, g)
 	s.groups.Set(number, g)
+	s.bytes += g.bytes()
 	return g
 }

@@ -135,6 +135,26 @@ func TestFold_ForgetsAGroupWithItsLastItemAndAStoreNever(t *testing.T) {
 	}
 }
 
+// A group takes room by its name, which a snapshot has once.
+func TestBytes_CountTheNameOfEachGroupOnceAsLongAsItHasItems(t *testing.T) {
+	of := func(group string, n int) int64 {
+		s := newShard()
+		for range n {
+			s.added(t, "s", 1, 0, group)
+		}
+		if got := restored(t, rows(s.state), s.entry, s.now).Bytes(); got != s.state.Bytes() {
+			t.Errorf("%d bytes, and %d once it is restored", s.state.Bytes(), got)
+		}
+		return s.state.Bytes()
+	}
+	long := strings.Repeat("g", events.MaxGroupBytes)
+	for n := range 3 {
+		if got, want := of(long, n+1)-of("g", n+1), int64(len(long)-1); got != want {
+			t.Errorf("%d items: a name longer by %d bytes takes %d more", n+1, want, got)
+		}
+	}
+}
+
 func TestRipen_MakesAvailableWhatIsDueAndTellsOfEach(t *testing.T) {
 	s := newShard()
 	s.added(t, "s", 1, -2000, "g")
