@@ -30,11 +30,12 @@ func Run(t *testing.T, s Subject) {
 		s.Slack = time.Second
 	}
 	tests := map[string]func(f *fixture){}
-	for _, some := range []map[string]func(f *fixture){updates, claims, reads, workers, machines} {
+	for _, some := range []map[string]func(f *fixture){updates, claims, reads, workers, machines, originals, renewals} {
 		maps.Copy(tests, some)
 	}
 	if s.Restart != nil {
 		maps.Copy(tests, restarts)
+		maps.Copy(tests, originalRestarts)
 	}
 	for i, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
