@@ -57,7 +57,13 @@ func serve(t *testing.T, others operations.Stores) *server {
 
 func serveOf(t *testing.T, client operations.Client, of operations.Stores) *server {
 	t.Helper()
-	a, err := api.New(api.Config{Client: client, Tokens: everybody, Version: "test", Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()}})
+	return serveWith(t, api.Limits{}, client, of)
+}
+
+// serveWith is serveOf with limits for each of those who ask.
+func serveWith(t *testing.T, limits api.Limits, client operations.Client, of operations.Stores) *server {
+	t.Helper()
+	a, err := api.New(api.Config{Client: client, Tokens: everybody, Limits: limits, Version: "test", Routes: stores.Routes(of), Dialects: []api.Dialect{stores.Dialect()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,4 +213,12 @@ func ids(all []*one) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// serveTwo serves the stores of a cluster by two nodes, one server for each.
+func serveTwo(t *testing.T) (a, b *server) {
+	t.Helper()
+	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 4})
+	one, other := operations.Direct{Client: c.StartNode("a", nil).Client}, operations.Direct{Client: c.StartNode("b", nil).Client}
+	return serveOf(t, one, one), serveOf(t, other, other)
 }
