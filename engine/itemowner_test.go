@@ -182,3 +182,34 @@ func TestItems_OwnerTellsWhoWaitsOfWhatComes(t *testing.T) {
 		t.Errorf("of what is there: %+v", a)
 	}
 }
+
+// Whether any work is left is for the owner alone to say: one that was replaced and does not know tells nothing to who asks for a proof.
+func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
+	b := newBench(t, -1)
+	id := b.addItem("g", 1)
+	for _, linear := range []bool{false, true} {
+		for name, c := range map[string]command.Command{
+			"items":  &itemcommand.Read{Store: "s", IDs: []int64{id}, Linear: linear},
+			"page":   &itemcommand.Page{Store: "s", Group: "g", Linear: linear},
+			"groups": &itemcommand.Groups{Store: "s", Linear: linear},
+		} {
+			asked, is := itemcommand.IsQuestion(c)
+			if !is || asked != linear {
+				t.Fatalf("%s: linear %t, a question %t", name, asked, is)
+			}
+			mine := b.store.members.Owners[0]
+			b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.ownership.Revision + 1}
+			a, later := b.own.answerItems(c, linear)
+			if later != nil {
+				a = later(t.Context())
+			}
+			if told := a.Code == command.AnswerOK; told == linear || linear && a.Code != command.AnswerTryAgain {
+				t.Errorf("%s, linear %t: answer %+v", name, linear, a)
+			}
+			b.store.members.Owners[0] = mine
+			if _, later = b.own.answerItems(c, linear); later != nil && later(t.Context()).Code != command.AnswerOK {
+				t.Errorf("%s: not told by the owner itself", name)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package items_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +174,27 @@ func FuzzRows(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The original kept one task of a thousand in a snapshot.
+func TestRows_OfAThousandItemsHaveEachOfThemAndLetThemBeChanged(t *testing.T) {
+	const n = 1000
+	s := newShard()
+	u := &item.Update{Client: 1}
+	for i := range n {
+		u.Adds = append(u.Adds, item.Add{Group: fmt.Sprint("g", i%7), At: item.When(-int64(i % 3 * 1000)), Data: fmt.Append(nil, i)})
+	}
+	s.updated(t, "s", u)
+	s.later(0)
+	again := &shard{state: restored(t, rows(s.state), s.entry, s.now), entry: s.entry + 1, now: s.now}
+	if again.text() != s.text() || again.state.Len() != n {
+		t.Errorf("%d items are left of %d", again.state.Len(), n)
+	}
+	change := &item.Update{Client: 1}
+	for id := range int64(n) {
+		change.Changes = append(change.Changes, item.Change{ID: id + 1, Keep: true})
+	}
+	if first := again.updated(t, "s", change); first != n+1 || again.state.Len() != n {
+		t.Errorf("changed, they begin with %d, and there are %d", first, again.state.Len())
+	}
 }
