@@ -43,7 +43,7 @@ meter                |                                                   | a lea
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
-engine/internal/itemcommand | engine/internal/command item task store events projection/items internal/message | what is asked of the items of a shard, and what it decides: pure
+engine/internal/itemcommand | engine/internal/command item task store events projection/items internal/message internal/wire | what is asked of the items of a shard, and what it decides: pure
 engine/internal/itemclient | engine/internal/command engine/internal/itemcommand item task events | asks by functions that it is given: it knows nothing of the engine
 engine/internal/itemwait |                                         | a leaf: who waits
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given

@@ -7,6 +7,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/internal/wire"
 	"taskledger/item"
 	"taskledger/projection/items"
 	"taskledger/store"
@@ -43,12 +44,50 @@ func (u *updated) fits() error {
 	return nil
 }
 
-func (u *updated) encode() []byte { return message.Encode(u) }
+const updatedFields = 4
+
+// encode is written out, as is that of claimed: every update and claim has one.
+func (u *updated) encode() []byte {
+	n := 32 + 9*len(u.Which)
+	for _, g := range u.Groups {
+		n += 5 + len(g)
+	}
+	w := wire.Writer{B: make([]byte, 0, n)}
+	w.Array(updatedFields)
+	w.Uint(u.First)
+	w.Int(u.Now)
+	w.Array(len(u.Groups))
+	for _, g := range u.Groups {
+		w.Text(g)
+	}
+	w.Array(len(u.Which))
+	for _, at := range u.Which {
+		w.Uint(at)
+	}
+	return w.B
+}
+
+func decodeUpdated(data []byte) (u updated, err error) {
+	err = command.Told(data, func(r *wire.Reader) {
+		more := r.ArrayFrom(updatedFields)
+		u = updated{First: r.Uint(), Now: r.Int()}
+		u.Groups = make([]string, command.ArrayOf(r, data, 1))
+		for i := range u.Groups {
+			u.Groups[i] = r.Text()
+		}
+		u.Which = make([]uint64, command.ArrayOf(r, data, 1))
+		for i := range u.Which {
+			u.Which[i] = r.Uint()
+		}
+		r.Skip(more)
+	})
+	return u, err
+}
 
 // DecodeUpdated returns what an update made: what was added, then what was changed. The data of a change that keeps them are nil; the group
 // of one that named none is "" where the update was answered before, and its item has been changed since.
 func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
-	told, err := command.ReadTold[updated](data)
+	told, err := decodeUpdated(data)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +119,30 @@ type claimed struct {
 	Data  []byte
 }
 
-func (c claimed) encode() []byte { return message.Encode(c) }
+const claimedFields = 4
+
+func (c *claimed) encode() []byte {
+	w := wire.Writer{B: make([]byte, 0, 32+len(c.Data))}
+	w.Array(claimedFields)
+	w.Uint(c.ID)
+	w.Int(c.Now)
+	w.Bool(c.Whole)
+	w.Bytes(c.Data)
+	return w.B
+}
+
+func decodeClaimed(data []byte) (c claimed, err error) {
+	err = command.Told(data, func(r *wire.Reader) {
+		more := r.ArrayFrom(claimedFields)
+		c = claimed{ID: r.Uint(), Now: r.Int(), Whole: r.Bool(), Data: r.Bytes()}
+		r.Skip(more)
+	})
+	return c, err
+}
 
 // DecodeClaimed returns the item that a claim got; whole tells that its data are there, else they have to be asked for.
 func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err error) {
-	told, err := command.ReadTold[claimed](data)
+	told, err := decodeClaimed(data)
 	it = item.Item{ID: int64(told.ID), Group: q.Group, At: events.Millis(told.Now).Add(q.Duration), Owner: q.Client, Data: told.Data}
 	return it, told.Whole, err
 }
@@ -102,7 +160,7 @@ func WithData(all *items.Stores, commands []command.Command, answers []command.A
 			continue
 		}
 		got(c)
-		told, err := command.ReadTold[claimed](answers[i].Data)
+		told, err := decodeClaimed(answers[i].Data)
 		if err != nil {
 			continue
 		}

@@ -79,7 +79,8 @@ func (c *Claim) Decide(d *command.Decider) command.Answer {
 	if refusal, refused := emit(d, &made, request, 0); refused {
 		return refusal
 	}
-	return command.Answer{Data: claimed{ID: made.First, Now: int64(made.Now)}.encode()}
+	told := claimed{ID: made.First, Now: int64(made.Now)}
+	return command.Answer{Data: told.encode()}
 }
 
 // refused says why nothing is to be applied.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"taskledger/behaviors"
@@ -29,6 +30,9 @@ func StartPair(ctx context.Context, callers int) (*Pair, error) {
 	}
 	return &Pair{a.Client, s, a, b}, nil
 }
+
+// OwnsHere reports whether a session is that of the first node.
+func (p *Pair) OwnsHere(session string) bool { return strings.HasPrefix(session, "a-") }
 
 // Other is the client of the node that runs tasks.
 func (p *Pair) Other() *engine.Client { return p.b.Client }

@@ -20,8 +20,8 @@ func (t *Terminal) storeHTTPCommand() *cobra.Command {
 		Use:   "store-http",
 		Short: "Measure a task store over HTTP against the same calls in the process",
 		Long: `Store-http runs two nodes on temporary data; one serves the HTTP API. A process of its own claims items of a store and replaces each by
-another, over 32 connections, in windows that alternate with windows of 32 workers in the process of the nodes. Processor time is that of
-the nodes, the servers and the API, without who asks.`,
+another, over 32 connections, in windows that alternate with windows of 32 workers in the process of the nodes. The node with the API owns the
+store's shard. Processor time is that of the nodes, the servers and the API, without who asks.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Depth < 32 {
@@ -50,6 +50,7 @@ the nodes, the servers and the API, without who asks.`,
 	f := c.Flags()
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
 	f.IntVar(&cfg.Depth, "depth", 10_000, "items that are there")
+	f.BoolVar(&cfg.Away, "away", false, "take a shard that the other node owns: calls go over NATS")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer cycles per cycle in the process; 0 = never")
 	f.Float64Var(&maxCPU, "max-cpu", 0, "fail when a cycle takes more `microseconds` of processor; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")

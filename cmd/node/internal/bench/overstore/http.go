@@ -45,7 +45,7 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 	defer func() { err = errors.Join(err, pair.Close()) }()
 	cfg.Workers, r.Depth = connections, cfg.Depth
 	m := measurement{pair: pair, cfg: cfg, data: make([]byte, payload)}
-	if err := m.fill(ctx); err != nil {
+	if err := m.begin(ctx); err != nil {
 		return r, err
 	}
 	of := operations.Direct{Client: pair.Client}
@@ -71,7 +71,7 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 	var over, here counted
 	var ratios []float64
 	for range max(2, int(cfg.Duration/(2*window))) {
-		a, err := order(child, asking{l.Addr().String(), window}, &over)
+		a, err := order(child, asking{l.Addr().String(), m.store, window}, &over)
 		if err != nil {
 			return r, err
 		}
@@ -97,6 +97,7 @@ func (onlyToken) Find(text string) *token.Token {
 // asking is a window of cycles, as this process orders it, and asked what came of it.
 type asking struct {
 	Address string
+	Store   string
 	Window  time.Duration
 }
 
@@ -165,7 +166,7 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 		if err != nil {
 			return got, err
 		}
-		conns[i] = &connection{c, bufio.NewReader(c)}
+		conns[i] = &connection{c, bufio.NewReader(c), o.Store}
 	}
 	got.Count, got.Took, _, err = bench.Loop(ctx, connections, o.Window, func(_ context.Context, worker int) error { return conns[worker].cycle(worker + 1) })
 	return got, err
@@ -174,7 +175,8 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 // connection is kept alive. A general client would share the processors with what is measured for longer.
 type connection struct {
 	net.Conn
-	in *bufio.Reader
+	in    *bufio.Reader
+	store string
 }
 
 var data = fmt.Sprintf("%0*d", payload, 0)
@@ -193,7 +195,7 @@ func (c *connection) cycle(client int) error {
 // post sends a request, whose answer must be 200.
 func (c *connection) post(what, body string, into any) error {
 	_, err := fmt.Fprintf(c, "POST /store/%s/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		store, what, secret, len(body), body)
+		c.store, what, secret, len(body), body)
 	if err != nil {
 		return err
 	}

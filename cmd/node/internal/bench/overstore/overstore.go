@@ -13,19 +13,20 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/bench"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/task"
 )
 
 const (
-	store   = "bench"
 	group   = "work"
 	waited  = "waited for"
 	idle    = "never there"
 	payload = 100              // bytes of an item
 	held    = 30 * time.Second // how long a claim lasts
 	wakes   = 300              // items that somebody waits for
+	shallow = 1000             // items of the store that deep ones are compared with
 )
 
 // Config says how.
@@ -34,6 +35,7 @@ type Config struct {
 	Workers  int           // who claim and replace items, and who submit tasks
 	Depth    int           // items that are there
 	Parked   int           // claims that wait on the other node for what never comes
+	Away     bool          // the store's owner is the other node: every call goes over NATS
 }
 
 // Result is what a cycle costs: a claim, and an update that removes the item and adds one.
@@ -43,6 +45,7 @@ type Result struct {
 	Ratio       float64 `json:"ratio"`       // median over pairs of neighbouring windows
 	CPUUs       float64 `json:"cpu_us_per_cycle"`
 	TaskUs      float64 `json:"cpu_us_per_task"`
+	DepthRatio  float64 `json:"depth_ratio"` // of cycles in a store of 1,000 items; median over neighbouring windows
 	P99Ms       float64 `json:"cycle_p99_ms"`
 	WakeP50Ms   float64 `json:"wake_p50_ms"` // from the call that adds an item to the answer of the claim that waits for it
 	WakeP99Ms   float64 `json:"wake_p99_ms"`
@@ -53,8 +56,9 @@ type Result struct {
 
 // Bounds are what a result may be at worst; zero bounds nothing.
 type Bounds struct {
-	Ratio float64
-	Wake  time.Duration // p99, alone and beside parked claims
+	Ratio      float64
+	DepthRatio float64
+	Wake       time.Duration // p99, alone and beside parked claims
 }
 
 // Within returns an error that names the bound which a result breaks.
@@ -62,6 +66,8 @@ func (r *Result) Within(b Bounds) error {
 	switch {
 	case r.Ratio < b.Ratio:
 		return fmt.Errorf("ratio %.2f is below the %.2f asked for", r.Ratio, b.Ratio)
+	case r.DepthRatio < b.DepthRatio:
+		return fmt.Errorf("ratio %.2f to a store of %d items is below the %.2f asked for", r.DepthRatio, shallow, b.DepthRatio)
 	case b.Wake > 0 && max(r.WakeP99Ms, r.BesideP99Ms) > float64(b.Wake.Microseconds())/1000:
 		return fmt.Errorf("a parked claim is answered after %.1f ms, beside others after %.1f, above the %s allowed", r.WakeP99Ms, r.BesideP99Ms, b.Wake)
 	}
@@ -77,10 +83,10 @@ func Run(ctx context.Context, cfg Config) (r Result, err error) {
 	defer func() { err = errors.Join(err, pair.Close()) }()
 	m := measurement{pair: pair, cfg: cfg, data: make([]byte, payload)}
 	r.Depth, r.Parked = cfg.Depth, cfg.Parked
-	if err := m.fill(ctx); err != nil {
+	if err := m.begin(ctx); err != nil {
 		return r, err
 	}
-	if err := m.findAffinity(ctx); err != nil {
+	if err := m.fill(ctx, m.shallow, shallow); err != nil {
 		return r, err
 	}
 	if err := m.cycles(ctx, &r); err != nil {
@@ -93,16 +99,44 @@ type measurement struct {
 	pair     *bench.Pair
 	cfg      Config
 	data     []byte
+	store    string
+	shallow  string // a store in the same shard
 	affinity string // of the tasks: that of the store's shard
 	tasks    atomic.Int64
 }
 
+// begin finds names in one shard, of the owner that the configuration asks for, and fills the store.
+func (m *measurement) begin(ctx context.Context) error {
+	shards, err := m.pair.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	want := slices.IndexFunc(shards, func(s engine.ShardInfo) bool { return m.pair.OwnsHere(s.Owner) != m.cfg.Away })
+	if want < 0 {
+		return errors.New("that node owns no shard")
+	}
+	ofStore := func(name string) events.TaskID { return events.StoreItem(name, 1) }
+	m.store = nameIn(want, len(shards), "deep", ofStore)
+	m.shallow = nameIn(want, len(shards), "shallow", ofStore)
+	m.affinity = nameIn(want, len(shards), "tasks", func(name string) events.TaskID { return events.TaskID(name) })
+	return m.fill(ctx, m.store, m.cfg.Depth)
+}
+
+// nameIn returns a name with a prefix whose id is in a shard.
+func nameIn(shard, shards int, prefix string, id func(name string) events.TaskID) string {
+	for i := 0; ; i++ {
+		if name := prefix + strconv.Itoa(i); id(name).Shard(shards) == shard {
+			return name
+		}
+	}
+}
+
 // fill adds the items that are there while cycles are measured.
-func (m *measurement) fill(ctx context.Context) error {
+func (m *measurement) fill(ctx context.Context, store string, depth int) error {
 	const atOnce = 500
-	for n := 0; n < m.cfg.Depth; n += atOnce {
+	for n := 0; n < depth; n += atOnce {
 		u := &item.Update{Client: 1}
-		for range min(atOnce, m.cfg.Depth-n) {
+		for range min(atOnce, depth-n) {
 			u.Adds = append(u.Adds, item.Add{Group: group, Data: m.data})
 		}
 		if _, err := m.pair.UpdateItems(ctx, store, u); err != nil {
@@ -112,23 +146,12 @@ func (m *measurement) fill(ctx context.Context) error {
 	return nil
 }
 
-// findAffinity finds an affinity whose tasks are in the shard of the store.
-func (m *measurement) findAffinity(ctx context.Context) error {
-	shards, err := m.pair.Shards(ctx)
-	if err != nil {
-		return err
-	}
-	want := events.StoreItem(store, 1).Shard(len(shards))
-	for i := 0; m.affinity == ""; i++ {
-		if name := "bench-" + strconv.Itoa(i); events.TaskID(name).Shard(len(shards)) == want {
-			m.affinity = name
-		}
-	}
-	return nil
-}
-
 // cycle claims an item, and removes it together with the addition of another.
 func (m *measurement) cycle(ctx context.Context, worker int) error {
+	return m.cycleOf(ctx, m.store, worker)
+}
+
+func (m *measurement) cycleOf(ctx context.Context, store string, worker int) error {
 	client := int64(worker + 1)
 	got, err := m.pair.ClaimItem(ctx, store, &item.Claim{Client: client, Group: group, Duration: held})
 	if err != nil {
@@ -156,10 +179,11 @@ func (m *measurement) submit(ctx context.Context, _ int) error {
 
 // cycles compares cycles with tasks, by windows in turn.
 func (m *measurement) cycles(ctx context.Context, r *Result) error {
-	window := max(2*time.Second, m.cfg.Duration/8)
-	var ratios []float64
-	var cycles, tasks counted
-	for range max(2, int(m.cfg.Duration/(2*window))) {
+	window := max(2*time.Second, m.cfg.Duration/12)
+	var ratios, depthRatios []float64
+	var cycles, tasks, shallow counted
+	inShallow := func(ctx context.Context, worker int) error { return m.cycleOf(ctx, m.shallow, worker) }
+	for range max(2, int(m.cfg.Duration/(3*window))) {
 		a, err := m.count(ctx, window, m.cycle, &cycles)
 		if err != nil {
 			return fmt.Errorf("cycle: %w", err)
@@ -168,8 +192,13 @@ func (m *measurement) cycles(ctx context.Context, r *Result) error {
 		if err != nil {
 			return fmt.Errorf("submit: %w", err)
 		}
-		ratios = append(ratios, a/b)
+		c, err := m.count(ctx, window, inShallow, &shallow)
+		if err != nil {
+			return fmt.Errorf("cycle: %w", err)
+		}
+		ratios, depthRatios = append(ratios, a/b), append(depthRatios, a/c)
 	}
+	r.DepthRatio = bench.Median(depthRatios)
 	r.CyclesPerS, r.TasksPerS, r.Ratio = cycles.perSecond(), tasks.perSecond(), bench.Median(ratios)
 	r.CPUUs, r.TaskUs, r.P99Ms = cycles.perOne(), tasks.perOne(), cycles.p99
 	return nil
@@ -211,7 +240,7 @@ func (m *measurement) waits(ctx context.Context, r *Result) error {
 	for i := range m.cfg.Parked {
 		parked.Go(func() {
 			for parking.Err() == nil {
-				if _, err := m.pair.Other().ClaimItem(parking, store, &item.Claim{Client: int64(1000 + i), Group: idle, Duration: held, Wait: item.MaxWait}); err != nil {
+				if _, err := m.pair.Other().ClaimItem(parking, m.store, &item.Claim{Client: int64(1000 + i), Group: idle, Duration: held, Wait: item.MaxWait}); err != nil {
 					return
 				}
 			}
@@ -238,7 +267,7 @@ func (m *measurement) wakes(ctx context.Context) (took []time.Duration, err erro
 		claimed := make(chan error, 1)
 		var when time.Time
 		go func() {
-			got, err := m.pair.ClaimItem(ctx, store, &item.Claim{Client: 1, Group: waited, Duration: held, Wait: item.MaxWait})
+			got, err := m.pair.ClaimItem(ctx, m.store, &item.Claim{Client: 1, Group: waited, Duration: held, Wait: item.MaxWait})
 			if when = time.Now(); err == nil && got == nil {
 				err = errors.New("a parked claim got nothing")
 			}
@@ -246,7 +275,7 @@ func (m *measurement) wakes(ctx context.Context) (took []time.Duration, err erro
 		}()
 		time.Sleep(5 * time.Millisecond) // until it is parked
 		began := time.Now()
-		if _, err := m.pair.UpdateItems(ctx, store, &item.Update{Client: 2, Adds: []item.Add{{Group: waited}}}); err != nil {
+		if _, err := m.pair.UpdateItems(ctx, m.store, &item.Update{Client: 2, Adds: []item.Add{{Group: waited}}}); err != nil {
 			return nil, errors.Join(err, <-claimed)
 		}
 		if err := <-claimed; err != nil {
