@@ -62,6 +62,9 @@ func (f *front) claim(c *api.Call, name string) error {
 
 // claimed claims an item; a server that drains answers who waits as if nothing came.
 func (f *front) claimed(c *api.Call, name string, q *item.Claim) (*item.Item, error) {
+	if q.Wait == 0 {
+		return f.stores.ClaimItem(c.Context(), name, q)
+	}
 	ctx, cancel := c.Parked(q.Wait)
 	defer cancel()
 	it, err := f.stores.ClaimItem(ctx, name, q)
