@@ -8,18 +8,18 @@
 // It is made by its first use and lives in one shard. A [Worker] claims items of a group and gives each to a function.
 //
 //	s, err := taskstore.Open(client, "crawl", taskstore.Options{})
-//	_, err = s.Update(ctx, item.Update{Adds: []item.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
-//	it, err := s.Claim(ctx, item.Claim{Group: "fetch", Duration: 30 * time.Second})
-//	_, err = s.Update(ctx, item.Update{Deletes: []int64{it.ID}, Adds: found})
+//	_, err = s.Update(ctx, taskstore.Update{Adds: []taskstore.Add{{Group: "fetch", Data: []byte("https://example.com/")}}})
+//	it, err := s.Claim(ctx, taskstore.Claim{Group: "fetch", Duration: 30 * time.Second})
+//	_, err = s.Update(ctx, taskstore.Update{Deletes: []int64{it.ID}, Adds: found})
 //
 // # Errors
 //
-// *[item.ConflictError]: the items do not allow it, with every reason. Bad input is an *[store.InvalidError] that names the field and its limit.
+// *[ConflictError]: the items do not allow it, with every reason. Bad input is an *[store.InvalidError] that names the field and its limit.
 // In both cases, and after [task.ErrOtherRequest], nothing was changed.
 //
-// Lost connections, [store.ErrUnavailable], *[task.OverloadError] and [task.ErrUnknown] are no answer: the call is repeated until there is one or its
+// Lost connections, [store.ErrUnavailable], *[task.OverloadError] and [ErrUnknown] are no answer: the call is repeated until there is one or its
 // context ends. Each update and claim has a key of its own, so that what was repeated is done once. Whose context ended without an answer gets an
-// error that wraps [task.ErrUnknown] if it may have been done, or become done, and otherwise was not; both wrap the cause of the context.
+// error that wraps [ErrUnknown] if it may have been done, or become done, and otherwise was not; both wrap the cause of the context.
 //
 // # Limits
 //
@@ -28,3 +28,29 @@
 // most 32 are claims, and more of them wait for their turn. All stores of one name that a process opens without a client of
 // their own are the same client.
 package taskstore
+
+import (
+	"taskledger/item"
+	"taskledger/task"
+)
+
+// What a store is asked and answers, as package item has it, so that programs need not import that.
+type (
+	// Item is an item as it was when it was answered.
+	Item = item.Item
+	// When is a time from which an item is available: above 0 in milliseconds since 1970, else so many milliseconds after now; 0 = now.
+	When = item.When
+	// Add asks for a new item.
+	Add = item.Add
+	// Change asks for a change of an item, which gets a new id.
+	Change = item.Change
+	// Update asks for changes of many items: all of them, or none.
+	Update = item.Update
+	// Claim asks for an available item of a group.
+	Claim = item.Claim
+	// ConflictError says that the items do not allow what was asked, with every reason. Nothing was changed.
+	ConflictError = item.ConflictError
+)
+
+// ErrUnknown says that an update or a claim was sent and not answered: it may have been done, or become done.
+var ErrUnknown = task.ErrUnknown

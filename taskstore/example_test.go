@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/embedded"
-	"taskledger/item"
 	"taskledger/taskstore"
 )
 
@@ -44,17 +43,17 @@ func Example_mapReduce() {
 		running.Go(func() error { return w.Run(ctx) })
 	}
 
-	var lines item.Update
+	var lines taskstore.Update
 	for line := range strings.Lines(text) {
-		lines.Adds = append(lines.Adds, item.Add{Group: "map", Data: []byte(line)})
+		lines.Adds = append(lines.Adds, taskstore.Add{Group: "map", Data: []byte(line)})
 	}
 	must(s.Update(ctx, lines))
 	awaitNone(ctx, s, "map")
 
-	var words item.Update
+	var words taskstore.Update
 	for _, group := range must(s.Linear().Groups(ctx)) {
 		if word, is := strings.CutPrefix(group, wordPrefix); is {
-			words.Adds = append(words.Adds, item.Add{Group: "reduce", Data: []byte(word)})
+			words.Adds = append(words.Adds, taskstore.Add{Group: "reduce", Data: []byte(word)})
 		}
 	}
 	must(s.Update(ctx, words))
@@ -91,20 +90,20 @@ func Example_mapReduce() {
 }
 
 // mapLine adds the count of each word of a line to the group of the word. The line goes away with that.
-func mapLine(_ context.Context, line *item.Item) (u item.Update, err error) {
+func mapLine(_ context.Context, line *taskstore.Item) (u taskstore.Update, err error) {
 	counts := map[string]int{}
 	for word := range strings.FieldsSeq(string(line.Data)) {
 		counts[word]++
 	}
 	for word, n := range counts {
-		u.Adds = append(u.Adds, item.Add{Group: wordPrefix + word, Data: strconv.AppendInt(nil, int64(n), 10)})
+		u.Adds = append(u.Adds, taskstore.Add{Group: wordPrefix + word, Data: strconv.AppendInt(nil, int64(n), 10)})
 	}
 	return u, nil
 }
 
 // reduceWord sums up the counts of a word and puts the sum in their place. Nobody claims the counts: who holds the word holds them.
 func reduceWord(s *taskstore.Store) taskstore.Handler {
-	return func(ctx context.Context, word *item.Item) (u item.Update, err error) {
+	return func(ctx context.Context, word *taskstore.Item) (u taskstore.Update, err error) {
 		sum := 0
 		for part, err := range s.Group(ctx, wordPrefix+string(word.Data), taskstore.List{Owned: true}) {
 			if err != nil {
@@ -117,7 +116,7 @@ func reduceWord(s *taskstore.Store) taskstore.Handler {
 			sum += n
 			u.Deletes = append(u.Deletes, part.ID)
 		}
-		u.Adds = []item.Add{{Group: "output", Data: fmt.Appendf(nil, "%04d %s", sum, word.Data)}}
+		u.Adds = []taskstore.Add{{Group: "output", Data: fmt.Appendf(nil, "%04d %s", sum, word.Data)}}
 		return u, nil
 	}
 }

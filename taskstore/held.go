@@ -91,11 +91,16 @@ func later(d time.Duration) item.When { return item.When(-d.Milliseconds()) }
 
 // finish does what the handler wants, or releases the item.
 func (h *held) finish(ctx context.Context, r result, log *slog.Logger) {
+	stops := ctx.Err() != nil
 	ctx, cancel := h.upTo(ctx)
 	defer cancel()
 	if r.err != nil {
 		log.Warn("The handler of an item has failed", "error", r.err)
-		h.release(ctx, log)
+		if stops {
+			h.release(ctx, 0, log)
+		} else {
+			h.retry(ctx, log)
+		}
 		return
 	}
 	_, err := h.w.store.Update(ctx, h.last(r.update))
@@ -107,7 +112,7 @@ func (h *held) finish(ctx context.Context, r result, log *slog.Logger) {
 		log.Warn("Nobody knows whether the work of an item is done", "error", err)
 	default:
 		log.Warn("What the handler of an item wants was refused", "error", err)
-		h.release(ctx, log)
+		h.retry(ctx, log)
 	}
 }
 
@@ -143,12 +148,15 @@ func (h *held) isLate(err error) bool {
 	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool { return p.ID == h.current && p.Field != "depends" })
 }
 
-// release has the item be available again.
-func (h *held) release(ctx context.Context, log *slog.Logger) {
-	after := h.w.o.RetryAfter
-	if after == 0 { // when the claim ends, of itself
-		return
+// retry has the item be available again after RetryAfter.
+func (h *held) retry(ctx context.Context, log *slog.Logger) {
+	if h.w.o.RetryAfter > 0 { // else when the claim ends, of itself
+		h.release(ctx, h.w.o.RetryAfter, log)
 	}
+}
+
+// release has the item be available again after a time.
+func (h *held) release(ctx context.Context, after time.Duration, log *slog.Logger) {
 	if _, err := h.w.store.Update(ctx, item.Update{Changes: []item.Change{{ID: h.current, Keep: true, At: later(after)}}}); err != nil {
 		log.Warn("The item cannot be released: it is available again when its claim ends", "error", err)
 	}

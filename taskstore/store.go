@@ -187,22 +187,23 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 // whenever it looks again. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
-	return s.claim(ctx, c)
+	return s.claim(ctx, &c)
 }
 
 // TryClaim is Claim without Wait: nil if there is no available item now.
 func (s *Store) TryClaim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = 0
-	return s.claim(ctx, c)
+	return s.claim(ctx, &c)
 }
 
-func (s *Store) claim(ctx context.Context, c item.Claim) (it *item.Item, err error) {
+// claim fills in what c leaves out, and leaves in it the key under which it has asked last.
+func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, err error) {
 	c.Client, c.Duration = s.client, cmp.Or(c.Duration, DefaultDuration)
 	if err := c.Validate(); err != nil {
 		return nil, s.wrap("claim", err)
 	}
 	err = s.keyed(ctx, &c.Key, true, func() (err error) {
-		it, err = s.backend.ClaimItem(ctx, s.name, &c)
+		it, err = s.backend.ClaimItem(ctx, s.name, c)
 		return err
 	})
 	return it, s.wrap("claim", err)

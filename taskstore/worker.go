@@ -12,6 +12,7 @@ import (
 
 	"taskledger/item"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // ErrLate is the cause for which the context of a Handler ends whose item is another's by now, or gone: nothing that it returns is of use.
@@ -21,8 +22,9 @@ var ErrLate = errors.New("the item is no longer the worker's")
 // of the item, as the handler has it, stands for whatever its id is by then: in Changes it has the item changed instead of deleted, and
 // in Depends or Deletes it says what is so anyway.
 //
-// An item whose handler returns an error or panics is available again after RetryAfter; so it is if the update is refused. It may be handled twice, by two
-// workers at once if one was late, but the update of only one of them is done.
+// An item whose handler returns an error or panics is available again after RetryAfter, or at once if Run's context has ended, since the worker
+// stops and the item is not at fault. If the update is refused, the item is available again after RetryAfter. It may be handled twice, by
+// two workers at once if one was late, but the update of only one of them is done.
 //
 // The context ends with the cause ErrLate when the item is no longer the worker's, and with that of Run.
 type Handler func(ctx context.Context, it *item.Item) (item.Update, error)
@@ -45,6 +47,9 @@ const (
 	MaxSlots          = 1_000
 	MinWorkerDuration = 100 * time.Millisecond
 )
+
+// unheardWithin is how long a worker that stops tries to release what it has claimed.
+const unheardWithin = 2 * time.Second
 
 // Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its handler has succeeded.
 type Worker struct {
@@ -86,6 +91,9 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 // Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may not. It waits for the handlers, whose
 // contexts end with ctx, and for the updates of those that return in time: at most for the duration of a claim, if the cluster
 // does not answer. It returns nil if ctx has ended.
+//
+// When it stops, the items of handlers that fail are released at once. So is an item that was claimed as ctx ended: a claim whose answer
+// was lost is asked again under its key, for 2 s at most. If the cluster does not answer in that time, the item is available again when the claim ends.
 func (w *Worker) Run(ctx context.Context) error {
 	g, of := errgroup.WithContext(ctx)
 	for range w.o.Slots {
@@ -100,9 +108,11 @@ func (w *Worker) Run(ctx context.Context) error {
 // work handles one item after the other.
 func (w *Worker) work(ctx context.Context) error {
 	for ctx.Err() == nil {
-		it, err := w.store.Claim(ctx, item.Claim{Group: w.group, Duration: w.o.Duration})
+		c := item.Claim{Group: w.group, Duration: w.o.Duration, Wait: DefaultWait}
+		it, err := w.store.claim(ctx, &c)
 		switch _, lost := errors.AsType[*item.ConflictError](err); {
-		case ctx.Err() != nil && it == nil:
+		case ctx.Err() != nil:
+			w.unclaim(ctx, c, it, err)
 			return nil
 		case lost: // the answer came too late: the item is another's by now
 		case err != nil:
@@ -113,4 +123,20 @@ func (w *Worker) work(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unclaim releases what a claim got that was under way when ctx ended. A claim whose outcome is unknown is answered again by its key.
+func (w *Worker) unclaim(ctx context.Context, c item.Claim, it *item.Item, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardWithin)
+	defer cancel()
+	log := w.o.Log.With("store", w.store.name, "group", w.group)
+	if errors.Is(err, task.ErrUnknown) {
+		c.Wait = 0
+		if it, err = w.store.claim(ctx, &c); err != nil {
+			log.Warn("An item may be claimed until its claim ends", "error", err)
+		}
+	}
+	if it != nil {
+		(&held{w: w, id: it.ID, current: it.ID}).release(ctx, 0, log)
+	}
 }

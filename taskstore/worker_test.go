@@ -262,6 +262,89 @@ func TestWorker_ReleasesTheItemAfterAnErrorAPanicAndAnEndOfItsGoroutineAndNeverD
 	}
 }
 
+func TestWorker_ReleasesTheItemAtOnceWhenItsHandlerFailsBecauseTheWorkerStops(t *testing.T) {
+	for name, after := range map[string]time.Duration{"rest of the claim": 0, "retry after": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(b *bench) {
+				b.add("g", "data")
+				stop := b.work(taskstore.WorkerOptions{RetryAfter: after, Duration: 6 * time.Second}, func(ctx context.Context, it *item.Item) (item.Update, error) {
+					<-ctx.Done()
+					return item.Update{}, ctx.Err()
+				})
+				time.Sleep(4 * time.Second) // it has been renewed once
+				stop()
+				b.wantAvailable("data")
+			})
+		})
+	}
+}
+
+// wantAvailable asserts that another client can claim the only item now.
+func (b *bench) wantAvailable(data string) {
+	b.t.Helper()
+	if it, err := b.other.TryClaim(b.t.Context(), item.Claim{Group: "g"}); err != nil || it == nil || string(it.Data) != data {
+		b.t.Errorf("another client claims %v, %v", it, err)
+	}
+}
+
+func TestWorker_ReleasesWhatAClaimGotThatWasUnderWayWhenItStopped(t *testing.T) {
+	lost := fmt.Errorf("%w: the answer is lost", task.ErrUnknown)
+	for name, first := range map[string]func(ask func() (*item.Item, error)) (*item.Item, error){
+		"the answer was lost":  func(ask func() (*item.Item, error)) (*item.Item, error) { _, _ = ask(); return nil, lost },
+		"the request was lost": func(func() (*item.Item, error)) (*item.Item, error) { return nil, lost },
+		"it was answered":      func(ask func() (*item.Item, error)) (*item.Item, error) { return ask() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(b *bench) {
+				b.add("g", "data")
+				times := 0
+				b.claim = func(ctx context.Context, c *item.Claim, ask func() (*item.Item, error)) (*item.Item, error) {
+					if c.Client != 1 {
+						return ask()
+					}
+					switch times++; times {
+					case 1:
+						it, err := first(ask)
+						<-ctx.Done()
+						return it, err
+					case 2: // once more
+						return nil, lost
+					}
+					return ask()
+				}
+				stop := b.work(taskstore.WorkerOptions{}, func(context.Context, *item.Item) (item.Update, error) {
+					b.t.Error("the item is handled after the worker was stopped")
+					return item.Update{}, nil
+				})
+				synctest.Wait()
+				stop()
+				for i, c := range b.claims {
+					if c.Key != b.claims[0].Key || i > 0 && c.Wait != 0 {
+						b.t.Errorf("claim %d is %+v, the first %+v", i, c, b.claims[0])
+					}
+				}
+				b.wantAvailable("data")
+			})
+		})
+	}
+}
+
+func TestWorker_StopsWithinTwoSecondsThoughNobodyAnswersItsClaim(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.claim = func(ctx context.Context, _ *item.Claim, _ func() (*item.Item, error)) (*item.Item, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("%w: %w", task.ErrUnknown, ctx.Err())
+		}
+		stop := b.work(taskstore.WorkerOptions{Slots: 3}, func(context.Context, *item.Item) (item.Update, error) { return item.Update{}, nil })
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		if took := time.Since(began); took > 2*time.Second {
+			b.t.Errorf("it stopped after %s", took)
+		}
+	})
+}
+
 func TestWorker_DoesNotCancelARenewalUnderWayAndFinishesUnderTheIdThatItMakes(t *testing.T) {
 	bubble(t, func(b *bench) {
 		b.add("g", "data")
