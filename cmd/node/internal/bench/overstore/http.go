@@ -2,14 +2,17 @@ package overstore
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -166,49 +169,65 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 		if err != nil {
 			return got, err
 		}
-		conns[i] = &connection{c, bufio.NewReader(c), o.Store}
+		conns[i] = &connection{Conn: c, in: bufio.NewReader(c), store: o.Store}
 	}
 	got.Count, got.Took, _, err = bench.Loop(ctx, connections, o.Window, func(_ context.Context, worker int) error { return conns[worker].cycle(worker + 1) })
 	return got, err
 }
 
-// connection is kept alive. A general client would share the processors with what is measured for longer.
+// connection is kept alive. It reads no more of HTTP than the node writes: a general client would share the processors with what is measured for
+// longer.
 type connection struct {
 	net.Conn
-	in    *bufio.Reader
-	store string
+	in        *bufio.Reader
+	store     string
+	out, text []byte // of the latest request and answer
 }
 
 var data = fmt.Sprintf("%0*d", payload, 0)
 
 func (c *connection) cycle(client int) error {
+	text, err := c.post("claim", fmt.Appendf(nil, `{"clientid":%d,"group":%q,"duration":%d}`, client, group, held.Milliseconds()))
+	if err != nil {
+		return err
+	}
 	var got struct{ Tasks []struct{ ID int64 } }
-	if err := c.post("claim", fmt.Sprintf(`{"clientid":%d,"group":%q,"duration":%d}`, client, group, held.Milliseconds()), &got); err != nil {
+	if err := json.Unmarshal(text, &got); err != nil {
 		return err
 	}
 	if len(got.Tasks) == 0 {
 		return errors.New("there was nothing to be claimed")
 	}
-	return c.post("update", fmt.Sprintf(`{"clientid":%d,"deletes":[%d],"adds":[{"group":%q,"data":%q}]}`, client, got.Tasks[0].ID, group, data), nil)
+	_, err = c.post("update", fmt.Appendf(nil, `{"clientid":%d,"deletes":[%d],"adds":[{"group":%q,"data":%q}]}`, client, got.Tasks[0].ID, group, data))
+	return err
 }
 
-// post sends a request, whose answer must be 200.
-func (c *connection) post(what, body string, into any) error {
-	_, err := fmt.Fprintf(c, "POST /store/%s/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+// post sends a request and returns its answer, which must be 200, until the next one.
+func (c *connection) post(what string, body []byte) ([]byte, error) {
+	c.out = fmt.Appendf(c.out[:0], "POST /store/%s/%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		c.store, what, secret, len(body), body)
+	if _, err := c.Write(c.out); err != nil {
+		return nil, err
+	}
+	status, err := c.in.ReadString('\n')
+	length := 0
+	for line := []byte(status); err == nil && len(bytes.TrimSpace(line)) > 0; {
+		if line, err = c.in.ReadSlice('\n'); err != nil {
+			break
+		}
+		if value, is := bytes.CutPrefix(line, []byte("Content-Length: ")); is {
+			length, err = strconv.Atoi(string(bytes.TrimSpace(value)))
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	resp, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		return err
+	c.text = slices.Grow(c.text[:0], length)[:length]
+	if _, err := io.ReadFull(c.in, c.text); err != nil {
+		return nil, err
 	}
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", what, resp.Status, text)
+	if !strings.HasPrefix(status, "HTTP/1.1 200 ") {
+		return nil, fmt.Errorf("%s: %s: %s", what, strings.TrimSpace(status), c.text)
 	}
-	if err == nil && into != nil {
-		err = json.Unmarshal(text, into)
-	}
-	return err
+	return c.text, nil
 }
