@@ -84,10 +84,10 @@ var restarts = map[string]func(f *fixture){
 		for i := range 1_000 {
 			u.Adds = append(u.Adds, item.Add{Group: "g", Data: fmt.Append(nil, i)})
 		}
-		last := f.update(f.s, u)[999].ID
+		f.update(f.s, u)
 		held := f.mustClaim(f.s, "g", time.Hour)
 		f.update(f.s, item.Update{Deletes: []int64{1 + held.ID%7}, Depends: []int64{held.ID}})
-		last = held.ID
+		last := held.ID
 		for range 4 {
 			before := f.dump()
 			f.subject.Restart(f.T)
