@@ -16,8 +16,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -54,6 +57,9 @@ type options struct {
 }
 
 func (o *options) run(ctx context.Context, out io.Writer) (err error) {
+	if o.dir, err = filepath.EvalSymlinks(o.dir); err != nil { // no link is followed below it
+		return err
+	}
 	if o.url == "" {
 		n, err := startNode(ctx)
 		if err != nil {
@@ -84,13 +90,15 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	return show(out, counts, o.top)
 }
 
-// startWorkers starts workers, which end with ctx. One that fails ends all; one that is killed does not.
+// startWorkers starts workers, which end with ctx. One that fails ends all. One that is killed does not, unless it is the last one.
 func (o *options) startWorkers(ctx context.Context, fail func(error)) (ended func(), err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	done := make(chan struct{}, o.workers)
+	var left atomic.Int64
+	left.Store(int64(o.workers))
 	for range o.workers {
 		w := exec.CommandContext(ctx, program, "-work", "-url", o.url, o.dir)
 		w.Env = append(os.Environ(), "MAPREDUCE_TOKEN="+o.token)
@@ -101,6 +109,8 @@ func (o *options) startWorkers(ctx context.Context, fail func(error)) (ended fun
 		go func() {
 			if exit, is := errors.AsType[*exec.ExitError](w.Wait()); is && exit.Exited() {
 				fail(fmt.Errorf("a worker has failed: %w", exit))
+			} else if left.Add(-1) == 0 {
+				fail(errors.New("every worker was killed"))
 			}
 			done <- struct{}{}
 		}()
@@ -117,8 +127,12 @@ const (
 	lookAgain    = 200 * time.Millisecond
 )
 
-// mapReduce puts the pieces of the files and then the partitions into the store, and returns what the workers make of them.
+// mapReduce puts the pieces of the files and then the partitions into the store, and returns what the workers make of them. It leaves nothing
+// in the store.
 func mapReduce(ctx context.Context, s *store, dir string) (map[string]int, error) {
+	if err := s.unused(ctx); err != nil {
+		return nil, err
+	}
 	var u update
 	flush := func() error {
 		if len(u.Adds) == 0 {
@@ -166,8 +180,25 @@ func mapReduce(ctx context.Context, s *store, dir string) (map[string]int, error
 		if err := addTo(counts, *r.Data); err != nil {
 			return nil, err
 		}
+		u.Deletes = append(u.Deletes, r.ID)
+	}
+	if len(u.Deletes) > 0 {
+		if _, err := s.update(ctx, u); err != nil {
+			return nil, err
+		}
 	}
 	return counts, nil
+}
+
+// unused returns an error if the store has tasks of another run, which would be counted as well.
+func (s *store) unused(ctx context.Context) error {
+	groups, err := s.groups(ctx)
+	for _, group := range groups {
+		if group == mapGroup || group == reduceGroup || group == resultGroup || strings.HasPrefix(group, wordGroups) {
+			return fmt.Errorf("the store has tasks of another run, in group %q", group)
+		}
+	}
+	return err
 }
 
 // drained waits until a group has no task, claimed or not.

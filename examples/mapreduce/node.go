@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // node is a taskledger of its own, which goes with the program.
@@ -34,6 +33,14 @@ func startNode(ctx context.Context) (n *node, err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "taskledger/cmd/node").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the node: %w: %s", err, out)
 	}
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return nil, err
+	}
+	made, err := exec.CommandContext(ctx, program, "token", "new", "mapreduce", "--role", "submitter", "--prefix", "store:default", "--data", data).Output()
+	if err != nil {
+		return nil, fmt.Errorf("make a token: %w", err)
+	}
+	n.token = strings.TrimSpace(string(made))
 	n.cmd = exec.Command(program, "serve", "--data", data, "--api", "127.0.0.1:0", "--store-listen", "127.0.0.1:0", "--archive", "keep") //nolint:noctx // it is told to stop, and drains
 	var told bytes.Buffer
 	n.cmd.Stderr = &told
@@ -59,17 +66,8 @@ func startNode(ctx context.Context) (n *node, err error) {
 		for lines.Scan() {
 		}
 	}()
-	made, err := exec.CommandContext(ctx, program, "token", "new", "mapreduce", "--role", "submitter", "--prefix", "store:default", "--data", data).Output()
-	if err != nil {
-		return nil, fmt.Errorf("make a token: %w", err)
-	}
-	n.token = strings.TrimSpace(string(made))
-	time.Sleep(tokensWithin)
 	return n, nil
 }
-
-// tokensWithin is how long a node may take to know a new token.
-const tokensWithin = 1500 * time.Millisecond
 
 // stop ends the node and removes its data.
 func (n *node) stop() error {

@@ -91,6 +91,12 @@ func (s *store) list(ctx context.Context, group string, limit int) (all []task, 
 	return all, err
 }
 
+// groups returns the names of the groups that have tasks, as of now.
+func (s *store) groups(ctx context.Context) (names []string, err error) {
+	err = s.ask(ctx, http.MethodGet, "/groups?linear=1", nil, &names)
+	return names, err
+}
+
 // ask asks until there is an answer, or ctx ends.
 func (s *store) ask(ctx context.Context, method, path string, body, into any) error {
 	text, err := json.Marshal(body)

@@ -58,10 +58,7 @@ func pieces(dir string, add func(piece) error) error {
 		}
 		text, err := os.ReadFile(path)
 		for from := 0; err == nil && from < len(text); {
-			to := min(from+pieceBytes, len(text))
-			for to < len(text) && !parts(text[to]) {
-				to++
-			}
+			to := from + cut(text[from:])
 			err = add(piece{filepath.ToSlash(name), int64(from), int64(to)})
 			from = to
 		}
@@ -69,14 +66,24 @@ func pieces(dir string, add func(piece) error) error {
 	})
 }
 
-// parts reports whether a byte is of no word: one of ASCII that is neither letter nor digit.
-func parts(b byte) bool {
-	return b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b))
+// cut returns where the first piece of a text ends: at the first end of a word from pieceBytes on.
+func cut(text []byte) (to int) {
+	for to < len(text) {
+		r, size := utf8.DecodeRune(text[to:])
+		if to >= pieceBytes && !inWord(r) {
+			return to
+		}
+		to += size
+	}
+	return to
 }
+
+// inWord reports whether a character is part of a word. What is no UTF-8 is not.
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // count adds the words of a text: runs of letters and digits.
 func count(text string, into map[string]int) {
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) || r == utf8.RuneError }) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !inWord(r) }) {
 		if runes := []rune(word); len(runes) > longest {
 			word = string(runes[:longest])
 		}

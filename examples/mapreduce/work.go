@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// The groups of tasks. Those of words have one more for each partition.
+// The groups of tasks.
 const (
 	mapGroup    = "map"    // pieces to count
 	reduceGroup = "reduce" // partitions to sum up
 	resultGroup = "result" // their sums
+	wordGroups  = "words/" // and a partition: counts of its words
 )
 
-func wordGroup(partition int) string { return "words/" + strconv.Itoa(partition) }
+func wordGroup(partition int) string { return wordGroups + strconv.Itoa(partition) }
 
 // partsAtOnce is how many counts are summed up by one update.
 const partsAtOnce = 200
