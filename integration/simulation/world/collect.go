@@ -88,6 +88,7 @@ func (w *world) collect() error {
 	defer cancel()
 	if w.patient.Err() == nil { // else somebody waited in vain, which is damage enough
 		w.readSettings()
+		w.readStores()
 	}
 	tasks, err := w.tasks(ctx)
 	if err != nil {

@@ -40,9 +40,13 @@ var stories = []func(*errand){
 // spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
 const spares = 3
 
-// traffic runs the errands to their ends, waits left out.
+// traffic runs the errands to their ends, waits left out, beside the clients of task stores.
 func (w *world) traffic() {
 	var all sync.WaitGroup
+	w.keepers = w.newKeepers()
+	for _, k := range w.keepers {
+		all.Go(k.keep)
+	}
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)
 		story := pick(w.dice, stories...)

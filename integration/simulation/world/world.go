@@ -54,6 +54,7 @@ type world struct {
 	late       sync.WaitGroup // requests that arrive when nobody waits for them any more
 	record     *record.Record
 
+	keepers []*keeper       // clients of task stores
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc
@@ -61,11 +62,12 @@ type world struct {
 	mu      sync.Mutex
 	nodes   [nodes]*process // nil while down
 	clients [clients]*process
-	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
-	busy    map[string]bool  // what a fault holds
-	strange map[int64]bool   // revisions at which nobody of the cluster wrote
-	busless string           // who has no bus for minutes, not even if it begins only then; "" = nobody
-	wrong   time.Time        // when a clock was last far off
+	swept   map[string]int64   // by sender that has gone: the revision after which its mail is left to a sweep
+	busy    map[string]bool    // what a fault holds
+	strange map[int64]bool     // revisions at which nobody of the cluster wrote
+	busless string             // who has no bus for minutes, not even if it begins only then; "" = nobody
+	wrong   time.Time          // when a clock was last far off
+	ids     map[string][]int64 // by store: those that clients were told of lately
 }
 
 // Run makes the history of a seed. The error says that the simulation itself failed.
@@ -99,7 +101,7 @@ func Run(seed uint64) (*history.Run, error) {
 func newWorld(seed uint64) *world {
 	d := newDice(seed)
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record.Record{Began: time.Now()},
-		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}}
+		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}, ids: map[string][]int64{}}
 	w.roomy = d.chance(0.2)
 	w.crowd = !w.roomy && d.chance(crowdShare)
 	w.long = d.chance(quietShare)

@@ -1,0 +1,296 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"taskledger/engine"
+	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/item"
+	"taskledger/task"
+)
+
+const (
+	// keepersMost is how many clients of task stores there are at most.
+	keepersMost = 5
+	// restMost is how long one of them rests between two calls, at most.
+	restMost = 500 * time.Millisecond
+	// repeatsMost is how often a call with a key is repeated that nobody answered.
+	repeatsMost = 3
+	// knownMost is how many ids are remembered of a store, the last ones.
+	knownMost = 12
+)
+
+// The stores, and the groups of each.
+var (
+	storeNames = []string{"crawl", "feed"}
+	groupNames = []string{"g", "h"}
+)
+
+// keeper is a client of a task store, who makes one call at a time.
+type keeper struct {
+	w     *world
+	id    int64
+	store string
+	calls int
+	mine  int64 // the item that it claimed last; 0 = none
+}
+
+// newKeepers returns those of a history.
+func (w *world) newKeepers() (all []*keeper) {
+	for i := range 3 + w.dice.n(keepersMost-2) {
+		all = append(all, &keeper{w: w, id: int64(1000 + i), store: pick(w.dice, storeNames...)})
+	}
+	return all
+}
+
+// keep makes calls until traffic ends.
+func (k *keeper) keep() {
+	for end := time.Now().Add(trafficLasts); ; {
+		time.Sleep(k.w.dice.between(0, restMost))
+		if !time.Now().Before(end) {
+			return
+		}
+		k.visit()
+	}
+}
+
+// doings are what a keeper does, each as often as it is likely.
+var doings = []func(*keeper){
+	(*keeper).add, (*keeper).add, (*keeper).add, (*keeper).claim, (*keeper).claim, (*keeper).claim, (*keeper).claim,
+	(*keeper).finish, (*keeper).finish, (*keeper).renew, (*keeper).meddle, (*keeper).meddle, (*keeper).look, (*keeper).look, (*keeper).check,
+}
+
+// visit does one thing.
+func (k *keeper) visit() { pick(k.w.dice, doings...)(k) }
+
+// known is an id that somebody was told of lately.
+func (k *keeper) known() int64 {
+	k.w.mu.Lock()
+	ids := slices.Clone(k.w.ids[k.store])
+	k.w.mu.Unlock()
+	if len(ids) == 0 {
+		return 1
+	}
+	return pick(k.w.dice, ids...)
+}
+
+// learn remembers an id for others.
+func (k *keeper) learn(id int64) {
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	ids := append(k.w.ids[k.store], id)
+	k.w.ids[k.store] = ids[max(0, len(ids)-knownMost):]
+}
+
+// depends draws what a request depends on: nothing, in most cases.
+func (k *keeper) depends() []int64 {
+	if k.w.dice.chance(0.7) {
+		return nil
+	}
+	return []int64{k.known()}
+}
+
+func (k *keeper) group() string { return pick(k.w.dice, groupNames...) }
+
+// later draws when an item becomes available.
+func (k *keeper) later() item.When {
+	return pick(k.w.dice, 0, 0, item.When(-k.w.dice.n(1500)), item.When(1))
+}
+
+// data is such that no other call has them.
+func (k *keeper) data() []byte { return fmt.Appendf(nil, "%d of %d", k.calls, k.id) }
+
+func (k *keeper) adds() (all []item.Add) {
+	for range 1 + k.w.dice.n(3) {
+		all = append(all, item.Add{Group: k.group(), At: k.later(), Data: k.data()})
+	}
+	return all
+}
+
+func (k *keeper) add() { k.update(&item.Update{Depends: k.depends(), Adds: k.adds()}) }
+
+// claim takes an item for a moment or longer, and works; in most cases it then finishes, in time or too late.
+func (k *keeper) claim() {
+	lasts := k.w.dice.between(50*time.Millisecond, 1500*time.Millisecond)
+	q := &item.Claim{Client: k.id, Group: k.group(), Duration: lasts, Depends: k.depends()}
+	if k.w.dice.chance(0.3) {
+		q.Wait = k.w.dice.between(100*time.Millisecond, 2*time.Second)
+	}
+	q.Key = k.key()
+	told := k.ask(history.ItemCall{Claim: q})
+	if len(told.Items) == 0 {
+		return
+	}
+	k.mine = told.Items[0].ID
+	time.Sleep(k.w.dice.between(0, 2*lasts))
+	if k.w.dice.chance(0.7) {
+		k.finish()
+	}
+}
+
+// finish removes what the keeper claimed last, however long ago, and adds what follows.
+func (k *keeper) finish() {
+	if k.mine == 0 {
+		return
+	}
+	u := &item.Update{Deletes: []int64{k.mine}, Depends: k.depends()}
+	if k.w.dice.chance(0.6) {
+		u.Adds = k.adds()
+	}
+	k.update(u)
+}
+
+// renew claims what the keeper claimed last for longer.
+func (k *keeper) renew() {
+	if k.mine == 0 {
+		return
+	}
+	c := item.Change{ID: k.mine, At: item.When(-1 - k.w.dice.n(1500)), Keep: true}
+	if told := k.update(&item.Update{Changes: []item.Change{c}}); len(told.Items) > 0 {
+		k.mine = told.Items[0].ID
+	}
+}
+
+// meddle changes or removes items that may be another's, or may have gone.
+func (k *keeper) meddle() {
+	u := &item.Update{Depends: k.depends()}
+	one, other := k.known(), k.known()
+	if k.w.dice.chance(0.5) {
+		u.Deletes = []int64{one}
+	} else {
+		u.Changes = []item.Change{{ID: one, Group: pick(k.w.dice, "", "", "g"), At: k.later(), Data: k.data()}}
+	}
+	if other != one && k.w.dice.chance(0.4) {
+		u.Changes = append(u.Changes, item.Change{ID: other, At: k.later(), Keep: true})
+	}
+	k.update(u)
+}
+
+// look reads items, or a group.
+func (k *keeper) look() {
+	if k.w.dice.chance(0.5) {
+		k.ask(history.ItemCall{Group: k.group()})
+		return
+	}
+	ids := []int64{k.known(), k.known(), k.known() + 1}
+	slices.Sort(ids)
+	k.ask(history.ItemCall{Read: slices.Compact(ids)})
+}
+
+// check asks whether items are there.
+func (k *keeper) check() { k.update(&item.Update{Depends: []int64{k.known(), k.known()}}) }
+
+// key draws one that no other call has, or none.
+func (k *keeper) key() string {
+	k.calls++
+	if k.w.dice.chance(0.2) {
+		return ""
+	}
+	return fmt.Sprint("key ", k.calls)
+}
+
+func (k *keeper) update(u *item.Update) history.ItemCall {
+	u.Client, u.Key = k.id, k.key()
+	return k.ask(history.ItemCall{Update: u})
+}
+
+// ask makes a call, which is repeated with its key until somebody answers, and now and then once more, or as another one under the key.
+func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
+	c.Store = k.store
+	told = k.call(c)
+	keyed := c.Update != nil && c.Update.Key != "" || c.Claim != nil && c.Claim.Key != ""
+	for n := 0; keyed && told.Answer == history.Unknown && n < repeatsMost; n++ {
+		time.Sleep(k.w.dice.between(0, restMost))
+		told = k.call(c)
+	}
+	for _, is := range told.Items {
+		k.learn(is.ID)
+	}
+	if keyed && told.Answer == history.OK && k.w.dice.chance(0.25) {
+		again := c
+		if u := c.Update; u != nil && k.w.dice.chance(0.2) {
+			again.Update = &item.Update{Client: u.Client, Key: u.Key, Adds: []item.Add{{Group: "g", Data: []byte("another request")}}}
+		}
+		k.call(again)
+	}
+	return told
+}
+
+// call makes a call once and records what it was told.
+func (k *keeper) call(c history.ItemCall) history.ItemCall {
+	p := k.w.someClient()
+	ctx, cancel := context.WithTimeout(k.w.patient, k.w.dice.between(500*time.Millisecond, 6*time.Second))
+	defer cancel()
+	c.Call = k.w.record.Now()
+	err := askOf(ctx, p.client, &c)
+	c.Return, c.Answer = k.w.record.Now(), traffic.Answer(err)
+	if err != nil {
+		c.Error = err.Error()
+	}
+	conflict, conflicts := errors.AsType[*item.ConflictError](err)
+	switch {
+	case err == nil:
+	case p.killed.Err() != nil: // nobody was there to hear it
+		c.Answer = history.Unknown
+	case conflicts:
+		c.Answer, c.Problems = history.Refused, conflict.Problems
+	case errors.Is(err, task.ErrOtherRequest):
+		c.Answer, c.OtherRequest = history.Refused, true
+	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
+		c.Answer = history.Refused
+	}
+	if c.Answer == history.Unknown {
+		c.Return = 0
+	}
+	k.w.record.AskStore(c)
+	return c
+}
+
+// askOf asks for what a call asks for, and fills in what it is told.
+func askOf(ctx context.Context, at *engine.Client, c *history.ItemCall) (err error) {
+	switch {
+	case c.Update != nil:
+		c.Items, err = at.UpdateItems(ctx, c.Store, c.Update)
+	case c.Claim != nil:
+		var is *item.Item
+		if is, err = at.ClaimItem(ctx, c.Store, c.Claim); is != nil {
+			c.Items = []item.Item{*is}
+		}
+	case c.Group != "":
+		for more := true; more && err == nil; {
+			page := item.Page{Group: c.Group, Owned: true, Linear: true}
+			if n := len(c.Items); n > 0 {
+				page.After = c.Items[n-1].ID
+			}
+			var items []item.Item
+			items, more, err = at.ItemGroup(ctx, c.Store, page)
+			c.Items = append(c.Items, items...)
+		}
+	default:
+		var items []*item.Item
+		items, err = at.Items(ctx, c.Store, c.Read, true)
+		for _, is := range items {
+			if is != nil {
+				c.Items = append(c.Items, *is)
+			}
+		}
+	}
+	return err
+}
+
+// readStores has somebody read every group of every store at the end.
+func (w *world) readStores() {
+	for _, store := range storeNames {
+		for _, group := range groupNames {
+			k := &keeper{w: w, store: store}
+			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
+				w.record.Damage(served, "group %s of store %s is not shown at the end: %s", group, store, c.Error)
+			}
+		}
+	}
+}
