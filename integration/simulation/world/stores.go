@@ -243,6 +243,8 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 		c.Answer, c.OtherRequest = history.Refused, true
 	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
 		c.Answer = history.Refused
+	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, engine.ErrUnknown):
+		k.w.record.Damage(itemsTold, "a client of store %s is told what no client has to expect: %v", c.Store, err)
 	}
 	if c.Answer == history.Unknown {
 		c.Return = 0
