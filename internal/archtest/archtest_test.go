@@ -122,8 +122,9 @@ integration/simulation/build   |                                      | runs the
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | integration/robustness/history       | a history in the making
-integration/simulation/work    | engine events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
-integration/simulation/world   | ledger internal/version store store/memarchive engine item task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/keepers | engine item task integration/robustness/history integration/robustness/traffic integration/simulation/record | clients of task stores in simulated histories
+integration/simulation/work    | engine events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases

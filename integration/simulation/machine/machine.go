@@ -84,7 +84,7 @@ func History(ctx context.Context, program string, seed uint64) (*history.Run, er
 const (
 	minCommands = 200
 	minDone     = 50
-	minStored   = 5
+	minStored   = 1
 	bitLeast    = 5
 )
 

@@ -6,5 +6,4 @@ const (
 	acknowledged = "7 acknowledged"
 	ended        = "8 ended"
 	clean        = "13 clean"
-	itemsTold    = "18 items"
 )

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -73,7 +74,7 @@ func (w *world) trickle(lasts time.Duration) {
 		}
 		w.oneMore()
 		if w.dice.chance(visitShare) {
-			pick(w.dice, w.keepers...).visit()
+			w.keepers.Visit(w.dice.n(math.MaxInt))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -43,10 +44,8 @@ const spares = 3
 // traffic runs the errands to their ends, waits left out, beside the clients of task stores.
 func (w *world) traffic() {
 	var all sync.WaitGroup
-	w.keepers = w.newKeepers()
-	for _, k := range w.keepers {
-		all.Go(k.keep)
-	}
+	seed := uint64(w.dice.n(math.MaxInt))
+	all.Go(func() { w.keepers.Keep(seed, trafficLasts) })
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)
 		story := pick(w.dice, stories...)

@@ -9,8 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/keepers"
 	"taskledger/integration/simulation/record"
+	"taskledger/integration/simulation/work"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
 	"taskledger/store/memarchive"
@@ -54,7 +57,7 @@ type world struct {
 	late       sync.WaitGroup // requests that arrive when nobody waits for them any more
 	record     *record.Record
 
-	keepers []*keeper       // clients of task stores
+	keepers *keepers.Keepers
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc
@@ -62,12 +65,11 @@ type world struct {
 	mu      sync.Mutex
 	nodes   [nodes]*process // nil while down
 	clients [clients]*process
-	swept   map[string]int64   // by sender that has gone: the revision after which its mail is left to a sweep
-	busy    map[string]bool    // what a fault holds
-	strange map[int64]bool     // revisions at which nobody of the cluster wrote
-	busless string             // who has no bus for minutes, not even if it begins only then; "" = nobody
-	wrong   time.Time          // when a clock was last far off
-	ids     map[string][]int64 // by store: those that clients were told of lately
+	swept   map[string]int64 // by sender that has gone: the revision after which its mail is left to a sweep
+	busy    map[string]bool  // what a fault holds
+	strange map[int64]bool   // revisions at which nobody of the cluster wrote
+	busless string           // who has no bus for minutes, not even if it begins only then; "" = nobody
+	wrong   time.Time        // when a clock was last far off
 }
 
 // Run makes the history of a seed. The error says that the simulation itself failed.
@@ -101,12 +103,16 @@ func Run(seed uint64) (*history.Run, error) {
 func newWorld(seed uint64) *world {
 	d := newDice(seed)
 	w := &world{dice: d, shards: pick(d, 2, 4), etcd: modeletcd.New(time.Now), bus: newBus(d), record: &record.Record{Began: time.Now()},
-		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}, ids: map[string][]int64{}}
+		swept: map[string]int64{}, busy: map[string]bool{}, strange: map[int64]bool{}}
 	w.roomy = d.chance(0.2)
 	w.crowd = !w.roomy && d.chance(crowdShare)
 	w.long = d.chance(quietShare)
 	w.unwritable = d.chance(unwritableShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
+	w.keepers = &keepers.Keepers{Record: w.record, Patient: w.patient, Client: func() (*engine.Client, context.Context) {
+		p := w.someClient()
+		return p.client, p.killed
+	}}
 	switch x := d.n(100); {
 	case x < 3: // entries and snapshots are large, too
 		w.shards, w.small, w.pad = 2, true, strings.Repeat("x", 64<<10)
@@ -223,7 +229,7 @@ func (w *world) settle() error {
 	var before uint64
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
-		if events := eventsOf(tasks); err != nil || someWait(tasks) || events != before {
+		if events := work.EventsOf(tasks); err != nil || work.SomeWait(tasks) || events != before {
 			last, before = time.Now(), events
 		}
 		select {
@@ -232,7 +238,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting(tasks))
+			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), work.Waiting(tasks))
 			return nil
 		}
 	}

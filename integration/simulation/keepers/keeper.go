@@ -1,62 +1,111 @@
-package world
+// Package keepers is clients of task stores in a simulated history: each makes one call after another, of which some must be refused, and
+// records what it was told.
+package keepers
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/simulation/record"
 	"taskledger/item"
 	"taskledger/task"
 )
 
 const (
-	// keepersMost is how many clients of task stores there are at most.
-	keepersMost = 5
+	// least and most bound how many clients there are.
+	least, most = 3, 5
 	// restMost is how long one of them rests between two calls, at most.
 	restMost = 500 * time.Millisecond
 	// repeatsMost is how often a call with a key is repeated that nobody answered.
 	repeatsMost = 3
 	// knownMost is how many ids are remembered of a store, the last ones.
 	knownMost = 12
+	// told is the invariant that a client sees broken itself, as package check names it.
+	told = "18 items"
 )
 
 // The stores, and the groups of each.
 var (
-	storeNames = []string{"crawl", "feed"}
-	groupNames = []string{"g", "h"}
+	stores = []string{"crawl", "feed"}
+	groups = []string{"g", "h"}
 )
 
-// keeper is a client of a task store, who makes one call at a time.
+// Keepers are the clients of a history. Their fields are set before the first call.
+type Keepers struct {
+	Record  *record.Record
+	Patient context.Context // ends when nobody waits any more
+	// Client draws a client, and tells when its process was killed.
+	Client func() (at *engine.Client, killed context.Context)
+
+	all []*keeper
+	mu  sync.Mutex
+	ids map[string][]int64 // by store: those that clients were told of lately
+}
+
+// keeper is one of them, who makes one call at a time.
 type keeper struct {
-	w     *world
-	id    int64
-	store string
-	calls int
-	mine  int64 // the item that it claimed last; 0 = none
+	all    *Keepers
+	random *rand.Rand // what the seed decides
+	id     int64
+	store  string
+	calls  int
+	mine   int64 // the item that it claimed last; 0 = none
 }
 
-// newKeepers returns those of a history.
-func (w *world) newKeepers() (all []*keeper) {
-	for i := range 3 + w.dice.n(keepersMost-2) {
-		all = append(all, &keeper{w: w, id: int64(1000 + i), store: pick(w.dice, storeNames...)})
+// Keep has the clients, whom the seed draws, make calls for a time.
+func (s *Keepers) Keep(seed uint64, lasts time.Duration) {
+	s.ids = map[string][]int64{}
+	random := rand.New(rand.NewPCG(seed, 0))
+	var all sync.WaitGroup
+	end := time.Now().Add(lasts)
+	for i := range least + random.IntN(most-least+1) {
+		k := &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: int64(1000 + i)}
+		k.store = pick(k, stores...)
+		s.all = append(s.all, k)
+		all.Go(func() { k.keep(end) })
 	}
-	return all
+	all.Wait()
 }
 
-// keep makes calls until traffic ends.
-func (k *keeper) keep() {
-	for end := time.Now().Add(trafficLasts); ; {
-		time.Sleep(k.w.dice.between(0, restMost))
+// Visit has one of them, whom a number draws, do one thing more.
+func (s *Keepers) Visit(n int) { s.all[n%len(s.all)].visit() }
+
+// Read has somebody read every group of every store. That nobody shows one is damage.
+func (s *Keepers) Read() {
+	for _, store := range stores {
+		for _, group := range groups {
+			k := &keeper{all: s, random: rand.New(rand.NewPCG(0, 0)), store: store}
+			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
+				s.Record.Damage(told, "group %s of store %s is not shown at the end: %s", group, store, c.Error)
+			}
+		}
+	}
+}
+
+func (k *keeper) keep(end time.Time) {
+	for {
+		time.Sleep(k.between(0, restMost))
 		if !time.Now().Before(end) {
 			return
 		}
 		k.visit()
 	}
+}
+
+func pick[T any](k *keeper, choices ...T) T { return choices[k.random.IntN(len(choices))] }
+
+func (k *keeper) chance(p float64) bool { return k.random.Float64() < p }
+
+func (k *keeper) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(k.random.Int64N(int64(most-least)+1))
 }
 
 // doings are what a keeper does, each as often as it is likely.
@@ -66,47 +115,47 @@ var doings = []func(*keeper){
 }
 
 // visit does one thing.
-func (k *keeper) visit() { pick(k.w.dice, doings...)(k) }
+func (k *keeper) visit() { pick(k, doings...)(k) }
 
 // known is an id that somebody was told of lately.
 func (k *keeper) known() int64 {
-	k.w.mu.Lock()
-	ids := slices.Clone(k.w.ids[k.store])
-	k.w.mu.Unlock()
+	k.all.mu.Lock()
+	ids := slices.Clone(k.all.ids[k.store])
+	k.all.mu.Unlock()
 	if len(ids) == 0 {
 		return 1
 	}
-	return pick(k.w.dice, ids...)
+	return pick(k, ids...)
 }
 
 // learn remembers an id for others.
 func (k *keeper) learn(id int64) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	ids := append(k.w.ids[k.store], id)
-	k.w.ids[k.store] = ids[max(0, len(ids)-knownMost):]
+	k.all.mu.Lock()
+	defer k.all.mu.Unlock()
+	ids := append(k.all.ids[k.store], id)
+	k.all.ids[k.store] = ids[max(0, len(ids)-knownMost):]
 }
 
 // depends draws what a request depends on: nothing, in most cases.
 func (k *keeper) depends() []int64 {
-	if k.w.dice.chance(0.7) {
+	if k.chance(0.7) {
 		return nil
 	}
 	return []int64{k.known()}
 }
 
-func (k *keeper) group() string { return pick(k.w.dice, groupNames...) }
+func (k *keeper) group() string { return pick(k, groups...) }
 
 // later draws when an item becomes available.
 func (k *keeper) later() item.When {
-	return pick(k.w.dice, 0, 0, item.When(-k.w.dice.n(1500)), item.When(1))
+	return pick(k, 0, 0, item.When(-k.random.IntN(1500)), item.When(1))
 }
 
 // data is such that no other call has them.
 func (k *keeper) data() []byte { return fmt.Appendf(nil, "%d of %d", k.calls, k.id) }
 
 func (k *keeper) adds() (all []item.Add) {
-	for range 1 + k.w.dice.n(3) {
+	for range 1 + k.random.IntN(3) {
 		all = append(all, item.Add{Group: k.group(), At: k.later(), Data: k.data()})
 	}
 	return all
@@ -116,10 +165,10 @@ func (k *keeper) add() { k.update(&item.Update{Depends: k.depends(), Adds: k.add
 
 // claim takes an item for a moment or longer, and works; in most cases it then finishes, in time or too late.
 func (k *keeper) claim() {
-	lasts := k.w.dice.between(50*time.Millisecond, 1500*time.Millisecond)
+	lasts := k.between(50*time.Millisecond, 1500*time.Millisecond)
 	q := &item.Claim{Client: k.id, Group: k.group(), Duration: lasts, Depends: k.depends()}
-	if k.w.dice.chance(0.3) {
-		q.Wait = k.w.dice.between(100*time.Millisecond, 2*time.Second)
+	if k.chance(0.3) {
+		q.Wait = k.between(100*time.Millisecond, 2*time.Second)
 	}
 	q.Key = k.key()
 	told := k.ask(history.ItemCall{Claim: q})
@@ -127,8 +176,8 @@ func (k *keeper) claim() {
 		return
 	}
 	k.mine = told.Items[0].ID
-	time.Sleep(k.w.dice.between(0, 2*lasts))
-	if k.w.dice.chance(0.7) {
+	time.Sleep(k.between(0, 2*lasts))
+	if k.chance(0.7) {
 		k.finish()
 	}
 }
@@ -139,7 +188,7 @@ func (k *keeper) finish() {
 		return
 	}
 	u := &item.Update{Deletes: []int64{k.mine}, Depends: k.depends()}
-	if k.w.dice.chance(0.6) {
+	if k.chance(0.6) {
 		u.Adds = k.adds()
 	}
 	k.update(u)
@@ -150,7 +199,7 @@ func (k *keeper) renew() {
 	if k.mine == 0 {
 		return
 	}
-	c := item.Change{ID: k.mine, At: item.When(-1 - k.w.dice.n(1500)), Keep: true}
+	c := item.Change{ID: k.mine, At: item.When(-1 - k.random.IntN(1500)), Keep: true}
 	if told := k.update(&item.Update{Changes: []item.Change{c}}); len(told.Items) > 0 {
 		k.mine = told.Items[0].ID
 	}
@@ -160,12 +209,12 @@ func (k *keeper) renew() {
 func (k *keeper) meddle() {
 	u := &item.Update{Depends: k.depends()}
 	one, other := k.known(), k.known()
-	if k.w.dice.chance(0.5) {
+	if k.chance(0.5) {
 		u.Deletes = []int64{one}
 	} else {
-		u.Changes = []item.Change{{ID: one, Group: pick(k.w.dice, "", "", "g"), At: k.later(), Data: k.data()}}
+		u.Changes = []item.Change{{ID: one, Group: pick(k, "", "", "g"), At: k.later(), Data: k.data()}}
 	}
-	if other != one && k.w.dice.chance(0.4) {
+	if other != one && k.chance(0.4) {
 		u.Changes = append(u.Changes, item.Change{ID: other, At: k.later(), Keep: true})
 	}
 	k.update(u)
@@ -173,7 +222,7 @@ func (k *keeper) meddle() {
 
 // look reads items, or a group.
 func (k *keeper) look() {
-	if k.w.dice.chance(0.5) {
+	if k.chance(0.5) {
 		k.ask(history.ItemCall{Group: k.group()})
 		return
 	}
@@ -188,7 +237,7 @@ func (k *keeper) check() { k.update(&item.Update{Depends: []int64{k.known(), k.k
 // key draws one that no other call has, or none.
 func (k *keeper) key() string {
 	k.calls++
-	if k.w.dice.chance(0.2) {
+	if k.chance(0.2) {
 		return ""
 	}
 	return fmt.Sprint("key ", k.calls)
@@ -205,15 +254,15 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 	told = k.call(c)
 	keyed := c.Update != nil && c.Update.Key != "" || c.Claim != nil && c.Claim.Key != ""
 	for n := 0; keyed && told.Answer == history.Unknown && n < repeatsMost; n++ {
-		time.Sleep(k.w.dice.between(0, restMost))
+		time.Sleep(k.between(0, restMost))
 		told = k.call(c)
 	}
 	for _, is := range told.Items {
 		k.learn(is.ID)
 	}
-	if keyed && told.Answer == history.OK && k.w.dice.chance(0.25) {
+	if keyed && told.Answer == history.OK && k.chance(0.25) {
 		again := c
-		if u := c.Update; u != nil && k.w.dice.chance(0.2) {
+		if u := c.Update; u != nil && k.chance(0.2) {
 			again.Update = &item.Update{Client: u.Client, Key: u.Key, Adds: []item.Add{{Group: "g", Data: []byte("another request")}}}
 		}
 		k.call(again)
@@ -223,19 +272,19 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 
 // call makes a call once and records what it was told.
 func (k *keeper) call(c history.ItemCall) history.ItemCall {
-	p := k.w.someClient()
-	ctx, cancel := context.WithTimeout(k.w.patient, k.w.dice.between(500*time.Millisecond, 6*time.Second))
+	at, killed := k.all.Client()
+	ctx, cancel := context.WithTimeout(k.all.Patient, k.between(500*time.Millisecond, 6*time.Second))
 	defer cancel()
-	c.Call = k.w.record.Now()
-	err := askOf(ctx, p.client, &c)
-	c.Return, c.Answer = k.w.record.Now(), traffic.Answer(err)
+	c.Call = k.all.Record.Now()
+	err := askOf(ctx, at, &c)
+	c.Return, c.Answer = k.all.Record.Now(), traffic.Answer(err)
 	if err != nil {
 		c.Error = err.Error()
 	}
 	conflict, conflicts := errors.AsType[*item.ConflictError](err)
 	switch {
 	case err == nil:
-	case p.killed.Err() != nil: // nobody was there to hear it
+	case killed.Err() != nil: // nobody was there to hear it
 		c.Answer = history.Unknown
 	case conflicts:
 		c.Answer, c.Problems = history.Refused, conflict.Problems
@@ -244,12 +293,12 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
 		c.Answer = history.Refused
 	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, engine.ErrUnknown):
-		k.w.record.Damage(itemsTold, "a client of store %s is told what no client has to expect: %v", c.Store, err)
+		k.all.Record.Damage(told, "a client of store %s is told what no client has to expect: %v", c.Store, err)
 	}
 	if c.Answer == history.Unknown {
 		c.Return = 0
 	}
-	k.w.record.AskStore(c)
+	k.all.Record.AskStore(c)
 	return c
 }
 
@@ -283,16 +332,4 @@ func askOf(ctx context.Context, at *engine.Client, c *history.ItemCall) (err err
 		}
 	}
 	return err
-}
-
-// readStores has somebody read every group of every store at the end.
-func (w *world) readStores() {
-	for _, store := range storeNames {
-		for _, group := range groupNames {
-			k := &keeper{w: w, store: store}
-			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
-				w.record.Damage(served, "group %s of store %s is not shown at the end: %s", group, store, c.Error)
-			}
-		}
-	}
 }
