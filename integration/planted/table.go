@@ -98,6 +98,18 @@ var firstCaller = edit("engine/router.go", "f.batch.Add(f.calls[i].command, f.ca
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
 var alienIsFenced = edit("etcdstore/append.go", "by somebody who does not own the shard\", store.ErrAlien, ", "by somebody who does not own the shard\", store.ErrFenced, ")
 
+// idBeforeValidation gives an update its ids before it is known whether it is refused, and lets the fold pass over those that are left out.
+var idBeforeValidation = []bugs.Bug{known("id of an item that leaves some out"), edit("projection/items/decide.go", "	if len(p.found) > 0 {\n		return Decision{Problems: p.found, Now: now}, nil\n	}\n	if err := s.room(",
+	"	if in := s.byName[store]; in != nil && len(p.found) > 0 {\n		in.Last += uint64(len(u.Adds) + len(u.Changes))\n	}\n	if len(p.found) > 0 {\n		return Decision{Problems: p.found, Now: now}, nil\n	}\n	if err := s.room(")}
+
+// lateDelete accepts the delete of an item that has another id by now, as that of one that is gone already.
+var lateDelete = []bugs.Bug{
+	edit("projection/items/decide.go", "	for _, id := range u.Deletes {\n		p.changeable(\"deletes\", id)\n",
+		"	for _, id := range u.Deletes {\n		if s.Item(store, uint64(id)) == nil {\n			continue\n		}\n		p.changeable(\"deletes\", id)\n"),
+	edit("projection/items/decide.go", "		was := s.Item(store, uint64(id))\n		d.Events", "		was := s.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		d.Events"),
+	edit("engine/internal/itemcommand/decide.go", "		was := all.Item(store, uint64(id))\n		n -=", "		was := all.Item(store, uint64(id))\n		if was == nil {\n			continue\n		}\n		n -="),
+}
+
 // list is every bug that is to be found. Each breaks a promise: what only hides behind another compare, or costs time, is
 // no bug that a history can show.
 var list = []planted{
@@ -191,6 +203,15 @@ var list = []planted{
 		edit("projection/kinds.go", "kindKey{t.Kind.Behavior, terms.Policy, t.Kind.Creator}", `kindKey{t.Kind.Behavior, terms.Policy, ""}`)),
 	own("wait told since another time", "3, linear",
 		edit("projection/wait.go", "	w := t.waited()\n	w.Since = ev.At\n", "	w := t.waited()\n")),
+
+	own("id of an item taken before validation", "2", idBeforeValidation...),
+	own("late owner's delete of an item accepted", "18", lateDelete...),
+	like("late owner who changes what another has", "2"),
+	own("claim of an item before its depends", "18",
+		edit("projection/items/decide.go", "	if p.depend(c.Depends); len(p.found) > 0 {", "	if p.depend(c.Depends); len(p.found) > 0 && s.Free(store, c.Group) == 0 {")),
+	like("depends that an empty group hides", "18"),
+	own("repeated claim that takes a second item", "2, 18", known("repeated claim that takes a second item"), known("fold that takes a request twice")),
+	like("another request under a key", "18"),
 
 	underFaults("effects before the commit", "9, linear, 10", "partition-node-etcd,partition-node-all", known("effects before the commit")),
 	underFaults("commit without the compare of the next entry", "1", "writes-lost-and-late,replies-lost", known("commit without the compare of the next entry")),

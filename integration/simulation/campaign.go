@@ -38,6 +38,7 @@ type campaign struct {
 	done       int // of these: acknowledged
 	operations int
 	executions int
+	stored     map[history.Answer]int // calls that change task stores
 	entries    int
 	trimmed    int            // of these
 	snapshots  int            // that were published
@@ -206,6 +207,12 @@ func (c *campaign) count(h *history.Run) {
 	}
 	c.operations += len(h.Operations)
 	c.executions += len(h.Executions)
+	if c.stored == nil {
+		c.stored = map[history.Answer]int{}
+	}
+	for answer, n := range machine.Stored(h) {
+		c.stored[answer] += n
+	}
 	commands, done := machine.Commands(h)
 	c.commands, c.done = c.commands+commands, c.done+done
 	c.snapshots += h.Info.Snapshots
@@ -242,6 +249,7 @@ func (c *campaign) summary(took, used time.Duration) {
 	fmt.Fprintf(c.out, "%d histories in %s, %.0f a minute, each %s of a processor; %d rejected, %d red, %d violations\n",
 		c.made, took.Round(time.Millisecond), float64(c.made)/took.Minutes(), (used / time.Duration(max(c.made, 1))).Round(time.Millisecond), c.rejected, c.red, c.violations)
 	fmt.Fprintf(c.out, "%d operations, of which %d change something, of which %d acknowledged; %d executions\n", c.operations, c.commands, c.done, c.executions)
+	fmt.Fprintf(c.out, "%d changes of task stores acknowledged, %d refused, %d unknown\n", c.stored[history.OK], c.stored[history.Refused], c.stored[history.Unknown])
 	fmt.Fprintf(c.out, "%d entries, of which %d trimmed in %d histories; %d snapshots in %d\n", c.entries, c.trimmed, c.kept[1], c.snapshots, c.kept[0])
 	fmt.Fprintln(c.out, c.reruns.String())
 	for _, kind := range world.Kinds() {

@@ -101,10 +101,11 @@ internal/testcluster | ledger store engine events etcdstore natsbus internal/wir
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
-integration/robustness/history | events internal/wire                | a record of a run: anything may write one
+integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
 integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
 integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
-integration/robustness/check   | integration/robustness/folds events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
+integration/robustness/itemcheck | events integration/robustness/folds integration/robustness/history item | judges what was told of task stores: it knows neither projection nor engine
+integration/robustness/check   | integration/robustness/folds integration/robustness/itemcheck events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
 integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
@@ -121,8 +122,9 @@ integration/simulation/build   |                                      | runs the
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
 integration/simulation/record  | integration/robustness/history       | a history in the making
-integration/simulation/work    | engine events integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
-integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/keepers | engine item task integration/robustness/history integration/robustness/traffic integration/simulation/record | clients of task stores in simulated histories
+integration/simulation/work    | engine events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
+integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases

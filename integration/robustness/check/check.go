@@ -81,6 +81,7 @@ func (c *checker) checkAll() {
 	c.checkBraked()
 	c.checkSettings()
 	c.checkLists()
+	c.checkItems()
 	c.checkLinear()
 }
 

@@ -7,6 +7,7 @@ func (c *checker) fold() {
 	for _, j := range c.shards {
 		f := finished{shelves: map[string]*shelf{}}
 		for _, e := range j.entries {
+			j.items.Entry(e.Entry, e.at)
 			for i := range e.Events {
 				c.apply(j, &f, e, &e.Events[i])
 			}

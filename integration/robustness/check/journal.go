@@ -3,6 +3,7 @@ package check
 import (
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
+	"taskledger/integration/robustness/itemcheck"
 )
 
 // journal is the decoded journal of one shard.
@@ -11,7 +12,7 @@ type journal struct {
 	entries []*entry
 	broken  bool // it goes on, but makes no sense
 	records map[events.Record]*folds.Chain
-	items   folds.Items
+	items   itemcheck.Shard
 }
 
 // last is the number of the last entry, 0 without one.

@@ -5,6 +5,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/folds"
+	"taskledger/integration/robustness/itemcheck"
 )
 
 // pausing is a change of what is paused.
@@ -55,11 +56,11 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	case *events.Unpaused:
 		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
 	case *events.AcceptedLoss:
-		j.items.Recovered()
-		return j.lost(b.Entry-1, e.Number, b.Sound)
+		j.items.Lost()
+		return folds.Lost(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))
 	case *events.Recovered:
-		j.items.Recovered()
-		return j.lost(b.Entry, e.Number, b.Sound)
+		j.items.Lost()
+		return folds.Lost(b.Entry, e.Number, b.Sound, j.hash(b.Entry))
 	}
 	return "of a kind that is not judged"
 }
@@ -81,19 +82,24 @@ func (c *checker) changePause(p pausing) string {
 	return ""
 }
 
-// lost says what keeps the entries after the sound one from having been lost before the given one, "" for nothing.
-func (j *journal) lost(sound, before uint64, hash events.Hash) string {
-	var want events.Hash
-	switch {
-	case sound >= before:
-		return fmt.Sprintf("what is after entry %d cannot be lost before entry %d", sound, before)
-	case sound > 0:
-		want = j.entries[sound-1].Hash
+// hash is that of an entry, none of what is no entry.
+func (j *journal) hash(number uint64) (h events.Hash) {
+	if number > 0 && number <= uint64(len(j.entries)) {
+		h = j.entries[number-1].Hash
 	}
-	if hash != want {
-		return fmt.Sprintf("entry %d has hash %s, not %s", sound, want, hash)
+	return h
+}
+
+// checkItems holds what clients of task stores were told against journals that make sense.
+func (c *checker) checkItems() {
+	shards := make([]*itemcheck.Shard, len(c.shards))
+	for i, j := range c.shards {
+		j.items.Broken = j.broken
+		shards[i] = &j.items
 	}
-	return ""
+	for _, v := range itemcheck.Judge(c.run.Items, shards) {
+		c.report(itemsTold, v.Shard, v.Entry, "%s", v.Text)
+	}
 }
 
 // pausedAtTheEnd returns the behaviors that the settings keep from running then.

@@ -49,9 +49,6 @@ var mayHappen = map[events.Kind][]phase{
 	events.KindJoined:          {created, running, waiting, success, failure},
 }
 
-// reserved is how ids begin that no submit may have.
-const reserved = "store:"
-
 // state is what the events of a task come to.
 type state struct {
 	phase     phase
@@ -130,7 +127,7 @@ func judge(s *state, ev *events.Event) *problem {
 		if b.NotBefore <= 0 || !b.Policy.IsComplete() {
 			return &problem{legal, "without a time or a complete policy"}
 		}
-		if strings.HasPrefix(string(ev.Task), reserved) {
+		if strings.HasPrefix(string(ev.Task), events.StorePrefix) {
 			return &problem{legal, "of an id that is reserved"}
 		}
 	case *events.Started:

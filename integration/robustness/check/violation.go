@@ -29,6 +29,7 @@ const (
 	paused       = "15 paused"      // does not start
 	braked       = "16 braked"      // submits add nothing to a store that is almost full
 	listed       = "17 lists"       // tell every task once that was there and stayed
+	itemsTold    = "18 items"       // clients of task stores were told what the journal tells, and it has what they asked for
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains
 )
 

@@ -27,5 +27,17 @@ func (c *Chain) Judge(ev *events.Event) string {
 	return ""
 }
 
+// Lost says what keeps the entries after the sound one, of a hash, from having been lost before another one, by the hash that a record of the
+// loss has of it; "" for nothing.
+func Lost(sound, before uint64, has, of events.Hash) string {
+	switch {
+	case sound >= before:
+		return fmt.Sprintf("what is after entry %d cannot be lost before entry %d", sound, before)
+	case has != of:
+		return fmt.Sprintf("entry %d has hash %s, not %s", sound, of, has)
+	}
+	return ""
+}
+
 // Follow moves the chain on to an event.
 func (c *Chain) Follow(ev *events.Event) { c.seq, c.prev = ev.Seq, ev.Position.Ref }

@@ -61,12 +61,10 @@ func (s *Items) Apply(ev *events.Event) string {
 	return problem
 }
 
-// Lost lets the ids of stores that come begin anywhere: what was lost of the journal may have made them.
-func (s *Items) Lost() { s.lost = true }
-
-// Recovered lets the ids of every store go on anywhere above those that were used.
-func (s *Items) Recovered() {
-	s.Lost()
+// Lost lets the ids of stores that come begin anywhere, and those of every other go on anywhere above those that were used: what was lost of the
+// journal may have used them.
+func (s *Items) Lost() {
+	s.lost = true
 	for name := range s.stores {
 		s.broken[name] = true
 	}

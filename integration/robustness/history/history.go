@@ -12,6 +12,7 @@ import (
 type Run struct {
 	Info       Info
 	Operations []Operation
+	Items      []ItemCall // calls of clients of task stores
 	Executions []Execution
 	Faults     []Fault
 	Members    []Journals // as they were written, and as each etcd member, with the archive, tells them after all faults have healed and Served was asked for; at least one

@@ -29,7 +29,7 @@ type journalLine struct {
 }
 
 // Save writes the run into a folder, which it makes, as JSON: info.json and remains.json, and a line for each value in
-// operations.jsonl, executions.jsonl, faults.jsonl, keys.jsonl, served.jsonl, damage.jsonl and, for each member, entries-<n>.jsonl. What a
+// operations.jsonl, items.jsonl, executions.jsonl, faults.jsonl, keys.jsonl, served.jsonl, damage.jsonl and, for each member, entries-<n>.jsonl. What a
 // run saved there before is replaced.
 func Save(dir string, r *Run) error {
 	if len(r.Members) > maxMembers {
@@ -50,6 +50,7 @@ func Save(dir string, r *Run) error {
 	}
 	return errors.Join(
 		writeFile(filepath.Join(dir, "operations.jsonl"), lines(r.Operations)),
+		writeFile(filepath.Join(dir, "items.jsonl"), lines(r.Items)),
 		writeFile(filepath.Join(dir, "executions.jsonl"), lines(r.Executions)),
 		writeFile(filepath.Join(dir, "faults.jsonl"), lines(r.Faults)),
 		writeFile(filepath.Join(dir, "keys.jsonl"), lines(r.Keys)),
@@ -112,6 +113,7 @@ func Load(dir string) (*Run, error) {
 	err := errors.Join(
 		readLines(filepath.Join(dir, "info.json"), &info),
 		readLines(filepath.Join(dir, "operations.jsonl"), &r.Operations),
+		readLines(filepath.Join(dir, "items.jsonl"), &r.Items),
 		readLines(filepath.Join(dir, "executions.jsonl"), &r.Executions),
 		readLines(filepath.Join(dir, "faults.jsonl"), &r.Faults),
 		readLines(filepath.Join(dir, "keys.jsonl"), &r.Keys),

@@ -79,10 +79,12 @@ func History(ctx context.Context, program string, seed uint64) (*history.Run, er
 	return h, nil
 }
 
-// A history proves something from so many commands on, so many that were acknowledged, and so many faults that bit.
+// A history proves something from so many commands on, so many that were acknowledged, so many acknowledged changes of task stores, and so
+// many faults that bit.
 const (
 	minCommands = 200
 	minDone     = 50
+	minStored   = 1
 	bitLeast    = 5
 )
 
@@ -96,6 +98,7 @@ func judge(h *history.Run) {
 	commands, done := Commands(h)
 	want("commands", commands, minCommands)
 	want("commands that were acknowledged", done, minDone)
+	want("changes of task stores that were acknowledged", Stored(h)[history.OK], minStored)
 	bit := 0
 	for _, f := range h.Faults {
 		if f.Proof != "" {
@@ -118,4 +121,15 @@ func Commands(h *history.Run) (asked, done int) {
 		}
 	}
 	return asked, done
+}
+
+// Stored counts the calls of clients of task stores that ask for something to be changed, by their answers.
+func Stored(h *history.Run) map[history.Answer]int {
+	n := map[history.Answer]int{}
+	for i := range h.Items {
+		if c := &h.Items[i]; c.Changes() {
+			n[c.Answer]++
+		}
+	}
+	return n
 }

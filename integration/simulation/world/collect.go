@@ -54,40 +54,13 @@ func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, erro
 	return words, nil
 }
 
-// someWait reports whether a task has still something to do.
-func someWait(tasks []projection.Task) bool {
-	for i := range tasks {
-		if t := &tasks[i]; t.OnNode() || !t.Final() && !t.Suspended {
-			return true
-		}
-	}
-	return false
-}
-
-// waiting names tasks that have still something to do.
-func waiting(tasks []projection.Task) (all []string) {
-	for i := range tasks {
-		if t := &tasks[i]; someWait(tasks[i : i+1]) {
-			all = append(all, fmt.Sprintf("%s (%s, attempt %d)", t.ID, t.Status, t.Attempt))
-		}
-	}
-	return all
-}
-
-// eventsOf counts the events of tasks.
-func eventsOf(tasks []projection.Task) (n uint64) {
-	for i := range tasks {
-		n += tasks[i].Seq
-	}
-	return n
-}
-
 // collect records what the owners show and what etcd and the archive hold.
 func (w *world) collect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if w.patient.Err() == nil { // else somebody waited in vain, which is damage enough
 		w.readSettings()
+		w.keepers.Read()
 	}
 	tasks, err := w.tasks(ctx)
 	if err != nil {

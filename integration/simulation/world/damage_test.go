@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -27,15 +26,6 @@ func TestAlarms_AreDamage(t *testing.T) {
 	log.Error("answer does not fit its batch", "err", errors.New("too short"))
 	if found := w.record.Run.Damage; len(found) != 2 || found[1].Invariant != served || !strings.Contains(found[1].Text, "node-0 says: answer does not fit its batch err=too short") {
 		t.Errorf("damage %v, want both", found)
-	}
-}
-
-// Tasks that have still something to do are named: the settlement that waits for them in vain is damage.
-func TestWaiting_NamesTasksThatGoOn(t *testing.T) {
-	tasks := []projection.Task{{ID: "ended", Status: projection.Success}, {ID: "waits", Status: projection.Created},
-		{ID: "suspended", Status: projection.Created, Suspended: true}}
-	if got := strings.Join(waiting(tasks), "; "); !strings.HasPrefix(got, "waits (") || strings.Contains(got, ";") {
-		t.Errorf("still waiting: %s", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ const (
 	calm = 2*ttl + 6*time.Second
 	// trickleEvery is the mean time between two submits while it is quiet.
 	trickleEvery = 4 * time.Second
+	// visitShare is the share of these beside which a client of a task store does something.
+	visitShare = 0.4
 	// healWithin is how long after its repair a damaged shard may count as damaged.
 	healWithin = 6 * time.Second
 )
@@ -70,6 +73,9 @@ func (w *world) trickle(lasts time.Duration) {
 			return
 		}
 		w.oneMore()
+		if w.dice.chance(visitShare) {
+			w.keepers.Visit(w.dice.n(math.MaxInt))
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -40,9 +41,11 @@ var stories = []func(*errand){
 // spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
 const spares = 3
 
-// traffic runs the errands to their ends, waits left out.
+// traffic runs the errands to their ends, waits left out, beside the clients of task stores.
 func (w *world) traffic() {
 	var all sync.WaitGroup
+	seed := uint64(w.dice.n(math.MaxInt))
+	all.Go(func() { w.keepers.Keep(seed, trafficLasts) })
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)
 		story := pick(w.dice, stories...)

@@ -9,8 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/keepers"
 	"taskledger/integration/simulation/record"
+	"taskledger/integration/simulation/work"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
 	"taskledger/store/memarchive"
@@ -54,6 +57,7 @@ type world struct {
 	late       sync.WaitGroup // requests that arrive when nobody waits for them any more
 	record     *record.Record
 
+	keepers *keepers.Keepers
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc
@@ -105,6 +109,10 @@ func newWorld(seed uint64) *world {
 	w.long = d.chance(quietShare)
 	w.unwritable = d.chance(unwritableShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
+	w.keepers = &keepers.Keepers{Record: w.record, Patient: w.patient, Client: func() (*engine.Client, context.Context) {
+		p := w.someClient()
+		return p.client, p.killed
+	}}
 	switch x := d.n(100); {
 	case x < 3: // entries and snapshots are large, too
 		w.shards, w.small, w.pad = 2, true, strings.Repeat("x", 64<<10)
@@ -221,7 +229,7 @@ func (w *world) settle() error {
 	var before uint64
 	for last := time.Now(); time.Since(last) < stillFor; {
 		tasks, err := w.tasks(ctx)
-		if events := eventsOf(tasks); err != nil || someWait(tasks) || events != before {
+		if events := work.EventsOf(tasks); err != nil || work.SomeWait(tasks) || events != before {
 			last, before = time.Now(), events
 		}
 		select {
@@ -230,7 +238,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting(tasks))
+			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), work.Waiting(tasks))
 			return nil
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/cmd/node/internal/bench"
-	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/item"
 	"taskledger/task"
@@ -111,9 +110,12 @@ func (m *measurement) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := slices.IndexFunc(shards, func(s engine.ShardInfo) bool { return m.pair.OwnsHere(s.Owner) != m.cfg.Away })
-	if want < 0 {
-		return errors.New("that node owns no shard")
+	want := 0
+	for want < len(shards) && m.pair.OwnsHere(shards[want].Owner) == m.cfg.Away {
+		want++
+	}
+	if want == len(shards) {
+		return errors.New("the node owns no shard")
 	}
 	ofStore := func(name string) events.TaskID { return events.StoreItem(name, 1) }
 	m.store = nameIn(want, len(shards), "deep", ofStore)
