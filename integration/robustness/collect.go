@@ -266,7 +266,8 @@ func remains(r *cluster.Cluster, h *history.Run, leaked func() error, failed err
 		r.Problem("%v", err)
 	}
 	h.Remains.Checked, h.Remains.Others = true, others
-	h.Operations, h.Executions, h.Faults, h.Damage, h.Info.Problems = r.Operations.All(), r.Executions.All(), r.Faults, r.Damage, r.Problems
+	h.Operations, h.Items, h.Executions = r.Operations.All(), r.Operations.Items(), r.Executions.All()
+	h.Faults, h.Damage, h.Info.Problems = r.Faults, r.Damage, r.Problems
 }
 
 // leakPatience is how long goroutines may take to end that end on their own time: those of connections.

@@ -22,6 +22,7 @@ type summary struct {
 	Rejected   int                    `json:"rejected"` // that prove nothing
 	Seconds    float64                `json:"seconds"`
 	Operations map[history.Answer]int `json:"operations"`
+	Items      map[history.Answer]int `json:"item_calls"`
 	Commands   int                    `json:"commands"` // of the command line that were answered
 	Executions int                    `json:"executions"`
 	Entries    int                    `json:"entries"`
@@ -45,7 +46,7 @@ type reruns struct {
 }
 
 func newSummary() *summary {
-	return &summary{Operations: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
+	return &summary{Operations: map[history.Answer]int{}, Items: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
 		Rerun: reruns{Promise: cluster.TTL + check.RerunPromise}, RerunSlow: reruns{Promise: 2*cluster.TTL + 2*time.Second}, RerunNear: reruns{Promise: cluster.TTL + check.RerunPromise}}
 }
 
@@ -58,6 +59,9 @@ func (s *summary) add(h *history.Run, j *check.Judgement, dir string) error {
 	s.Seconds += time.Duration(h.Info.End).Seconds()
 	for _, op := range h.Operations {
 		s.Operations[op.Answer]++
+	}
+	for i := range h.Items {
+		s.Items[h.Items[i].Answer]++
 	}
 	s.Executions += len(h.Executions)
 	s.Commands += h.Info.Commands
@@ -152,6 +156,9 @@ func (s *summary) write(w io.Writer) error {
 	row("operations", "%d", operations)
 	for _, answer := range slices.Sorted(maps.Keys(s.Operations)) {
 		row("  "+string(answer), "%d", s.Operations[answer])
+	}
+	for _, answer := range slices.Sorted(maps.Keys(s.Items)) {
+		row("calls to task stores: "+string(answer), "%d", s.Items[answer])
 	}
 	row("commands that were typed", "%d answered", s.Commands)
 	row("executions, snapshots", "%d, %d", s.Executions, s.Snapshots)

@@ -110,7 +110,7 @@ integration/robustness/clock   | golang.org/x/sys                   | a leaf: th
 integration/robustness/link    |                                    | a leaf: it carries bytes
 integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
 integration/robustness/traffic | engine events projection task integration/robustness/clock integration/robustness/history | what clients ask, and functions do
-integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io | a process of a run: a server, a node or a client
+integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
 integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
 integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
 integration/robustness/cluster | engine events projection integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
@@ -121,10 +121,10 @@ integration/simulation   | integration/simulation/build integration/simulation/m
 integration/simulation/build   |                                      | runs the go command
 integration/simulation/machine | integration/robustness/history       | runs the program
 integration/simulation/guest   | integration/simulation/world         | the program that makes a history
-integration/simulation/record  | integration/robustness/history       | a history in the making
-integration/simulation/keepers | engine item task integration/robustness/history integration/robustness/traffic integration/simulation/record | clients of task stores in simulated histories
+integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
+integration/robustness/keepers | engine item task integration/robustness/history integration/robustness/traffic | clients of task stores
 integration/simulation/work    | engine events projection integration/robustness/history integration/robustness/traffic | what tasks of simulated histories do
-integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/simulation/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/simulation/world   | ledger internal/version store store/memarchive engine task etcdstore events projection internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases

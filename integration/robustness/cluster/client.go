@@ -42,6 +42,10 @@ func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
 		switch {
 		case w.Call != nil:
 			calls.Hear(w.Call)
+		case w.Item != nil:
+			calls.HearItem(w.Item)
+		case w.Damage != "":
+			r.Broken(check.Served, "%s: %s", c.Name, w.Damage)
 		case w.Died != "":
 			r.Broken(check.Clean, "%s %s", c.Name, w.Died)
 		}

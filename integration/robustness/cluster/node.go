@@ -63,6 +63,10 @@ func (r *Cluster) StartNode(n *Node) error {
 			r.Executions.Hear(w.Report)
 		case w.Call != nil:
 			calls.Hear(w.Call)
+		case w.Item != nil:
+			calls.HearItem(w.Item)
+		case w.Damage != "":
+			r.Broken(check.Served, "%s: %s", n.Name, w.Damage)
 		case w.Died != "":
 			r.Broken(check.Clean, "%s %s", n.Name, w.Died)
 		}

@@ -16,6 +16,7 @@ type Operations struct {
 	mu      sync.Mutex
 	clients int
 	all     []history.Operation
+	items   []history.ItemCall
 	acked   map[string]bool // tasks whose submit was acknowledged, and that nobody has deleted or cancelled
 	waits   map[string]int  // under way, by task
 	acks    int             // operations that were told OK
@@ -126,6 +127,19 @@ func (o *Operations) All() []history.Operation {
 	return slices.Clone(o.all)
 }
 
+// Items returns the calls to task stores that have ended.
+func (o *Operations) Items() []history.ItemCall {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.items)
+}
+
+func (o *Operations) addItem(c history.ItemCall) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.items = append(o.items, c)
+}
+
 // InFlight counts the acknowledged tasks that are not over.
 func (o *Operations) InFlight(over func(task string) bool) (n int) {
 	o.mu.Lock()
@@ -145,11 +159,18 @@ type Calls struct {
 	mu      sync.Mutex
 	numbers map[int]int               // of clients that go on, by who calls in the process
 	open    map[int]history.Operation // by the number of the call
+	items   map[itemCall]history.ItemCall
+}
+
+// itemCall names a call to a task store.
+type itemCall struct {
+	source string
+	number int64
 }
 
 // NewCalls records in done what the calls of a process came to.
 func NewCalls(done *Operations) *Calls {
-	return &Calls{done: done, numbers: map[int]int{}, open: map[int]history.Operation{}}
+	return &Calls{done: done, numbers: map[int]int{}, open: map[int]history.Operation{}, items: map[itemCall]history.ItemCall{}}
 }
 
 // Hear takes the word that a call has begun, or ended.
@@ -164,7 +185,20 @@ func (c *Calls) Hear(w *role.Call) {
 	c.settle(w.Number, w.Operation)
 }
 
-// UnderWay counts the calls that have not ended, waits left out.
+// HearItem takes the word that a call to a task store has begun, or ended.
+func (c *Calls) HearItem(w *role.ItemCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := itemCall{w.Source, w.Number}
+	if w.Answer == "" {
+		c.items[is] = w.ItemCall
+		return
+	}
+	delete(c.items, is)
+	c.done.addItem(w.ItemCall)
+}
+
+// UnderWay counts the calls that have not ended, waits and those to task stores left out.
 func (c *Calls) UnderWay() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,6 +219,11 @@ func (c *Calls) End() (asked, waits int) {
 	for number, op := range c.open {
 		op.Answer = history.Unknown
 		c.settle(number, op)
+	}
+	for is, call := range c.items {
+		call.Answer = history.Unknown
+		delete(c.items, is)
+		c.done.addItem(call)
 	}
 	return asked, waits
 }

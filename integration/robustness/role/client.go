@@ -100,6 +100,7 @@ type client struct {
 
 	stopSubmit          context.CancelFunc
 	submitting, waiting sync.WaitGroup
+	begun               int // times that it began to make requests
 }
 
 func (p *process) client() (err error) {
@@ -141,6 +142,9 @@ func (c *client) carryOut(wait context.Context, o Order) error {
 func (c *client) submitOn(wait context.Context) {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stopSubmit = stop
+	c.begun++
+	source := fmt.Sprintf("%s/%d", c.Source, c.begun)
+	c.submitting.Go(func() { c.keepStores(ctx, c.engine, source, clientKeepers) })
 	n := callers
 	if c.Few {
 		n = fewCallers

@@ -46,6 +46,7 @@ type node struct {
 
 	stopSubmit context.CancelFunc
 	submitting sync.WaitGroup
+	begun      int // times that it began to submit
 }
 
 func (p *process) node() (err error) {
@@ -191,6 +192,9 @@ func (n *node) submitOn() {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stopSubmit = stop
 	n.submitting.Go(func() { n.submit(ctx) })
+	n.begun++
+	source := fmt.Sprintf("%s/%d", Source(n.Name, os.Getpid()), n.begun)
+	n.submitting.Go(func() { n.keepStores(ctx, n.engine.Client, source, nodeKeepers) })
 }
 
 // submitOff returns when no submit is under way.

@@ -86,6 +86,8 @@ type Word struct {
 	Died    string          `json:",omitempty"` // why a node or a client ended that was not told to
 	Report  *traffic.Report `json:",omitempty"`
 	Call    *Call           `json:",omitempty"`
+	Item    *ItemCall       `json:",omitempty"`
+	Damage  string          `json:",omitempty"` // what a client of a task store need not expect
 
 	Answers int    `json:",omitempty"` // number of the Order
 	Count   int64  `json:",omitempty"` // how often what was ordered was felt since it was; of Order.Count: of what the role says

@@ -45,13 +45,6 @@ func (r *Record) Operate(op history.Operation) {
 	r.Run.Operations = append(r.Run.Operations, op)
 }
 
-// AskStore adds a call of a client of a task store.
-func (r *Record) AskStore(c history.ItemCall) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.Run.Items = append(r.Run.Items, c)
-}
-
 // looksEvery is how often a process looks how full the store is, and a little more.
 const looksEvery = 2 * time.Second
 

@@ -38,14 +38,17 @@ var stories = []func(*errand){
 	(*errand).reborn, (*errand).keyed, (*errand).keyed, (*errand).paused, (*errand).agreed, (*errand).forbidden, (*errand).listed, (*errand).many,
 }
 
+// keepersLeast and keepersMost bound how many clients of task stores there are.
+const keepersLeast, keepersMost = 3, 5
+
 // spares is how many behaviors without tasks there are, which can be paused and hold nothing up.
 const spares = 3
 
 // traffic runs the errands to their ends, waits left out, beside the clients of task stores.
 func (w *world) traffic() {
 	var all sync.WaitGroup
-	seed := uint64(w.dice.n(math.MaxInt))
-	all.Go(func() { w.keepers.Keep(seed, trafficLasts) })
+	seed, count := uint64(w.dice.n(math.MaxInt)), keepersLeast+w.dice.n(keepersMost-keepersLeast+1)
+	all.Go(func() { w.keepers.Keep(count, seed) })
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)
 		story := pick(w.dice, stories...)

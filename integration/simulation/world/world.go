@@ -11,7 +11,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/keepers"
+	"taskledger/integration/robustness/keepers"
 	"taskledger/integration/simulation/record"
 	"taskledger/integration/simulation/work"
 	"taskledger/internal/modeletcd"
@@ -109,10 +109,10 @@ func newWorld(seed uint64) *world {
 	w.long = d.chance(quietShare)
 	w.unwritable = d.chance(unwritableShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
-	w.keepers = &keepers.Keepers{Record: w.record, Patient: w.patient, Client: func() (*engine.Client, context.Context) {
+	w.keepers = w.record.Keepers(w.patient, trafficLasts, func() (*engine.Client, context.Context) {
 		p := w.someClient()
 		return p.client, p.killed
-	}}
+	})
 	switch x := d.n(100); {
 	case x < 3: // entries and snapshots are large, too
 		w.shards, w.small, w.pad = 2, true, strings.Repeat("x", 64<<10)

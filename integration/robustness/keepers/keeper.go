@@ -1,5 +1,5 @@
-// Package keepers is clients of task stores in a simulated history: each makes one call after another, of which some must be refused, and
-// records what it was told.
+// Package keepers is clients of task stores, in simulated histories and in runs of real processes: each makes one call after another, of which
+// some must be refused, and tells what it was told.
 package keepers
 
 import (
@@ -9,27 +9,23 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/record"
 	"taskledger/item"
 	"taskledger/task"
 )
 
 const (
-	// least and most bound how many clients there are.
-	least, most = 3, 5
 	// restMost is how long one of them rests between two calls, at most.
 	restMost = 500 * time.Millisecond
 	// repeatsMost is how often a call with a key is repeated that nobody answered.
 	repeatsMost = 3
 	// knownMost is how many ids are remembered of a store, the last ones.
 	knownMost = 12
-	// told is the invariant that a client sees broken itself, as package check names it.
-	told = "18 items"
 )
 
 // The stores, and the groups of each.
@@ -40,14 +36,23 @@ var (
 
 // Keepers are the clients of a history. Their fields are set before the first call.
 type Keepers struct {
-	Record  *record.Record
-	Patient context.Context // ends when nobody waits any more
+	First    int64           // the number of the first client; the others follow. Nobody else has them
+	Patience time.Duration   // how long a call takes, at most
+	Patient  context.Context // ends when nobody waits any more
+	Over     func() bool     // no call begins any more
+	Rest     func(time.Duration)
+	Now      func() int64 // the time of the run, in nanoseconds
 	// Client draws a client, and tells when its process was killed.
 	Client func() (at *engine.Client, killed context.Context)
+	// Tell hears of a call when it begins, without an answer, and again when it has ended. Numbers of calls are unique.
+	Tell func(number int64, c history.ItemCall)
+	// Damage hears of what no client has to expect.
+	Damage func(format string, args ...any)
 
-	all []*keeper
-	mu  sync.Mutex
-	ids map[string][]int64 // by store: those that clients were told of lately
+	all   []*keeper
+	calls atomic.Int64
+	mu    sync.Mutex
+	ids   map[string][]int64 // by store: those that clients were told of lately
 }
 
 // keeper is one of them, who makes one call at a time.
@@ -60,17 +65,16 @@ type keeper struct {
 	mine   int64 // the item that it claimed last; 0 = none
 }
 
-// Keep has the clients, whom the seed draws, make calls for a time.
-func (s *Keepers) Keep(seed uint64, lasts time.Duration) {
+// Keep has so many clients, whom the seed draws, make calls until it is over.
+func (s *Keepers) Keep(count int, seed uint64) {
 	s.ids = map[string][]int64{}
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all sync.WaitGroup
-	end := time.Now().Add(lasts)
-	for i := range least + random.IntN(most-least+1) {
-		k := &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: int64(1000 + i)}
+	for i := range count {
+		k := &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: s.First + int64(i)}
 		k.store = pick(k, stores...)
 		s.all = append(s.all, k)
-		all.Go(func() { k.keep(end) })
+		all.Go(k.keep)
 	}
 	all.Wait()
 }
@@ -84,16 +88,16 @@ func (s *Keepers) Read() {
 		for _, group := range groups {
 			k := &keeper{all: s, random: rand.New(rand.NewPCG(0, 0)), store: store}
 			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
-				s.Record.Damage(told, "group %s of store %s is not shown at the end: %s", group, store, c.Error)
+				s.Damage("group %s of store %s is not shown at the end: %s", group, store, c.Error)
 			}
 		}
 	}
 }
 
-func (k *keeper) keep(end time.Time) {
+func (k *keeper) keep() {
 	for {
-		time.Sleep(k.between(0, restMost))
-		if !time.Now().Before(end) {
+		k.all.Rest(k.between(0, restMost))
+		if k.all.Over() {
 			return
 		}
 		k.visit()
@@ -176,7 +180,7 @@ func (k *keeper) claim() {
 		return
 	}
 	k.mine = told.Items[0].ID
-	time.Sleep(k.between(0, 2*lasts))
+	k.all.Rest(k.between(0, 2*lasts))
 	if k.chance(0.7) {
 		k.finish()
 	}
@@ -253,8 +257,8 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 	c.Store = k.store
 	told = k.call(c)
 	keyed := c.Update != nil && c.Update.Key != "" || c.Claim != nil && c.Claim.Key != ""
-	for n := 0; keyed && told.Answer == history.Unknown && n < repeatsMost; n++ {
-		time.Sleep(k.between(0, restMost))
+	for n := 0; keyed && told.Answer == history.Unknown && n < repeatsMost && !k.all.Over(); n++ {
+		k.all.Rest(k.between(0, restMost))
 		told = k.call(c)
 	}
 	for _, is := range told.Items {
@@ -273,11 +277,13 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 // call makes a call once and records what it was told.
 func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	at, killed := k.all.Client()
-	ctx, cancel := context.WithTimeout(k.all.Patient, k.between(500*time.Millisecond, 6*time.Second))
+	ctx, cancel := context.WithTimeout(k.all.Patient, k.between(500*time.Millisecond, k.all.Patience))
 	defer cancel()
-	c.Call = k.all.Record.Now()
+	c.Call = k.all.Now()
+	number := k.all.calls.Add(1)
+	k.all.Tell(number, c)
 	err := askOf(ctx, at, &c)
-	c.Return, c.Answer = k.all.Record.Now(), traffic.Answer(err)
+	c.Return, c.Answer = k.all.Now(), traffic.Answer(err)
 	if err != nil {
 		c.Error = err.Error()
 	}
@@ -293,12 +299,12 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	case c.Claim != nil && ctx.Err() != nil && !errors.Is(err, engine.ErrUnknown): // its wait has ended: nothing was claimed
 		c.Answer = history.Refused
 	case c.Answer == history.Unknown && ctx.Err() == nil && !errors.Is(err, engine.ErrUnknown):
-		k.all.Record.Damage(told, "a client of store %s is told what no client has to expect: %v", c.Store, err)
+		k.all.Damage("a client of store %s is told what no client has to expect: %v", c.Store, err)
 	}
 	if c.Answer == history.Unknown {
 		c.Return = 0
 	}
-	k.all.Record.AskStore(c)
+	k.all.Tell(number, c)
 	return c
 }
 
