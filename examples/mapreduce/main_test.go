@@ -73,7 +73,11 @@ func (s *scene) start(until, program string, args ...string) *process {
 		}
 		_ = p.cmd.Wait() // its state says it
 	}()
-	s.t.Cleanup(p.kill)
+	s.t.Cleanup(func() {
+		if p.kill(); s.t.Failed() && p.errs.Len() > 0 {
+			s.t.Logf("%s: %s", p.cmd, p.errs.String())
+		}
+	})
 	if until == "" {
 		return p
 	}
