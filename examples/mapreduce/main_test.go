@@ -73,7 +73,11 @@ func (s *scene) start(until, program string, args ...string) *process {
 		}
 		_ = p.cmd.Wait() // its state says it
 	}()
-	s.t.Cleanup(p.kill)
+	s.t.Cleanup(func() {
+		if p.kill(); s.t.Failed() && p.errs.Len() > 0 {
+			s.t.Logf("%s: %s", p.cmd, p.errs.String())
+		}
+	})
 	if until == "" {
 		return p
 	}
@@ -243,6 +247,7 @@ func (s *scene) wantHandedOn(held claimed) {
 // The words of $(go env GOROOT)/src/net, or of MAPREDUCE_DIR, are those of a direct count, though a worker dies while it holds a piece, and then
 // the owner of the store while another one holds one.
 func TestMapReduce_CountsEachWordOnceThoughAWorkerAndTheOwnerAreKilled(t *testing.T) {
+	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ func hostile() map[string][]byte {
 }
 
 func TestPieces_OfAnyFilesHaveTheWordsOfTheWholeAndAreNoLongerThanAWordBeyondTheirSize(t *testing.T) {
+	t.Parallel()
 	for name, text := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
