@@ -12,10 +12,9 @@ import (
 // itemsTold is the invariant that a client of a task store sees broken itself, as package check names it.
 const itemsTold = "18 items"
 
-// Keepers returns clients of task stores, who ask through those that client draws for as long as somebody waits, and go on for a time.
-func (r *Record) Keepers(patient context.Context, lasts time.Duration, client func() (*engine.Client, context.Context)) *keepers.Keepers {
+// Keepers returns clients of task stores, who ask through those that client draws, for as long as somebody waits.
+func (r *Record) Keepers(patient context.Context, client func() (*engine.Client, context.Context)) *keepers.Keepers {
 	return &keepers.Keepers{First: 1000, Patience: 6 * time.Second, Patient: patient, Rest: time.Sleep, Now: r.Now, Client: client,
-		Over: func() bool { return r.Now() >= int64(lasts) },
 		Tell: func(_ int64, c history.ItemCall) {
 			if c.Answer != "" {
 				r.addItemCall(c)

@@ -48,6 +48,8 @@ const spares = 3
 func (w *world) traffic() {
 	var all sync.WaitGroup
 	seed, count := uint64(w.dice.n(math.MaxInt)), keepersLeast+w.dice.n(keepersMost-keepersLeast+1)
+	end := time.Now().Add(trafficLasts)
+	w.keepers.Over = func() bool { return !time.Now().Before(end) }
 	all.Go(func() { w.keepers.Keep(count, seed) })
 	for i := range errands {
 		at := w.dice.between(0, trafficLasts)

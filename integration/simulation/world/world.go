@@ -109,7 +109,7 @@ func newWorld(seed uint64) *world {
 	w.long = d.chance(quietShare)
 	w.unwritable = d.chance(unwritableShare)
 	w.patient, w.giveUp = context.WithCancel(context.Background())
-	w.keepers = w.record.Keepers(w.patient, trafficLasts, func() (*engine.Client, context.Context) {
+	w.keepers = w.record.Keepers(w.patient, func() (*engine.Client, context.Context) {
 		p := w.someClient()
 		return p.client, p.killed
 	})
