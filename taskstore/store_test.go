@@ -151,6 +151,56 @@ func TestStore_AnUpdateIsDoneOnceHoweverManyOthersItsClientMakesMeanwhile(t *tes
 }
 
 // Claims that began before the update count, too, when they succeed after it.
+// Updates that began before it, and succeed after it, take places among the keys that the store remembers after its own.
+func TestStore_AnUpdateIsDoneOnceThoughEarlierOnesSucceedAfterIt(t *testing.T) {
+	bubble(t, func(b *bench) {
+		arrive, lost := make(chan struct{}), false
+		b.update = func(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
+			if string(u.Adds[0].Data) == "early" {
+				<-arrive
+			}
+			made, err := ask()
+			if string(u.Adds[0].Data) == "slow" && !lost {
+				lost = true
+				time.Sleep(35 * time.Second)
+				return nil, errLost
+			}
+			return made, err
+		}
+		done := make(chan error)
+		update := func(data string) {
+			_, err := b.s.Update(b.t.Context(), item.Update{Adds: []item.Add{{Group: "g", Data: []byte(data)}}})
+			done <- err
+		}
+		const early, late = 40, 200
+		for range early {
+			go update("early")
+		}
+		synctest.Wait()
+		go update("slow")
+		synctest.Wait()
+		close(arrive)
+		synctest.Wait()
+		for range late {
+			go update("late")
+		}
+		for range early + 1 + late {
+			if err := <-done; err != nil {
+				b.t.Error(err)
+			}
+		}
+		slow := 0
+		for _, data := range b.left("g") {
+			if data == "slow" {
+				slow++
+			}
+		}
+		if slow != 1 {
+			b.t.Errorf("the update was done %d times", slow)
+		}
+	})
+}
+
 func TestStore_AnUpdateIsDoneOnceHoweverManyClaimsSucceedMeanwhile(t *testing.T) {
 	bubble(t, func(b *bench) {
 		slow := true

@@ -30,12 +30,12 @@ func windowOf(c clientOf) *window {
 // at most atOnce-1 other calls can have succeeded after it. A claim does not hold up others, as it may wait for a minute: it is told
 // instead when its key may be forgotten.
 type window struct {
-	mu sync.Mutex
-	// counted are the calls that may have succeeded by now: updates count when they begin, claims when they end.
-	counted uint64
-	updates map[uint64]bool // those under way, by what was counted before each
-	claims  int             // how many are under way: each has a place among those that are counted after the oldest update
-	changed chan struct{}   // closed when a call ends; nil while nobody waits
+	mu      sync.Mutex
+	counted uint64         // calls that have ended
+	updates map[uint64]int // how many are under way, by what was counted when they began
+	under   int            // updates that are under way; like claims, each may succeed after the oldest of them
+	claims  int            // that are under way
+	changed chan struct{}  // closed when a call ends; nil while nobody waits
 }
 
 // begin waits for the turn of a call, and returns what was counted before it.
@@ -50,10 +50,10 @@ func (w *window) begin(ctx context.Context, claim bool) (uint64, error) {
 				return n, nil
 			}
 			if w.updates == nil {
-				w.updates = map[uint64]bool{}
+				w.updates = map[uint64]int{}
 			}
-			w.updates[n] = true
-			w.counted++
+			w.updates[n]++
+			w.under++
 			return n, nil
 		}
 		if w.changed == nil {
@@ -77,7 +77,7 @@ func (w *window) admits(claim bool) bool {
 	for n := range w.updates {
 		oldest = min(oldest, n)
 	}
-	return w.counted-oldest+uint64(w.claims) < atOnce
+	return w.counted-oldest+uint64(w.under+w.claims) < atOnce
 }
 
 // end ends a call.
@@ -86,10 +86,13 @@ func (w *window) end(n uint64, claim bool) {
 	defer w.mu.Unlock()
 	if claim {
 		w.claims--
-		w.counted++
 	} else {
-		delete(w.updates, n)
+		w.under--
+		if w.updates[n]--; w.updates[n] == 0 {
+			delete(w.updates, n)
+		}
 	}
+	w.counted++
 	if w.changed != nil {
 		close(w.changed)
 		w.changed = nil
@@ -100,5 +103,5 @@ func (w *window) end(n uint64, claim bool) {
 func (w *window) remembered(n uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.counted-n+uint64(len(w.updates)+w.claims) <= atOnce
+	return w.counted-n+uint64(w.under+w.claims) <= atOnce
 }

@@ -252,6 +252,36 @@ func TestClaim_ThatGivesUpPassesAHintOn(t *testing.T) {
 	})
 }
 
+// So does who is refused: what it depends on goes away with the update that adds the item.
+func TestClaim_ThatIsRefusedWhenItIsWokenPassesAHintOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwner()
+		c := o.client()
+		defer c.Close()
+		made, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Adds: []item.Add{{Group: "other"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		depends := waits
+		depends.Depends = []int64{made[0].ID}
+		first := claim(c, depends)
+		synctest.Wait()
+		second := claim(c, waits)
+		synctest.Wait()
+		if _, err := c.Update(t.Context(), "s", &item.Update{Client: 1, Deletes: depends.Depends, Adds: []item.Add{{Group: "g"}}}); err != nil {
+			t.Fatal(err)
+		}
+		c.Hinted(itemcommand.Hint{Store: "s", Group: "g", Count: 1})
+		began := time.Now()
+		if e := <-first; e.it != nil || e.err == nil {
+			t.Errorf("the first ends with %+v", e)
+		}
+		if e := <-second; e.it == nil || e.err != nil || time.Since(began) != 0 {
+			t.Errorf("the second ends with %+v after %s", e, time.Since(began))
+		}
+	})
+}
+
 func TestClaim_ThatWaitsEndsWithItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOwner()

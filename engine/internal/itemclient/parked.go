@@ -54,7 +54,13 @@ func (c *Client) Claim(ctx context.Context, store string, q *item.Claim) (*item.
 	for {
 		select {
 		case <-p.woken:
-			if it, err = c.claim(ctx, store, q); it != nil || err != nil {
+			if it, err = c.claim(ctx, store, q); err != nil {
+				select { // what it was woken for is the next one's
+				case p.woken <- struct{}{}:
+				default:
+				}
+			}
+			if it != nil || err != nil {
 				return it, err
 			}
 			c.register(g) // it has been taken off the owner's list
