@@ -148,6 +148,23 @@ func (h *itemHistory) done(err error, c itemCall, client int, began time.Time) b
 	return err == nil
 }
 
+// await returns when so many calls have ended, and two seconds have passed.
+func (h *itemHistory) await(calls int) {
+	h.t.Helper()
+	time.Sleep(2 * time.Second)
+	for until := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
+		h.mu.Lock()
+		n := len(h.calls)
+		h.mu.Unlock()
+		if n >= calls {
+			return
+		}
+		if time.Now().After(until) {
+			h.t.Fatalf("%d calls have ended, want %d", n, calls)
+		}
+	}
+}
+
 // judge looks for an order of the calls of each item.
 func (h *itemHistory) judge(c *engine.Client) (judged int) {
 	lineage, from := map[int64]int64{}, map[int64]int64{}
@@ -210,13 +227,13 @@ func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 		}
 		shard := events.StoreItem("linear", 1).Shard(c.Shards())
 		for n := range 2 {
-			time.Sleep(2 * time.Second)
+			h.await(100 * (n + 1))
 			shards := awaitShards(t, clients[0].Client, "owners", func(i engine.ShardInfo) bool { return i.Owner != "" && i.Problem == "" })
 			nodes[store.NodeName(shards[shard].Owner)].Kill()
 			name := fmt.Sprint("again-", n)
 			nodes[name] = c.StartNode(name, nil)
 		}
-		time.Sleep(2 * time.Second)
+		h.await(300)
 		close(stop)
 		all.Wait()
 		judged := h.judge(clients[0].Client)

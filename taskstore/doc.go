@@ -23,7 +23,7 @@
 //
 // # Limits
 //
-// One update takes 1,000 ids and adds together, and 256 KiB of data with 192 B for each; more are refused. Ids are 1 to 2^53. A claim lasts 1 ms
+// One update takes 1,000 ids and adds together, and 256 KiB: data, groups of adds, and 192 B for each; more are refused. Ids are 1 to 2^53. A claim lasts 1 ms
 // to 24 h. A store remembers the last 64 keys of a client, for an hour: so a client has at most 64 updates and claims under way, of which at
 // most 32 are claims, and more of them wait for their turn. All stores of one name that a process opens without a client of
 // their own are the same client.

@@ -20,11 +20,11 @@ import (
 
 // oldTask is a task as the original client has it.
 type oldTask struct {
-	ID       int64  `json:"id"`
-	Group    string `json:"group"`
-	Data     string `json:"data"`
-	Duration int64  `json:"duration"` // when it is available, in nanoseconds since 1970
-	OwnerID  int64  `json:"ownerid"`
+	ID       int64     `json:"id"`
+	Group    form.Text `json:"group"`
+	Data     form.Text `json:"data"`
+	Duration int64     `json:"duration"` // when it is available, in nanoseconds since 1970
+	OwnerID  int64     `json:"ownerid"`
 }
 
 // oldUpdate is an update as it sends one: of a task all fields are there.
@@ -38,10 +38,10 @@ type oldUpdate struct {
 
 // oldClaim is a claim as it sends one.
 type oldClaim struct {
-	ClientID int64   `json:"clientid"`
-	Group    string  `json:"group"`
-	Duration int64   `json:"duration"` // in nanoseconds
-	Depends  []int64 `json:"depends"`
+	ClientID int64     `json:"clientid"`
+	Group    form.Text `json:"group"`
+	Duration int64     `json:"duration"` // in nanoseconds
+	Depends  []int64   `json:"depends"`
 }
 
 // oldAnswer is what it reads of both.
@@ -93,7 +93,7 @@ func (f *front) compat() []api.Route {
 }
 
 func oldTaskOf(it *item.Item) oldTask {
-	t := oldTask{ID: it.ID, Group: it.Group, Data: string(it.Data), Duration: math.MaxInt64, OwnerID: it.Owner}
+	t := oldTask{ID: it.ID, Group: form.Text(it.Group), Data: form.Text(it.Data), Duration: math.MaxInt64, OwnerID: it.Owner}
 	if int64(it.At) <= math.MaxInt64/int64(time.Millisecond) {
 		t.Duration = int64(it.At) * int64(time.Millisecond)
 	}
@@ -155,7 +155,7 @@ func (f *front) oldUpdate(c *api.Call, name string) error {
 	}
 	u := &item.Update{Client: client, Depends: body.Depends, Deletes: body.Deletes}
 	for _, a := range body.Adds {
-		u.Adds = append(u.Adds, item.Add{Group: a.Group, At: oldWhen(a.Duration), Data: []byte(a.Data)})
+		u.Adds = append(u.Adds, item.Add{Group: string(a.Group), At: oldWhen(a.Duration), Data: []byte(a.Data)})
 	}
 	for _, t := range body.Updates { // its group never changes, whatever is sent
 		u.Changes = append(u.Changes, item.Change{ID: t.ID, At: oldWhen(t.Duration), Data: []byte(t.Data)})
@@ -184,7 +184,7 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	it, err := f.claimed(c, name, &item.Claim{Client: client, Group: body.Group, Duration: duration, Depends: body.Depends})
+	it, err := f.claimed(c, name, &item.Claim{Client: client, Group: string(body.Group), Duration: duration, Depends: body.Depends})
 	if err != nil {
 		return oldConflict(c, err)
 	}

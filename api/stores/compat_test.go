@@ -116,7 +116,8 @@ func TestCompat_ServesTheOriginalClient(t *testing.T) {
 		if renewed.Error != nil || len(renewed.Tasks) != 1 || renewed.Tasks[0].Group != "map" || renewed.Tasks[0].Data != "y" {
 			t.Errorf("%+v", renewed)
 		}
-		for _, bad := range []string{`{"clientid":1,"adds":null,"updates":null,"deletes":null,"depends":null}`, `{"clientid":-1,"deletes":[1]}`, `{"clientid":1,"adds":[{"id":0,"group":"","data":"","duration":0,"ownerid":0}]}`} {
+		for _, bad := range []string{`{"clientid":1,"adds":null,"updates":null,"deletes":null,"depends":null}`, `{"clientid":-1,"deletes":[1]}`, `{"clientid":1,"adds":[{"id":0,"group":"","data":"","duration":0,"ownerid":0}]}`,
+			`{"clientid":1,"adds":[{"id":0,"group":"g","data":"\ud800","duration":0,"ownerid":0}]}`} {
 			if err := o.ask("POST", "/update", bad, &oldAnswer{}); err == nil || !strings.HasPrefix(err.Error(), "400") {
 				t.Errorf("%s: %v", bad, err)
 			}

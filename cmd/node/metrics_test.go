@@ -93,7 +93,14 @@ func TestMetrics_SayThatTheNodeDrainsWhileRequestsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := fmt.Fprintf(c, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{", at.Token); err != nil {
+	if _, err := fmt.Fprintf(c, "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 20\r\nExpect: 100-continue\r\n\r\n", at.Token); err != nil {
+		t.Fatal(err)
+	}
+	from := bufio.NewReader(c)
+	if asks, err := from.ReadString('\n'); err != nil || !strings.Contains(asks, " 100 ") { // the request is under way
+		t.Fatalf("asked for the body by %q, %v", asks, err)
+	}
+	if _, err := from.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, err := fetch(t, ready); err != nil || status != http.StatusOK {
@@ -111,10 +118,10 @@ func TestMetrics_SayThatTheNodeDrainsWhileRequestsEnd(t *testing.T) {
 	if status, text, err := fetch(t, ready); err != nil || status != http.StatusServiceUnavailable || asked == 0 {
 		t.Errorf("while the body of a request has not come, readiness is %d: %s, %v", status, text, err)
 	}
-	if _, err := fmt.Fprint(c, `"behavior":"noop"} `); err != nil {
+	if _, err := fmt.Fprint(c, `{"behavior":"noop"} `); err != nil {
 		t.Errorf("the request under way: %v", err)
 	}
-	answer, _ := bufio.NewReader(c).ReadString('\n')
+	answer, _ := from.ReadString('\n')
 	if !strings.Contains(answer, " 202 ") {
 		t.Errorf("the request under way is answered %q", answer)
 	}

@@ -65,11 +65,11 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 		if was != nil && c.Group != "" && c.Group != was.Group.Name {
 			p.add("updates", c.ID, "it is of group %q, not %q", was.Group.Name, c.Group)
 		}
-		p.time("updates", c.ID, c.At)
+		p.time(c.ID, c.At)
 		d.Changed = append(d.Changed, was)
 	}
 	for i := range u.Adds {
-		p.time("adds", 0, u.Adds[i].At)
+		p.timeOfAdd(i, u.Adds[i].At)
 	}
 	if len(p.found) > 0 {
 		return Decision{Problems: p.found, Now: now}, nil
@@ -208,8 +208,19 @@ func (p *problems) changeable(field string, id int64) *Item {
 	return was
 }
 
-func (p *problems) time(field string, id int64, at item.When) {
-	if at := at.From(p.now); at < 0 || at > events.MaxItemTime {
-		p.add(field, id, "its time is beyond the year 9999")
+func (p *problems) time(id int64, at item.When) {
+	if p.beyond(at) {
+		p.add("updates", id, "its time is beyond the year 9999")
 	}
+}
+
+func (p *problems) timeOfAdd(i int, at item.When) {
+	if p.beyond(at) {
+		p.add("adds", 0, "the time of adds[%d] is beyond the year 9999", i)
+	}
+}
+
+func (p *problems) beyond(at item.When) bool {
+	is := at.From(p.now)
+	return is < 0 || is > events.MaxItemTime
 }

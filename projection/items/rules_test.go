@@ -91,7 +91,7 @@ func TestUpdate_TellsAllProblemsInOrderAndAppliesNothing(t *testing.T) {
 		got = append(got, p.String())
 	}
 	want := []string{"depends: task 9: it is not there", "deletes: task 2: it is held by 1 for 60000 ms more", "deletes: task 8: it is not there",
-		`updates: task 3: it is of group "h", not "g"`, "updates: task 7: it is not there", "adds: its time is beyond the year 9999"}
+		`updates: task 3: it is of group "h", not "g"`, "updates: task 7: it is not there", "adds: the time of adds[0] is beyond the year 9999"}
 	if !slices.Equal(got, want) {
 		t.Errorf("problems\n%q\nwant\n%q", got, want)
 	}

@@ -197,7 +197,7 @@ func (c *Client) ItemGroup(ctx context.Context, name string, p item.Page) (page 
 	if p.Owned {
 		query.Set("owned", "1")
 	}
-	r := request{name: name, path: "/group", query: query, most: pageBytes + 2*itemBytes + pageItems*2<<10, within: answerWithin}
+	r := request{name: name, path: "/group", query: query, most: 6*pageBytes + itemBytes + pageItems*2<<10, within: answerWithin}
 	err = c.read(ctx, &r, func(d *json.Decoder) error {
 		page, more, err = readPage(d, limit)
 		return err

@@ -86,7 +86,7 @@ var restarts = map[string]func(f *fixture){
 		}
 		f.update(f.s, u)
 		held := f.mustClaim(f.s, "g", time.Hour)
-		f.update(f.s, item.Update{Deletes: []int64{1 + held.ID%7}, Depends: []int64{held.ID}})
+		f.update(f.s, item.Update{Deletes: []int64{500}, Depends: []int64{held.ID}})
 		last := held.ID
 		for range 4 {
 			before := f.dump()

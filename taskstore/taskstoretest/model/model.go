@@ -126,9 +126,9 @@ func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 			add("updates", c.ID, "its time is beyond the year 9999")
 		}
 	}
-	for _, a := range u.Adds {
+	for i, a := range u.Adds {
 		if a.At.From(at) > events.Millis(item.MaxTime) {
-			add("adds", 0, "its time is beyond the year 9999")
+			add("adds", 0, fmt.Sprintf("the time of adds[%d] is beyond the year 9999", i))
 		}
 	}
 	return all
