@@ -27,6 +27,8 @@ const (
 	smallBody  = 64 << 10
 	maxBodies  = 2 * maxBatch
 	roomWithin = 2 * time.Second
+	// inJSON is the media type of what is JSON.
+	inJSON = "application/json"
 )
 
 // Read decodes the body: one JSON value of the route's type, without fields that it has not, and each once.
@@ -43,8 +45,7 @@ func (c *Call) Decode(body []byte, into any) error { return decode(body, into, c
 
 // Body reads the body for a route that looks at it before it is decoded.
 func (c *Call) Body() ([]byte, error) {
-	typed := c.r.Header.Get("Content-Type")
-	if is, _, err := mime.ParseMediaType(typed); (err != nil || is != "application/json") && (typed != "" || !c.route.Untyped) {
+	if !c.saysJSON() {
 		return nil, problem.New(problem.MediaType, "want the header Content-Type: application/json")
 	}
 	if c.r.ContentLength > c.route.MaxBody {
@@ -53,10 +54,24 @@ func (c *Call) Body() ([]byte, error) {
 	return c.readBody()
 }
 
+// saysJSON reports whether the body is said to be JSON, or may be JSON that nobody says anything of.
+func (c *Call) saysJSON() bool {
+	switch typed := c.r.Header.Get("Content-Type"); typed {
+	case inJSON:
+		return true
+	case "":
+		return c.route.Untyped
+	default:
+		is, _, err := mime.ParseMediaType(typed)
+		return err == nil && is == inJSON
+	}
+}
+
 // readBody reads the body, and holds a part of the budgets for it.
 func (c *Call) readBody() ([]byte, error) {
 	src := http.MaxBytesReader(c.w, c.r.Body, c.route.MaxBody)
 	var body bytes.Buffer
+	body.Grow(int(min(max(c.r.ContentLength, 0), smallBody)) + bytes.MinRead)
 	for room := int64(smallBody); ; room *= 2 {
 		_, err := io.CopyN(&body, src, room-int64(body.Len()))
 		switch _, large := errors.AsType[*http.MaxBytesError](err); {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"runtime/debug"
@@ -53,7 +54,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, problem.New(problem.Forbidden, "host %.100q is not one of this server's names: a page elsewhere may have led here", r.Host))
 	case !sameOrigin(r):
 		a.refuse(w, r, problem.New(problem.Forbidden, "a page of another origin asks"))
-	case a.inShape(r.URL) != cleaned(a.inShape(r.URL)):
+	case !isClean(a.inShape(r.URL)):
 		a.refuse(w, r, problem.New(problem.NotFound, "the path is not in its shortest form"))
 	default:
 		a.mux.ServeHTTP(w, r)
@@ -78,16 +79,10 @@ func (a *API) dialectOf(path string) *Dialect {
 	return nil
 }
 
-// cleaned is a path as the mux has it: another one would be redirected.
-func cleaned(p string) string {
-	if p == "" || p[0] != '/' {
-		return "/"
-	}
-	is := path.Clean(p)
-	if strings.HasSuffix(p, "/") && is != "/" {
-		is += "/"
-	}
-	return is
+// isClean reports whether a path is as the mux has it: another one would be redirected.
+func isClean(p string) bool {
+	bare := strings.TrimSuffix(p, "/")
+	return p == "/" || len(bare) > 1 && bare[0] == '/' && path.Clean(p) == bare
 }
 
 // hostIsOurs reports whether a request names an address or a configured name as its host. After DNS rebinding it names the attacker's.
@@ -96,7 +91,8 @@ func (a *API) hostIsOurs(host string) bool {
 	if err != nil {
 		name = strings.Trim(host, "[]")
 	}
-	return net.ParseIP(name) != nil || strings.EqualFold(name, "localhost") ||
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.Zone() == "" || strings.EqualFold(name, "localhost") ||
 		slices.ContainsFunc(a.hosts, func(ours string) bool { return strings.EqualFold(ours, name) })
 }
 
@@ -226,7 +222,7 @@ func (c *Call) requestID() string {
 	if id == "" || len(id) > maxRequestID || !plain {
 		id = rand.Text()[:16]
 	}
-	c.w.Header().Set("X-Request-Id", id)
+	c.w.Header()["X-Request-Id"] = []string{id}
 	return id
 }
 

@@ -129,12 +129,14 @@ func (a *API) Routes() []*Route { return a.table }
 
 // dispatch finds the route of a request among those of its pattern.
 func (a *API) dispatch(w http.ResponseWriter, r *http.Request, of []*Route) {
-	allow := make([]string, len(of))
-	for i, route := range of {
+	for _, route := range of {
 		if route.Method == r.Method || route.Method == http.MethodGet && r.Method == http.MethodHead {
 			a.serve(w, r, route)
 			return
 		}
+	}
+	allow := make([]string, len(of))
+	for i, route := range of {
 		allow[i] = route.Method
 	}
 	if slices.Contains(allow, http.MethodGet) {
