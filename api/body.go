@@ -2,22 +2,15 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
-	"reflect"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"taskledger/api/problem"
-	"taskledger/store"
 	"taskledger/task"
 )
 
@@ -41,7 +34,7 @@ func (c *Call) Read(into any) error {
 }
 
 // Decode decodes what Body has read, as Read does.
-func (c *Call) Decode(body []byte, into any) error { return decode(body, into, c.route.shape) }
+func (c *Call) Decode(body []byte, into any) error { return c.route.shape.Decode(body, into) }
 
 // Body reads the body for a route that looks at it before it is decoded.
 func (c *Call) Body() ([]byte, error) {
@@ -124,44 +117,4 @@ func tooLarge(limit int64) error {
 	p := problem.New(problem.TooLarge, "body: more than the limit of %d bytes", limit)
 	p.Field, p.Limit = "body", &limit
 	return p
-}
-
-func decode(data []byte, into any, is *shape) error {
-	if err := check(data, is); err != nil {
-		return err
-	}
-	if !utf8.Valid(data) {
-		return problem.New(problem.Malformed, "the body is no UTF-8")
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		if invalid, ok := errors.AsType[*store.InvalidError](err); ok {
-			return invalid
-		}
-		p := problem.New(problem.Malformed, "body: %s", strings.TrimPrefix(err.Error(), "json: "))
-		if len(bytes.TrimSpace(data)) == 0 {
-			p.Detail = "body: it is empty"
-		}
-		if is, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			p.Field = cmp.Or(is.Field, "body")
-			p.Detail = fmt.Sprintf("%s: want %s, got the JSON type %s", p.Field, jsonOf(is.Type), is.Value)
-		}
-		return p
-	}
-	return nil
-}
-
-// jsonOf names what a Go type is in JSON.
-func jsonOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64, reflect.Uint64:
-		return "a whole number"
-	case reflect.String:
-		return "a text"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	default:
-		return "an object"
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/api/token"
 	"taskledger/events"
 	"taskledger/store"
@@ -77,7 +78,7 @@ func (c *Call) checkQuery() error {
 		}
 		switch {
 		case !known:
-			return &store.InvalidError{Field: clip(name), Problem: "the route has no such parameter"}
+			return &store.InvalidError{Field: shape.Clip(name), Problem: "the route has no such parameter"}
 		case len(values) > 1:
 			return &store.InvalidError{Field: name, Problem: "it is there more than once"}
 		}

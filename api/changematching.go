@@ -9,6 +9,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/bulk"
 	"taskledger/events"
 	"taskledger/projection/listing"
@@ -128,7 +129,7 @@ func (c *Call) matching(fields map[string]string) (f listing.Filter, left bool, 
 	for name, text := range fields {
 		switch {
 		case !known[name]:
-			return f, false, &store.InvalidError{Field: clip(name), Problem: "a filter has no such field"}
+			return f, false, &store.InvalidError{Field: shape.Clip(name), Problem: "a filter has no such field"}
 		case text == "":
 			return f, false, &store.InvalidError{Field: name, Problem: "it is empty"}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 )
 
 // bodies are the types of requests.
@@ -53,7 +54,7 @@ func TestDecode_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
 		{&PauseRequest{}, `{"reason":"x","reason":"y"}`, "reason"},
 		{&Reason{}, `{"REASON":"x"}`, "REASON"},
 	} {
-		err := decode([]byte(c.body), c.into, shapeOf(reflect.TypeOf(c.into)))
+		err := shape.Of(reflect.TypeOf(c.into)).Decode([]byte(c.body), c.into)
 		p, is := errors.AsType[*problem.Problem](err)
 		if c.want == "" && err != nil || c.want != "" && (!is || p.Type != problem.Malformed || p.Field != c.want || !strings.HasPrefix(p.Detail, c.want+": ")) {
 			t.Errorf("%s: %#v, want the field %q", c.body, err, c.want)
@@ -73,7 +74,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		body := reflect.TypeOf(bodies[uint(i)%uint(len(bodies))])
 		into := reflect.New(body.Elem()).Interface()
-		if decode(data, into, shapeOf(body)) != nil {
+		if shape.Of(body).Decode(data, into) != nil {
 			return
 		}
 		d := json.NewDecoder(bytes.NewReader(data))
@@ -148,11 +149,11 @@ func BenchmarkDecode(b *testing.B) {
 		"batch": {Batch{}, `{"tasks":[` + strings.Repeat(one+",", 999) + one + `]}`},
 	} {
 		b.Run(name, func(b *testing.B) {
-			is, data := shapeOf(reflect.TypeOf(c.into)), []byte(c.body)
+			is, data := shape.Of(reflect.TypeOf(c.into)), []byte(c.body)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
 				into := reflect.New(reflect.TypeOf(c.into)).Interface()
-				if err := decode(data, into, is); err != nil {
+				if err := is.Decode(data, into); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/api/token"
 )
 
@@ -39,7 +40,7 @@ type Route struct {
 	Type  string
 	Serve func(c *Call) error
 
-	shape *shape // the shape of In
+	shape *shape.Shape // the shape of In
 }
 
 // largeAtOnce is how many answers of Large routes are made at once.
@@ -115,7 +116,7 @@ func (r *Route) check() error {
 		return fmt.Errorf("want the type of a body and its size, or neither")
 	}
 	if r.In != nil {
-		r.shape = shapeOf(reflect.TypeOf(r.In))
+		r.shape = shape.Of(reflect.TypeOf(r.In))
 	}
 	if len(r.Status) == 0 {
 		r.Status = []int{http.StatusOK}

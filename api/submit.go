@@ -13,6 +13,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/api/view"
 	"taskledger/engine"
 	"taskledger/events"
@@ -58,7 +59,7 @@ func (b *Batch) UnmarshalJSON(data []byte) error {
 			return err
 		}
 		if name != "tasks" || b.Tasks != nil {
-			return &store.InvalidError{Field: clip(fmt.Sprint(name)), Problem: "want the field tasks, once, and no other"}
+			return &store.InvalidError{Field: shape.Clip(fmt.Sprint(name)), Problem: "want the field tasks, once, and no other"}
 		}
 		if err := b.readTasks(d); err != nil {
 			return err

@@ -73,9 +73,10 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store events internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | store engine etcdstore natsbus                          | one config for store, bus and archive: light enough for a caller
 engine/embedded      | engine etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
-api                  | projection/name api/operations api/problem api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | projection/name api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform store events projection projection/listing projection/settings task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/operations       | bulk engine events item ledger ledger/repair projection projection/listing projection/settings store task | what can be asked of a cluster: interfaces
 api/problem          | events store task                                 | errors as HTTP tells them, both ways
+api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
 api/stores           | api api/operations api/problem api/stores/form api/token item store task | the HTTP API of task stores: routes for the table of package api
 api/stores/form      | item store                                        | JSON forms of task stores: between hostile bytes and those who change items
 taskstore            | item store task golang.org/x/sync                  | asks a backend that it is given: it sends nothing itself

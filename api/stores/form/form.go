@@ -155,14 +155,14 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 		if string(data) == "null" {
 			return nil
 		}
-		return &store.InvalidError{Field: "group or data", Problem: fmt.Sprintf("%.32s: want a text", data)}
+		return &store.InvalidError{Field: "text", Problem: fmt.Sprintf("%.32s: want a text", data)}
 	}
 	if bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) { // most are as they are written
 		*t = Text(data[1 : len(data)-1])
 		return nil
 	}
 	if at := loneSurrogate(data); at >= 0 {
-		return &store.InvalidError{Field: "group or data", Problem: fmt.Sprintf("%s is half of a pair: want UTF-8, or data64", data[at:at+6])}
+		return &store.InvalidError{Field: "text", Problem: fmt.Sprintf("%s is half of a pair: want UTF-8, or data64", data[at:at+6])}
 	}
 	return json.Unmarshal(data, (*string)(t))
 }

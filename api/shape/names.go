@@ -1,14 +1,12 @@
-package api
+package shape
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"taskledger/api/problem"
 )
@@ -16,79 +14,15 @@ import (
 // maxDepth is how deep a body may be nested.
 const maxDepth = 64
 
-// shape is what a type says of the names in a JSON value; nil is any value, whose names are its own affair.
-type shape struct {
-	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
-	fields []field
-	of     *shape // the shape of the elements of an array, or of the values of an object with any names
-}
-
-type field struct {
-	name string
-	is   *shape
-}
-
-var (
-	decodesJSON = reflect.TypeFor[json.Unmarshaler]()
-	decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// shapeOf returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a value in it that
-// does has any.
-func shapeOf(t reflect.Type) *shape {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	s := &shape{kind: t.Kind()}
-	switch t.Kind() {
-	case reflect.Struct:
-		s.fields = fieldsOf(t)
-	case reflect.Map:
-		s.of = shapeWithin(t.Elem())
-	case reflect.Slice:
-		if s.of = shapeWithin(t.Elem()); s.of == nil {
-			return nil
-		}
-	default:
-		return nil
-	}
-	return s
-}
-
-func shapeWithin(t reflect.Type) *shape {
-	if p := reflect.PointerTo(t); t.Kind() != reflect.Pointer && (p.Implements(decodesJSON) || p.Implements(decodesText)) || t.Implements(decodesJSON) || t.Implements(decodesText) {
-		return nil
-	}
-	return shapeOf(t)
-}
-
-func fieldsOf(t reflect.Type) (all []field) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
-		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			all = append(all, fieldsOf(f.Type)...)
-		case tag == "-" || !f.IsExported():
-		case name == "":
-			all = append(all, field{f.Name, shapeWithin(f.Type)})
-		default:
-			all = append(all, field{name, shapeWithin(f.Type)})
-		}
-	}
-	return all
-}
-
 // maxBits is how many fields of an object have a bit.
 const maxBits = 64
 
 // level is an object or array of a shape that is open.
 type level struct {
-	*shape
+	*Shape
 	named bool            // a name comes next
 	name  []byte          // the last name, as it is written
-	next  *shape          // the shape of the next value
+	next  *Shape          // the shape of the next value
 	seen  uint64          // bits of the first fields that were there
 	names map[string]bool // the other names that were there
 	n     int             // elements and fields before this one
@@ -96,7 +30,7 @@ type level struct {
 
 // check refuses a body that is nested deeper than maxDepth, before any decoder recurses into it, and objects with a name that their type has
 // not, or that is there twice: encoding/json takes a name in any case, and the last of two. It leaves to the decoder what is no JSON.
-func check(data []byte, is *shape) error {
+func check(data []byte, is *Shape) error {
 	depth := 0
 	var room [4]level
 	open := room[:0] // the outermost ones; below them are values of any names
@@ -128,9 +62,9 @@ func check(data []byte, is *shape) error {
 			switch object := data[i] == '{'; {
 			case next == nil || object == (next.kind == reflect.Slice):
 			case object:
-				open = append(open, level{shape: next, named: true})
+				open = append(open, level{Shape: next, named: true})
 			default:
-				open = append(open, level{shape: next, next: next.of})
+				open = append(open, level{Shape: next, next: next.of})
 			}
 		case '}', ']':
 			if top != nil {
@@ -233,20 +167,12 @@ func misnamed(open []level, why error) *problem.Problem {
 		case l.kind == reflect.Slice:
 			fmt.Fprintf(&at, "[%d]", l.n)
 		case i > 0:
-			at.WriteString("." + clip(string(l.name)))
+			at.WriteString("." + Clip(string(l.name)))
 		default:
-			at.WriteString(clip(string(l.name)))
+			at.WriteString(Clip(string(l.name)))
 		}
 	}
 	p := problem.New(problem.Malformed, "%s: %s", at.String(), why)
 	p.Field = at.String()
 	return p
-}
-
-// clip makes a name of a request fit for an error.
-func clip(text string) string {
-	if len(text) > 64 || !utf8.ValidString(text) {
-		return strings.ToValidUTF8(text[:min(len(text), 64)], "?")
-	}
-	return text
 }

@@ -1,0 +1,69 @@
+package shape
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"taskledger/api/problem"
+	"taskledger/store"
+)
+
+// Decode decodes one JSON value of the type that the shape is of. Its errors are a *problem.Problem or a *store.InvalidError. Memory for what is
+// wrong with a body is bounded; that for the value is its type's affair.
+func (s *Shape) Decode(data []byte, into any) error {
+	if err := check(data, s); err != nil {
+		return err
+	}
+	if !utf8.Valid(data) {
+		return problem.New(problem.Malformed, "the body is no UTF-8")
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return undecoded(data, into, err)
+	}
+	return nil
+}
+
+// undecoded is what is wrong with a body that encoding/json refuses, and where.
+func undecoded(data []byte, into any, err error) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return problem.New(problem.Malformed, "body: it is empty")
+	}
+	at := ""
+	if len(data) <= maxPlaced {
+		if where, why := misplaced(data, reflect.TypeOf(into).Elem()); why != nil {
+			at, err = where, why
+		}
+	}
+	if invalid, ok := errors.AsType[*store.InvalidError](err); ok {
+		return &store.InvalidError{Field: cmp.Or(at, invalid.Field), Problem: invalid.Problem}
+	}
+	p := problem.New(problem.Malformed, "%s: %s", cmp.Or(at, "body"), strings.TrimPrefix(err.Error(), "json: "))
+	p.Field = at
+	if is, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		p.Field = cmp.Or(at, is.Field, "body")
+		p.Detail = fmt.Sprintf("%s: want %s, got the JSON type %s", p.Field, jsonOf(is.Type), is.Value)
+	}
+	return p
+}
+
+// jsonOf names what a Go type is in JSON.
+func jsonOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	default:
+		return "an object"
+	}
+}

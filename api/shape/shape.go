@@ -1,0 +1,92 @@
+// Package shape decodes JSON bodies of requests strictly: names are those of the fields of the Go type, each is there once, and an error names
+// the place of what it is about.
+//
+// encoding/json takes a name in any case, and the last of two, and names no place in an array. This package looks at a body first, and again once
+// it was refused.
+package shape
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// Shape is what a type says of the names in a JSON value; nil is any value, whose names are its own affair.
+type Shape struct {
+	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
+	fields []field
+	of     *Shape // the shape of the elements of an array, or of the values of an object with any names
+}
+
+type field struct {
+	name string
+	of   reflect.Type
+	is   *Shape
+}
+
+var (
+	decodesJSON = reflect.TypeFor[json.Unmarshaler]()
+	decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// Of returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a value in it that
+// does has any.
+func Of(t reflect.Type) *Shape {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	s := &Shape{kind: t.Kind()}
+	switch t.Kind() {
+	case reflect.Struct:
+		s.fields = fieldsOf(t)
+	case reflect.Map:
+		s.of = shapeWithin(t.Elem())
+	case reflect.Slice:
+		if s.of = shapeWithin(t.Elem()); s.of == nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return s
+}
+
+func shapeWithin(t reflect.Type) *Shape {
+	if decodesItself(t) {
+		return nil
+	}
+	return Of(t)
+}
+
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return t.Kind() != reflect.Pointer && (p.Implements(decodesJSON) || p.Implements(decodesText)) || t.Implements(decodesJSON) || t.Implements(decodesText)
+}
+
+func fieldsOf(t reflect.Type) (all []field) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			all = append(all, fieldsOf(f.Type)...)
+		case tag == "-" || !f.IsExported():
+		case name == "":
+			all = append(all, field{f.Name, f.Type, shapeWithin(f.Type)})
+		default:
+			all = append(all, field{name, f.Type, shapeWithin(f.Type)})
+		}
+	}
+	return all
+}
+
+// Clip makes a name of a request fit for an error.
+func Clip(text string) string {
+	if len(text) > 64 || !utf8.ValidString(text) {
+		return strings.ToValidUTF8(text[:min(len(text), 64)], "?")
+	}
+	return text
+}
