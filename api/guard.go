@@ -40,7 +40,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	maps.Copy(h, always)
-	if below, ok := r.Context().Value(belowKey{}).(string); ok {
+	if below := pathBelow(r); below != "" {
 		r.URL.Path = below + r.URL.Path
 		if r.URL.RawPath != "" {
 			r.URL.RawPath = below + r.URL.RawPath

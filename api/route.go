@@ -97,7 +97,7 @@ func (a *API) register(routes []Route) error {
 		a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { a.dispatch(w, r, of) })
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		a.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q", r.URL.Path))
+		a.refuse(w, r, problem.New(problem.NotFound, "there is no %.200q", strings.TrimPrefix(r.URL.Path, pathBelow(r))))
 	})
 	return nil
 }

@@ -34,6 +34,12 @@ type below struct {
 // Below is a listener that answers for what is below a path alone, which those who ask leave out.
 func Below(l net.Listener, path string) net.Listener { return below{l, path} }
 
+// pathBelow is the path below which all lies that the listener of a request is asked for; "" = its listener is asked for everything.
+func pathBelow(r *http.Request) string {
+	path, _ := r.Context().Value(belowKey{}).(string)
+	return path
+}
+
 // drainKey is that of the context which ends when requests that wait are to end.
 type drainKey struct{}
 

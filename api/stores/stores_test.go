@@ -243,7 +243,8 @@ func TestRequest_BadInputNamesTheField(t *testing.T) {
 		t.Errorf("something was applied: %s", ids(got))
 	}
 	s.refused(s.get("/store/a"), 404, "")
-	s.refused(s.get("/store/a/groups/"), 404, "")
+	s.refused(s.get("/store/a/groups/"), 404, `there is no "/store/a/groups/"`)
+	s.refused(s.get(s.root+"/groups/"), 404, `there is no "/groups/"`)
 	s.refused(s.post("/store/a/update", `{}`, "Content-Type", "text/plain"), 415, "Content-Type")
 	for path, allow := range map[string]string{"/store/a/update": "POST", "/store/a/claim": "POST"} {
 		got := s.get(path)
