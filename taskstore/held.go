@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"taskledger/item"
@@ -26,11 +27,23 @@ type result struct {
 	err    error
 }
 
+func (h *held) log() *slog.Logger {
+	return h.w.o.Log.With("store", h.w.store.name, "group", h.w.group, "item", h.id)
+}
+
+// kept renews a claim of which nobody knows how long it has lasted, and reports whether the item still is the worker's.
+func (h *held) kept(ctx context.Context, log *slog.Logger) bool {
+	err := h.renew(ctx)
+	if err != nil {
+		log.Warn("The item was lost before its claim was answered", "error", err)
+	}
+	return err == nil
+}
+
 // run handles the item, and renews its claim meanwhile. It returns when the handler has.
-func (h *held) run(ctx context.Context, it *item.Item) {
+func (h *held) run(ctx context.Context, it *item.Item, log *slog.Logger) {
 	of, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	log := h.w.o.Log.With("store", h.w.store.name, "group", h.w.group, "item", h.id)
 	handled := make(chan result, 1)
 	go h.w.call(of, it, handled)
 	renew := time.NewTicker(h.w.o.Duration / 2)
@@ -145,7 +158,9 @@ func (h *held) last(u item.Update) item.Update {
 // isLate says that an update was refused since the item is not there, or held by another.
 func (h *held) isLate(err error) bool {
 	refused, is := errors.AsType[*item.ConflictError](err)
-	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool { return p.ID == h.current && p.Field != "depends" })
+	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool {
+		return p.ID == h.current && p.Field != "depends" && (p.Text == item.NotThere || strings.HasPrefix(p.Text, item.Held))
+	})
 }
 
 // retry has the item be available again after RetryAfter.

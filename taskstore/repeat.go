@@ -33,14 +33,14 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keyed is repeat for what changes items, under a key.
-func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() error) error {
+// keyed is repeat for what changes items, under a key. lost says that the answer to an earlier try was.
+func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() error) (lost bool, err error) {
 	if s.once {
-		return ask()
+		return false, ask()
 	}
 	n, err := s.calls.begin(ctx, claim)
 	if err != nil {
-		return err
+		return false, err
 	}
 	under := true
 	defer func() {
@@ -57,32 +57,33 @@ func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() e
 		err := ask()
 		switch {
 		case err == nil:
-			return nil
+			return unknown, nil
 		case !isNoAnswer(err):
 			if ended := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); unknown && (ended || errors.Is(err, task.ErrClosed)) {
-				return fmt.Errorf("%w: %w", task.ErrUnknown, err)
+				return unknown, fmt.Errorf("%w: %w", task.ErrUnknown, err)
 			}
-			return err
+			return unknown, err
 		}
 		unknown = unknown || errors.Is(err, task.ErrUnknown)
 		if ended := rest(ctx, &pause, err); ended != nil {
 			if unknown && !errors.Is(err, task.ErrUnknown) {
 				err = fmt.Errorf("%w: %w", task.ErrUnknown, err)
 			}
-			return fmt.Errorf("%w: %w", ended, err)
+			return unknown, fmt.Errorf("%w: %w", ended, err)
 		}
 		switch {
 		case !unknown: // nothing was accepted: the key is not used
+			n = s.calls.again(n, claim)
 		case claim && drawn && (!s.calls.remembered(n) || time.Since(began) > keysFor):
 			// The store may have forgotten the key. What was claimed under it, if anything, is available again when its time is over.
 			s.calls.end(n, claim)
 			if n, err = s.calls.begin(ctx, claim); err != nil {
 				under = false
-				return fmt.Errorf("%w: %w", task.ErrUnknown, err)
+				return true, fmt.Errorf("%w: %w", task.ErrUnknown, err)
 			}
 			*key, began, unknown = rand.Text(), time.Now(), false
 		case time.Since(began) > keysFor:
-			return err
+			return true, err
 		}
 	}
 }
@@ -103,7 +104,12 @@ func rest(ctx context.Context, pause *time.Duration, err error) error {
 	if full, ok := errors.AsType[*task.OverloadError](err); ok {
 		wait = max(wait, full.RetryAfter)
 	}
-	timer := time.NewTimer(wait)
+	return sleep(ctx, wait)
+}
+
+// sleep returns the cause of ctx when that ends earlier.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -175,7 +175,7 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 	if err := u.Validate(); err != nil {
 		return nil, s.wrap("update", err)
 	}
-	err = s.keyed(ctx, &u.Key, false, func() (err error) {
+	_, err = s.keyed(ctx, &u.Key, false, func() (err error) {
 		made, err = s.backend.UpdateItems(ctx, s.name, &u)
 		return err
 	})
@@ -187,26 +187,56 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 // whenever it looks again. An *item.ConflictError also says that the answer of a claim was lost until its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
-	return s.claim(ctx, &c)
+	it, _, err := s.claim(ctx, &c)
+	return it, err
 }
 
 // TryClaim is Claim without Wait: nil if there is no available item now.
 func (s *Store) TryClaim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = 0
-	return s.claim(ctx, &c)
+	it, _, err := s.claim(ctx, &c)
+	return it, err
 }
 
-// claim fills in what c leaves out, and leaves in it the key under which it has asked last.
-func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, err error) {
+// lookAgain is how often a claim looks for an item while too many others of its client wait for theirs.
+const lookAgain = time.Second
+
+// claim fills in what c leaves out, and leaves in it the key under which it has asked last. lost says that the answer to an earlier try was: the item
+// may be claimed since then.
+func (s *Store) claim(ctx context.Context, c *item.Claim) (it *item.Item, lost bool, err error) {
 	c.Client, c.Duration = s.client, cmp.Or(c.Duration, DefaultDuration)
 	if err := c.Validate(); err != nil {
-		return nil, s.wrap("claim", err)
+		return nil, false, s.wrap("claim", err)
 	}
-	err = s.keyed(ctx, &c.Key, true, func() (err error) {
-		it, err = s.backend.ClaimItem(ctx, s.name, c)
+	given, until := c.Key, time.Now().Add(c.Wait)
+	for {
+		waits := c.Wait > 0 && (s.once || s.calls.wait())
+		it, lost, err = s.ask(ctx, *c, waits, &c.Key)
+		if waits && !s.once {
+			s.calls.waited()
+		}
+		left := time.Until(until)
+		if it != nil || err != nil || waits || left <= 0 {
+			return it, lost, s.wrap("claim", err)
+		}
+		if err := sleep(ctx, min(left, lookAgain)); err != nil {
+			return nil, false, s.wrap("claim", err)
+		}
+		c.Key, c.Wait = given, max(time.Until(until), 0)
+	}
+}
+
+// ask makes a claim once, which waits or does not, and tells under which key.
+func (s *Store) ask(ctx context.Context, c item.Claim, waits bool, key *string) (it *item.Item, lost bool, err error) {
+	if !waits {
+		c.Wait = 0
+	}
+	lost, err = s.keyed(ctx, &c.Key, true, func() (err error) {
+		*key = c.Key
+		it, err = s.backend.ClaimItem(ctx, s.name, &c)
 		return err
 	})
-	return it, s.wrap("claim", err)
+	return it, lost, err
 }
 
 func (s *Store) wrap(doing string, err error) error {

@@ -8,8 +8,9 @@ import (
 const (
 	// atOnce is how many calls of a client are under way, counted from the oldest update: as many as a store remembers the keys of.
 	atOnce = 64
-	// claimsAtOnce of them may be claims, which wait for long.
+	// claimsAtOnce of them may be claims, and waitsAtOnce of these may wait for items.
 	claimsAtOnce = 32
+	waitsAtOnce  = 24
 )
 
 // clientOf is a client of a store.
@@ -35,6 +36,7 @@ type window struct {
 	updates map[uint64]int // how many are under way, by what was counted when they began
 	under   int            // updates that are under way; like claims, each may succeed after the oldest of them
 	claims  int            // that are under way
+	waits   int            // those of them that may wait
 	changed chan struct{}  // closed when a call ends; nil while nobody waits
 }
 
@@ -80,6 +82,51 @@ func (w *window) admits(claim bool) bool {
 	return w.counted-oldest+uint64(w.under+w.claims) < atOnce
 }
 
+// again counts a call anew that was refused, so that its key is not used yet: others need not wait for it. It returns what was counted before it.
+func (w *window) again(n uint64, claim bool) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !claim {
+		w.forgetLocked(n)
+		w.updates[w.counted]++
+		w.changedLocked()
+	}
+	return w.counted
+}
+
+// forgetLocked takes an update out of those under way.
+func (w *window) forgetLocked(n uint64) {
+	if w.updates[n]--; w.updates[n] == 0 {
+		delete(w.updates, n)
+	}
+}
+
+// changedLocked wakes those that wait for their turn.
+func (w *window) changedLocked() {
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// wait takes one of the places of claims that wait, if there is one.
+func (w *window) wait() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waits == waitsAtOnce {
+		return false
+	}
+	w.waits++
+	return true
+}
+
+// waited gives the place back.
+func (w *window) waited() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waits--
+}
+
 // end ends a call.
 func (w *window) end(n uint64, claim bool) {
 	w.mu.Lock()
@@ -88,15 +135,10 @@ func (w *window) end(n uint64, claim bool) {
 		w.claims--
 	} else {
 		w.under--
-		if w.updates[n]--; w.updates[n] == 0 {
-			delete(w.updates, n)
-		}
+		w.forgetLocked(n)
 	}
 	w.counted++
-	if w.changed != nil {
-		close(w.changed)
-		w.changed = nil
-	}
+	w.changedLocked()
 }
 
 // remembered says that the store has not forgotten the key of a claim that began when n were counted.

@@ -107,9 +107,11 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // work handles one item after the other.
 func (w *Worker) work(ctx context.Context) error {
+	pause := firstPause
 	for ctx.Err() == nil {
 		c := item.Claim{Group: w.group, Duration: w.o.Duration, Wait: DefaultWait}
-		it, err := w.store.claim(ctx, &c)
+		asked := time.Now()
+		it, late, err := w.store.claim(ctx, &c)
 		switch _, lost := errors.AsType[*item.ConflictError](err); {
 		case ctx.Err() != nil:
 			w.unclaim(ctx, c, it, err)
@@ -118,8 +120,13 @@ func (w *Worker) work(ctx context.Context) error {
 		case err != nil:
 			return err
 		case it != nil:
+			pause = firstPause
 			h := &held{w: w, id: it.ID, current: it.ID}
-			h.run(ctx, it)
+			if log := h.log(); !late || h.kept(ctx, log) {
+				h.run(ctx, it, log)
+			}
+		case time.Since(asked) < DefaultWait/2: // nobody waited: the node drains
+			_ = rest(ctx, &pause, nil)
 		}
 	}
 	return nil
@@ -132,7 +139,7 @@ func (w *Worker) unclaim(ctx context.Context, c item.Claim, it *item.Item, err e
 	log := w.o.Log.With("store", w.store.name, "group", w.group)
 	if errors.Is(err, task.ErrUnknown) {
 		c.Wait = 0
-		if it, err = w.store.claim(ctx, &c); err != nil {
+		if it, _, err = w.store.claim(ctx, &c); err != nil {
 			log.Warn("An item may be claimed until its claim ends", "error", err)
 		}
 	}
