@@ -417,3 +417,25 @@ func TestClaim_ThatWaitsIsWokenWhileNATSIsAwayAndWhenItIsBack(t *testing.T) {
 	putItems(t, n, "s", "g", "two")
 	wantDone(t, "when it is back", done, 1, nil)
 }
+
+// Without the hint a claim that waits at another process is woken when that registers again, which it does every second.
+func TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration(t *testing.T) {
+	t.Parallel()
+	c := testcluster.New(t, testcluster.Options{})
+	n := c.StartNode("a", nil)
+	client := c.StartClient("c", nil)
+	const tries, atOnce = 10, 100 * time.Millisecond
+	soonWoken := 0
+	for range tries {
+		done := park(t, client, 1, item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait})
+		began := time.Now()
+		putItems(t, n, "s", "g", "x")
+		wantDone(t, "woken", done, 1, nil)
+		if time.Since(began) < atOnce {
+			soonWoken++
+		}
+	}
+	if soonWoken < tries/2 {
+		t.Errorf("%d of %d claims were answered within %s of the add", soonWoken, tries, atOnce)
+	}
+}

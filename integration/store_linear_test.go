@@ -185,6 +185,9 @@ func (h *itemHistory) judge(c *engine.Client) (judged int) {
 			op.Input = call
 		}
 		of := lineage[max(call.id, call.made)]
+		if of == 0 && call.done {
+			h.t.Errorf("%s of %d, which made %d, was done, and the journal knows nothing of it", call.what, call.id, call.made)
+		}
 		items[of] = append(items[of], op)
 	}
 	for of, calls := range items {

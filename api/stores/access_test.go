@@ -216,7 +216,7 @@ func TestError_HasTheStatusOfItsKind(t *testing.T) {
 		want   string
 	}{
 		{fmt.Errorf("a: %w", task.ErrUnknown), 503, "1", "unknown"},
-		{&task.OverloadError{Cause: "the shard is full", RetryAfter: 3 * time.Second}, 503, "3", "full"},
+		{&task.OverloadError{Cause: "the shard is full", RetryAfter: 3 * time.Second}, 429, "3", "full"},
 		{&task.LimitError{Field: "items of the shard", Limit: 2, Got: 3}, 400, "", "items of the shard"},
 		{fmt.Errorf("a: %w", context.DeadlineExceeded), 503, "1", "deadline"},
 		{fmt.Errorf("a: %w", task.ErrOtherRequest), 422, "", "request"},

@@ -57,8 +57,12 @@ func (f *front) one(c *api.Call, name string) (*item.Item, error) {
 	return found[0], nil
 }
 
-// idsAtOnce is how many items are asked for at once: each may have 256 KiB.
-const idsAtOnce = 50
+const (
+	// idsAtOnce is how many items are asked for at once: each may have 256 KiB.
+	idsAtOnce = 50
+	// pageBytes ends a page of items that are asked for by id: an answer that has more is a stream.
+	pageBytes = 512 << 10
+)
 
 func (f *front) tasks(c *api.Call, name string) error {
 	return f.many(c, name, func(it *item.Item) any { return form.TaskOf(it) })
@@ -77,14 +81,18 @@ func (f *front) many(c *api.Call, name string, as func(*item.Item) any) error {
 	return list(c, func() (page []any, more bool, err error) {
 		ctx, cancel := c.Ask()
 		defer cancel()
-		part := ids[:min(len(ids), idsAtOnce)]
-		ids = ids[len(part):]
-		found, err := f.stores.Items(ctx, name, part, linear)
-		for _, it := range found {
-			if it == nil {
-				page = append(page, nil)
-			} else {
+		for size := 0; len(ids) > 0 && size < pageBytes && err == nil; {
+			part := ids[:min(len(ids), idsAtOnce)]
+			ids = ids[len(part):]
+			var found []*item.Item
+			found, err = f.stores.Items(ctx, name, part, linear)
+			for _, it := range found {
+				if it == nil {
+					page = append(page, nil)
+					continue
+				}
 				page = append(page, as(it))
+				size += len(it.Data)
 			}
 		}
 		return page, len(ids) > 0, err

@@ -84,7 +84,10 @@ func Dialect() api.Dialect {
 
 func refuse(w http.ResponseWriter, p *problem.Problem) {
 	status, after := p.Status, p.RetryAfter
-	if status == http.StatusGatewayTimeout { // to who asks it is one and the same: the owner of the store did not answer
+	switch {
+	case p.Type == problem.Overloaded: // nothing was done, and that has to be told apart from 503, after which it may have been
+		status = http.StatusTooManyRequests
+	case status == http.StatusGatewayTimeout: // to who asks it is one and the same: the owner of the store did not answer
 		status, after = http.StatusServiceUnavailable, 1
 	}
 	h := w.Header()

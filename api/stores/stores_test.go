@@ -123,6 +123,26 @@ func TestGroup_OfAnyNameIsListed(t *testing.T) {
 	s.refused(s.get("/store/a/group"), 400, "group: empty")
 }
 
+// Only what is more than a page counts among the streams, of which a caller may have two.
+func TestTasks_OfAPageAreNoStream(t *testing.T) {
+	s := serve(t, nil)
+	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[`+strings.Repeat(`{"group":"g"},`, 999)+`{"group":"g"}]}`))
+	large := `{"group":"h","data":"` + strings.Repeat("x", 240<<10) + `"}`
+	for range 3 {
+		s.made(s.post("/store/a/update", `{"clientid":1,"adds":[`+large+`]}`))
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprint(i + 1)
+	}
+	if got := s.get("/store/a/tasks/" + strings.Join(many, ",")); len(s.listOf(got)) != 1000 || got.header.Get("Content-Length") == "" {
+		t.Error("a thousand small tasks are a stream")
+	}
+	if got := s.get("/store/a/tasks/1001,1002,1003," + strings.Join(many[:47], ",") + ",1"); len(s.listOf(got)) != 51 || got.header.Get("Content-Length") != "" {
+		t.Error("720 KiB of data, and a task more, are no stream")
+	}
+}
+
 // A group of more than a page comes whole, and in the order of ids.
 func TestGroup_OfManyPagesIsOneArray(t *testing.T) {
 	s := serve(t, nil)

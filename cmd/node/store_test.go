@@ -71,7 +71,7 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(in("claim", "map", "-o", "json")), &claimed); err != nil || claimed.ID != 4 {
 		t.Errorf("%+v, %v", claimed, err)
 	}
-	if r := run(t, dir, "store", "update", `{"clientid":1,"deletes":[4]}`, "--store", "crawl"); r.code != 5 || !strings.Contains(r.err, "task 4") {
+	if r := run(t, dir, "store", "update", `{"clientid":1,"deletes":[4]}`, "--store", "crawl"); r.code != 5 || !strings.Contains(r.err, "task 4") || strings.Count(r.err, "store crawl") != 1 {
 		t.Errorf("%+v", r)
 	}
 	if got := in("get", "4", "--linear"); !strings.Contains(got, "map") {

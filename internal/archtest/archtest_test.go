@@ -83,7 +83,7 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | projection/name engine events ledger projection store             | what is shown as JSON, wherever it is shown
-cmd/node/...         | api/operations api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | api/operations api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors bulk cluster engine task store engine/embedded events projection projection/listing etcdstore natsbus golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/httpd | api api/operations api/stores api/token cluster cmd/node/internal/flags engine internal/version item github.com/spf13/pflag golang.org/x/net | gives a node the HTTP API: alone listens for it
 cmd/node/internal/tokencli | api/token cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/httpd cmd/node/internal/output github.com/spf13/cobra | changes the file of tokens
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes

@@ -14,8 +14,9 @@ const (
 	KeysPerClient = 64
 	// KeysLast is how long a key is remembered, in entry time.
 	KeysLast events.Millis = 3_600_000
-	// MaxKeys bounds the keys that a shard remembers: beyond it the oldest is forgotten.
-	MaxKeys = 200_000
+	// MaxKeys bounds the keys that a shard remembers: beyond it the oldest is forgotten. They take 5 to 15 MB of a snapshot then, which no other
+	// limit counts.
+	MaxKeys = 50_000
 )
 
 // key is a request that was carried out. It is never changed.

@@ -62,7 +62,7 @@ func (c *Client) Update(ctx context.Context, store string, u *item.Update) ([]it
 		err = failure(store, u.Key, &a)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", store, err)
+		return nil, of(store, err)
 	}
 	return itemcommand.DecodeUpdated(u, a.Data)
 }
@@ -155,7 +155,7 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 		err = failure(store, q.Key, &a)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", store, err)
+		return nil, of(store, err)
 	}
 	if a.Data == nil {
 		return nil, nil
@@ -175,6 +175,14 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 		return nil, &item.ConflictError{Store: store, Problems: []item.Problem{{Field: "claim", ID: it.ID, Text: "was claimed by this request, and is no longer there"}}}
 	}
 	return found[0], nil
+}
+
+// of says of which store an error is, where the error itself does not.
+func of(store string, err error) error {
+	if _, says := errors.AsType[*item.ConflictError](err); says {
+		return err
+	}
+	return fmt.Errorf("store %s: %w", store, err)
 }
 
 // failure is why an answer is none.

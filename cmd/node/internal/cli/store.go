@@ -15,5 +15,5 @@ func (a *app) storeCommand() *cobra.Command {
 			return run(ctx, client, args)
 		})
 	}
-	return (&storecli.Terminal{In: a.In, Print: a.print, Principal: principal, Ask: ask}).Command()
+	return (&storecli.Terminal{In: a.In, Err: a.Err, Print: a.print, Principal: principal, Ask: ask}).Command()
 }

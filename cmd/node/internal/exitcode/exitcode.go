@@ -39,7 +39,7 @@ func Of(err error) int {
 	case errors.Is(err, engine.ErrNotFound):
 		return NotFound
 	case is[*engine.StateError](err) || is[*engine.OverloadError](err) || is[*item.ConflictError](err) ||
-		errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
+		errors.Is(err, task.ErrOtherRequest) || errors.Is(err, engine.ErrUnknownBehavior) || errors.Is(err, embedded.ErrDirInUse) ||
 		errors.Is(err, etcdstore.ErrDenied) || errors.Is(err, etcdstore.ErrShards) || errors.Is(err, store.ErrOutdated):
 		return Refused
 	case errors.Is(err, engine.ErrUnavailable) || errors.Is(err, engine.ErrUnknown) || errors.Is(err, engine.ErrClosed) ||

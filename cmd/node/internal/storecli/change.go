@@ -1,18 +1,16 @@
 package storecli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
+	"taskledger/api/shape"
 	"taskledger/api/stores/form"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
@@ -74,16 +72,8 @@ func (t *Terminal) request(c *cobra.Command, text []byte) (*item.Update, error) 
 		return nil, err
 	}
 	var u form.Update
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(&u)
-	if err == nil {
-		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("want one JSON object")
-		}
-	}
-	if err != nil {
-		return nil, &exitcode.UsageError{Problem: "request: " + strings.TrimPrefix(err.Error(), "json: ")}
+	if err := shape.Of(reflect.TypeFor[form.Update]()).Decode(text, &u); err != nil {
+		return nil, &exitcode.UsageError{Problem: "request: " + err.Error()}
 	}
 	if u.ClientID == 0 {
 		u.ClientID = t.clientID(c)
@@ -131,7 +121,8 @@ func (t *Terminal) stats() *cobra.Command {
 		Use:   "stats",
 		Short: "Count the tasks of every group",
 		Long: `Stats counts the tasks of every group: all of them, those that are available, the bytes of their data, and since when the oldest of
-the available ones is. It reads them all, page after page, so what changes meanwhile may be counted or not.`,
+the available ones is. It reads them all, page after page, so what changes meanwhile may be counted or not. Those are available whose time
+has come by the clock here.`,
 		Args: cobra.NoArgs,
 	}
 	return t.Ask(t.reads(c), never, func(ctx context.Context, client operations.Stores, _ []string) error {
@@ -141,7 +132,7 @@ the available ones is. It reads them all, page after page, so what changes meanw
 		}
 		p := t.Print("GROUP", "TASKS", "AVAILABLE", "BYTES", "OLDEST")
 		for _, name := range names {
-			n, err := count(ctx, client, t.store, name)
+			n, err := t.count(ctx, client, name)
 			if err != nil {
 				return errors.Join(err, p.Flush())
 			}
@@ -157,10 +148,10 @@ the available ones is. It reads them all, page after page, so what changes meanw
 	})
 }
 
-func count(ctx context.Context, c operations.Stores, store, group string) (n counts, err error) {
+func (t *Terminal) count(ctx context.Context, c operations.Stores, group string) (n counts, err error) {
 	n.Group = group
 	now := time.Now()
-	err = each(ctx, c, store, item.Page{Group: group, Owned: true}, func(it *item.Item) error {
+	_, err = each(ctx, c, t.store, item.Page{Group: group, Owned: true, Linear: t.linear}, func(it *item.Item) error {
 		n.Tasks++
 		n.Bytes += int64(len(it.Data))
 		if at := it.At.Time(); !at.After(now) {

@@ -26,6 +26,7 @@ import (
 // Terminal is what the commands need of the command line.
 type Terminal struct {
 	In        io.Reader
+	Err       io.Writer
 	Print     func(columns ...string) *output.Printer
 	Principal func() string // who asks
 	// Ask makes a command one that asks a cluster. waits says that it may take longer than an answer does.
@@ -121,37 +122,47 @@ func (t *Terminal) get() *cobra.Command {
 func (t *Terminal) list() *cobra.Command {
 	var owned bool
 	var limit int
-	c := &cobra.Command{Use: "list GROUP", Short: "List the tasks of a group", Args: flags.Arguments}
+	var after int64
+	c := &cobra.Command{Use: "list GROUP", Short: "List the tasks of a group by id", Args: flags.Arguments}
 	c.Flags().BoolVar(&owned, "owned", false, "also tasks that are not available")
 	c.Flags().IntVar(&limit, "limit", 100, "most tasks; 0 = all")
+	c.Flags().Int64Var(&after, "after", 0, "`id` behind which the list begins")
 	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
 		if limit < 0 {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
 		}
-		p := t.tasks()
-		err := each(ctx, c, t.store, item.Page{Group: args[0], Limit: limit, Owned: owned, Linear: t.linear}, func(it *item.Item) error { return row(p, form.TaskOf(it)) })
-		return errors.Join(err, p.Flush())
+		p, last := t.tasks(), after
+		more, err := each(ctx, c, t.store, item.Page{Group: args[0], After: after, Limit: limit, Owned: owned, Linear: t.linear}, func(it *item.Item) error {
+			last = it.ID
+			return row(p, form.TaskOf(it))
+		})
+		err = errors.Join(err, p.Flush())
+		if more {
+			fmt.Fprintf(t.Err, "there are more: go on with --after %d\n", last)
+		}
+		return err
 	})
 }
 
-// each calls do for the items of a group, page by page. A limit of 0 is none.
-func each(ctx context.Context, c operations.Stores, store string, p item.Page, do func(*item.Item) error) error {
-	for limit, more := p.Limit, true; more; {
-		items, others, err := c.ItemGroup(ctx, store, p)
+// each calls do for the items of a group, page by page, and reports whether there are more. A limit of 0 is none.
+func each(ctx context.Context, c operations.Stores, store string, p item.Page, do func(*item.Item) error) (more bool, err error) {
+	for limit := p.Limit; ; {
+		items, more, err := c.ItemGroup(ctx, store, p)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for i := range items {
 			if err := do(&items[i]); err != nil {
-				return err
+				return false, err
 			}
 			p.After = items[i].ID
 		}
 		p.Limit -= len(items)
-		more = others && len(items) > 0 && (limit == 0 || p.Limit > 0)
+		if !more || len(items) == 0 || limit > 0 && p.Limit <= 0 {
+			return more && len(items) > 0, nil
+		}
 		p.Limit = max(p.Limit, 0)
 	}
-	return nil
 }
 
 // tasks begins a table of tasks.

@@ -1,0 +1,180 @@
+package storecli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"taskledger/api/operations"
+	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/storecli"
+	"taskledger/item"
+	"taskledger/task"
+	"taskledger/taskstore/taskstoretest/model"
+)
+
+// asked is a store that remembers what it was asked.
+type asked struct {
+	operations.Stores
+	linear, notLinear int
+	updates           []item.Update
+	claims            []item.Claim
+}
+
+func (a *asked) note(linear bool) {
+	if linear {
+		a.linear++
+	} else {
+		a.notLinear++
+	}
+}
+
+func (a *asked) Items(ctx context.Context, store string, ids []int64, linear bool) ([]*item.Item, error) {
+	a.note(linear)
+	return a.Stores.Items(ctx, store, ids, linear)
+}
+
+func (a *asked) ItemGroups(ctx context.Context, store string, linear bool) ([]string, error) {
+	a.note(linear)
+	return a.Stores.ItemGroups(ctx, store, linear)
+}
+
+func (a *asked) ItemGroup(ctx context.Context, store string, p item.Page) ([]item.Item, bool, error) {
+	a.note(p.Linear)
+	return a.Stores.ItemGroup(ctx, store, p)
+}
+
+func (a *asked) UpdateItems(ctx context.Context, store string, u *item.Update) ([]item.Item, error) {
+	a.updates = append(a.updates, *u)
+	return a.Stores.UpdateItems(ctx, store, u)
+}
+
+func (a *asked) ClaimItem(ctx context.Context, store string, c *item.Claim) (*item.Item, error) {
+	a.claims = append(a.claims, *c)
+	return a.Stores.ClaimItem(ctx, store, c)
+}
+
+// line is a command line with a store of its own.
+type line struct {
+	t *testing.T
+	asked
+	in string
+}
+
+func newLine(t *testing.T) *line { return &line{t: t, asked: asked{Stores: model.New()}} }
+
+// run runs a command, and returns what it has printed.
+func (l *line) run(args ...string) (out, said string, err error) {
+	var printed, other bytes.Buffer
+	terminal := &storecli.Terminal{In: strings.NewReader(l.in), Err: &other, Principal: func() string { return "somebody" },
+		Print: func(columns ...string) *output.Printer { return output.New(&printed, false, columns...) },
+		Ask: func(c *cobra.Command, _ func() bool, run func(context.Context, operations.Stores, []string) error) *cobra.Command {
+			c.RunE = func(_ *cobra.Command, args []string) error { return run(l.t.Context(), &l.asked, args) }
+			return c
+		}}
+	c := terminal.Command()
+	c.SetArgs(args)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err = c.Execute()
+	return printed.String(), other.String(), err
+}
+
+func (l *line) must(args ...string) (out, said string) {
+	l.t.Helper()
+	out, said, err := l.run(args...)
+	if err != nil {
+		l.t.Fatalf("%q: %v", args, err)
+	}
+	return out, said
+}
+
+func TestReads_AreLinearIfTheyAreAskedToBe(t *testing.T) {
+	l := newLine(t)
+	l.must("update", `{"adds":[{"group":"g","data":"x"},{"group":"h"}]}`)
+	for _, args := range [][]string{{"groups"}, {"get", "1"}, {"list", "g"}, {"stats"}} {
+		l.linear, l.notLinear = 0, 0
+		l.must(append(args, "--linear")...)
+		if l.linear == 0 || l.notLinear > 0 {
+			t.Errorf("%q --linear: %d linear questions and %d others", args, l.linear, l.notLinear)
+		}
+		l.linear, l.notLinear = 0, 0
+		if l.must(args...); l.linear > 0 {
+			t.Errorf("%q asks linear questions", args)
+		}
+	}
+}
+
+func TestList_TellsThatThereAreMoreAndGoesOn(t *testing.T) {
+	l := newLine(t)
+	l.must("update", `{"adds":[`+strings.Repeat(`{"group":"g"},`, 2)+`{"group":"g","timespec":-60000}]}`)
+	if out, said := l.must("list", "g", "--limit", "1"); !strings.Contains(out, "\n1 ") || said != "there are more: go on with --after 1\n" {
+		t.Errorf("%q, %q", out, said)
+	}
+	if out, said := l.must("list", "g", "--limit", "1", "--after", "1"); !strings.Contains(out, "\n2 ") || said != "" {
+		t.Errorf("%q, %q", out, said)
+	}
+	if out, said := l.must("list", "g", "--owned", "--after", "2"); !strings.Contains(out, "\n3 ") || said != "" {
+		t.Errorf("%q, %q", out, said)
+	}
+}
+
+func TestUpdate_SendsWhatItIsToldFromWhereverItComes(t *testing.T) {
+	l := newLine(t)
+	file := filepath.Join(t.TempDir(), "request")
+	if err := os.WriteFile(file, []byte(`{"adds":[{"group":"g","data":"of a file"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.must("update", "--file", file, "--key", "k", "--client", "7")
+	l.in = `{"clientid":9,"updates":[{"id":1,"keep":true}]}`
+	if out, _ := l.must("update", "--file", "-", "--client", "7"); !strings.Contains(out, "(kept)") {
+		t.Errorf("%q", out)
+	}
+	if u := l.updates[0]; u.Key != "k" || u.Client != 7 || string(u.Adds[0].Data) != "of a file" {
+		t.Errorf("%+v", u)
+	}
+	if u := l.updates[1]; u.Client != 9 {
+		t.Errorf("client %d, want the one of the request", u.Client)
+	}
+	l.must("claim", "g", "--depends", "2", "--key", "k2", "--client", "9", "--wait", "1ms")
+	if c := l.claims[0]; len(c.Depends) != 1 || c.Depends[0] != 2 || c.Key != "k2" || c.Client != 9 || c.Wait.Milliseconds() != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestUpdate_RefusesWhatItDoesNotUnderstandAndNamesIt(t *testing.T) {
+	l := newLine(t)
+	for request, want := range map[string]string{
+		``:                            "empty",
+		`x`:                           "body",
+		`{"adds":[{"group":"g"}]} {}`: "body",
+		`{"adds":[{"group":"g"}],"adds":[{"group":"h"}]}`:              "adds: it is there more than once",
+		`{"Adds":[{"group":"g"}]}`:                                     "the field is named adds",
+		`{"adds":[{"group":"g"},{"group":"g","timespec":"tomorrow"}]}`: "adds[1].timespec: want a whole number",
+		`{"adds":[{"group":"g","colour":1}]}`:                          "adds[0].colour",
+		`[]`:                                                           "want an object",
+	} {
+		_, _, err := l.run("update", request)
+		if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: %v, want %q", request, err, want)
+		}
+	}
+	if len(l.updates) > 0 {
+		t.Errorf("%d updates were sent", len(l.updates))
+	}
+}
+
+func TestKey_OfAnotherRequestIsRefused(t *testing.T) {
+	l := newLine(t)
+	l.must("update", `{"adds":[{"group":"g"}]}`, "--key", "k")
+	_, _, err := l.run("update", `{"adds":[{"group":"h"}]}`, "--key", "k")
+	if !errors.Is(err, task.ErrOtherRequest) || exitcode.Of(err) != exitcode.Refused {
+		t.Errorf("%v, exit %d", err, exitcode.Of(err))
+	}
+}
