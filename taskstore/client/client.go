@@ -30,7 +30,8 @@ type Options struct {
 	// URL is where the HTTP API is: http://HOST:PORT, https://HOST:PORT, each with a path before that of the API if there is one, or
 	// unix:PATH, the socket of a node on this machine.
 	URL string
-	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is opened does not matter then.
+	// Root says that URL is the root of one store, as --store-listen has it. The name with which the store is opened is that in
+	// errors then; a process opens one root under one name, or its calls are counted as if they were those of two stores.
 	Root bool
 	// Token is what the API asks for; default: none is sent.
 	Token string
