@@ -201,9 +201,13 @@ func TestWorker_RenewsAtOnceAClaimWhoseAnswerWasLostForLong(t *testing.T) {
 
 func TestStore_AnUpdateOfUnknownOutcomeIsNotRepeatedOnceItsKeyMayBeForgotten(t *testing.T) {
 	bubble(t, func(b *bench) {
-		b.update = func(context.Context, *item.Update, func() ([]item.Item, error)) ([]item.Item, error) { return nil, errLost }
+		b.update = func(context.Context, *item.Update, func() ([]item.Item, error)) ([]item.Item, error) {
+			return nil, errLost
+		}
 		began := time.Now()
-		_, err := b.s.Update(b.t.Context(), item.Update{Adds: []item.Add{{Group: "g"}}})
+		ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Hour)
+		defer cancel()
+		_, err := b.s.Update(ctx, item.Update{Adds: []item.Add{{Group: "g"}}})
 		if took := time.Since(began); !errors.Is(err, task.ErrUnknown) || took < 49*time.Minute || took > 51*time.Minute {
 			t.Errorf("%v after %s, want an unknown outcome after 50m", err, took)
 		}

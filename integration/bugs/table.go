@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items,
+	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items, libraries,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {

@@ -1,0 +1,35 @@
+package bugs
+
+// What the library of task stores promises, and those who take hints and answers to it.
+var libraries = []Bug{
+	{"refused update that keeps its turn", "taskstore/repeat.go", []Edit{
+		{"			n = s.calls.again(n, claim)\n", ""},
+	}, "./taskstore", "TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes"},
+	{"claims that wait in all turns", "taskstore/window.go", []Edit{
+		{"	if w.waits == waitsAtOnce {", "	if w.waits == claimsAtOnce {"},
+	}, "./taskstore", "TestWorker_OfAnEmptyGroupHoldsUpNoneOfAFullOne"},
+	{"wrong change taken for a lost item", "taskstore/held.go", []Edit{
+		{"(p.Text == item.NotThere || ", "(p.Text != \"\" || "},
+	}, "./taskstore", "TestWorker_AWrongChangeOfItsOwnItemIsRetriedAfterRetryAfter"},
+	{"node that drains asked without a pause", "taskstore/worker.go", []Edit{
+		{"time.Since(asked) < DefaultWait/2:", "time.Since(asked) < 0:"},
+	}, "./taskstore", "TestWorker_PausesWhileClaimsThatWaitComeBackEmptyAtOnce"},
+	{"claim whose answer was lost, not renewed", "taskstore/worker.go", []Edit{
+		{"!late || h.kept(ctx, log)", "!late || h != nil || h.kept(ctx, log)"},
+	}, "./taskstore", "TestWorker_RenewsAtOnceAClaimWhoseAnswerWasLostForLong"},
+	{"update repeated when its key may be forgotten", "taskstore/repeat.go", []Edit{
+		{"		case time.Since(began) > keysFor:\n", "		case false:\n"},
+	}, "./taskstore", "TestStore_AnUpdateOfUnknownOutcomeIsNotRepeatedOnceItsKeyMayBeForgotten"},
+	{"key of a handler for two items", "taskstore/held.go", []Edit{
+		{"	u.Key = \"\"\n", ""},
+	}, "./taskstore", "TestWorker_DrawsTheKeyOfItsLastUpdateItself"},
+	{"worker that asks once", "taskstore/worker.go", []Edit{
+		{"	repeats.once = false\n", ""},
+	}, "./taskstore", "TestWorker_RepeatsAlsoWhereItsStoreAsksOnce"},
+	{"hint that nobody takes", "engine/itemowner.go", []Edit{
+		{"	c.items.Hinted(h)\n", "	_ = h\n"},
+	}, "./integration", "TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration"},
+	{"store without room told as one that may have answered", "api/stores/stores.go", []Edit{
+		{"	case p.Type == problem.Overloaded:", "	case false:"},
+	}, "./api/stores", "TestError_HasTheStatusOfItsKind"},
+}
