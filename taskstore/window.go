@@ -37,7 +37,7 @@ type window struct {
 	under   int            // updates that are under way; like claims, each may succeed after the oldest of them
 	claims  int            // that are under way
 	waits   int            // those of them that may wait
-	changed chan struct{}  // closed when a call ends; nil while nobody waits
+	changed chan struct{}  // closed when there may be room; nil while nobody waits
 }
 
 // begin waits for the turn of a call, and returns what was counted before it.
@@ -82,7 +82,7 @@ func (w *window) admits(claim bool) bool {
 	return w.counted-oldest+uint64(w.under+w.claims) < atOnce
 }
 
-// again counts a call anew that was refused, so that its key is not used yet: others need not wait for it. It returns what was counted before it.
+// again counts a call anew that was refused: its key is not used yet, so nobody has to wait for it. It returns what was counted before it.
 func (w *window) again(n uint64, claim bool) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,7 +101,7 @@ func (w *window) forgetLocked(n uint64) {
 	}
 }
 
-// changedLocked wakes those that wait for their turn.
+// changedLocked lets those look again that wait for their turn.
 func (w *window) changedLocked() {
 	if w.changed != nil {
 		close(w.changed)
