@@ -42,6 +42,9 @@ func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, othe
 
 // resend calls send, bounded by the request time-out, until the outcome of the write is known.
 func (s *Store) resend(ctx context.Context, send func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("nothing was sent: %w", err) // a server in this process may do it all the same
+	}
 	pause := minPause
 	full := false // said the last answer; that ctx has ended is none
 	for unknown := false; ; unknown = true {

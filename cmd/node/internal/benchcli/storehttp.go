@@ -51,6 +51,7 @@ store's shard. Processor time is that of the nodes, the servers and the API, wit
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
 	f.IntVar(&cfg.Depth, "depth", 10_000, "items that are there")
 	f.BoolVar(&cfg.Away, "away", false, "take a shard that the other node owns: calls go over NATS")
+	f.BoolVar(&cfg.Unix, "unix", false, "ask over a Unix socket, as may who runs beside the node, instead of TCP")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer cycles per cycle in the process; 0 = never")
 	f.Float64Var(&maxCPU, "max-cpu", 0, "fail when a cycle takes more `microseconds` of processor; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -57,7 +59,16 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 	if err != nil {
 		return r, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	network, address := "tcp", "127.0.0.1:0"
+	if cfg.Unix {
+		dir, err := os.MkdirTemp("", "taskledger-bench-")
+		if err != nil {
+			return r, err
+		}
+		defer os.RemoveAll(dir)
+		network, address = "unix", filepath.Join(dir, "api")
+	}
+	l, err := net.Listen(network, address)
 	if err != nil {
 		return r, err
 	}
@@ -74,7 +85,7 @@ func RunHTTP(ctx context.Context, cfg Config, asker []string) (r HTTPResult, err
 	var over, here counted
 	var ratios []float64
 	for range max(2, int(cfg.Duration/(2*window))) {
-		a, err := order(child, asking{l.Addr().String(), m.store, window}, &over)
+		a, err := order(child, asking{network, l.Addr().String(), m.store, window}, &over)
 		if err != nil {
 			return r, err
 		}
@@ -99,6 +110,7 @@ func (onlyToken) Find(text string) *token.Token {
 
 // asking is a window of cycles, as this process orders it, and asked what came of it.
 type asking struct {
+	Network string
 	Address string
 	Store   string
 	Window  time.Duration
@@ -165,7 +177,7 @@ func ask(ctx context.Context, o asking) (got asked, err error) {
 		}
 	}()
 	for i := range conns {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Address)
+		c, err := (&net.Dialer{}).DialContext(ctx, o.Network, o.Address)
 		if err != nil {
 			return got, err
 		}
