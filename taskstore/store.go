@@ -107,7 +107,7 @@ func (s *Store) Task(ctx context.Context, id int64) (*item.Item, error) {
 	return found[0], nil
 }
 
-// Tasks returns the items of ids, at most 1,000, in the order of the ids, with nil for each that is not there.
+// Tasks returns the items of ids in the order of the ids, with nil for each that is not there.
 func (s *Store) Tasks(ctx context.Context, ids ...int64) (found []*item.Item, err error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -53,6 +53,7 @@ func TestStore_SpeaksAsTheDocumentSays(t *testing.T) {
 	}
 	s.want(s.get("/store/a/groups?linear=1"), 200, `["map"]`)
 	s.want(s.get("/store/never/group/x"), 200, `[]`)
+	s.want(s.get("/store/%2E%2E/groups"), 200, `[]`)
 	s.want(s.get("/store/never/tasks/1"), 200, `[null]`)
 	if got := s.send("viewer", "GET", s.root+"/v1/nodes", ""); got.status != 404 {
 		t.Errorf("the listener of a store answers for more than it: %d", got.status)

@@ -31,7 +31,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.url, "url", "", "URL of a task store; without it a node is started")
 	flag.StringVar(&o.token, "token", os.Getenv("MAPREDUCE_TOKEN"), "its token (MAPREDUCE_TOKEN)")
-	flag.IntVar(&o.workers, "workers", 3, "worker processes")
+	flag.IntVar(&o.workers, "workers", 3, "worker processes, 0 to 1,000; with 0 and -url others work")
 	flag.IntVar(&o.top, "top", 20, "words to print, the most frequent ones; 0 = all")
 	flag.BoolVar(&o.work, "work", false, "be a worker of the store of -url")
 	flag.Usage = func() {
@@ -39,7 +39,7 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() != 1 || o.work && o.url == "" {
+	if flag.NArg() != 1 || o.work && o.url == "" || o.workers < 0 || o.workers > 1000 || o.workers == 0 && o.url == "" {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -195,7 +195,7 @@ func (s *store) unused(ctx context.Context) error {
 	groups, err := s.groups(ctx)
 	for _, group := range groups {
 		if group == mapGroup || group == reduceGroup || group == resultGroup || strings.HasPrefix(group, wordGroups) {
-			return fmt.Errorf("the store has tasks of another run, in group %q", group)
+			return fmt.Errorf("the store has tasks of another run, in group %q: delete them, or name a store that has none", group)
 		}
 	}
 	return err

@@ -19,8 +19,8 @@ type node struct {
 }
 
 // startNode builds a node and starts it, with the store default at the root of a listener.
-func startNode(ctx context.Context) (n *node, err error) {
-	n = &node{}
+func startNode(ctx context.Context) (_ *node, err error) {
+	n := &node{}
 	if n.dir, err = os.MkdirTemp("", "mapreduce-"); err != nil {
 		return nil, err
 	}

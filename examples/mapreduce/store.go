@@ -56,12 +56,15 @@ const (
 	answers  = 30 * time.Second // one request
 )
 
-func newStore(url, token string) (*store, error) {
+func newStore(at, token string) (*store, error) {
+	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("-url %q: want http://HOST:PORT or https://HOST:PORT, and a path if the store is not at the root", at)
+	}
 	n, err := rand.Int(rand.Reader, big.NewInt(1<<53))
 	if err != nil {
 		return nil, err
 	}
-	return &store{strings.TrimSuffix(url, "/"), token, n.Int64() + 1}, nil
+	return &store{strings.TrimSuffix(at, "/"), token, n.Int64() + 1}, nil
 }
 
 // update returns the tasks that it makes.

@@ -77,13 +77,21 @@ func (c *Client) ask(ctx context.Context, q *request, lost func(error) error, re
 	return nil
 }
 
+// segment is the name of a store as a part of a path: "." and ".." would mean others.
+func segment(name string) string {
+	if name == "." || name == ".." {
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	return name // it has nothing that is to be escaped
+}
+
 func (c *Client) request(ctx context.Context, q *request) (*http.Request, error) {
 	at := c.base
 	if !c.root {
 		if err := item.ValidateStore(q.name); err != nil {
 			return nil, err
 		}
-		at += "/store/" + url.PathEscape(q.name)
+		at += "/store/" + segment(q.name)
 	}
 	at += q.path
 	if len(q.query) > 0 {

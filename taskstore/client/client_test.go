@@ -85,6 +85,21 @@ func TestClient_SendsWhatTheDocumentSays(t *testing.T) {
 	}
 }
 
+func TestClient_EveryNameOfAStoreIsASegmentOfItsOwn(t *testing.T) {
+	var path string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.EscapedPath()
+		_, _ = io.WriteString(w, "[]")
+	}))
+	defer s.Close()
+	c := open(t, client.Options{URL: s.URL})
+	for name, want := range map[string]string{".": "/store/%2E/groups", "..": "/store/%2E%2E/groups", "...": "/store/.../groups", "a:b_c-d.e": "/store/a:b_c-d.e/groups"} {
+		if _, err := c.ItemGroups(t.Context(), name, false); err != nil || path != want {
+			t.Errorf("%s: asked for %s: %v", name, path, err)
+		}
+	}
+}
+
 func TestClient_TheRootOfAListenerIsOneStore(t *testing.T) {
 	var path string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

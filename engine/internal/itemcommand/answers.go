@@ -38,7 +38,7 @@ func (u *updated) fits() error {
 	n := 0
 	for _, g := range u.Groups {
 		if n += len(g) + 3; n > maxAnsweredGroups {
-			return &store.InvalidError{Field: "updates", Problem: fmt.Sprintf("the groups of those that name none exceed the limit of %d bytes: name them", maxAnsweredGroups)}
+			return &store.InvalidError{Field: "updates", Problem: fmt.Sprintf("the names of the groups of those that name none, and 3 bytes for each, exceed the limit of %d bytes: name them in some", maxAnsweredGroups)}
 		}
 	}
 	return nil
