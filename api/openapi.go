@@ -91,7 +91,7 @@ func parameters(r *Route) (all []*huma.Param) {
 	}
 	if r.Keyed {
 		all = append(all, &huma.Param{Name: keyHeader, In: "header", Schema: text,
-			Description: "makes a repetition of the request the same request: up to 239 bytes, drawn by the caller"})
+			Description: "makes a repetition of the request the same request: up to 239 bytes, 221 for a task store, drawn by the caller"})
 	}
 	return all
 }

@@ -110,6 +110,9 @@ func TestOpenAPI_HasTheRoutesAndTheirErrors(t *testing.T) {
 		if !has || op.Responses["default"].Content["application/json"] == nil {
 			t.Errorf("%s: %+v", name, op)
 		}
+		if len(op.Responses) != 2 { // a conflict has the form of every other error
+			t.Errorf("%s: answers %v, want 200 and the default", name, op.Responses)
+		}
 		for _, p := range op.Parameters {
 			if strings.ContainsAny(p.Name, ".{}$") {
 				t.Errorf("%s: parameter %s", name, p.Name)

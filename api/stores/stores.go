@@ -38,7 +38,7 @@ func Routes(s operations.Stores) []api.Route {
 	}
 	post := func(path, summary string, most int64, in, out any, serve func(*api.Call, string) error) api.Route {
 		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: out,
-			Status: []int{http.StatusOK, http.StatusConflict}, Summary: summary, Serve: named(serve)}
+			Summary: summary, Serve: named(serve)}
 	}
 	paged := func(r api.Route) api.Route {
 		r.Class = api.Pages
