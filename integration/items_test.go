@@ -418,13 +418,14 @@ func TestClaim_ThatWaitsIsWokenWhileNATSIsAwayAndWhenItIsBack(t *testing.T) {
 	wantDone(t, "when it is back", done, 1, nil)
 }
 
-// Without the hint a claim that waits at another process is woken when that registers again, which it does every second.
+// Without the hint a claim that waits at another process is woken when that registers again, which it does every second: each but the first would
+// take as long, as it begins when the one before it was woken.
 func TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
 	n := c.StartNode("a", nil)
 	client := c.StartClient("c", nil)
-	const tries, atOnce = 10, 100 * time.Millisecond
+	const tries, want, atOnce = 10, 3, 500 * time.Millisecond // processors may be busy
 	soonWoken := 0
 	for range tries {
 		done := park(t, client, 1, item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait})
@@ -435,7 +436,7 @@ func TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration(t *
 			soonWoken++
 		}
 	}
-	if soonWoken < tries/2 {
-		t.Errorf("%d of %d claims were answered within %s of the add", soonWoken, tries, atOnce)
+	if soonWoken < want {
+		t.Errorf("%d of %d claims were answered within %s of the add, want %d", soonWoken, tries, atOnce, want)
 	}
 }

@@ -132,16 +132,16 @@ func TestStore_AClaimWithoutAPlaceToWaitStillWaitsForAsLongAsItIsTold(t *testing
 func TestWorker_AWrongChangeOfItsOwnItemIsRetriedAfterRetryAfter(t *testing.T) {
 	bubble(t, func(b *bench) {
 		b.add("g", "data")
-		n := 0
+		var n atomic.Int64
 		stop := b.work(taskstore.WorkerOptions{Duration: 10 * time.Minute, RetryAfter: time.Second}, func(_ context.Context, it *item.Item) (item.Update, error) {
-			if n++; n == 1 {
+			if n.Add(1) == 1 {
 				return item.Update{Changes: []item.Change{{ID: it.ID, Group: "another"}}}, nil
 			}
 			return item.Update{}, nil
 		})
 		time.Sleep(3 * time.Second)
-		if n != 2 {
-			t.Errorf("handled %d times within 3 s, want 2", n)
+		if n.Load() != 2 {
+			t.Errorf("handled %d times within 3 s, want 2", n.Load())
 		}
 		stop()
 	})

@@ -36,7 +36,8 @@ type Options struct {
 	// Client is who asks, 1 to 2^53: what it holds no other may change. Default: a random number that this process has drawn. No two processes
 	// may be one client at a time: neither knows how many keys the other uses.
 	Client int64
-	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and what is not available is not waited for.
+	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and a cluster that cannot be asked or has no
+	// room is not asked again.
 	// For those who repeat themselves, or cannot wait.
 	Once bool
 }

@@ -30,7 +30,7 @@ func main() {
 	defer stop()
 	var o options
 	flag.StringVar(&o.url, "url", "", "URL of a task store; without it a node is started")
-	flag.StringVar(&o.token, "token", os.Getenv("MAPREDUCE_TOKEN"), "its token (MAPREDUCE_TOKEN)")
+	flag.StringVar(&o.token, "token", "", "its token; default: that in MAPREDUCE_TOKEN")
 	flag.IntVar(&o.workers, "workers", 3, "worker processes, 0 to 1,000; with 0 and -url others work")
 	flag.IntVar(&o.top, "top", 20, "words to print, the most frequent ones; 0 = all")
 	flag.BoolVar(&o.work, "work", false, "be a worker of the store of -url")
@@ -43,7 +43,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	o.dir = flag.Arg(0)
+	o.dir, o.token = flag.Arg(0), cmp.Or(o.token, os.Getenv("MAPREDUCE_TOKEN")) // help would print the default of a flag
 	if err := o.run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mapreduce:", err)
 		os.Exit(1)
