@@ -19,9 +19,10 @@ func TestModel_DoesAsEtcdDoes(t *testing.T) {
 	etcd := startEtcd(t)
 	rapid.Check(t, func(t *rapid.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
 		p := &pair{T: t, ctx: ctx, model: newModel(), etcd: etcd}
 		defer p.model.client.Close()
+		defer p.awaitEnds() // a client that is closed while a watch of it ends may hang: its run no longer takes what the watch tells it
+		defer cancel()
 		p.reset()
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			p.step(rapid.SampledFrom(steps).Draw(t, "step"))
@@ -52,6 +53,7 @@ type pair struct {
 	compacted   int64
 	floor       int64 // a compaction must not overtake a watch that the real etcd may not have begun to serve
 	watched     []watched
+	opened      []clientv3.WatchChan // on either side
 }
 
 // do makes a request to both, and asserts that they answer the same.

@@ -36,6 +36,7 @@ func (p *pair) watch() {
 		return s.client.Watch(p.ctx, w.key, opts...)
 	}
 	w.model, w.etcd = open(p.model), open(p.etcd)
+	p.opened = append(p.opened, w.model, w.etcd)
 	got, want := opened(p.model, w.model), opened(p.etcd, w.etcd)
 	if got != want {
 		p.Fatalf("watch from %d of compacted %d:\nmodel %s\netcd  %s", from, p.compacted, got, want)
@@ -53,6 +54,14 @@ func (p *pair) watch() {
 		p.floor = min(p.floor, from)
 	}
 	p.watched = append(p.watched, w)
+}
+
+// awaitEnds returns when every watch has ended, once their context has.
+func (p *pair) awaitEnds() {
+	for _, c := range p.opened {
+		for range c { // nobody needs what it still tells
+		}
+	}
 }
 
 const created = "created"
