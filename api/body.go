@@ -20,8 +20,8 @@ const (
 	smallBody  = 64 << 10
 	maxBodies  = 2 * maxBatch
 	roomWithin = 2 * time.Second
-	// inJSON is the media type of what is JSON.
-	inJSON = "application/json"
+	// mediaJSON is the media type of JSON.
+	mediaJSON = "application/json"
 )
 
 // Read decodes the body: one JSON value of the route's type, without fields that it has not, and each once.
@@ -47,16 +47,16 @@ func (c *Call) Body() ([]byte, error) {
 	return c.readBody()
 }
 
-// saysJSON reports whether the body is said to be JSON, or may be JSON that nobody says anything of.
+// saysJSON reports whether the header Content-Type lets the body be read as JSON.
 func (c *Call) saysJSON() bool {
 	switch typed := c.r.Header.Get("Content-Type"); typed {
-	case inJSON:
+	case mediaJSON:
 		return true
 	case "":
 		return c.route.Untyped
 	default:
 		is, _, err := mime.ParseMediaType(typed)
-		return err == nil && is == inJSON
+		return err == nil && is == mediaJSON
 	}
 }
 

@@ -194,7 +194,7 @@ func (c *Call) wait() (d time.Duration, is bool, err error) {
 	return d, true, nil
 }
 
-var typeJSON = []string{inJSON} // shared, and never changed
+var typeJSON = []string{mediaJSON} // shared by all answers, and never changed
 
 // JSON answers with a value.
 func (c *Call) JSON(status int, v any) error {

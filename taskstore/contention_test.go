@@ -153,7 +153,7 @@ func TestWorker_PausesWhileClaimsThatWaitComeBackEmptyAtOnce(t *testing.T) {
 		b.claim = func(context.Context, *item.Claim, func() (*item.Item, error)) (*item.Item, error) {
 			n.Add(1)
 			time.Sleep(time.Millisecond)
-			return nil, nil // as a node that drains
+			return nil, nil // a draining node answers so
 		}
 		stop := b.work(taskstore.WorkerOptions{}, func(context.Context, *item.Item) (item.Update, error) { return item.Update{}, nil })
 		time.Sleep(10 * time.Second)

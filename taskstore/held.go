@@ -31,7 +31,7 @@ func (h *held) log() *slog.Logger {
 	return h.w.o.Log.With("store", h.w.store.name, "group", h.w.group, "item", h.id)
 }
 
-// kept renews a claim of which nobody knows how long it has lasted, and reports whether the item still is the worker's.
+// kept renews at once a claim that may have begun long ago, and reports whether the worker still holds the item.
 func (h *held) kept(ctx context.Context, log *slog.Logger) bool {
 	err := h.renew(ctx)
 	if err != nil {

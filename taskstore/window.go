@@ -37,7 +37,7 @@ type window struct {
 	under   int            // updates that are under way; like claims, each may succeed after the oldest of them
 	claims  int            // that are under way
 	waits   int            // those of them that may wait
-	changed chan struct{}  // closed when there may be room; nil while nobody waits
+	changed chan struct{}  // closed when a call that waits may have its turn; nil while none waits
 }
 
 // begin waits for the turn of a call, and returns what was counted before it.

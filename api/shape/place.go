@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// maxPlaced is the size of a body above which nobody looks for the place of what is wrong in it: that takes several times its memory.
+// maxPlaced is the size of the largest body in which misplaced looks: it takes several times the memory of the body.
 const maxPlaced = 1 << 20
 
 // misplaced returns the first value in a JSON value that its type does not take: where it is, such as adds[3].timespec, and why. It returns

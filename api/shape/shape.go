@@ -1,5 +1,5 @@
 // Package shape decodes JSON bodies of requests strictly: names are those of the fields of the Go type, each is there once, and an error names
-// the place of what it is about.
+// the place of the wrong value.
 //
 // encoding/json takes a name in any case, and the last of two, and names no place in an array. This package looks at a body first, and again once
 // it was refused.

@@ -87,7 +87,7 @@ func refuse(w http.ResponseWriter, p *problem.Problem) {
 	switch {
 	case p.Type == problem.Overloaded: // nothing was done, and that has to be told apart from 503, after which it may have been
 		status = http.StatusTooManyRequests
-	case status == http.StatusGatewayTimeout: // to who asks it is one and the same: the owner of the store did not answer
+	case status == http.StatusGatewayTimeout: // as with 503, the owner of the store has not answered
 		status, after = http.StatusServiceUnavailable, 1
 	}
 	h := w.Header()

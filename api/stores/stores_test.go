@@ -124,7 +124,7 @@ func TestGroup_OfAnyNameIsListed(t *testing.T) {
 	s.refused(s.get("/store/a/group"), 400, "group: empty")
 }
 
-// Only what is more than a page counts among the streams, of which a caller may have two.
+// An answer of one page is no stream: a caller may have two streams at once.
 func TestTasks_OfAPageAreNoStream(t *testing.T) {
 	s := serve(t, nil)
 	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[`+strings.Repeat(`{"group":"g"},`, 999)+`{"group":"g"}]}`))

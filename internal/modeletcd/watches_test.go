@@ -59,7 +59,7 @@ func (p *pair) watch() {
 // awaitEnds returns when every watch has ended, once their context has.
 func (p *pair) awaitEnds() {
 	for _, c := range p.opened {
-		for range c { // nobody needs what it still tells
+		for range c { // what it still tells is not compared
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 	return found[0], nil
 }
 
-// of says of which store an error is, where the error itself does not.
+// of adds the name of the store to an error that lacks it.
 func of(store string, err error) error {
 	if _, says := errors.AsType[*item.ConflictError](err); says {
 		return err

@@ -35,7 +35,7 @@ type Config struct {
 	Depth    int           // items that are there
 	Parked   int           // claims that wait on the other node for what never comes
 	Away     bool          // the store's owner is the other node: every call goes over NATS
-	Unix     bool          // who asks over HTTP does so over a Unix socket
+	Unix     bool          // the HTTP client uses a Unix socket instead of TCP
 }
 
 // Result is what a cycle costs: a claim, and an update that removes the item and adds one.
