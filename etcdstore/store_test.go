@@ -118,9 +118,10 @@ func TestOpen_RefusesAnUnreadableMetaRecord(t *testing.T) {
 	_, client := testcluster.StartEtcd(t)
 	for want, value := range map[string]string{
 		"malformed":        "\xc1",
-		"format version 2": "\x92\x02\x01",
-		"3 shards":         string(etcdstore.EncodeMeta(3, "x", make([]byte, 32))),
-		"key of 5 bytes":   string(etcdstore.EncodeMeta(4, "x", make([]byte, 5))),
+		"format version 3": "\x92\x03\x01",
+		"format version 1, this release knows 2: it was created by a release before this one": "\x92\x01\x01",
+		"3 shards":       string(etcdstore.EncodeMeta(3, "x", make([]byte, 32))),
+		"key of 5 bytes": string(etcdstore.EncodeMeta(4, "x", make([]byte, 5))),
 	} {
 		if _, err := client.Put(t.Context(), etcdstore.KeysOf("bad").Meta(), value); err != nil {
 			t.Fatal(err)

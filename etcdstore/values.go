@@ -1,6 +1,7 @@
 package etcdstore
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,8 +15,12 @@ import (
 // maxValueBytes bounds what is decoded: more is in no request.
 const maxValueBytes = 1536 << 10
 
-// version is the first element of every value that this package encodes.
+// version is the first element of every value that this package encodes, but of the one that describes the cluster.
 const version = 1
+
+// metaVersion is the first element of the value that describes the cluster. It rises when what is stored below the cluster's name
+// can no longer be read, so that a cluster of before is refused whole when a process connects.
+const metaVersion = 2
 
 // meta is what was fixed when the cluster was created.
 type meta struct {
@@ -24,7 +29,18 @@ type meta struct {
 	key    []byte
 }
 
+// versionError is a value of a version that this program does not read.
+type versionError struct{ is, want uint64 }
+
+func (e *versionError) Error() string {
+	return fmt.Sprintf("format version %d, this release knows %d", e.is, e.want)
+}
+
 func record(elements int) *wire.Writer {
+	return recordOf(version, elements)
+}
+
+func recordOf(version uint64, elements int) *wire.Writer {
 	w := new(wire.Writer)
 	w.Array(1 + elements)
 	w.Uint(version)
@@ -34,6 +50,10 @@ func record(elements int) *wire.Writer {
 // fields opens a value of at least the given number of elements after its version. More are left unread: a later
 // release may append some.
 func fields(b []byte, elements int) (*wire.Reader, error) {
+	return fieldsOf(version, b, elements)
+}
+
+func fieldsOf(version uint64, b []byte, elements int) (*wire.Reader, error) {
 	if len(b) > maxValueBytes {
 		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", wire.ErrMalformed, len(b), maxValueBytes)
 	}
@@ -46,7 +66,7 @@ func fields(b []byte, elements int) (*wire.Reader, error) {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case v != version:
-		return nil, fmt.Errorf("format version %d, this release knows %d", v, version)
+		return nil, &versionError{is: v, want: version}
 	case n < 1+elements:
 		return nil, fmt.Errorf("%w: %d elements, want %d", wire.ErrMalformed, n, 1+elements)
 	}
@@ -54,7 +74,7 @@ func fields(b []byte, elements int) (*wire.Reader, error) {
 }
 
 func encodeMeta(m meta) []byte {
-	w := record(3)
+	w := recordOf(metaVersion, 3)
 	w.Uint(uint64(m.shards))
 	w.Text(m.id)
 	w.Bytes(m.key)
@@ -62,7 +82,11 @@ func encodeMeta(m meta) []byte {
 }
 
 func decodeMeta(b []byte) (m meta, err error) {
-	r, err := fields(b, 3)
+	r, err := fieldsOf(metaVersion, b, 3)
+	if is := new(versionError); errors.As(err, &is) && is.is < is.want {
+		return m, fmt.Errorf("%w: it was created by a release before this one, whose stored forms this one does not read: "+
+			"use that release, or create the cluster anew", err)
+	}
 	if err != nil {
 		return m, err
 	}

@@ -12,11 +12,11 @@ import (
 // More is written while a node joins that has read what was written before.
 func TestJoin_OfAnOldProgramDuringARaiseIsRefused(t *testing.T) {
 	f := newFixture(t)
-	need := store.Reads{Kind: 50, Entry: 3, Snapshot: 2, Rules: 1}
+	need := store.Reads{Kind: 50, Entry: 4, Snapshot: 3, Rules: 1}
 	late := undelivered
 	late.Then = func() { f.must(f.sound.Raise(f.ctx, need)) }
 	f.faults.Next(late)
-	if _, err := f.faulty.Join(f.ctx, store.NodeInfo{Name: "old", Reads: store.Reads{Kind: 49, Entry: 3, Snapshot: 2}}, time.Minute); !errors.Is(err, store.ErrOutdated) {
+	if _, err := f.faulty.Join(f.ctx, store.NodeInfo{Name: "old", Reads: store.Reads{Kind: 49, Entry: 4, Snapshot: 3}}, time.Minute); !errors.Is(err, store.ErrOutdated) {
 		t.Errorf("join: %v, want %v", err, store.ErrOutdated)
 	}
 	m, err := f.sound.ReadMembers(f.ctx)
@@ -27,7 +27,7 @@ func TestJoin_OfAnOldProgramDuringARaiseIsRefused(t *testing.T) {
 	f.must(func() error {
 		late.Then = func() { f.must(f.sound.Raise(f.ctx, store.Reads{Kind: 51})) }
 		f.faults.Next(late)
-		_, err := f.faulty.Join(f.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 51, Entry: 3, Snapshot: 2}}, time.Minute)
+		_, err := f.faulty.Join(f.ctx, store.NodeInfo{Name: "new", Reads: store.Reads{Kind: 51, Entry: 4, Snapshot: 3}}, time.Minute)
 		return err
 	}())
 }
@@ -36,7 +36,7 @@ func TestRaise_HoldsWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	var want store.Reads
 	for i, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
-		need := store.Reads{Kind: 50, Entry: uint64(10 + i), Snapshot: 2, Rules: 1}
+		need := store.Reads{Kind: 50, Entry: uint64(10 + i), Snapshot: 3, Rules: 1}
 		f.faults.Next(fate)
 		f.must(f.faulty.Raise(f.ctx, need))
 		want = store.Reads{Kind: 60, Entry: need.Entry, Snapshot: uint64(20 + i), Rules: uint64(30 + i)}

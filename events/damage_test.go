@@ -55,7 +55,7 @@ func TestDecode_DetectsEveryCutAndAppendedBytes(t *testing.T) {
 func (r raw) join() []byte {
 	var w wire.Writer
 	w.Array(5)
-	w.Uint(3)
+	w.Uint(events.EntryVersion)
 	w.Bytes(r.head)
 	w.Array(2 * len(r.origins))
 	for i := range r.origins {
@@ -295,13 +295,13 @@ func chain(head, digests []byte) []byte {
 
 func TestDecode_NamesWhatItFound(t *testing.T) {
 	_, data := seal(t, sampleHead(), sampleOrigins, samples()...)
-	for _, version := range []byte{2, 4} {
+	for _, version := range []byte{events.EntryVersion - 1, events.EntryVersion + 1} {
 		data[1] = version
 		if _, err := events.Decode(data); !errors.Is(err, events.ErrVersion) || !strings.Contains(err.Error(), fmt.Sprintf("version %d", version)) {
 			t.Errorf("an entry of another version: %v, want its version named", err)
 		}
 	}
-	data[1] = 3
+	data[1] = events.EntryVersion
 	data[len(data)-1]++
 	if _, err := events.Decode(data); err == nil || !strings.Contains(err.Error(), "entry 42 of shard 11") {
 		t.Errorf("an entry with another hash: %v, want entry and shard named", err)

@@ -33,7 +33,7 @@ var ErrDamaged = errors.New("damaged entry")
 var ErrVersion = errors.New("unknown version")
 
 // EntryVersion is the first value of a stored entry: the version that this program writes, and the only one that it reads.
-const EntryVersion = 3
+const EntryVersion = 4
 
 // FoldRules is the number of the rules by which this program folds events: it grows when the same events lead to another state. What
 // was written by later rules is refused, since a decision may rest on them.

@@ -13,7 +13,7 @@ import (
 const PartBytes = 64 << 10
 
 // SnapshotVersion is the first value of a stored part: the version that this program writes, and the only one that it reads.
-const SnapshotVersion = 2
+const SnapshotVersion = 3
 
 // Snapshot is the state of a shard after an entry, written piece by piece while the shard goes on: what a further entry
 // changes or removes is written, as it was, before. It belongs to whom the shard belongs to.

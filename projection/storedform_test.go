@@ -228,7 +228,7 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 	}
 	count := func(top []any, of string, n uint64) { named(t, top, inCounts, of)[1] = n }
 	for name, change := range map[string]func(top []any){
-		"another version":              func(top []any) { top[inVersion] = 3 },
+		"another version":              func(top []any) { top[inVersion] = projection.SnapshotVersion + 1 },
 		"a shard beyond 16 bits":       func(top []any) { top[inShard] = 1<<16 | shard },
 		"a part in the middle":         func(top []any) { top[inPart] = 1 },
 		"a short hash":                 func(top []any) { top[inHash] = []byte{1, 2} },
@@ -364,8 +364,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 	part := write(sampleShard(t))[0]
 	first := []any{1, shard, 2, make([]byte, 32), start, 7, 2, 0, []any{}, []any{}, []any{}, uint32(1 << 31)}
 	for want, change := range map[string]func(top []any) []any{
-		"snapshot version 1, this program reads 2": func([]any) []any { return first },
-		"snapshot version 3, this program reads 2": func(top []any) []any { return append([]any{3}, top[1:]...) },
+		"snapshot version 1, this program reads 3": func([]any) []any { return first },
+		"snapshot version 4, this program reads 3": func(top []any) []any { return append([]any{4}, top[1:]...) },
 		`section "plans" of a snapshot, which this program does not know`: func(top []any) []any {
 			top[inSections] = append(top[inSections].([]any), []any{"plans", []any{[]any{1}}})
 			return top

@@ -17,7 +17,7 @@ type Reads struct {
 }
 
 // lowest is what every program reads.
-var lowest = Reads{Kind: events.KindDeleted, Entry: 3, Snapshot: 2, Rules: 1}
+var lowest = Reads{Kind: events.KindDeleted, Entry: 4, Snapshot: 3, Rules: 1}
 
 // Lacks says what a program that reads r cannot read of what need tells of; "" = it can read everything.
 func (r Reads) Lacks(need Reads) string {

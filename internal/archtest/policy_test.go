@@ -12,12 +12,6 @@ import (
 // What follows is how large things may get. A number of its own is an exception: it may fall and never grow, and goes when its
 // package no longer needs it.
 
-// packageLines are the lines of a package, tests aside.
-var packageLines = archtest.Limits{
-	"...":    3000,
-	"engine": 10460,
-}
-
 // circles are the files of a package each of which uses, directly or through the others, what every other one declares.
 var circles = archtest.Limits{
 	"...":    15,
@@ -55,10 +49,6 @@ func exports(t *testing.T) types.Importer {
 		t.Fatal(err)
 	}
 	return foreign
-}
-
-func TestProject_PackagesAreSmall(t *testing.T) {
-	report(t, load(t).Lines(packageLines))
 }
 
 func TestProject_ExportsFewNames(t *testing.T) {

@@ -39,13 +39,6 @@ func (l Limits) broken(sizes map[string]int, tell func(dir string, size, limit i
 	return found
 }
 
-// Lines returns every package of more lines than its limit, tests aside.
-func (s *Source) Lines(most Limits) []string {
-	return most.broken(s.lines(func(f *file) bool { return !f.test }), func(dir string, lines, limit int) string {
-		return fmt.Sprintf("%s: %d lines without tests, at most %d", dir, lines, limit)
-	})
-}
-
 // lines counts the lines of the files of each package that count.
 func (s *Source) lines(count func(*file) bool) map[string]int {
 	lines := map[string]int{}

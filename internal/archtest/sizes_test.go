@@ -17,23 +17,6 @@ func loadTypesOf(t *testing.T, files map[string]string) (*archtest.Source, *arch
 	return s, types
 }
 
-func TestLines_CatchesLongPackagesAndLimitsThatAreNotNeeded(t *testing.T) {
-	s := loadTree(t, map[string]string{
-		"p/a.go":      "package p\n\n",
-		"p/b.go":      "package p\n\n",
-		"p/b_test.go": "package p\n\n\n\n\n\n",
-		"q/a.go":      "package q\n\n\n",
-		"r/a.go":      "package r\n\n\n\n\n",
-		"short/a.go":  "package short\n",
-	})
-	equal(t, s.Lines(archtest.Limits{"...": 3, "r": 5, "short": 4, "gone": 9}),
-		"gone: has a limit and does not exist",
-		"p: 4 lines without tests, at most 3",
-		"short: needs no limit of its own: 1 is within 3",
-	)
-	equal(t, s.Lines(archtest.Limits{"r": 4}), "r: 5 lines without tests, at most 4")
-}
-
 func TestExported_CountsNamesOfThePackage(t *testing.T) {
 	s := loadTree(t, map[string]string{
 		"p/a.go": `package p
