@@ -1,5 +1,5 @@
-# `make check` is what CI runs.
-.PHONY: check fmt vet staticcheck race test fuzz mutations cover tidy
+# .ci/run is the gate: fast, and the same every time. `make proof` is the rest.
+.PHONY: check fmt vet staticcheck race race-short test fuzz mutations proof cover tidy
 
 check: fmt vet staticcheck race
 
@@ -14,6 +14,9 @@ staticcheck: # pinned in tools/go.mod, which the project's own go.mod knows noth
 
 race: # the detector makes the longest package five times slower, which a busy machine may double: ten minutes are too few for it
 	go test -race -timeout 30m ./...
+
+race-short: # fewer repetitions, and only where something runs side by side
+	go test -race -short -timeout 30m $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | xargs -n 1 dirname | sort -u)
 
 test:
 	go test ./...
@@ -33,8 +36,15 @@ fuzz: # every target of every package for FUZZTIME, one for each processor at a 
 		failed=$$?; echo "$$2"; echo "$$out"; exit $$failed' <"$$dir/targets"
 
 TURN ?= all
-mutations: # breaks the code in every way of the table, or of a third of it, and wants one test red each time; takes minutes
+mutations: # breaks the code in every way of the table, or of a turn of it, and wants one test red each time
 	go run ./integration/mutations -turn $(TURN)
+
+# proof is what the gate has no time for, in parts that note what they came to: see integration/proof. Any of them alone is
+# proof-NAME, such as proof-faults.
+proof:
+	go run ./integration/proof
+proof-%:
+	go run ./integration/proof $*
 
 cover:
 	go test -coverprofile=cover.out ./...

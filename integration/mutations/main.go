@@ -7,8 +7,8 @@
 //
 //	go run ./integration/mutations                every mutation
 //	go run ./integration/mutations commit         those whose name contains the text
-//	go run ./integration/mutations -turn 2        the second third of them
-//	go run ./integration/mutations -turn auto     a third, chosen by the commit: three commits in a row run all
+//	go run ./integration/mutations -turn 2        the second of six parts of them
+//	go run ./integration/mutations -turn auto     a part, chosen by the commit: six commits in a row run all
 package main
 
 import (
@@ -50,7 +50,7 @@ type mutation struct {
 func choose(ctx context.Context, args []string, out io.Writer) ([]mutation, error) {
 	flags := flag.NewFlagSet("mutations", flag.ContinueOnError)
 	flags.SetOutput(out)
-	name := flags.String("turn", "all", "a third of the table: 1, 2, 3, or auto for that of the commit")
+	name := flags.String("turn", "all", fmt.Sprintf("a part of the table: 1 to %d, or auto for that of the commit", turns))
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

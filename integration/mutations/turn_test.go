@@ -59,7 +59,7 @@ func TestTurns_HaveNoNeighboursOfTheTable(t *testing.T) {
 	}
 }
 
-// repository makes a repository of three commits the working directory.
+// repository makes a repository of a commit for each turn the working directory.
 func repository(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -89,8 +89,8 @@ func TestTurnOfCommit_CommitsInARowTakeAllTurns(t *testing.T) {
 		got = append(got, turn)
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, []int{1, 2, 3}) {
-		t.Errorf("turns of three commits: %v", got)
+	if !slices.Equal(got, []int{1, 2, 3, 4, 5, 6}) {
+		t.Errorf("turns of six commits: %v", got)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestTurnOfCommit_CommitsInARowTakeAllTurns(t *testing.T) {
 func TestTurnOfCommit_GoesByTheHashInAShallowClone(t *testing.T) {
 	repository(t)
 	seen := map[int]bool{}
-	for n := range 64 {
+	for n := range 128 {
 		turn, err := turnOfShallow(t, n)
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestTurnOfCommit_GoesByTheHashInAShallowClone(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("64 commits take turns %v", seen)
+	t.Errorf("128 commits take turns %v", seen)
 }
 
 // turnOfShallow commits once more and returns the turn of a clone of that commit alone.
@@ -124,13 +124,13 @@ git rev-parse HEAD > .git/shallow`, n)
 }
 
 func TestParseTurn_NamesWhatThereIs(t *testing.T) {
-	for name, want := range map[string]int{"all": 0, "1": 1, "2": 2, "3": 3} {
+	for name, want := range map[string]int{"all": 0, "1": 1, "2": 2, "6": 6} {
 		if got, err := parseTurn(t.Context(), name); err != nil || got != want {
 			t.Errorf("turn %q is %d, %v, want %d", name, got, err, want)
 		}
 	}
-	for _, name := range []string{"", "0", "4", "-1", "half"} {
-		if _, err := parseTurn(t.Context(), name); err == nil || !strings.Contains(err.Error(), "1 to 3, auto or all") {
+	for _, name := range []string{"", "0", "7", "-1", "half"} {
+		if _, err := parseTurn(t.Context(), name); err == nil || !strings.Contains(err.Error(), "1 to 6, auto or all") {
 			t.Errorf("turn %q: %v", name, err)
 		}
 	}

@@ -131,6 +131,7 @@ integration/documents |                                               | runs wha
 integration/upgrade  | behaviors engine etcdstore natsbus             | a node, built from sources of different releases
 integration/bugs     |                                                  | a leaf: broken sources
 integration/mutations | integration/bugs                                 | rewrites source and runs tests
+integration/proof     |                                                  | notes what the long proof of a tree came to
 integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
