@@ -51,6 +51,7 @@ type futures struct {
 type futureShard struct {
 	mu         sync.Mutex
 	waiting    map[events.TaskID]*Future // a list for each task
+	open       int                       // futures in these lists
 	subscribed bool
 	closed     bool
 	follow     context.CancelFunc // of the journal's follower; nil when none runs
@@ -95,6 +96,7 @@ func (fs *futures) add(f *Future) (known *outcome.Outcome, err error) {
 		}
 	}
 	s.waiting[f.id], f.next = f, s.waiting[f.id]
+	s.open++
 	f.asks = askState{fs.sweeps.Load() + askAfter, askAfter}
 	subscribe := !s.here && !s.subscribed && fs.bus != nil
 	s.subscribed = s.subscribed || subscribe
@@ -134,6 +136,7 @@ func (fs *futures) remove(f *Future) {
 func (s *futureShard) dropLocked(f *Future) {
 	first := s.waiting[f.id]
 	if first == f {
+		s.open--
 		if f.next == nil {
 			delete(s.waiting, f.id)
 		} else {
@@ -145,6 +148,7 @@ func (s *futureShard) dropLocked(f *Future) {
 	for g := first; g != nil; g = g.next {
 		if g.next == f {
 			g.next, f.next = f.next, nil
+			s.open--
 			return
 		}
 	}
@@ -437,7 +441,7 @@ func (fs *futures) close() {
 				all = append(all, f)
 			}
 		}
-		s.waiting, s.closed = map[events.TaskID]*Future{}, true
+		s.waiting, s.open, s.closed = map[events.TaskID]*Future{}, 0, true
 		s.mu.Unlock()
 		for _, f := range all {
 			f.resolve(nil, ErrClosed)

@@ -13,7 +13,7 @@ func (n *Node) Vitals() meter.Vitals {
 	for i := range n.futures.shards {
 		s := &n.futures.shards[i]
 		s.mu.Lock()
-		v.FuturesOpen += len(s.waiting)
+		v.FuturesOpen += s.open
 		s.mu.Unlock()
 	}
 	m := n.member.Load()

@@ -132,7 +132,7 @@ var (
 		EntriesUnarchived: {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
 		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
 		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
-		FuturesOpen:       {"futures_open", "Tasks whose outcomes are waited for in this process.", false, nil},
+		FuturesOpen:       {"futures_open", "Futures that wait for an outcome in this process.", false, nil},
 		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
 		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
 		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},

@@ -79,6 +79,8 @@ func (e ended) ID() events.TaskID { return "x" }
 
 func (e ended) Wait(context.Context) ([]byte, error) { return e.result, e.err }
 
+func (ended) Close() {}
+
 func TestWait_DoesNotLetAnOutcomeSteerTheTerminal(t *testing.T) {
 	for _, form := range []string{"table", "json"} {
 		var out bytes.Buffer

@@ -26,6 +26,7 @@ func Await(ctx context.Context, out io.Writer, asJSON bool, handles []operations
 		outcomes[i] = make(chan outcome, 1)
 		go func() {
 			result, err := handle.Wait(ctx)
+			handle.Close()
 			outcomes[i] <- outcome{result, err}
 		}()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"taskledger/api/operations"
@@ -12,7 +13,12 @@ import (
 )
 
 // pending is a task that does not end before the wait for it does.
-type pending struct{ operations.Handle }
+type pending struct {
+	operations.Handle
+	closed *atomic.Int64
+}
+
+func (p pending) Close() { p.closed.Add(1) }
 
 func (pending) ID() events.TaskID { return "pending" }
 
@@ -24,8 +30,11 @@ func (pending) Wait(ctx context.Context) ([]byte, error) {
 // done is a task whose outcome comes unless the time is over when it is waited for. It ends the wait of the other one.
 type done struct {
 	operations.Handle
-	end func(error)
+	closed *atomic.Int64
+	end    func(error)
 }
+
+func (d done) Close() { d.closed.Add(1) }
 
 func (done) ID() events.TaskID { return "done" }
 
@@ -45,11 +54,15 @@ func TestAwait_TellsOfEachTaskItsOwnState(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
 	var out bytes.Buffer
-	err := outcomes.Await(ctx, &out, false, []operations.Handle{pending{}, done{end: end}})
+	var closed atomic.Int64
+	err := outcomes.Await(ctx, &out, false, []operations.Handle{pending{closed: &closed}, done{closed: &closed, end: end}})
 	if out.String() != "\"a result\"\n" {
 		t.Errorf("printed %q", out.String())
 	}
 	if !errors.Is(err, errOver) || err.Error() != "wait for pending: the time is over" {
 		t.Errorf("got %v", err)
+	}
+	if closed.Load() != 2 {
+		t.Errorf("%d of 2 handles are closed", closed.Load())
 	}
 }
