@@ -33,7 +33,7 @@ type Config struct {
 	Routes   []Route
 	Dialects []Dialect
 	Limits   Limits
-	Log      *slog.Logger // default: discard
+	Log      *slog.Logger // default: slog.Default()
 }
 
 // Tokens know who has a secret; *token.File implements it.
@@ -95,7 +95,7 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: want a client and tokens")
 	}
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+		cfg.Log = slog.Default()
 	}
 	if cfg.Ready == nil {
 		cfg.Ready = func() string { return "" }

@@ -72,7 +72,7 @@ type Config struct {
 	Key []byte
 
 	Archive natsbus.ArchiveConfig // the servers of Dir sync always: there it does not count
-	Log     *slog.Logger          // default: nothing is logged
+	Log     *slog.Logger          // default: slog.Default()
 }
 
 // Cluster is one open cluster. What it holds may be used concurrently until Close.

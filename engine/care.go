@@ -37,7 +37,7 @@ func (m *member) care(ctx context.Context) error {
 			err = k.Keep(ctx, u, time.Now(), m.view.Load().Owners[0].Node == m.session.ID)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "store is not cared for", "err", err)
+			m.log.WarnContext(ctx, "etcd was not measured, compacted and defragmented, trying again", "err", err)
 		}
 		m.notices.Flush()
 		select {
@@ -66,7 +66,7 @@ func (m *member) makeRoom(ctx context.Context, k *housekeeping.Keeper) {
 			err = k.Keep(ctx, u, time.Now(), false)
 		}
 		if err != nil && ctx.Err() == nil {
-			m.log.WarnContext(ctx, "store is not cared for", "err", err)
+			m.log.WarnContext(ctx, "etcd was not measured, compacted and defragmented, trying again", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -94,7 +94,7 @@ func (m *member) weigh(u store.Usage) {
 	}
 	m.braked = cause
 	if cause == brakeOff {
-		m.log.Info("new tasks are accepted again")
+		m.log.Warn("new tasks are accepted again") // at the level of serve, which told of the refusal
 	} else {
 		m.log.Error("new tasks are refused", "cause", why)
 	}

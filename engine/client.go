@@ -33,7 +33,7 @@ type ClientConfig struct {
 	Archive store.ArchiveReader // holds what was trimmed from the store; nil: that cannot be read
 	Shards  int                 // of the cluster; required without Store, otherwise read from it
 	Name    string              // recorded as the principal of everything that it asks for; at most 256 bytes; default "client"
-	Log     *slog.Logger        // default: discard
+	Log     *slog.Logger        // default: slog.Default()
 	Now     func() time.Time    // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
@@ -78,7 +78,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	}
 	cfg.Name = cmp.Or(cfg.Name, "client")
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+		cfg.Log = slog.Default()
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

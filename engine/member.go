@@ -247,7 +247,7 @@ func (m *member) renew(ctx context.Context) error {
 		case errors.Is(err, store.ErrSessionEnded):
 			return err
 		case ctx.Err() == nil:
-			m.log.WarnContext(ctx, "renewal will be tried again", "err", err)
+			m.log.WarnContext(ctx, "etcd did not renew the session, trying again", "err", err)
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (m *member) watchMembers(ctx context.Context) error {
 	var failing complaint
 	for members, err := range m.members.WatchMembers(ctx) {
 		if failing.begins(err) {
-			m.log.WarnContext(ctx, "membership is not current", "err", err)
+			m.log.WarnContext(ctx, "the watch of nodes and owners in etcd failed, trying again", "err", err)
 		}
 		if err != nil {
 			continue

@@ -66,7 +66,7 @@ type NodeConfig struct {
 	SessionFile string
 
 	Meter meter.Meter      // is told what the node measures; nil: nobody is
-	Log   *slog.Logger     // gets the attributes node, the Name, and session, the id; default: discard
+	Log   *slog.Logger     // gets the attributes node, the Name, and session, the id; default: slog.Default()
 	Now   func() time.Time // wall clock; must return at once: owners wait for it. It is called with no lock held, by several goroutines; default time.Now
 }
 
@@ -207,7 +207,7 @@ func (c *NodeConfig) complete() error {
 		c.Owner = &yes
 	}
 	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.Log = slog.Default()
 	}
 	c.Log = c.Log.With("node", c.Name)
 	if c.Now == nil {

@@ -78,7 +78,7 @@ func (p *placement) reread(ctx context.Context) {
 			p.m.end(err)
 			return
 		}
-		p.m.log.WarnContext(ctx, "membership is not current", "err", err)
+		p.m.log.WarnContext(ctx, "the list of nodes and owners was not read from etcd, trying again", "err", err)
 	}
 }
 

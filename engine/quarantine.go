@@ -231,7 +231,7 @@ func (q *quarantine) look(ctx context.Context) look {
 	}
 	have, err := q.p.m.loadShard(ctx, q.shard)
 	if err == nil {
-		q.p.m.log.InfoContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.head.Number)
+		q.p.m.log.WarnContext(ctx, "shard is sound again", "shard", q.shard, "entries", have.head.Number)
 		return look{have: have}
 	}
 	pause := reloadShare * time.Since(now)

@@ -70,7 +70,7 @@ type Config struct {
 	// Defragment defragments the one member of an etcd that runs in this process, and returns when it is done. It must
 	// go over a connection, which the client of such an etcd does not have. Default: Store.Defragment is refused.
 	Defragment func(ctx context.Context) error
-	// Log receives what is worth an operator's attention. Default: nothing is logged.
+	// Log receives what is worth an operator's attention. Default: slog.Default().
 	Log *slog.Logger
 }
 
@@ -86,7 +86,7 @@ func (c Config) complete() (Config, error) {
 		c.Quota = defaultQuota
 	}
 	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.Log = slog.Default()
 	}
 	switch {
 	case len(c.Cluster) > maxNameBytes || strings.Trim(c.Cluster, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":

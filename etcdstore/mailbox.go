@@ -20,7 +20,7 @@ import (
 // that wraps store.ErrRefused means that nothing was posted, any other that it may have been.
 func (s *Store) Post(ctx context.Context, shard int, sender string, lane uint8, batch []byte) error {
 	if err := s.post(ctx, shard, sender, lane, batch); err != nil {
-		return fmt.Errorf("post to lane %d of shard %d from %q: %w", lane, shard, sender, err)
+		return fmt.Errorf("write commands of %q for shard %d to etcd (lane %d): %w", sender, shard, lane, err)
 	}
 	return nil
 }

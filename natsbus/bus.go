@@ -27,6 +27,7 @@ type Bus struct {
 	forged, overruns atomic.Uint64
 	forgedTold       atomic.Int64 // when the log was last told, in Unix nanoseconds
 	unreachable      atomic.Bool  // an attempt to connect failed since the last connection
+	lost             atomic.Bool  // the last connection was lost
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc

@@ -43,7 +43,7 @@ type Config struct {
 	NKey  string      // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none
 	Name  string      // shown by the server's monitoring; default "taskledger"
 
-	Log *slog.Logger // default: discard
+	Log *slog.Logger // default: slog.Default()
 }
 
 // complete returns c with its defaults, or says what is wrong with it.
@@ -55,7 +55,7 @@ func (c Config) complete() (Config, error) {
 		c.Name = defaultCluster
 	}
 	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+		c.Log = slog.Default()
 	}
 	if len(c.Key) != KeyBytes {
 		return c, fmt.Errorf("cluster key: %d bytes, want %d", len(c.Key), KeyBytes)

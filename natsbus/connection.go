@@ -64,13 +64,17 @@ func after(first, next nats.ConnHandler) nats.ConnHandler {
 }
 
 func (b *Bus) connected(c *nats.Conn) {
-	b.unreachable.Store(false)
-	b.log.Info("bus connected", "server", c.ConnectedAddr()) // the URL may hold a token
+	level := slog.LevelInfo
+	if unreachable, lost := b.unreachable.Swap(false), b.lost.Swap(false); unreachable || lost {
+		level = slog.LevelWarn // whoever was told of the outage is told of its end
+	}
+	b.log.Log(b.ctx, level, "bus connected", "server", c.ConnectedAddr()) // the URL may hold a token
 	b.link.report(true)
 }
 
 func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	if err != nil { // nil: it is being closed
+		b.lost.Store(true)
 		b.log.Warn("bus connection lost, reconnecting", "err", err)
 	}
 	b.link.report(false)

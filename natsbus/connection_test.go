@@ -232,3 +232,32 @@ func TestNotify_CallsTheCallersContextWithoutALock(t *testing.T) {
 	await(t, told, false)
 	await(t, told, true)
 }
+
+// levels is a log that tells the level of each line about a connection that came.
+type levels chan slog.Level
+
+func (l levels) Enabled(context.Context, slog.Level) bool { return true }
+func (l levels) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l levels) WithGroup(string) slog.Handler            { return l }
+
+func (l levels) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "bus connected" {
+		l <- r.Level
+	}
+	return nil
+}
+
+// Whoever reads warnings alone, and so of an outage, reads of its end, too.
+func TestOpen_TheEndOfAnOutageIsToldAtItsLevel(t *testing.T) {
+	s := testcluster.StartNATS(t)
+	came := make(levels, 10)
+	open(t, natsbus.Config{URLs: []string{s.URL}, Log: slog.New(came)})
+	if got := receive(t, (chan slog.Level)(came)); got != slog.LevelInfo {
+		t.Errorf("the first connection is told at %s", got)
+	}
+	s.Stop()
+	s.Start()
+	if got := receive(t, (chan slog.Level)(came)); got != slog.LevelWarn {
+		t.Errorf("the end of an outage is told at %s", got)
+	}
+}

@@ -38,7 +38,7 @@ type WorkerOptions struct {
 	Duration time.Duration
 	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
 	RetryAfter time.Duration
-	// Log hears of failures of handlers, and of items that were lost. Default: nothing is logged.
+	// Log hears of failures of handlers, and of items that were lost. Default: slog.Default().
 	Log *slog.Logger
 }
 
@@ -63,7 +63,7 @@ type Worker struct {
 func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker, error) {
 	o.Slots, o.Duration = cmp.Or(o.Slots, 1), cmp.Or(o.Duration, DefaultDuration)
 	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+		o.Log = slog.Default()
 	}
 	bad := func(field, format string, args ...any) (*Worker, error) {
 		return nil, &store.InvalidError{Field: field, Problem: fmt.Sprintf(format, args...)}

@@ -126,7 +126,9 @@ func (b *lockedBuffer) String() string {
 func start(t *testing.T, cmd *exec.Cmd) *node {
 	t.Helper()
 	n := &node{cmd: cmd, ended: make(chan struct{})}
-	cmd.Stderr = &n.stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = &n.stderr
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type Config struct {
 	NoNATS  bool              // etcd only
 	Cluster string            // name of the cluster, 1 to 64 of [a-z0-9-]; default "taskledger"
 	Shards  int               // of a cluster that is created; default 16
-	Log     *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: discard
+	Log     *slog.Logger      // of the servers, and of the node unless Node.Log is set; default: slog.Default()
 }
 
 // Node is an engine.Node whose servers live in this process.
@@ -45,7 +45,7 @@ func Start(ctx context.Context, dir string, behaviors ...engine.Behavior) (*Node
 // StartWith is Start with a choice. ctx bounds the start only; Close ends the node.
 func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+		cfg.Log = slog.Default()
 	}
 	if cfg.Node.Log == nil {
 		cfg.Node.Log = cfg.Log

@@ -31,7 +31,7 @@ type ServersConfig struct {
 	NoNATS   bool         // etcd only
 	EtcdPort int          // opens etcd on 127.0.0.1, too, to every user of this machine; default: none
 	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
-	Log      *slog.Logger // gets what the servers call errors; default: discard
+	Log      *slog.Logger // gets what the servers call errors; default: slog.Default()
 
 	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its
 	// own: it may end the process in another way. Default: none.
@@ -68,7 +68,7 @@ var ErrDirInUse = errors.New("directory is in use")
 // in a goroutine of its own, it panics, naming the file.
 func StartServers(ctx context.Context, cfg ServersConfig) (*Servers, error) {
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+		cfg.Log = slog.Default()
 	}
 	s := &Servers{dir: cfg.Dir, temporary: cfg.Dir == ""}
 	s.close = sync.OnceValue(s.stop)

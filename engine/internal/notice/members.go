@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -10,13 +11,13 @@ import (
 // Members says who came and who is gone between two views of the membership. Who is there in the first view has not come. A node that leaves
 // drains first, and its key says so: one that is gone without has died, or has given its session up.
 func (l *Log) Members(self string, before, now *store.Membership) {
-	if before.Revision == 0 || !l.Enabled() {
+	if before.Revision == 0 || !l.Enabled(slog.LevelWarn) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(now.Nodes)) {
 		if _, known := before.Nodes[id]; !known && id != self {
 			n := now.Nodes[id]
-			l.Say("a node came", "peer", n.Name, "peer_session", id, "slots", n.Slots, "owner", n.Owner)
+			l.Say(slog.LevelInfo, "a node came", "peer", n.Name, "peer_session", id, "slots", n.Slots, "owner", n.Owner)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(before.Nodes)) {
@@ -24,9 +25,9 @@ func (l *Log) Members(self string, before, now *store.Membership) {
 			continue
 		}
 		if n := before.Nodes[id]; n.Draining {
-			l.Say("a node left", "peer", n.Name, "peer_session", id)
+			l.Say(slog.LevelInfo, "a node left", "peer", n.Name, "peer_session", id)
 		} else {
-			l.Say("a node died", "peer", n.Name, "peer_session", id, "why", "its session has ended, and it was not seen to leave")
+			l.Say(slog.LevelWarn, "a node died", "peer", n.Name, "peer_session", id, "why", "its session has ended, and it was not seen to leave")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"log/slog"
 	"strings"
 
 	"taskledger/events"
@@ -35,11 +36,11 @@ func NewMishaps(log *Log, shard int) *Mishaps { return &Mishaps{log: log, shard:
 func (m *Mishaps) Note(t *projection.Task, ev *events.Event) {
 	switch b := ev.Body.(type) {
 	case *events.Lost:
-		if m.log.Enabled() {
+		if m.log.Enabled(slog.LevelWarn) {
 			m.lost = take(m.lost, &m.left.lost, mishap{t.ID, t.Kind.Behavior, b.Node, t.Attempt, "", ""})
 		}
 	case *events.Failed:
-		if b.Next == 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled() {
+		if b.Next == 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled(slog.LevelWarn) {
 			m.failed = take(m.failed, &m.left.failed, mishap{t.ID, t.Kind.Behavior, t.LastNode.String(), t.Attempt, b.Error.Code, firstLine(b.Error.Message)})
 		}
 	}
@@ -57,13 +58,13 @@ func take(all []mishap, left *int64, m mishap) []mishap {
 func (m *Mishaps) Tell() {
 	const lost, failed = "an attempt was lost", "a task failed for good"
 	for _, l := range m.lost {
-		m.log.Say(lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior, "attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
+		m.log.Say(slog.LevelWarn, lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior, "attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
 	}
 	for _, f := range m.failed {
-		m.log.Say(failed, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
+		m.log.Say(slog.LevelWarn, failed, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
 	}
-	m.log.Leave(lost, m.left.lost)
-	m.log.Leave(failed, m.left.failed)
+	m.log.Leave(slog.LevelWarn, lost, m.left.lost)
+	m.log.Leave(slog.LevelWarn, failed, m.left.failed)
 	clear(m.lost)
 	clear(m.failed)
 	m.lost, m.failed, m.left.lost, m.left.failed = m.lost[:0], m.failed[:0], 0, 0

@@ -19,7 +19,7 @@ const (
 	perSecond = 1
 )
 
-// Log logs lines at INFO. Lines of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs nothing.
+// Log logs lines. Those of one message are a kind: what exceeds its rate is left out, and counted. A nil Log logs nothing.
 type Log struct {
 	log *slog.Logger
 
@@ -28,6 +28,7 @@ type Log struct {
 }
 
 type kind struct {
+	level slog.Level
 	limit *rate.Limiter
 	out   int64 // left out since the last line
 }
@@ -35,18 +36,18 @@ type kind struct {
 // New returns a Log that writes to log.
 func New(log *slog.Logger) *Log { return &Log{log: log, kinds: map[string]*kind{}} }
 
-// Enabled reports whether anybody reads lines.
-func (l *Log) Enabled() bool {
-	return l != nil && l.log.Enabled(context.Background(), slog.LevelInfo)
+// Enabled reports whether anybody reads lines of a level.
+func (l *Log) Enabled(level slog.Level) bool {
+	return l != nil && l.log.Enabled(context.Background(), level)
 }
 
 // Say logs a line, unless too many of its message came lately. The line after those that were left out says how many they were.
-func (l *Log) Say(message string, args ...any) {
-	if !l.Enabled() {
+func (l *Log) Say(level slog.Level, message string, args ...any) {
+	if !l.Enabled(level) {
 		return
 	}
 	l.mu.Lock()
-	k := l.kind(message)
+	k := l.kind(level, message)
 	if !k.limit.Allow() {
 		k.out++
 		l.mu.Unlock()
@@ -58,42 +59,42 @@ func (l *Log) Say(message string, args ...any) {
 	if out > 0 {
 		args = append(args, "left_out", out)
 	}
-	l.log.Info(message, args...)
+	l.log.Log(context.Background(), level, message, args...)
 }
 
 // Leave counts lines as left out.
-func (l *Log) Leave(message string, n int64) {
-	if n == 0 || !l.Enabled() {
+func (l *Log) Leave(level slog.Level, message string, n int64) {
+	if n == 0 || !l.Enabled(level) {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kind(message).out += n
+	l.kind(level, message).out += n
 }
 
 // Flush says of what was left out how much it was, where no line has come since that could say it.
 func (l *Log) Flush() {
-	if !l.Enabled() {
+	if l == nil {
 		return
 	}
-	out := map[string]int64{}
+	out := map[string]kind{}
 	l.mu.Lock()
 	for message, k := range l.kinds {
 		if k.out > 0 && k.limit.Allow() {
-			out[message], k.out = k.out, 0
+			out[message], k.out = *k, 0
 		}
 	}
 	l.mu.Unlock()
 	for _, message := range slices.Sorted(maps.Keys(out)) {
-		l.log.Info("lines were left out", "of", message, "left_out", out[message])
+		l.log.Log(context.Background(), out[message].level, "lines were left out", "of", message, "left_out", out[message].out)
 	}
 }
 
 // kind returns the kind of a message. The caller holds the lock.
-func (l *Log) kind(message string) *kind {
+func (l *Log) kind(level slog.Level, message string) *kind {
 	k := l.kinds[message]
 	if k == nil {
-		k = &kind{limit: rate.NewLimiter(perSecond, burst)}
+		k = &kind{level: level, limit: rate.NewLimiter(perSecond, burst)}
 		l.kinds[message] = k
 	}
 	return k

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,20 +46,20 @@ func TestSay_LeavesOutWhatNobodyCouldReadAndSaysHowMuch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, log := newBook()
 		for i := range 1000 {
-			log.Say("much", "i", i)
+			log.Say(slog.LevelInfo, "much", "i", i)
 		}
-		log.Say("other")
+		log.Say(slog.LevelInfo, "other")
 		lines := b.lines(t)
 		if len(lines) != 21 || lines[19]["i"] != 19.0 || lines[20]["msg"] != "other" {
 			t.Fatalf("of a thousand lines %d were logged", len(lines)-1)
 		}
 		time.Sleep(time.Second)
-		log.Say("much", "i", 1000)
+		log.Say(slog.LevelInfo, "much", "i", 1000)
 		if lines = b.lines(t); len(lines) != 1 || lines[0]["left_out"] != 980.0 {
 			t.Errorf("a second later: %v", lines)
 		}
 		time.Sleep(time.Second)
-		log.Say("much", "i", 1001)
+		log.Say(slog.LevelInfo, "much", "i", 1001)
 		if lines = b.lines(t); len(lines) != 1 || lines[0]["left_out"] != nil {
 			t.Errorf("after nothing was left out: %v", lines)
 		}
@@ -69,9 +70,9 @@ func TestFlush_SaysHowMuchWasLeftOutWhenNoLineFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, log := newBook()
 		for range 25 {
-			log.Say("much")
+			log.Say(slog.LevelInfo, "much")
 		}
-		log.Leave("much", 70)
+		log.Leave(slog.LevelInfo, "much", 70)
 		b.lines(t)
 		log.Flush()
 		if lines := b.lines(t); len(lines) != 0 {
@@ -86,20 +87,40 @@ func TestFlush_SaysHowMuchWasLeftOutWhenNoLineFollows(t *testing.T) {
 	})
 }
 
-func TestLog_OfNobodyAndOfWhoReadsWarningsAloneSaysNothing(t *testing.T) {
+func TestLog_OfNobodyAndOfWhoReadsErrorsAloneSaysNothing(t *testing.T) {
 	var none *notice.Log
 	var b bytes.Buffer
-	for _, log := range []*notice.Log{none, notice.New(slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn})))} {
-		log.Say("line")
-		log.Leave("line", 3)
-		log.Members("me", &store.Membership{Revision: 1}, &store.Membership{Revision: 2, Nodes: map[string]store.NodeInfo{"b": {}}})
-		m := notice.NewMishaps(log, 1)
-		m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Lost{}})
-		m.Tell()
-		log.Flush()
+	for _, log := range []*notice.Log{none, notice.New(slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelError})))} {
+		tellEverything(log)
 	}
 	if b.Len() > 0 {
 		t.Errorf("logged %s", &b)
+	}
+}
+
+// tellEverything has a log say a line, that one node came and another died, that an attempt was lost, and that a task failed.
+func tellEverything(log *notice.Log) {
+	log.Say(slog.LevelInfo, "line")
+	log.Leave(slog.LevelInfo, "line", 3)
+	node := func(id string) map[string]store.NodeInfo { return map[string]store.NodeInfo{id: {}} }
+	log.Members("me", &store.Membership{Revision: 1, Nodes: node("a")}, &store.Membership{Revision: 2, Nodes: node("b")})
+	m := notice.NewMishaps(log, 1)
+	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Lost{}})
+	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Failed{}})
+	m.Tell()
+	log.Flush()
+}
+
+// A node logs warnings unless it is told otherwise: whoever reads those alone learns what went wrong, and nothing that is as it should be.
+func TestLog_WhatWentWrongIsAWarning(t *testing.T) {
+	b := new(book)
+	tellEverything(notice.New(slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	var got []string
+	for _, l := range b.lines(t) {
+		got = append(got, l["msg"].(string))
+	}
+	if want := []string{"a node died", "an attempt was lost", "a task failed for good"}; !slices.Equal(got, want) {
+		t.Errorf("said %q, want %q", got, want)
 	}
 }
 

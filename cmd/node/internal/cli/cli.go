@@ -23,19 +23,20 @@ func Main(ctx context.Context, p Program) int {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
+	defer a.flush()
 	asked, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitcode.OK
 	}
 	if !a.parsed {
-		fmt.Fprintf(p.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath())), "--help")...))
+		fmt.Fprintf(a.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath())), "--help")...))
 		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintf(p.Err, "%s: interrupted\n", p.Name)
+		fmt.Fprintf(a.Err, "%s: interrupted\n", p.Name)
 		return exitcode.Interrupted
 	}
-	fmt.Fprintf(p.Err, "%s: %v\n", p.Name, oneLine(err))
+	fmt.Fprintf(a.Err, "%s: %v\n", p.Name, oneLine(err))
 	return exitcode.Of(err)
 }
 

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -66,6 +68,10 @@ func (a *app) runNode(ctx context.Context) (err error) {
 			err = &exitcode.ServeError{Err: err}
 		}
 	}()
+	// The signal of a closed pipe is caught, so that a line which nobody reads any more ends no node. Ignored, it would be ignored by programs
+	// that the node starts, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	a.inBackground()
 	log, err := a.serve.logger(a.Err)
 	if err != nil {
 		return err
@@ -189,6 +195,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 // gaveUp ends the process when the etcd inside cannot go on. The panic that it ends with else has the exit code of wrong usage.
 func (a *app) gaveUp(problem string) {
 	fmt.Fprintf(a.Err, "%s: the etcd inside has given up: %s\n", a.Name, problem)
+	a.flush()
 	os.Exit(exitcode.Unavailable)
 }
 
