@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/api/doors"
 	"taskledger/api/problem"
 	"taskledger/api/token"
 	"taskledger/engine"
@@ -33,6 +34,7 @@ var always = http.Header{
 
 // ServeHTTP answers a request, or refuses it before any route sees it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer doors.Of(r).Serving()()
 	control := http.NewResponseController(w) // a connection without deadlines is one of a test
 	_ = control.SetWriteDeadline(time.Now().Add(answerWithin + writeWithin))
 	if r.ContentLength != 0 { // without a body, net/http reads the next request already, and this deadline would cancel the context of this one
@@ -118,6 +120,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 			a.refuse(w, r, problem.New(problem.Unauthorized, "want the header Authorization: Bearer and a token that is known"))
 			return
 		}
+		doors.Of(r).ShowsToken()
 		caller, done, p := a.callers.enter(c.by.Name, route.Class)
 		if p != nil {
 			a.refuse(w, r, p)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"taskledger/api/doors"
 )
 
 const (
@@ -17,8 +19,6 @@ const (
 	idleWithin   = 60 * time.Second
 	// maxHeader is of the first line and the headers together; net/http takes 4 KiB more than it is told.
 	maxHeader = 16<<10 - 4<<10
-	// MaxConnections is what whoever makes a listener should limit it to, below TLS: beyond it connections wait to be taken.
-	MaxConnections = 12_000
 	// closeWithin is what requests under way get: their bodies, their answers, and a second.
 	closeWithin = 2*answerWithin + time.Second
 )
@@ -44,7 +44,7 @@ func pathBelow(r *http.Request) string {
 type drainKey struct{}
 
 // Serve answers what comes to the listeners until ctx ends, and closes them. Requests that wait or stream end first, then the others, and
-// then connections.
+// then connections. Whoever makes the listeners bounds their connections, by a doors.Budget below TLS.
 func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -57,7 +57,8 @@ func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 				return context.WithValue(base, belowKey{}, b.path)
 			}
 			return base
-		}}
+		},
+		ConnContext: doors.Context}
 	unasked := unasked{conns: map[net.Conn]bool{}}
 	s.ConnState = unasked.note
 	var g errgroup.Group

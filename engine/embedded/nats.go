@@ -24,18 +24,21 @@ const (
 	natsMaxPayload = 1 << 20
 	// natsMemory bounds what JetStream keeps in memory: the archive lies in files, only what reads it is there.
 	natsMemory = 64 << 20
+	// natsConnections is how many connections NATS takes at once unless it is told.
+	natsConnections = 1024
 	// natsFiles bounds what JetStream keeps on disk: by default it would be a share of what is free at the start.
 	natsFiles = 1 << 60
 )
 
 // startNATS returns when the server accepts clients that prove to have the key. It keeps its streams in dir, and
 // acknowledges what is on disk.
-func startNATS(dir string, port int, member string, log *slog.Logger) (*server.Server, error) {
+func startNATS(dir string, port, connections int, member string, log *slog.Logger) (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName:         "embedded",
 		Host:               loopback,
 		Port:               port,
 		Nkeys:              []*server.NkeyUser{{Nkey: member}},
+		MaxConn:            connections,
 		MaxPayload:         natsMaxPayload,
 		NoSigs:             true,
 		JetStream:          true,

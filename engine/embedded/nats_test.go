@@ -1,11 +1,14 @@
 package embedded_test
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"taskledger/engine/embedded"
 )
@@ -60,4 +63,33 @@ func takenAfterTheLook(t *testing.T) bool {
 		t.Errorf("NATS is at %s, remembered %q, %v", s.NATSURL(), text, err)
 	}
 	return took
+}
+
+// Who connects to NATS without proving anything takes no more files than it may.
+func TestServers_NATSTakesAtMostSoManyConnections(t *testing.T) {
+	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: t.TempDir(), NATSConnections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var all []net.Conn
+	for range 6 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.NATSURL(), "nats://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all = append(all, c)
+	}
+	refused := 0
+	for _, c := range all {
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+		told, _ := io.ReadAll(c) // those that were taken end, too, as they prove nothing
+		if strings.Contains(string(told), "maximum connections exceeded") {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("6 connections are taken, 2 may be")
+	}
 }

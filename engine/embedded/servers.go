@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ type ServersConfig struct {
 	EtcdPort int          // opens etcd on 127.0.0.1, too, to every user of this machine; default: none
 	NATSPort int          // on 127.0.0.1; default: that of the last start on Dir if it is free, else a free one
 	Log      *slog.Logger // gets what the servers call errors; default: slog.Default()
+
+	// NATSConnections is how many connections NATS takes at once, 1 or more; default 1,024. Who opens some without proving anything takes no
+	// other files of the process.
+	NATSConnections int
 
 	// GaveUp is called when etcd has started and cannot go on, as when its disk is full, before it panics in a goroutine of its
 	// own: it may end the process in another way. Default: none.
@@ -117,9 +122,10 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 	if err := os.MkdirAll(streams, 0o700); err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	s.nats, err = startNATS(streams, port, s.member, cfg.Log)
+	connections := cmp.Or(cfg.NATSConnections, natsConnections)
+	s.nats, err = startNATS(streams, port, connections, s.member, cfg.Log)
 	if errors.Is(err, syscall.EADDRINUSE) && cfg.NATSPort == 0 { // after it was found free
-		s.nats, err = startNATS(streams, server.RANDOM_PORT, s.member, cfg.Log)
+		s.nats, err = startNATS(streams, server.RANDOM_PORT, connections, s.member, cfg.Log)
 	}
 	if err != nil {
 		return fmt.Errorf("NATS in %s: %w", s.dir, err)

@@ -73,6 +73,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	a.inBackground()
 	log, err := a.serve.logger(a.Err)
+	if err == nil {
+		err = a.serve.shareFiles(len(a.access.addresses.Etcd) == 0 && a.serve.join == "", log)
+	}
 	if err != nil {
 		return err
 	}
@@ -184,7 +187,7 @@ func (a *app) attach(ctx context.Context, log *slog.Logger) (*cluster.Link, *emb
 		return link, nil, ofExec(err)
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
-		NATSPort: a.serve.natsPort, Log: log, GaveUp: a.gaveUp})
+		NATSPort: a.serve.natsPort, NATSConnections: a.serve.files.NATS, Log: log, GaveUp: a.gaveUp})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,9 +222,9 @@ func (a *app) chooseArchive(ctx context.Context, link *cluster.Link, cfg *engine
 // openAPI listens for the HTTP API, and says where; nil where the node has none.
 func (a *app) openAPI(servers *embedded.Servers, log *slog.Logger) (*httpd.Server, error) {
 	if servers == nil {
-		return httpd.Open(a.serve.api, "", "", log)
+		return httpd.Open(a.serve.api, "", "", a.serve.files.Connections, log)
 	}
-	return httpd.Open(a.serve.api, servers.Dir(), servers.SocketPath("api"), log)
+	return httpd.Open(a.serve.api, servers.Dir(), servers.SocketPath("api"), a.serve.files.Connections, log)
 }
 
 // greet says where the node listens and what to type next.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/monitor"
+	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/natsbus"
@@ -44,6 +46,7 @@ type serveOptions struct {
 	metrics            string
 	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
+	files              openfiles.Plan // made from the others
 }
 
 // flags returns the same set each time.
@@ -82,6 +85,39 @@ machine; port 0 is a free one (default: none)`)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	o.set = f
 	return f
+}
+
+// shareFiles plans who gets how many of the files that the process may open, and lowers the limits of behaviors to what fits.
+func (o *serveOptions) shareFiles(inside bool, log *slog.Logger) error {
+	limit, err := openfiles.Limit()
+	if err != nil {
+		return err
+	}
+	atOnce := func(behavior string) int {
+		if n, limited := o.limits[behavior]; limited && n < o.slots {
+			return max(n, 0)
+		}
+		return o.slots
+	}
+	w := openfiles.Wanted{Inside: inside, Slots: o.slots}
+	if len(o.execAllow) > 0 {
+		w.Exec = atOnce("exec")
+	}
+	if o.files, err = openfiles.Share(limit, w); err != nil {
+		return err
+	}
+	o.limits = maps.Clone(o.limits)
+	for behavior, fits := range map[string]int{"exec": o.files.Exec, "http": o.files.Others, "checksum": o.files.Others} {
+		if wanted := atOnce(behavior); fits < wanted && (behavior != "exec" || w.Exec > 0) {
+			if o.limits == nil {
+				o.limits = map[string]int{}
+			}
+			o.limits[behavior] = fits
+			log.Warn("the limit of open files lowers how many attempts of a behavior are made at once", "behavior", behavior, "attempts", fits,
+				"wanted", wanted, "open_files", limit)
+		}
+	}
+	return nil
 }
 
 // node makes the configuration of the node from the flags.

@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"taskledger/cmd/node/internal/openfiles"
 )
 
 // asker is a connection on which requests are asked one after the other.
@@ -31,9 +33,9 @@ func dial(t *testing.T, network, address string) *asker {
 	return &asker{c, bufio.NewReader(c)}
 }
 
-func (a *asker) ask(t *testing.T) {
+func (a *asker) ask(t *testing.T, path, token string) {
 	t.Helper()
-	if _, err := fmt.Fprint(a, "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(a, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, token); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,17 +49,20 @@ func (a *asker) answered(within time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return errors.New(resp.Status)
+	if resp.StatusCode == http.StatusUnauthorized {
+		return errors.Join(errors.New(resp.Status), resp.Body.Close())
 	}
-	return resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
 }
 
-// Beyond the limit connections wait, the others are served meanwhile, and one that ends makes room for one that waits.
-func TestServe_ConnectionsBeyondTheLimitWaitForOthersToEnd(t *testing.T) {
-	const most, more, long = 3, 4, 30 * time.Second
+// Whoever connects without a token, to whichever listener, keeps nobody out who has one.
+func TestServe_ManyConnectionsWithoutATokenKeepNobodyOut(t *testing.T) {
+	const most, many, long = 20, 200, 30 * time.Second
 	dir := t.TempDir()
-	s, err := open(Options{Address: "127.0.0.1:0"}, dir, filepath.Join(dir, "api"), slog.New(slog.DiscardHandler), most)
+	o := Options{Address: "127.0.0.1:0"}
+	o.Store.Address, o.Store.Name = "127.0.0.1:0", "a"
+	s, err := Open(o, dir, filepath.Join(dir, "api"), most, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,47 +72,42 @@ func TestServe_ConnectionsBeyondTheLimitWaitForOthersToEnd(t *testing.T) {
 		defer close(ended)
 		s.Serve(ctx, nil, func() string { return "" }, nil)
 	}()
-	for network, address := range map[string]string{"tcp": strings.TrimPrefix(s.URL(), "http://"), "unix": s.socket} {
-		var served, waiting []*asker
-		for range most {
-			a := dial(t, network, address)
-			a.ask(t)
+	doors := map[string][3]string{ // network, address, and a path that needs a token
+		"api":    {"tcp", strings.TrimPrefix(s.URL(), "http://"), "/openapi.json"},
+		"store":  {"tcp", strings.TrimPrefix(s.StoreURL(), "http://"), "/groups"},
+		"socket": {"unix", s.socket, "/openapi.json"},
+	}
+	for name, at := range doors {
+		known := dial(t, at[0], at[1])
+		known.ask(t, at[2], s.tokens.own)
+		if err := known.answered(long); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i := range many {
+			a := dial(t, at[0], at[1])
+			if i%2 == 0 {
+				a.ask(t, "/v1/health", "")
+			}
+		}
+		for _, other := range doors {
+			a := dial(t, other[0], other[1])
+			a.ask(t, other[2], s.tokens.own)
 			if err := a.answered(long); err != nil {
-				t.Fatalf("%s: %v", network, err)
-			}
-			served = append(served, a)
-		}
-		for range more {
-			a := dial(t, network, address)
-			a.ask(t)
-			waiting = append(waiting, a)
-		}
-		for range 20 {
-			for _, a := range served {
-				a.ask(t)
-				if err := a.answered(long); err != nil {
-					t.Errorf("%s, beside others that wait: %v", network, err)
-				}
+				t.Errorf("a new connection of a token, beside %d to %s: %v", many, name, err)
 			}
 		}
-		for _, a := range waiting {
-			if err := a.answered(20 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("%s, one of %d more than %d connections: %v", network, more, most, err)
-			}
+		known.ask(t, at[2], s.tokens.own)
+		if err := known.answered(long); err != nil {
+			t.Errorf("a connection of a token, beside %d to %s: %v", many, name, err)
 		}
-		for i, a := range waiting { // they are taken in their order
-			_ = served[i].Close()
-			if err := a.answered(long); err != nil {
-				t.Errorf("%s, when there is room: %v", network, err)
-			}
-			served = append(served, a)
-		}
-		dial(t, network, address).ask(t) // this connection still waits when the node ends, and does not delay the end
+	}
+	if tcp, local := s.budget.State(), s.local.State(); tcp.Open > most || local.Open > openfiles.Socket || tcp.Displaced == 0 || local.Displaced == 0 {
+		t.Errorf("by TCP %+v, by the socket %+v", tcp, local)
 	}
 	begun := time.Now()
 	stop()
 	<-ended
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("ended after %s", took)
 	}
 }

@@ -21,14 +21,15 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/net/netutil"
 
 	"taskledger/api"
+	"taskledger/api/doors"
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/token"
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/engine"
 	"taskledger/internal/version"
 	"taskledger/item"
@@ -113,6 +114,8 @@ func loopback(host string) bool {
 type Server struct {
 	options   Options
 	listeners []net.Listener
+	budget    *doors.Budget // of connections by TCP
+	local     *doors.Budget // of those by the Unix socket
 	url       string
 	store     string // the URL of the task store with a listener of its own; "" = there is none
 	socket    string
@@ -121,18 +124,13 @@ type Server struct {
 }
 
 // Open listens. Of a node with servers inside, dir is its data and socket a path beside that of etcd; both are "" otherwise. It returns nil
-// where the node has no API.
-func Open(o Options, dir, socket string, log *slog.Logger) (s *Server, err error) {
-	return open(o, dir, socket, log, api.MaxConnections)
-}
-
-// open is Open with another limit of the connections of a listener.
-func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *Server, err error) {
+// where the node has no API. connections is how many its listeners take at once, all that listen by TCP together.
+func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *Server, err error) {
 	inside := dir != ""
 	if o.Address == off || o.Address == "" && !inside {
 		return nil, nil
 	}
-	s = &Server{options: o, log: log}
+	s = &Server{options: o, budget: doors.New(connections), local: doors.New(openfiles.Socket), log: log}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -149,11 +147,11 @@ func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *
 		}
 		secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
-	if s.url, err = s.listen(o.Address, defaultAddress, "", connections, secure); err != nil {
+	if s.url, err = s.listen(o.Address, defaultAddress, "", secure); err != nil {
 		return nil, fmt.Errorf("listen for the API: %w", err)
 	}
 	if o.Store.Address != "" {
-		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name, connections, secure); err != nil {
+		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name, secure); err != nil {
 			return nil, fmt.Errorf("listen for the task store: %w", err)
 		}
 	}
@@ -162,25 +160,25 @@ func open(o Options, dir, socket string, log *slog.Logger, connections int) (s *
 		if err != nil {
 			return nil, fmt.Errorf("listen for the API: %w", err)
 		}
-		s.listeners, s.socket = append(s.listeners, netutil.LimitListener(ul, connections)), socket
+		s.listeners, s.socket = append(s.listeners, s.local.Listen(ul)), socket
 	}
 	return s, nil
 }
 
 // listen adds a listener for what is below a path, all if that is "", and returns its URL.
-func (s *Server) listen(address, usual, below string, connections int, secure *tls.Config) (url string, err error) {
+func (s *Server) listen(address, usual, below string, secure *tls.Config) (url string, err error) {
 	l, err := listen(address, usual)
 	if err != nil {
 		return "", err
 	}
-	scheme, limited := "http", netutil.LimitListener(l, connections)
+	scheme, bounded := "http", s.budget.Listen(l)
 	if secure != nil {
-		scheme, limited = "https", tls.NewListener(limited, secure)
+		scheme, bounded = "https", tls.NewListener(bounded, secure)
 	}
 	if below != "" {
-		limited = api.Below(limited, below)
+		bounded = api.Below(bounded, below)
 	}
-	s.listeners = append(s.listeners, limited)
+	s.listeners = append(s.listeners, bounded)
 	if at, ok := l.Addr().(*net.TCPAddr); secure == nil && !s.options.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
 		return "", fmt.Errorf("%s leads to %s, which is no loopback address", address, l.Addr())
 	}

@@ -15,8 +15,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 
+	"taskledger/api/doors"
+	"taskledger/cmd/node/internal/openfiles"
 	"taskledger/meter"
 	"taskledger/meter/prommeter"
 )
@@ -27,8 +28,6 @@ const (
 	writeTimeout   = 30 * time.Second
 	idleTimeout    = time.Minute
 	maxHeaderBytes = 8 << 10
-	// maxConnections keeps other users of the machine from taking the files that the node may open.
-	maxConnections = 16
 	// closeWithin is what requests under way get when the node ends.
 	closeWithin = time.Second
 )
@@ -36,6 +35,7 @@ const (
 // Monitor is what a node measures, and a listener at which that, health and readiness are served.
 type Monitor struct {
 	listener net.Listener // nil = none
+	budget   *doors.Budget
 	registry *prometheus.Registry
 	meter    *prommeter.Meter
 	log      *slog.Logger
@@ -63,7 +63,7 @@ func loopback(host string) bool {
 
 // Open listens at an address that Check allows; port 0 is a free one. "" listens nowhere.
 func Open(address string, log *slog.Logger) (m *Monitor, err error) {
-	m = &Monitor{registry: prometheus.NewRegistry(), log: log}
+	m = &Monitor{registry: prometheus.NewRegistry(), budget: doors.New(openfiles.Metrics), log: log}
 	if m.meter, err = prommeter.New(m.registry); err != nil || address == "" {
 		return m, err
 	}
@@ -77,7 +77,7 @@ func Open(address string, log *slog.Logger) (m *Monitor, err error) {
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // a name that leads elsewhere
 		return nil, errors.Join(fmt.Errorf("listen for metrics: %s leads to %s, which is no loopback address", address, l.Addr()), l.Close())
 	}
-	m.listener = netutil.LimitListener(l, maxConnections)
+	m.listener = m.budget.Listen(l)
 	return m, nil
 }
 
@@ -111,7 +111,7 @@ func (m *Monitor) Serve(ctx context.Context, figures http.Handler, vitals func()
 		return
 	}
 	s := &http.Server{Handler: handler(figures, vitals), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: doors.Context, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
 	m.log.InfoContext(ctx, "metrics are served, for every user of this machine", "url", m.URL())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(m.listener) }()
@@ -145,6 +145,7 @@ func handler(figures http.Handler, vitals func() meter.Vitals) http.Handler {
 		tell(w, status, lines...)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer doors.Of(r).Serving()()
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = strings.Trim(r.Host, "[]")

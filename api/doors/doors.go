@@ -1,0 +1,228 @@
+// Package doors bounds the connections of several listeners together. When a budget is full, a new connection displaces one that no handler
+// serves: of those whose latest request has shown no token the one that has been unserved for longest, whether it has sent nothing, half a
+// header or half a handshake, or is idle; and only where there is none of these, one of a token. Each has a moment for its request first. So
+// nobody who merely connects keeps others out, however fast.
+package doors
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// moment is how long a connection is not displaced that has just come, or was just answered. A full budget takes as many new ones in this time
+// as it is large.
+const moment = 100 * time.Millisecond
+
+// Budget is how many connections there may be, of all listeners that share it.
+type Budget struct {
+	most int
+
+	mu        sync.Mutex
+	open      int
+	strangers list.List     // *Conn that no handler serves, the one unserved for longest first: without a token
+	known     list.List     // the same, of those whose latest request has shown a token
+	changed   chan struct{} // closed when there may be room; nil: nobody waits
+	displaced int64
+}
+
+// New returns a budget of at least one connection.
+func New(most int) *Budget { return &Budget{most: max(most, 1)} }
+
+// State is how many connections there are, may be, and were displaced.
+type State struct {
+	Open, Most int
+	Displaced  int64
+}
+
+// State tells how the budget is at the moment.
+func (b *Budget) State() State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return State{b.open, b.most, b.displaced}
+}
+
+// Listen is a listener whose connections are of the budget. TLS goes on top of it.
+func (b *Budget) Listen(l net.Listener) net.Listener {
+	return &listener{Listener: l, budget: b, closed: make(chan struct{})}
+}
+
+type listener struct {
+	net.Listener
+	budget *Budget
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Accept waits for a connection, and then for room while handlers serve all others.
+func (l *listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: raw, budget: l.budget}
+	if !l.budget.admit(c, l.closed) {
+		_ = raw.Close() // nothing was asked
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// admit waits until the connection has a place, or the listener is closed.
+func (b *Budget) admit(c *Conn, closed <-chan struct{}) bool {
+	for {
+		b.mu.Lock()
+		if b.open < b.most {
+			b.open++
+			c.waitsLocked()
+			b.mu.Unlock()
+			return true
+		}
+		first := b.strangers.Front()
+		if first == nil {
+			first = b.known.Front()
+		}
+		var young <-chan time.Time
+		if first != nil {
+			other := first.Value.(*Conn)
+			age := time.Since(other.since)
+			if age >= moment {
+				other.leaveLocked()
+				b.displaced++
+				b.mu.Unlock()
+				_ = other.Close() // its end makes room, whatever its peer learns of it
+				continue
+			}
+			young = time.After(moment - age)
+		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-young:
+		case <-closed:
+			return false
+		}
+	}
+}
+
+// changeLocked lets those look again who wait for room.
+func (b *Budget) changeLocked() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// Conn is a connection of a budget.
+type Conn struct {
+	net.Conn
+	budget *Budget
+
+	// Of the budget's lock.
+	since time.Time     // no handler has served the connection
+	in    *list.List    // that the connection is in; nil: a handler serves it, or it has ended
+	at    *list.Element // in it
+	token bool          // the latest request has shown one
+	ended bool
+}
+
+// waitsLocked puts the connection behind those that no handler serves.
+func (c *Conn) waitsLocked() {
+	if c.ended || c.in != nil {
+		return
+	}
+	c.in = &c.budget.strangers
+	if c.token {
+		c.in = &c.budget.known
+	}
+	c.at, c.since = c.in.PushBack(c), time.Now()
+	c.budget.changeLocked()
+}
+
+func (c *Conn) leaveLocked() {
+	if c.in != nil {
+		c.in.Remove(c.at)
+		c.in, c.at = nil, nil
+	}
+}
+
+// Close ends the connection, and gives its place back.
+func (c *Conn) Close() error {
+	err := c.Conn.Close()
+	b := c.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.leaveLocked(); !c.ended {
+		c.ended = true
+		b.open--
+		b.changeLocked()
+	}
+	return err
+}
+
+// CloseWrite ends what is sent, where the connection can: net/http lets a client read an answer so that has not sent its whole request.
+func (c *Conn) CloseWrite() error {
+	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Serving says that a handler serves a request of the connection until done is called; nil is a connection without a budget.
+func (c *Conn) Serving() (done func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	c.leaveLocked()
+	c.token = false
+	return func() {
+		c.budget.mu.Lock()
+		defer c.budget.mu.Unlock()
+		c.waitsLocked()
+	}
+}
+
+// ShowsToken says that the request which is served has shown a token.
+func (c *Conn) ShowsToken() {
+	if c == nil {
+		return
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	c.token = true
+}
+
+type key struct{}
+
+// Context is http.Server.ConnContext: Of finds the connection of a request then.
+func Context(ctx context.Context, c net.Conn) context.Context {
+	if secure, is := c.(*tls.Conn); is {
+		c = secure.NetConn()
+	}
+	if bounded, is := c.(*Conn); is {
+		return context.WithValue(ctx, key{}, bounded)
+	}
+	return ctx
+}
+
+// Of is the connection of a request; nil if it is of no budget.
+func Of(r *http.Request) *Conn {
+	c, _ := r.Context().Value(key{}).(*Conn)
+	return c
+}
