@@ -403,6 +403,7 @@ func TestServe_LargeBodiesAtOnceTakeLittleMemory(t *testing.T) {
 
 // Who sends a large body slowly, or waits for an outcome, takes no room from the bodies of others.
 func TestServe_LargeBodiesDoNotWaitForThoseThatDoNotCome(t *testing.T) {
+	t.Parallel()
 	s, _ := serve(t, nil)
 	for range 20 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -438,6 +439,7 @@ func TestServe_LargeBodiesDoNotWaitForThoseThatDoNotCome(t *testing.T) {
 
 // A stream whose reader has stopped reading does not hold up the drain: it is cut off, and its reader sees that it is not whole.
 func TestServe_DrainCutsOffAStreamThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	s, _ := serve(t, nil)
 	params := strings.Repeat("x", 200<<10)
 	for i := range 60 {

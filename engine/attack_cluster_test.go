@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,17 +16,15 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/store"
 )
 
-// TestMain lets more tests run side by side than there are processors: those with clusters mostly wait for sessions to end.
+// TestMain lets many tests run side by side: those with clusters mostly wait for sessions to end.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
+	repeat.AtOnce(6)
 	goleak.VerifyTestMain(m)
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"taskledger/internal/repeat"
 	"taskledger/store"
 )
 
@@ -51,7 +52,8 @@ func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
 // Several goroutines read the membership, and take what they have read in any order.
 func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
 	p := newPost(t, 1, nil)
-	const readers, rounds = 4, 300_000
+	const readers = 4
+	rounds := repeat.Times(50_000, 300_000)
 	var latest atomic.Int64 // a revision that was taken
 	var all sync.WaitGroup
 	for range readers {

@@ -3,8 +3,6 @@ package integration_test
 import (
 	"context"
 	"errors"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,31 +10,26 @@ import (
 	"taskledger/behaviors"
 	"taskledger/bulk"
 	"taskledger/engine"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/projection"
 	"taskledger/projection/listing"
 	"taskledger/task"
 )
 
-// bulkTasks is how many tasks are retried: 5,000, or BULK_TASKS in the environment, of which 100,000 take minutes.
-func bulkTasks(t *testing.T) int64 {
-	t.Helper()
-	text := os.Getenv("BULK_TASKS")
-	if text == "" {
-		return 5000
+// bulkTasks is how many tasks are retried; 50,000 take minutes.
+func bulkTasks() int64 {
+	if repeat.Whole() {
+		return 50_000
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 5000 || n > 200_000 || n%1000 != 0 {
-		t.Fatalf("BULK_TASKS %q: want thousands, 5,000 to 200,000", text)
-	}
-	return n
+	return 5000
 }
 
 // The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
-		tasks := bulkTasks(t)
+		tasks := bulkTasks()
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })
 		var ran atomic.Int64

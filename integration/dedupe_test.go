@@ -3,7 +3,6 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -12,16 +11,12 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 )
 
-// crowd is how many submits of how many ids the crowd tests make; CROWD=1 in the environment selects the large one.
-func crowd() (submits, ids int) {
-	if os.Getenv("CROWD") != "" {
-		return 100_000, 1_000
-	}
-	return 10_000, 100
-}
+// crowd is how many submits of how many ids the crowd tests make.
+func crowd() (submits, ids int) { return repeat.Times(10_000, 100_000), repeat.Times(100, 1_000) }
 
 func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {

@@ -1,13 +1,10 @@
 package integration_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +12,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
 	"taskledger/item"
 	"taskledger/ledger"
@@ -26,16 +24,11 @@ const (
 	storeGroup   = "pages"
 	storeWorkers = 32
 	storeBegins  = 64 // items
-	killEvery    = 5 * time.Second
+	// betweenKills is how many cycles the workers make between two kills, and betweenKillsLeast how long they have for them at least, so
+	// that the owner that was started last has joined.
+	betweenKills      = 100
+	betweenKillsLeast = 2 * time.Second
 )
-
-// storeSeconds is how long the workers work; CI gives more.
-func storeSeconds(t *testing.T) time.Duration {
-	t.Helper()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("STORE_SECONDS"), "12"))
-	ok(t, err)
-	return time.Duration(n) * time.Second
-}
 
 // storeWork is what workers of a store did and were told.
 type storeWork struct {
@@ -218,7 +211,7 @@ func (s *storeNodes) killOwner(c *engine.Client) {
 	s.start(name)
 }
 
-// Every few seconds the owner is killed with -9 while workers claim items and replace them, beside ordinary tasks of the same shard; for
+// Again and again the owner is killed with -9 while workers claim items and replace them, beside ordinary tasks of the same shard; for
 // a third of the time NATS is away. Nothing is lost, nothing is removed twice, and who is late is told so.
 func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 	t.Parallel()
@@ -234,20 +227,23 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			tasks := startFlowOf(t, echo(), load{2, 20 * time.Millisecond, func(name string) string { return name }}, one, other)
 			stop := make(chan struct{})
 			ended := w.run(stop, one.Client, other.Client)
-			lasts := storeSeconds(t)
-			began, kills, away := time.Now(), 0, false
-			for time.Since(began) < lasts {
-				time.Sleep(killEvery)
-				if third := time.Since(began) / (lasts / 3); s.NATS != nil && (third == 1) != away {
+			began, away := time.Now(), false
+			kills := repeat.Times(3, 24)
+			for n := range kills {
+				if third := n * 3 / kills; s.NATS != nil && (third == 1) != away {
 					if away = !away; away {
 						s.NATS.Stop()
 					} else {
 						s.NATS.Start()
 					}
 				}
+				goal := w.cycles.Load() + betweenKills
+				time.Sleep(betweenKillsLeast)
+				testcluster.Await(t, "cycles since the last kill", func() bool { return t.Failed() || w.cycles.Load() >= goal })
 				s.killOwner(one.Client)
-				kills++
 			}
+			goal := w.cycles.Load() + betweenKills
+			testcluster.Await(t, "cycles after the last kill", func() bool { return t.Failed() || w.cycles.Load() >= goal })
 			close(stop)
 			ended()
 			if away {
@@ -256,13 +252,6 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			ran := tasks.end()
 			w.wantAllAccounted(one.Client)
 			t.Logf("%d cycles, %d late, %d tasks beside them, %d kills in %s", w.cycles.Load(), w.late.Load(), ran, kills, time.Since(began).Round(time.Second))
-			least := int64(lasts/time.Second) * 20
-			if lasts >= 20*time.Second { // it runs alone
-				least = int64(lasts/time.Second) * 170 // 10,000 in a minute
-			}
-			if w.cycles.Load() < least {
-				t.Errorf("%d cycles, want %d at least", w.cycles.Load(), least)
-			}
 			for _, p := range s.nodes {
 				p.stop()
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/events"
+	"taskledger/internal/repeat"
 	"taskledger/projection"
 )
 
@@ -306,11 +306,11 @@ func TestRestorer_RefusesPartsThatAreMissingRepeatedOrInAnotherOrder(t *testing.
 
 func TestRestorer_RefusesAFlippedByteAndStaysRefusing(t *testing.T) {
 	t.Parallel()
-	parts := write(delayed(t, 1000).state)
+	parts, random := write(delayed(t, 1000).state), repeat.Rand(t)
 	for i, part := range parts {
 		for range 300 {
 			damaged := bytes.Clone(part)
-			damaged[rand.IntN(len(part))] ^= byte(1 + rand.IntN(255))
+			damaged[random.IntN(len(part))] ^= byte(1 + random.IntN(255))
 			r := projection.NewRestorer(shard)
 			for k, part := range parts {
 				if k == i {

@@ -16,12 +16,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"taskledger/internal/repeat"
 )
 
 // binary is the program under test, as users build it.
 var binary string
 
 func TestMain(m *testing.M) {
+	repeat.AtOnce(4)
 	dir, err := os.MkdirTemp("", "taskledger-test-")
 	if err != nil {
 		fmt.Println(err)

@@ -4,30 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"taskledger/internal/repeat"
 )
 
-// backWithin bounds the time from when the servers are back until the joined node works again. It is asserted with RESTARTS only.
+// backWithin bounds the time from when the servers are back until the joined node works again. It is asserted in a proof only.
 const backWithin = 5 * time.Second
-
-// restarts is how often the servers die in TestServe_ComesBackForWhoJoinedAndWhoWaits, and whether backWithin is asserted: with
-// RESTARTS in the environment, on a machine with nothing else to do.
-func restarts(t *testing.T) (n int, timed bool) {
-	t.Helper()
-	text := os.Getenv("RESTARTS")
-	if text == "" {
-		return 3, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n, true
-}
 
 // The first node has the servers and runs nothing, so that each outcome shows the joined node at work.
 func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
@@ -36,8 +21,7 @@ func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
 	first := []string{"--name", "a", "--slots", "0", "--ttl", "3s"}
 	a := serve(t, dir, first...)
 	b := serve(t, dir, "--join", "taskledger-data", "--name", "b", "--ttl", "3s")
-	rounds, timed := restarts(t)
-	for round := range rounds {
+	for round := range repeat.Times(2, 20) {
 		id := fmt.Sprint("held-", round)
 		waiting := command(context.Background(), dir, "submit", "sleep", `{"duration":"1s"}`, "--id", id, "--wait", "--timeout", "1m")
 		var said, warned bytes.Buffer
@@ -55,7 +39,7 @@ func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
 		for n := range 3 {
 			must(t, dir, "submit", "noop", "--id", fmt.Sprint("again-", round, "-", n), "--wait")
 		}
-		if took := time.Since(back); timed && took > backWithin {
+		if took := time.Since(back); repeat.Whole() && took > backWithin {
 			t.Errorf("round %d: the joined node worked again after %s; its log:\n%s", round, took, b.stderr.String())
 		} else {
 			t.Logf("round %d: back after %s", round, took.Round(time.Millisecond))

@@ -42,8 +42,8 @@ const partMost = 45 * time.Minute
 type part struct {
 	name string
 	// commands are run by a shell from the root of the module, all of them, also after one has failed. The environment has
-	// SEED, which is new for each run of the part, RAPID_SEED, which is the same, PROOF=1, by which tests repeat in full, and DIR, a
-	// folder that is removed at the end.
+	// SEED, which is new for each run of the part, RAPID_SEED, which is the same, and DIR, a folder that is removed at the
+	// end. With PROOF=1 tests do in full what they repeat.
 	commands []string
 }
 

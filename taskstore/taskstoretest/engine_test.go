@@ -13,6 +13,7 @@ import (
 func TestEngine(t *testing.T) {
 	for name, o := range map[string]testcluster.Options{"NATS": {Shards: 4}, "no NATS": {Shards: 4, NoNATS: true}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := testcluster.New(t, o)
 			nodes := c.StartNodes(nil, nothing, "a", "b")
 			restart := func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"taskledger/internal/repeat"
 	"taskledger/item"
 	"taskledger/taskstore"
 )
@@ -17,9 +18,7 @@ import (
 var machines = map[string]func(f *fixture){
 	// As the original's fuzz test, with ids that are there twice.
 	"Machine/RandomCallsDoWhatTheyPromise": func(f *fixture) {
-		seed := rand.Uint64()
-		f.Logf("seed %d", seed)
-		m := &machine{f: f, random: rand.New(rand.NewPCG(seed, 1)), items: map[int64]item.Item{}}
+		m := &machine{f: f, random: repeat.Rand(f.T), items: map[int64]item.Item{}}
 		for range 300 {
 			m.step()
 		}

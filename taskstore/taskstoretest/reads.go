@@ -2,11 +2,11 @@ package taskstoretest
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"taskledger/internal/repeat"
 	"taskledger/item"
 	"taskledger/taskstore"
 )
@@ -83,9 +83,7 @@ var reads = map[string]func(f *fixture){
 	},
 
 	"Read/DataOfAnyBytesComeBackAsTheyWere": func(f *fixture) {
-		seed := rand.Uint64()
-		f.Logf("seed %d", seed)
-		random := rand.New(rand.NewPCG(seed, 0))
+		random := repeat.Rand(f.T)
 		data := [][]byte{nil, {0}, []byte("<&>\u2028\u2029\x7f\"\\/"), []byte("\xff\xfe"), []byte("\xed\xa0\x80"), []byte("\xef\xbf\xbd"), []byte("null"), []byte("é𝄞")}
 		for range 40 {
 			d := make([]byte, random.IntN(300))

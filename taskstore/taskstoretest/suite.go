@@ -24,7 +24,8 @@ type Subject struct {
 	Slack time.Duration
 }
 
-// Run runs the suite. Each test has a store of its own in the subject, so what it leaves behind disturbs no other.
+// Run runs the suite. Each test has a store of its own in the subject, so what it does disturbs no other, and those that restart
+// nothing run side by side at the end.
 func Run(t *testing.T, s Subject) {
 	if s.Slack == 0 {
 		s.Slack = time.Second
@@ -33,12 +34,17 @@ func Run(t *testing.T, s Subject) {
 	for _, some := range []map[string]func(f *fixture){updates, claims, reads, workers, machines, originals, renewals} {
 		maps.Copy(tests, some)
 	}
+	alone := map[string]func(f *fixture){}
 	if s.Restart != nil {
-		maps.Copy(tests, restarts)
-		maps.Copy(tests, originalRestarts)
+		maps.Copy(alone, restarts)
+		maps.Copy(alone, originalRestarts)
+		maps.Copy(tests, alone)
 	}
 	for i, name := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(name, func(t *testing.T) {
+			if alone[name] == nil {
+				t.Parallel()
+			}
 			f := &fixture{T: t, subject: s, name: fmt.Sprintf("suite-%d-%d", i, time.Now().UnixNano())}
 			f.s, f.other = f.open(1), f.open(2)
 			tests[name](f)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/integration/robustness/cluster"
@@ -159,7 +160,9 @@ func TestDisturb_MakesEveryRound(t *testing.T) {
 }
 
 // A fault that has nothing to bite beside another one is made again when that is over.
-func TestRound_MakesAgainWhatDidNotBite(t *testing.T) {
+func TestRound_MakesAgainWhatDidNotBite(t *testing.T) { synctest.Test(t, makesAgain) }
+
+func makesAgain(t *testing.T) {
 	r := busy()
 	r.Random = rand.New(rand.NewPCG(1, 0))
 	shy := &Kind{Name: "shy", inflict: func(_ context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {

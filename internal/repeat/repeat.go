@@ -1,0 +1,65 @@
+// Package repeat tells tests how often to do again what proves something by repetition, what to draw from, and how many run at once.
+package repeat
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// Whole reports whether the test is part of a proof, PROOF=1 in the environment: then it does all that it can, on a machine with
+// nothing else to do, where it may bound a time.
+func Whole() bool { return os.Getenv("PROOF") == "1" }
+
+// Times is how often a test does what it repeats: all in a proof, else few, and half of those with -short.
+func Times(few, all int) int {
+	switch {
+	case Whole():
+		return all
+	case testing.Short():
+		return max(1, few/2)
+	}
+	return few
+}
+
+// Some returns all of the cases in a proof, else every nth of them.
+func Some[T any](cases []T, nth int) (some []T) {
+	if Whole() {
+		return cases
+	}
+	if testing.Short() {
+		nth *= 2
+	}
+	for i := 0; i < len(cases); i += nth {
+		some = append(some, cases[i])
+	}
+	return some
+}
+
+// Rand is what a test draws from: by RAPID_SEED in the environment, which package rapid reads too, else by a seed of its own. The log
+// of the test names the seed.
+func Rand(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("RAPID_SEED"), 0, 64)
+	if err != nil || seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("RAPID_SEED=%d draws the same", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// AtOnce lets so many tests of the package run side by side for each processor, unless the command line says how many: for tests that
+// wait more than they work. TestMain calls it.
+func AtOnce(perProcessor int) {
+	flag.Parse()
+	parallel := flag.Lookup("test.parallel").Value
+	if parallel.String() != strconv.Itoa(runtime.GOMAXPROCS(0)) { // that is the default
+		return
+	}
+	if err := parallel.Set(strconv.Itoa(perProcessor * runtime.GOMAXPROCS(0))); err != nil {
+		panic(err) // a number is a number
+	}
+}
