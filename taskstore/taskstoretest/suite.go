@@ -20,7 +20,7 @@ type Subject struct {
 	Backend taskstore.Backend
 	// Restart ends what serves the stores and starts it again, as far as it can be: the backend has to find what it had. Nil: it cannot.
 	Restart func(t *testing.T)
-	// Slack is for how much longer than a time that a test says something may take; default one second.
+	// Slack is for how much longer than a time that a test says something may take; default four seconds.
 	Slack time.Duration
 }
 
@@ -28,7 +28,7 @@ type Subject struct {
 // nothing run side by side at the end.
 func Run(t *testing.T, s Subject) {
 	if s.Slack == 0 {
-		s.Slack = time.Second
+		s.Slack = 4 * time.Second
 	}
 	tests := map[string]func(f *fixture){}
 	for _, some := range []map[string]func(f *fixture){updates, claims, reads, workers, machines, originals, renewals} {
