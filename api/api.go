@@ -80,13 +80,15 @@ type API struct {
 	version string
 	log     *slog.Logger
 
-	bodies  *semaphore.Weighted // bytes of request bodies in memory
-	large   *semaphore.Weighted // answers of Large routes in the making
-	mux     *http.ServeMux
-	table   []*Route
-	dialect []Dialect
-	callers *callers
-	doc     []byte // the OpenAPI document
+	bodies    *semaphore.Weighted // bytes of request bodies in memory
+	large     *semaphore.Weighted // answers of Large routes in the making
+	answers   *semaphore.Weighted // bytes of large answers that are being written
+	lingering *semaphore.Weighted // requests that were refused, and still send
+	mux       *http.ServeMux
+	table     []*Route
+	dialect   []Dialect
+	callers   *callers
+	doc       []byte // the OpenAPI document
 }
 
 // New returns an API, or an error that names what is wrong with the configuration. It starts nothing.
@@ -105,7 +107,7 @@ func New(cfg Config) (*API, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	a := &API{submitter: cfg.Client, operator: cfg.Client, reader: cfg.Client, historian: cfg.Client, observer: cfg.Client,
-		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
+		tokens: cfg.Tokens, vigil: &vigil{tokens: cfg.Tokens, calls: map[*Call]func(){}}, hosts: cfg.Hosts, ready: cfg.Ready, metrics: cfg.Metrics, version: cfg.Version, log: cfg.Log, bodies: semaphore.NewWeighted(maxBodies), large: semaphore.NewWeighted(largeAtOnce), answers: semaphore.NewWeighted(maxAnswers), lingering: semaphore.NewWeighted(lingerAtOnce), mux: http.NewServeMux(), dialect: cfg.Dialects, callers: newCallers(limits)}
 	if err := a.register(append(a.routes(), cfg.Routes...)); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

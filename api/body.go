@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// A body larger than smallBody takes memory from a budget of maxBodies bytes; one caller may take half of it. The request takes more as
+	// A body larger than smallBody takes memory from a budget of maxBodies bytes; one caller may take a part of it. The request takes more as
 	// bytes arrive, and is refused if it has waited for roomWithin.
 	smallBody  = 64 << 10
-	maxBodies  = 2 * maxBatch
+	maxBodies  = parts * maxBatch
 	roomWithin = 2 * time.Second
 	// mediaJSON is the media type of JSON.
 	mediaJSON = "application/json"
@@ -69,6 +69,7 @@ func (c *Call) readBody() ([]byte, error) {
 		_, err := io.CopyN(&body, src, room-int64(body.Len()))
 		switch _, large := errors.AsType[*http.MaxBytesError](err); {
 		case errors.Is(err, io.EOF):
+			c.whole = true
 			return body.Bytes(), nil
 		case large:
 			return nil, tooLarge(c.route.MaxBody)
@@ -91,13 +92,7 @@ func (c *Call) holdBody(size int64) error {
 	if more <= 0 {
 		return nil
 	}
-	err := c.caller.bodies.Acquire(ctx, more)
-	if err == nil {
-		if err = c.api.bodies.Acquire(ctx, more); err != nil {
-			c.caller.bodies.Release(more)
-		}
-	}
-	if err != nil {
+	if take(ctx, more, c.caller.bodies, c.api.bodies) != nil {
 		return &task.OverloadError{Cause: "too many large bodies at once", RetryAfter: time.Second}
 	}
 	c.held = size
@@ -107,8 +102,7 @@ func (c *Call) holdBody(size int64) error {
 // dropBody gives back what holdBody took, once nothing needs the body any more.
 func (c *Call) dropBody() {
 	if c.held > 0 {
-		c.caller.bodies.Release(c.held)
-		c.api.bodies.Release(c.held)
+		giveBack(c.held, c.caller.bodies, c.api.bodies)
 		c.held = 0
 	}
 }

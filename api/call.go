@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,8 @@ type Call struct {
 	id     events.TaskID
 	query  url.Values
 	held   int64       // bytes of the budgets of bodies
-	room   func()      // gives back the room for a large answer; nil = it has none
+	whole  bool        // its body was read to the end
+	placed bool        // it has a place among the large answers that are made
 	begun  bool        // an answer
 	lapsed atomic.Bool // the token no longer holds
 }
@@ -60,6 +60,11 @@ func (c *Call) serve() error {
 		var one [1]byte
 		if n, _ := c.r.Body.Read(one[:]); n > 0 {
 			return problem.New(problem.Malformed, "%s %s takes no body", c.route.Method, c.route.Pattern)
+		}
+	}
+	if c.route.Large && !c.asksForLittle() {
+		if err := c.enter(); err != nil {
+			return err
 		}
 	}
 	return c.route.Serve(c)
@@ -194,28 +199,6 @@ func (c *Call) wait() (d time.Duration, is bool, err error) {
 	return d, true, nil
 }
 
-var typeJSON = []string{mediaJSON} // shared by all answers, and never changed
-
-// JSON answers with a value.
-func (c *Call) JSON(status int, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("answer: %w", err)
-	}
-	h := c.w.Header()
-	h["Content-Type"] = typeJSON
-	h.Set("Content-Length", strconv.Itoa(len(data)+1))
-	c.begin(status)
-	_, _ = c.w.Write(data) // it fails when the client has gone, as what follows
-	_, _ = io.WriteString(c.w, "\n")
-	return nil
-}
-
-func (c *Call) begin(status int) {
-	c.begun = true
-	c.w.WriteHeader(status)
-}
-
 // fail answers with what is wrong, and logs what the caller is not told.
 func (c *Call) fail(err error) {
 	p := c.told(err)
@@ -248,6 +231,12 @@ func (c *Call) told(err error) *problem.Problem {
 
 func (c *Call) refuse(p *problem.Problem) {
 	c.begun = true
+	c.dropBody()
+	c.leave()
+	if c.whole {
+		c.api.tell(c.w, c.r, p)
+		return
+	}
 	c.api.refuse(c.w, c.r, p)
 }
 
@@ -267,9 +256,7 @@ func (c *Call) Stream() (w io.Writer, end func() error, done func(), err error) 
 	if p != nil {
 		return nil, nil, nil, p
 	}
-	if c.room != nil {
-		c.room() // one page after the other is in memory from now on
-	}
+	c.leave() // one page after the other is in memory from now on
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.ctx = ctx
 	ended := c.ending(cancel)
@@ -296,7 +283,11 @@ func (s *stream) end() error {
 		c.begin(http.StatusOK)
 	}
 	control := http.NewResponseController(c.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeWithin))
+	within := writeWithin
+	if c.route.Class == Pages {
+		within = progressWithin
+	}
+	_ = control.SetWriteDeadline(time.Now().Add(within))
 	if c.ends() { // looked at now, as this deadline may just have taken the place of the last one
 		_ = control.SetWriteDeadline(time.Now().Add(lastWriteWithin))
 	}

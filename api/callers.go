@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -20,9 +21,11 @@ type callers struct {
 
 type caller struct {
 	limiter *rate.Limiter
-	bodies  *semaphore.Weighted // bytes of its request bodies in memory
-	under   int                 // requests under way
-	streams int                 // those of them of class Stream
+	bodies  *semaphore.Weighted // its part of the budget of that name, as those that follow
+	large   *semaphore.Weighted
+	answers *semaphore.Weighted
+	under   int // requests under way
+	streams int // those of them of class Stream
 	last    time.Time
 }
 
@@ -39,6 +42,29 @@ const (
 	maxAllStreams = 8
 )
 
+// parts is into how many parts a budget is divided of which one principal may take one.
+const parts = 4
+
+// take takes so much of each budget, or nothing of any.
+func take(ctx context.Context, n int64, of ...*semaphore.Weighted) error {
+	for i, budget := range of {
+		if budget.TryAcquire(n) {
+			continue
+		}
+		if err := budget.Acquire(ctx, n); err != nil {
+			giveBack(n, of[:i]...)
+			return err
+		}
+	}
+	return nil
+}
+
+func giveBack(n int64, to ...*semaphore.Weighted) {
+	for _, budget := range to {
+		budget.Release(n)
+	}
+}
+
 // enter counts a request in, until done.
 func (c *callers) enter(principal string, class Class) (is *caller, done func(), refused *problem.Problem) {
 	now := time.Now()
@@ -51,7 +77,12 @@ func (c *callers) enter(principal string, class Class) (is *caller, done func(),
 				delete(c.of, name)
 			}
 		}
-		is = &caller{limiter: rate.NewLimiter(rate.Limit(c.limits.PerSecond), c.limits.Burst), bodies: semaphore.NewWeighted(maxBodies / 2)}
+		is = &caller{
+			limiter: rate.NewLimiter(rate.Limit(c.limits.PerSecond), c.limits.Burst),
+			bodies:  semaphore.NewWeighted(maxBodies / parts),
+			large:   semaphore.NewWeighted(largeAtOnce / parts),
+			answers: semaphore.NewWeighted(maxAnswers / parts),
+		}
 		c.of[principal] = is
 	}
 	is.last = now

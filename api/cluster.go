@@ -92,6 +92,10 @@ const (
 
 // countListed lists the tasks of the token's prefix to count them: owners keep no counts by prefix. It reports whether it has left some out.
 func (c *Call) countListed() (counts listing.Counts, partial bool, err error) {
+	if err := c.enter(); err != nil { // a page is large, though the counts are not
+		return counts, false, err
+	}
+	defer c.leave()
 	f, _ := narrowed(engine.Filter{Limit: 1000}, c.by.Prefix, c.by.Behaviors)
 	at, begun := now(), time.Now()
 	cursor := ""

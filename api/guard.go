@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -12,7 +13,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"taskledger/api/doors"
@@ -20,7 +20,6 @@ import (
 	"taskledger/api/token"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/task"
 )
 
 // always are headers of every answer. The lists are shared, and never changed.
@@ -149,26 +148,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 			c.refuse(problem.New(problem.Internal, ""))
 		}
 	}()
-	if route.Large {
-		done, err := a.largely(ctx)
-		if err != nil {
-			c.fail(err)
-			return
-		}
-		c.room = sync.OnceFunc(done)
-		defer c.room()
-	}
+	defer c.leave()
 	if err := c.serve(); err != nil {
 		c.fail(err)
 	}
-}
-
-// largely waits until an answer may be made that takes much.
-func (a *API) largely(ctx context.Context) (done func(), err error) {
-	if a.large.Acquire(ctx, 1) != nil {
-		return nil, &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
-	}
-	return func() { a.large.Release(1) }, nil
 }
 
 // secretOf returns what a request shows for a token. A URL with a user and a password is taken like the header: old clients know no other.
@@ -237,11 +220,19 @@ func traceparent(text string) string {
 	return text
 }
 
-// refuse answers with a problem. Of a body that nobody has read no more is read: the connection ends.
+// refuse answers with a problem. A body that nobody has read to its end is dropped as far as that takes little, and the connection ends.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
-	if r.ContentLength != 0 {
-		w.Header().Set("Connection", "close")
+	if r.ContentLength == 0 {
+		a.tell(w, r, p)
+		return
 	}
+	w.Header().Set("Connection", "close")
+	a.tell(w, r, p)
+	a.linger(w, r)
+}
+
+// tell writes a problem in the dialect of the path.
+func (a *API) tell(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if p.Type == problem.Unauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
 	}
@@ -250,4 +241,25 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem)
 		return
 	}
 	p.Write(w) // net/http leaves the text out where HEAD asks
+}
+
+const (
+	// So much of a body is read and dropped after its request was refused, for so long, of so many requests at once.
+	lingerBytes  = 16 << 20
+	lingerWithin = 2 * time.Second
+	lingerAtOnce = 64
+)
+
+// linger reads what a client still sends after its request was refused: many read no answer before they have sent all, and lose it when the
+// connection is reset meanwhile.
+func (a *API) linger(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Expect") != "" || !a.lingering.TryAcquire(1) { // who expects to be told before it sends is told
+		return
+	}
+	defer a.lingering.Release(1)
+	control := http.NewResponseController(w)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingerWithin)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes) // it ends with the body, mostly
 }

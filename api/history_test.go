@@ -85,22 +85,25 @@ func (o *silent) Task(ctx context.Context, _ events.TaskID) (t projection.Task, 
 // Old states are made as large answers are, a few at once, also where many are asked for.
 func TestGet_StatesAreFoldedAFewAtOnce(t *testing.T) {
 	t.Parallel()
-	const asked, most = 12, 8
+	const ofEach, most = 2, 8
+	callers := []string{"viewer", "submitter", "operator", "admin", "sleeper"}
 	j := testcluster.StartJournals(t, 1)
 	j.Fill(0, testcluster.Life(t, "x", "sleep", "a-aaaaaaaaaa", 10))
 	o := &silent{released: make(chan struct{})}
 	s, _ := serve(t, func(c *api.Config) {
-		c.Limits.InFlight = asked
+		c.Limits.InFlight = ofEach
 		c.Client = remembered{c.Client.(operations.Direct), ledger.New(ledger.Config{Cluster: store.Cluster{ID: "c", Shards: 1}, Journal: j.Store, Owners: o})}
 	})
 	var all sync.WaitGroup
-	for i := range asked {
+	for i := range ofEach * len(callers) {
 		path := []string{"/v1/tasks/x?seq=5", "/v1/tasks/x?at=2026-01-01T00:00:00Z"}[i%2]
-		all.Go(func() { s.want(s.send("viewer", "GET", path, nil), 200, `"id":"x"`) })
+		all.Go(func() { s.want(s.send(callers[i/ofEach], "GET", path, nil), 200, `"id":"x"`) })
 	}
-	testcluster.Await(t, "as many as may be are made", func() bool {
-		return o.under.Load() >= most && s.send("viewer", "GET", "/v1/ready", nil).status == http.StatusTooManyRequests
-	})
+	for _, caller := range callers {
+		testcluster.Await(t, "as many as may be are made, and the others wait", func() bool {
+			return o.under.Load() >= most && s.send(caller, "GET", "/v1/ready", nil).status == http.StatusTooManyRequests
+		})
+	}
 	close(o.released)
 	all.Wait()
 	if n := o.most.Load(); n != most {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskledger/api"
+	"taskledger/api/stores"
 	"taskledger/events"
 )
 
@@ -469,5 +470,75 @@ func TestServe_DrainCutsOffAStreamThatNobodyReads(t *testing.T) {
 			t.Errorf("the stream is whole, with %d bytes: its reader did not stop it", n)
 		}
 		_ = resp.Body.Close()
+	}
+}
+
+// A token of the least role, and connections that read nothing of 4 MB each, take nothing from others.
+func TestServe_ReadersThatReadNothingTakeNoListFromOthers(t *testing.T) {
+	t.Parallel()
+	s, _ := serve(t, func(c *api.Config) {
+		c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()}
+	})
+	params := strings.Repeat("x", 200<<10)
+	for i := range 20 {
+		s.want(s.send("submitter", "POST", "/v1/tasks", map[string]any{"behavior": "gate", "id": fmt.Sprintf("big/%d", i), "params": params}), http.StatusAccepted, "big/")
+	}
+	s.want(s.send("submitter", "POST", "/store/s/update", `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`), 200, "tasks")
+	for range 8 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprint(c, "GET /v1/tasks?limit=1000 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(300 * time.Millisecond) // they are under way
+	for _, path := range []string{"/v1/tasks?limit=1", "/v1/tasks?limit=1000", "/v1/tasks/big~0/history", "/v1/behaviors", "/store/s/groups", "/store/s/group/g", "/store/s/task/1"} {
+		begun := time.Now()
+		s.want(s.send("operator", "GET", path, nil), 200, "")
+		took := time.Since(begun)
+		t.Logf("%s: %s", path, took)
+		if took > 10*time.Second {
+			t.Errorf("%s: answered after %s", path, took)
+		}
+	}
+}
+
+// A client that reads no answer before it has sent all of its body is told why it is refused, and no reset connection.
+func TestRefuse_TellsWhoSendsFirstAndReadsThen(t *testing.T) {
+	t.Parallel()
+	s, _ := serve(t, nil)
+	for what, c := range map[string]struct{ head, body, want string }{
+		"too large":  {"POST /v1/tasks HTTP/1.1\r\nAuthorization: Bearer submitter\r\nContent-Length: 8388608", strings.Repeat("x", 8<<20), " 413 "},
+		"in chunks":  {"POST /v1/tasks HTTP/1.1\r\nAuthorization: Bearer submitter\r\nTransfer-Encoding: chunked", strings.Repeat("100000\r\n"+strings.Repeat("x", 1<<20)+"\r\n", 8) + "0\r\n\r\n", " 413 "},
+		"no token":   {"POST /v1/tasks HTTP/1.1\r\nContent-Length: 4194304", strings.Repeat("x", 4<<20), " 401 "},
+		"no route":   {"POST /v1/nothing HTTP/1.1\r\nContent-Length: 4194304", strings.Repeat("x", 4<<20), " 404 "},
+		"not a body": {"POST /v1/tasks/a~b/resume HTTP/1.1\r\nAuthorization: Bearer operator\r\nContent-Length: 4194304", strings.Repeat("x", 4<<20), " 400 "},
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, c.head+"\r\nHost: localhost\r\nContent-Type: application/json\r\n\r\n"+c.body); err != nil {
+			t.Errorf("%s: send: %v", what, err)
+		}
+		if told, err := io.ReadAll(conn); err != nil || !strings.Contains(string(told), c.want) {
+			t.Errorf("%s: told %.100q, %v", what, told, err)
+		}
+	}
+}
+
+// Who was refused after its body was read goes on over the same connection.
+func TestRefuse_KeepsAConnectionWhoseBodyWasRead(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"nobody"}`), 422, "unknown-behavior")
+	if got := s.want(s.send("submitter", "POST", "/v1/tasks", `{"behaviour":"noop"}`), 400, "behaviour"); got.header.Get("Connection") != "" {
+		t.Errorf("%v", got.header)
 	}
 }

@@ -25,7 +25,7 @@ type Route struct {
 	MaxBody int64
 	// Untyped says that a body without the header Content-Type is taken for JSON: old clients send none.
 	Untyped bool
-	// Large says that its answers may have megabytes: a few are made at once, and the others wait.
+	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask for little.
 	Large bool
 	// Summary says in a line what it does.
 	Summary string
@@ -42,9 +42,6 @@ type Route struct {
 
 	shape *shape.Shape // the shape of In
 }
-
-// largeAtOnce is how many answers of Large routes are made at once.
-const largeAtOnce = 8
 
 // Param is a parameter of a query.
 type Param struct {
@@ -110,6 +107,8 @@ func (r *Route) check() error {
 		return fmt.Errorf("want {id} in the pattern where its scope is one task, and nowhere else")
 	case r.Role == token.Nobody && r.Scope != None:
 		return fmt.Errorf("tells everybody of tasks")
+	case r.Role == token.Nobody && r.Large:
+		return fmt.Errorf("makes large answers for everybody")
 	case r.Scope == OneStore && !strings.Contains(r.Pattern, "{name}"):
 		return fmt.Errorf("want {name} in the pattern where its scope is one store")
 	case (r.In != nil) != (r.MaxBody > 0):

@@ -51,7 +51,7 @@ func (a *API) routes() []Route {
 			Summary: "Change up to 1,000 tasks by their ids", Serve: (*Call).change},
 		{Method: post, Pattern: "/v1/tasks:change-matching", Role: token.Operator, Scope: ItsTasks, Class: Stream, MaxBody: maxChange, Type: lines, In: ChangeMatching{}, Out: ChangeReport{},
 			Summary: "Change all tasks that a filter selects, or count them", Serve: (*Call).changeMatching},
-		{Method: get, Pattern: "/v1/behaviors", Role: token.Viewer, Scope: ItsTasks, Large: true, Out: Behaviors{}, Summary: "Count tasks by behavior, status and substatus, and show what is paused",
+		{Method: get, Pattern: "/v1/behaviors", Role: token.Viewer, Scope: ItsTasks, Out: Behaviors{}, Summary: "Count tasks by behavior, status and substatus, and show what is paused",
 			Serve: (*Call).behaviors},
 		{Method: post, Pattern: "/v1/behaviors/{behavior}/pause", Role: token.Operator, Scope: Everything, MaxBody: maxReason, In: PauseRequest{}, Status: []int{http.StatusNoContent},
 			Summary: "Pause a behavior", Serve: pause(operations.Pause)},

@@ -140,11 +140,9 @@ func (c *Call) state(at, seq string) error {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
 	defer cancel()
-	done, err := c.api.largely(ctx)
-	if err != nil {
+	if err := c.enter(); err != nil {
 		return err
 	}
-	defer done()
 	l := c.api.historian.Ledger()
 	var t projection.Task
 	when := events.MillisOf(then)

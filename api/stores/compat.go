@@ -75,16 +75,18 @@ func (f *front) compat() []api.Route {
 	old := func(it *item.Item) any { return oldTaskOf(it) }
 	limit := api.Param{Name: "limit", Does: "most tasks; 0 or less = all"}
 	owned := api.Param{Name: "owned", Does: "1: also tasks that are not available"}
+	task := get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
+		it, err := f.one(c, name)
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, oldTaskOf(it))
+	})
+	task.Large = false
 	return []api.Route{
+		task,
 		get("/group", "List the groups that have tasks", []string{}, api.Short, f.groups),
 		get("/groups", "List the groups that have tasks", []string{}, api.Short, f.groups),
-		get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
-			it, err := f.one(c, name)
-			if err != nil {
-				return err
-			}
-			return c.JSON(http.StatusOK, oldTaskOf(it))
-		}),
 		get("/tasks/{tasks}", "Show up to 1,000 tasks", []*oldTask{}, api.Pages, func(c *api.Call, name string) error { return f.many(c, name, old) }),
 		get("/group/{group...}", "List the tasks of a group by id", []oldTask{}, api.Pages, f.oldGroup, limit, owned),
 		post("/update", "Add, change and delete tasks: all of it, or nothing", maxUpdate, oldUpdate{}, f.oldUpdate),

@@ -40,6 +40,10 @@ func Routes(s operations.Stores) []api.Route {
 		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: out,
 			Summary: summary, Serve: named(serve)}
 	}
+	one := func(r api.Route) api.Route {
+		r.Large = false
+		return r
+	}
 	paged := func(r api.Route) api.Route {
 		r.Class = api.Pages
 		return r
@@ -55,7 +59,7 @@ func Routes(s operations.Stores) []api.Route {
 	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
 	all := []api.Route{
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
-		get("/task/{task}", "Show a task", form.Task{}, f.task, linear),
+		one(get("/task/{task}", "Show a task", form.Task{}, f.task, linear)),
 		paged(get("/tasks/{tasks}", "Show up to 1,000 tasks, null for each that is not there", []*form.Task{}, f.tasks, linear)),
 		paged(get("/group/{group}", "List the tasks of a group by id", []form.Task{}, f.group, limit, after, owned, linear)),
 		paged(get("/group/{$}", "List the tasks of the group /", []form.Task{}, f.group, limit, after, owned, linear)),

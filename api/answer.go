@@ -1,0 +1,116 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"taskledger/task"
+)
+
+const (
+	// largeAtOnce is how many answers of Large routes are made at once.
+	largeAtOnce = 8
+	// An answer larger than smallAnswer takes its bytes from a budget of maxAnswers while its reader reads.
+	smallAnswer = 64 << 10
+	maxAnswers  = 48 << 20
+	// littleLimit is the largest limit of a list whose answer is never large.
+	littleLimit = 4
+	// A large answer is written in pieces, each of which its reader has to take within progressWithin.
+	pieceBytes     = 32 << 10
+	progressWithin = 5 * time.Second
+)
+
+// asksForLittle reports whether a request of a Large route asks for so few things that its answer is small, and is soon made.
+func (c *Call) asksForLittle() bool {
+	n, err := strconv.Atoi(c.Param("limit"))
+	return err == nil && n >= 1 && n <= littleLimit && c.Param("states") == ""
+}
+
+// enter waits for a place among the large answers that are made at once. It is given back once the answer is made.
+func (c *Call) enter() error {
+	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+	defer cancel()
+	if take(ctx, 1, c.caller.large, c.api.large) != nil {
+		return &task.OverloadError{Cause: "too many large answers at once", RetryAfter: time.Second}
+	}
+	c.placed = true
+	return nil
+}
+
+// leave gives the place back, if the request has one.
+func (c *Call) leave() {
+	if c.placed {
+		c.placed = false
+		giveBack(1, c.caller.large, c.api.large)
+	}
+}
+
+var typeJSON = []string{mediaJSON} // shared by all answers, and never changed
+
+// JSON answers with a value.
+func (c *Call) JSON(status int, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	data = append(data, '\n')
+	done, err := c.made(len(data))
+	if err != nil {
+		return err
+	}
+	defer done()
+	h := c.w.Header()
+	h["Content-Type"] = typeJSON
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	c.begin(status)
+	c.send(data)
+	return nil
+}
+
+func (c *Call) begin(status int) {
+	c.begun = true
+	c.w.WriteHeader(status)
+}
+
+// made takes the bytes of an answer from the budgets until done, and then gives back its place. Where the budgets have too few it keeps the place
+// while it waits, so that no more answers are made than may be written.
+func (c *Call) made(size int) (done func(), err error) {
+	if size <= smallAnswer || c.caller == nil {
+		c.leave()
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+	defer cancel()
+	n := min(int64(size), maxAnswers/parts)
+	if take(ctx, n, c.caller.answers, c.api.answers) != nil {
+		return nil, &task.OverloadError{Cause: "too many large answers are not read yet", RetryAfter: time.Second}
+	}
+	c.leave()
+	return func() { giveBack(n, c.caller.answers, c.api.answers) }, nil
+}
+
+// send writes an answer. A reader that takes nothing of a large one for progressWithin, or not all of it within writeWithin, is cut off.
+func (c *Call) send(data []byte) {
+	if len(data) <= smallAnswer {
+		_, _ = c.w.Write(data) // it fails when the client has gone
+		return
+	}
+	control := http.NewResponseController(c.w)
+	last := time.Now().Add(writeWithin)
+	for len(data) > 0 {
+		by := time.Now().Add(progressWithin)
+		if by.After(last) {
+			by = last
+		}
+		_ = control.SetWriteDeadline(by) // a connection without deadlines is one of a test
+		n := min(len(data), pieceBytes)
+		if _, err := c.w.Write(data[:n]); err != nil {
+			return
+		}
+		data = data[n:]
+	}
+}
