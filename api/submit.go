@@ -176,8 +176,8 @@ func (c *Call) options(s *Submit) (o engine.SubmitOptions, err error) {
 	return o, nil
 }
 
-// maxDelay is a hundred years.
-const maxDelay = 100 * 365 * 24 * time.Hour
+// maxDelay is how far ahead a task may be scheduled: ten years.
+const maxDelay = 10 * 365 * 24 * time.Hour
 
 // named returns the id of a task that a limited token submits: it begins with the token's prefix.
 func (c *Call) named(id events.TaskID, behavior, key string) (events.TaskID, error) {

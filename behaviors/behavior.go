@@ -25,7 +25,7 @@ type Rules[P, R any] struct {
 	// TaskID returns the id of the task. Submits with equal ids join in one task. nil: a random id, so that every submit makes a
 	// task of its own. An invalid id refuses the submit; HashID makes a valid one of any texts.
 	TaskID func(p P) events.TaskID
-	// Delay is the time from the submit to the first attempt, 0 to ten years. nil: none.
+	// Delay is the time from the submit to the first attempt, 0 to ten years, whatever the clock of the submitter shows. nil: none.
 	Delay func(p P) time.Duration
 	// Priority returns the priority of the task, 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0, or a
 	// nil rule: the policy's. Any other value refuses the submit.

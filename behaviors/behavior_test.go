@@ -79,7 +79,7 @@ func TestSubmit_HandsOverJSONAndABehaviorThatPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (engine.Plan{ID: "a/purge", NotBefore: epoch.Add(time.Minute), Priority: 3, RunNow: true}); plan != want {
+	if want := (engine.Plan{ID: "a/purge", Delay: time.Minute, Priority: 3, RunNow: true}); plan != want {
 		t.Errorf("plan %+v, want %+v", plan, want)
 	}
 }
@@ -213,7 +213,7 @@ func TestBehavior_DescribesItself(t *testing.T) {
 	if got, want := b.Types(), "behaviors_test.table -> []int"; got != want {
 		t.Errorf("types %q, want %q", got, want)
 	}
-	if p := b.Policy(); b.ID() != "purge" || p.MaxAttempts != 3 || p.MaxLost != 5 {
+	if p := b.Policy(); b.ID() != "purge" || p.MaxAttempts != 3 || p.MaxLost != 10 {
 		t.Errorf("id %q, policy %+v", b.ID(), p)
 	}
 }

@@ -41,7 +41,7 @@ func (b *Bound[P, R]) unbound() error {
 }
 
 // Plan decodes the parameters and calls the rules TaskID, Delay and Priority. The engine calls it for each submit.
-func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
+func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (engine.Plan, error) {
 	if b.invalid != nil {
 		return engine.Plan{}, b.invalid
 	}
@@ -53,11 +53,11 @@ func (b *Bound[P, R]) Plan(params []byte, now time.Time) (engine.Plan, error) {
 		if err != nil {
 			return engine.Plan{}, err
 		}
-		return b.plan(p, now)
+		return b.plan(p)
 	})
 }
 
-func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
+func (b *Bound[P, R]) plan(p P) (plan engine.Plan, err error) {
 	if rule := b.rules.TaskID; rule != nil {
 		plan.ID = rule(p)
 		if err := plan.ID.Validate(); err != nil {
@@ -65,12 +65,9 @@ func (b *Bound[P, R]) plan(p P, now time.Time) (plan engine.Plan, err error) {
 		}
 	}
 	if rule := b.rules.Delay; rule != nil {
-		d := rule(p)
-		if err := checkDelay("delay", d); err != nil {
+		plan.Delay = rule(p)
+		if err := checkDelay("delay", plan.Delay); err != nil {
 			return engine.Plan{}, err
-		}
-		if d > 0 {
-			plan.NotBefore = now.Add(d)
 		}
 	}
 	if rule := b.rules.Priority; rule != nil {

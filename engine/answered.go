@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
+	"taskledger/events"
 	"taskledger/store"
 )
 
@@ -71,7 +72,7 @@ func (r *router) takeLocked(l *lane, f *flight, answers []command.Answer, record
 		return misfit
 	}
 	if f.told != nil && settled[0].Code == command.AnswerOverload {
-		l.refusal, l.refusing = settled[0], time.Since(clockBase)+time.Duration(settled[0].Number)*time.Millisecond
+		l.refusal, l.refusing = settled[0], time.Since(clockBase)+events.Milliseconds(settled[0].Number)
 	}
 	next := r.afterLocked(l, f)
 	return func() { next(); r.tell(f, settled) }

@@ -86,7 +86,7 @@ func planWith(c *command.Plan, b Behavior, now time.Time) command.Answer {
 	var stored wire.Writer
 	policy := b.Policy()
 	policy.Encode(&stored)
-	return command.Answer{Data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), plan.Priority, plan.RunNow, stored.B, merges, merged})}
+	return command.Answer{Data: message.Encode(planned{plan.ID, int64(events.MillisOf(plan.NotBefore)), int64(plan.Delay), plan.Priority, plan.RunNow, stored.B, merges, merged})}
 }
 
 // planned is what a node with the code says of a raw submit: where and when its task belongs, the policy in its stored form,
@@ -94,6 +94,7 @@ func planWith(c *command.Plan, b Behavior, now time.Time) command.Answer {
 type planned struct {
 	ID        events.TaskID
 	NotBefore int64 // ms
+	Delay     int64 // ns
 	Priority  int64
 	RunNow    bool
 	Policy    []byte
@@ -102,7 +103,7 @@ type planned struct {
 }
 
 func (p *planned) plan() Plan {
-	return Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Priority: p.Priority, RunNow: p.RunNow}
+	return Plan{ID: p.ID, NotBefore: events.Millis(p.NotBefore).Time(), Delay: time.Duration(p.Delay), Priority: p.Priority, RunNow: p.RunNow}
 }
 
 func (p *planned) policy() (policy Policy, err error) {

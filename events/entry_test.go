@@ -163,7 +163,7 @@ func expected(body events.Body) ([]any, events.Payload) {
 
 func policyValues(p events.Policy) []any {
 	return []any{p.Timeout.Milliseconds(), p.MaxAttempts, p.MaxLost, p.LostDelay.Milliseconds(), p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(),
-		uint8(p.Existing), p.Priority, p.Retain.Milliseconds(), p.RetainCount}
+		uint8(p.Existing), p.Priority, p.Retain.Milliseconds(), p.RetainCount, p.Every.Milliseconds()}
 }
 
 func termsValues(t *events.Terms) []any {

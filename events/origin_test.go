@@ -189,7 +189,7 @@ func TestDecode_RefusesATailOfALaterVersionByName(t *testing.T) {
 			w.Int(1)
 			var of wire.Writer
 			policy.Encode(&of)
-			w.B = append(append(w.B, 0x9b), of.B[1:]...)
+			w.B = append(append(w.B, of.B[0]+1), of.B[1:]...)
 			w.Int(7)
 		}},
 		"a merge":      {events.KindMerged, func(w *wire.Writer) { w.Array(2); w.Array(0); w.Text("tail") }},

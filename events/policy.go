@@ -2,9 +2,12 @@ package events
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"taskledger/internal/wire"
 )
@@ -16,13 +19,17 @@ import (
 type Policy struct {
 	Timeout     time.Duration // of one attempt; 0 = none
 	MaxAttempts int           // failed attempts of one run before the failure is final; default 25
-	MaxLost     int           // losses of one run before it fails as "lost"; default 5
-	LostDelay   time.Duration // from a loss to the next attempt; default 0: at once
+	MaxLost     int           // losses of one run before it fails as "lost"; default 10
+	LostDelay   time.Duration // the step of the wait after the second loss of a run; default 4s: see LostWait
 	Backoff     Backoff       // from a failure to the next attempt
 	Existing    Existing      // what a submit does that meets a final record
 	Priority    int64         // higher first among the ready tasks of the shards of a node; 0 to 9,223,371; default 0
 	Retain      time.Duration // of a finished task in memory; default 24h
 	RetainCount int           // finished tasks of the behavior that a shard keeps in memory; default 10,000
+	// Every is the wait from the end of a run to the next run, whatever that end was: a success, a failure that is final, a run that was
+	// lost too often. A time that the behavior itself asks for takes its place once. Only a cancel or a delete ends such a repetition;
+	// it waits while the store is almost full. 0 = the task is not repeated unless its behavior asks for it.
+	Every time.Duration
 }
 
 // Backoff is exponential with full jitter: before retry k the wait is random between 0 and min(Max, Base*2^(k-1)).
@@ -48,12 +55,12 @@ const maxDuration = 10 * 365 * 24 * time.Hour
 // IsComplete reports whether the policy is what Complete returns of some policy: in range, in whole milliseconds, and
 // with no default left to fill in.
 func (p *Policy) IsComplete() bool {
-	for _, d := range [...]time.Duration{p.Timeout, p.LostDelay, p.Backoff.Base, p.Backoff.Max, p.Retain} {
+	for _, d := range [...]time.Duration{p.Timeout, p.LostDelay, p.Backoff.Base, p.Backoff.Max, p.Retain, p.Every} {
 		if d < 0 || d > maxDuration || d%time.Millisecond != 0 {
 			return false
 		}
 	}
-	return p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= maxCount &&
+	return p.LostDelay > 0 && p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= maxCount &&
 		p.MaxLost > 0 && p.MaxLost <= maxCount && p.RetainCount > 0 && p.RetainCount <= maxCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
 }
 
@@ -65,13 +72,14 @@ func (p Policy) Complete() (Policy, error) {
 	full := Policy{
 		Timeout:     orDefault(p.Timeout, 0),
 		MaxAttempts: cmp.Or(p.MaxAttempts, 25),
-		MaxLost:     cmp.Or(p.MaxLost, 5),
-		LostDelay:   orDefault(p.LostDelay, 0),
+		MaxLost:     cmp.Or(p.MaxLost, 10),
+		LostDelay:   orDefault(p.LostDelay, 4*time.Second),
 		Backoff:     Backoff{orDefault(p.Backoff.Base, time.Second), orDefault(p.Backoff.Max, time.Hour)},
 		Existing:    p.Existing,
 		Priority:    p.Priority,
 		Retain:      orDefault(p.Retain, 24*time.Hour),
 		RetainCount: cmp.Or(p.RetainCount, 10_000),
+		Every:       orDefault(p.Every, 0),
 	}
 	if full.IsComplete() {
 		return full, nil
@@ -94,7 +102,8 @@ func (p *Policy) outOfRange() error {
 	for _, d := range []struct {
 		name string
 		is   time.Duration
-	}{{"timeout", p.Timeout}, {"lost delay", p.LostDelay}, {"backoff base", p.Backoff.Base}, {"backoff max", p.Backoff.Max}, {"retain", p.Retain}} {
+	}{{"timeout", p.Timeout}, {"lost delay", p.LostDelay}, {"backoff base", p.Backoff.Base}, {"backoff max", p.Backoff.Max},
+		{"retain", p.Retain}, {"every", p.Every}} {
 		if d.is < 0 || d.is > maxDuration {
 			return fmt.Errorf("policy: %s %s, want 0 to %s", d.name, d.is, maxDuration)
 		}
@@ -123,25 +132,46 @@ func (b Backoff) Delay(failures int, random float64) time.Duration {
 	return time.Duration(random * float64(min(limit, b.Max)))
 }
 
+const (
+	// lostGrowth is by how much the step grows from one loss of a run to the next: after a few losses the tasks that shared a node when
+	// one of them killed it share it no longer.
+	lostGrowth = 4
+	// maxLostStep bounds the steps of a policy whose first one is not longer.
+	maxLostStep = time.Hour
+)
+
+// LostWait is the wait from a loss of an attempt to the next attempt of its task. losses counts those of the run, with this one; started
+// names the attempt. The first loss waits for nothing. After the second one the wait is between half of LostDelay and all of it, and each
+// further step is four times as long, up to an hour or LostDelay. The place within the step follows from the task and the attempt alone.
+func (p *Policy) LostWait(losses int, task TaskID, started Ref) time.Duration {
+	if losses < 2 {
+		return 0
+	}
+	step, most := p.LostDelay, max(p.LostDelay, maxLostStep)
+	for i := 2; i < losses && step < most; i++ {
+		step = min(lostGrowth*step, most)
+	}
+	sum := xxhash.Sum64(binary.BigEndian.AppendUint64([]byte(task), uint64(started)))
+	return step/2 + time.Duration(float64(sum>>11)/(1<<53)*float64(step/2))
+}
+
 // Encode writes the policy as an array of integers, times in milliseconds.
 func (p *Policy) Encode(w *wire.Writer) {
-	w.Array(10)
+	w.Array(11)
 	for _, v := range [...]int64{p.Timeout.Milliseconds(), int64(p.MaxAttempts), int64(p.MaxLost), p.LostDelay.Milliseconds(),
-		p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), int64(p.Existing), p.Priority, p.Retain.Milliseconds(), int64(p.RetainCount)} {
+		p.Backoff.Base.Milliseconds(), p.Backoff.Max.Milliseconds(), int64(p.Existing), p.Priority, p.Retain.Milliseconds(), int64(p.RetainCount), p.Every.Milliseconds()} {
 		w.Int(v)
 	}
 }
 
-// maxMillis is what longer times are read as: it is beyond every limit, and does not overflow.
-const maxMillis = math.MaxInt64 / int64(time.Millisecond)
-
 // Decode reads what Encode wrote; whether it is in range is for Complete to say.
 func (p *Policy) Decode(r *wire.Reader) {
-	r.ArrayOf(10)
+	r.ArrayOf(11)
 	millis := func() time.Duration {
-		return time.Duration(min(max(r.Int(), -maxMillis), maxMillis)) * time.Millisecond
+		return Milliseconds(r.Int())
 	}
 	p.Timeout, p.MaxAttempts, p.MaxLost, p.LostDelay = millis(), int(r.Int()), int(r.Int()), millis()
 	p.Backoff.Base, p.Backoff.Max = millis(), millis()
 	p.Existing, p.Priority, p.Retain, p.RetainCount = Existing(min(r.Uint(), math.MaxUint8)), r.Int(), millis(), int(r.Int())
+	p.Every = millis()
 }

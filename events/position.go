@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,14 @@ func (m Millis) Time() time.Time {
 	}
 	return time.UnixMilli(int64(m)).UTC()
 }
+
+// Milliseconds returns a duration of n milliseconds; where that overflows, the longest one in whole milliseconds.
+func Milliseconds(n int64) time.Duration {
+	return time.Duration(min(max(n, -maxMillis), maxMillis)) * time.Millisecond
+}
+
+// maxMillis is beyond every limit, and does not overflow.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
 // Add returns the time d later, rounded down to milliseconds.
 func (m Millis) Add(d time.Duration) Millis { return m + Millis(d.Milliseconds()) }

@@ -11,7 +11,7 @@ import (
 var samplePolicy = events.Policy{
 	Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
 	Backoff:  events.Backoff{Base: 2 * time.Second, Max: 10 * time.Minute},
-	Existing: events.RunAgain, Priority: 42, Retain: 48 * time.Hour, RetainCount: 500,
+	Existing: events.RunAgain, Priority: 42, Retain: 48 * time.Hour, RetainCount: 500, Every: 90 * time.Minute,
 }
 
 const sampleTime events.Millis = 1_700_000_000_123

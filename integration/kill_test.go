@@ -93,16 +93,21 @@ func TestKill_TaskLostTooOftenFails(t *testing.T) {
 	wantFailure(t, f, events.CodeLost)
 }
 
-func TestKill_LossDelayIsHonoured(t *testing.T) {
+func TestKill_DelayOfTheSecondLossIsHonoured(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
-	w := defineWork("work", &behaviors.Rules[string, string]{Policy: engine.Policy{LostDelay: time.Second}})
+	w := defineWork("work", &behaviors.Rules[string, string]{Policy: engine.Policy{LostDelay: 2 * time.Second}})
 	observer := c.StartNode("observer", noSlots)
-	b := c.StartNode("b", noShards, w.on("b"))
-	f := w.submit(t, observer, "x")
-	w.next(t)
-	c.StartNode("c", noShards, w.on("c"))
-	b.Kill()
+	var f *behaviors.Future[string]
+	for i, name := range []string{"b", "c"} {
+		n := c.StartNode(name, noShards, w.on(name))
+		if i == 0 {
+			f = w.submit(t, observer, "x")
+		}
+		w.next(t)
+		n.Kill()
+	}
+	c.StartNode("d", noShards, w.on("d"))
 	w.next(t).succeed("done")
 	want(t, f, "done")
 	var lost, started events.Millis

@@ -29,7 +29,7 @@ func sampleShard(t tb) *projection.Shard {
 	j := newJournal(t)
 	full := policy(t, events.Policy{Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
 		Backoff: events.Backoff{Base: 2 * time.Second, Max: 10 * time.Minute}, Existing: events.RunAgain, Priority: 42,
-		Retain: 48 * time.Hour, RetainCount: 500})
+		Retain: 48 * time.Hour, RetainCount: 500, Every: 90 * time.Minute})
 	j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Lane: 2, Number: 5, Asker: events.Asker{Principal: "ada"}, Answers: []byte{1, 2, 3}})
 	for _, id := range []events.TaskID{"waits", "runs", "is/lost", "will/retry", "succeeded", "failed"} {
 		created := j.next(id, &events.Created{Behavior: "purge-table", Policy: full, Priority: 100, NotBefore: j.now, Params: events.JSON([]byte(`{"a":1}`))})

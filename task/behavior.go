@@ -50,6 +50,7 @@ const (
 type Plan struct {
 	ID        events.TaskID // "" = drawn at random
 	NotBefore time.Time     // zero = now
+	Delay     time.Duration // so long after the submit, by the clock of the shard's owner; beside NotBefore the later one counts
 	Priority  int64         // 0 to 9,223,371; the highest starts first among the ready tasks of the shards of a node; 0 = the policy's
 	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit makes its next run
 	// due when a new task would be.

@@ -20,7 +20,8 @@
 // So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its back-off, in the
 // Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return.
 //
-// An attempt whose node dies has no outcome: it is recorded as lost and made again, at most Policy.MaxLost times in a run. One that
+// An attempt whose node dies has no outcome: it is recorded as lost and made again, until Policy.MaxLost attempts of a run are lost:
+// at once after the first loss, later and later after further ones. One that
 // is cut off because its node stops in order is recorded as released, too, and made again elsewhere.
 //
 // # What an implementation owes

@@ -33,8 +33,9 @@ type ManyOptions struct {
 type SubmitOptions struct {
 	ID        events.TaskID // default: the behavior's rule
 	NotBefore time.Time     // default: the behavior's delay
-	Delay     time.Duration // instead of NotBefore: so long after the submit; 0 or less = none
-	Priority  int64         // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
+	// Delay, instead of NotBefore, is so long after the submit, up to ten years, whatever the clock of the submitter shows; 0 or less = none.
+	Delay    time.Duration
+	Priority int64 // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; 0: the plan's
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or changed of a task, it
 	// neither makes nor changes again, and its engine.Future says Repeated. A key that was used with other parameters, which are compared byte by
 	// byte, or another NotBefore, Delay or Priority is refused: task.ErrOtherRequest. A repetition gives Delay, or the same NotBefore.

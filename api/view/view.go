@@ -215,7 +215,7 @@ func policy(p events.Policy) object {
 	}
 	return object{"timeout": p.Timeout.String(), "max_attempts": p.MaxAttempts, "max_lost": p.MaxLost, "lost_delay": p.LostDelay.String(),
 		"backoff_base": p.Backoff.Base.String(), "backoff_max": p.Backoff.Max.String(), "existing": existing, "retain": p.Retain.String(),
-		"retain_count": p.RetainCount}
+		"retain_count": p.RetainCount, "every": p.Every.String()}
 }
 
 // Node is a member as JSON shows it.

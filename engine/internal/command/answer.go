@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -80,7 +79,7 @@ func (a Answer) Err(id events.TaskID) error {
 	case AnswerClock:
 		return &store.InvalidError{Field: "clock", Problem: a.Text}
 	case AnswerOverload:
-		return &task.OverloadError{Cause: a.Text, RetryAfter: time.Duration(a.Number) * time.Millisecond}
+		return &task.OverloadError{Cause: a.Text, RetryAfter: events.Milliseconds(a.Number)}
 	case AnswerUnserved:
 		if id == "" {
 			return fmt.Errorf("%w: %s", store.ErrUnavailable, a.Text)

@@ -39,7 +39,7 @@ var (
 			MaxLost: rapid.IntRange(0, 100).Draw(t, "losses"), LostDelay: genMillis.Draw(t, "delay"),
 			Backoff:  events.Backoff{Base: genMillis.Draw(t, "base"), Max: genMillis.Draw(t, "max")},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Priority: rapid.Int64().Draw(t, "priority"),
-			Retain: genMillis.Draw(t, "retain"), RetainCount: rapid.IntRange(1, 1_000_000).Draw(t, "retain count")}
+			Retain: genMillis.Draw(t, "retain"), RetainCount: rapid.IntRange(1, 1_000_000).Draw(t, "retain count"), Every: genMillis.Draw(t, "every")}
 	})
 	genError = rapid.Custom(func(t *rapid.T) *events.Error {
 		e := &events.Error{Code: genText.Draw(t, "code"), Message: genText.Draw(t, "message"), Retryable: rapid.Bool().Draw(t, "retryable"),
@@ -51,7 +51,7 @@ var (
 	})
 	genSubmit = rapid.Custom(func(t *rapid.T) command.Submit {
 		return command.Submit{genID.Draw(t, "task"), genText.Draw(t, "behavior"), genPolicy.Draw(t, "policy"), rapid.Int64().Draw(t, "priority"),
-			genTime.Draw(t, "not before"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
+			genTime.Draw(t, "not before"), genMillis.Draw(t, "delay"), genPayload.Draw(t, "params"), genText.Draw(t, "request"), rapid.Bool().Draw(t, "merges"), rapid.Bool().Draw(t, "run now"), false}
 	})
 	genAttempts = rapid.Custom(func(t *rapid.T) (all []command.AttemptName) {
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {

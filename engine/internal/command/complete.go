@@ -98,7 +98,7 @@ func (c *Complete) decode(r *wire.Reader) {
 		c.Error.DecodeUpTo(r, maxSentProperties)
 	}
 	c.Next, c.ByPolicy, c.Random = events.Millis(r.Int()), r.Bool(), uint32(r.Uint())
-	c.Wait = time.Duration(r.Int()) * time.Millisecond
+	c.Wait = events.Milliseconds(r.Int())
 	if c.How > Released || c.How == Failed && c.Error == nil {
 		r.Fail("completion %d", c.How)
 	}

@@ -132,7 +132,7 @@ func (d *Decider) Lose(node string) bool {
 		if d.EntryFull() {
 			return false
 		}
-		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostDelay), Node: t.Node})
+		t = d.giveBack(t, &events.Lost{Until: d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started)), Node: t.Node})
 		if d.Err == nil && t.Phase() == projection.Waiting && int(t.Lost) >= t.Kind.Policy.MaxLost {
 			d.fail(t, events.Error{Code: events.CodeLost, Message: "the nodes that ran it were lost too often"}, 0)
 		}

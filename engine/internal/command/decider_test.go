@@ -211,7 +211,7 @@ func (m *matrixMachine) drawn(t *rapid.T) func(d *command.Decider) {
 }
 
 func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at events.Millis) *command.Submit {
-	c := &command.Submit{Task: id, Behavior: behavior, NotBefore: at, Priority: rapid.SampledFrom([]int64{0, 0, 0, 7, -1}).Draw(t, "priority"),
+	c := &command.Submit{Task: id, Behavior: behavior, NotBefore: at, Delay: rapid.SampledFrom([]time.Duration{0, 0, time.Second, 30 * time.Second}).Draw(t, "submit delay"), Priority: rapid.SampledFrom([]int64{0, 0, 0, 7, -1}).Draw(t, "priority"),
 		Policy: policyOf(events.Policy{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), MaxLost: rapid.IntRange(1, 3).Draw(t, "losses"),
 			LostDelay: time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")) * time.Second, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Retain: time.Duration(rapid.IntRange(1, 30).Draw(t, "retain")) * time.Second,
@@ -336,10 +336,15 @@ func TestDecide_AnySequenceKeepsTheStateMatrix(t *testing.T) {
 
 func TestLose_FailsTheRunWhenTheLossesAreUsedUp(t *testing.T) {
 	l := newJournalDriver(t)
-	l.decide(l.ask(events.Policy{MaxLost: 2, LostDelay: time.Second}))
+	l.decide(l.ask(events.Policy{MaxLost: 3, LostDelay: time.Second}))
 	l.start(ledgerTask, "n-1")
-	if kinds := l.lose("n-1"); !slices.Equal(kinds, []string{"Lost"}) || l.task().Due != l.now.Add(time.Second) {
+	if kinds := l.lose("n-1"); !slices.Equal(kinds, []string{"Lost"}) || l.task().Due != l.now {
 		t.Errorf("first loss: %v, due at %d", kinds, l.task().Due)
+	}
+	l.start(ledgerTask, "n-1")
+	kinds := l.lose("n-1")
+	if wait := l.task().Due - l.now; !slices.Equal(kinds, []string{"Lost"}) || wait < 500 || wait > 1000 {
+		t.Errorf("second loss: %v, due in %d ms", kinds, wait)
 	}
 	l.now = l.task().Due
 	l.start(ledgerTask, "n-2")
@@ -347,7 +352,7 @@ func TestLose_FailsTheRunWhenTheLossesAreUsedUp(t *testing.T) {
 		t.Errorf("the loss of another node led to %v", kinds)
 	}
 	if kinds := l.lose("n-2"); !slices.Equal(kinds, []string{"Lost", "Failed"}) || l.task().Error.Code != events.CodeLost || !l.task().Final() {
-		t.Errorf("second loss of two: %v, %+v", kinds, l.task())
+		t.Errorf("third loss of three: %v, %+v", kinds, l.task())
 	}
 }
 

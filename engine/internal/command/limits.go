@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"taskledger/events"
@@ -55,6 +56,16 @@ func limitNote(field, text string) error {
 func limitTime(field string, at events.Millis) error {
 	if at < 0 || at > MaxTime {
 		return &store.InvalidError{Field: field, Problem: fmt.Sprintf("%d ms, want 0 to %d, the end of the year 9999", at, MaxTime)}
+	}
+	return nil
+}
+
+// maxDelay is how far in the future a task may be scheduled: 10 years.
+const maxDelay = 10 * 365 * 24 * time.Hour
+
+func limitDelay(d time.Duration) error {
+	if d < 0 || d > maxDelay {
+		return &store.InvalidError{Field: "delay", Problem: fmt.Sprintf("%s, want 0 to %s", d, maxDelay)}
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ var largest = map[string]func(l *journalDriver) command.Command{
 	"merge that is due sooner": func(l *journalDriver) command.Command {
 		l.decide(form[*command.Submit](0))
 		c := l.remerge()
-		c.Submit.NotBefore = 0
+		c.Submit.NotBefore, c.Submit.Delay = 0, 0
 		return c
 	},
 	"success that is run again": func(l *journalDriver) command.Command {
@@ -171,7 +171,7 @@ func form[C command.Command](which int) C {
 // running starts the largest task, and ended ends it.
 func (l *journalDriver) running() {
 	c := form[*command.Submit](0)
-	c.NotBefore = 0
+	c.NotBefore, c.Delay = 0, 0
 	l.decide(c)
 	l.start(c.Task, form[*command.Complete](0).Node)
 }

@@ -185,6 +185,11 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 	}
 }
 
+// lostWait is how long the task waits after another loss.
+func (p *taskModel) lostWait(id events.TaskID) time.Duration {
+	return p.policy.LostWait(int(p.losses)+1, id, p.started)
+}
+
 // paramBytes is how much of the parameters is in memory.
 func (p *taskModel) paramBytes() int {
 	if p.kept {
@@ -204,7 +209,7 @@ func (m *matrix) room(adds int) bool {
 
 func (m *matrix) submit(c *command.Submit) command.Answer {
 	p := m.tasks[c.Task]
-	at := max(c.NotBefore, m.now)
+	at := max(c.NotBefore, m.now.Add(c.Delay))
 	switch {
 	case c.Priority < 0:
 		return command.Answer{Code: command.AnswerInvalid}
@@ -242,7 +247,7 @@ func (m *matrix) submit(c *command.Submit) command.Answer {
 func (m *matrix) join(c *command.Submit) {
 	p := m.tasks[c.Task]
 	waits := p.status == projection.Created || c.RunNow && (p.status == projection.Success || p.status == projection.Failure)
-	if at := max(c.NotBefore, m.now); p.final() || waits && at < p.due {
+	if at := max(c.NotBefore, m.now.Add(c.Delay)); p.final() || waits && at < p.due {
 		p.agree(c)
 		m.reschedule(c.Task, at, c.RequestID)
 	} else if m.refusal != "" { // what changes nothing else is left out
@@ -319,7 +324,7 @@ func (m *matrix) merge(c *command.Merge) command.Answer {
 		return command.Answer{Code: command.AnswerOverload}
 	case m.forgot(p):
 		p.agree(&c.Submit)
-		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now), c.Submit.RequestID)
+		m.reschedule(c.Submit.Task, max(c.Submit.NotBefore, m.now.Add(c.Submit.Delay)), c.Submit.RequestID)
 		m.mergeParams(c.Submit.Task, string(c.Submit.Params), "")
 		return p.joined()
 	case changes:
@@ -444,7 +449,7 @@ func (m *matrix) on(node string) (ids []events.TaskID) {
 
 func (m *matrix) lose(node string) {
 	for _, id := range m.on(node) {
-		m.wait(id, events.KindLost, m.now+events.Millis(m.tasks[id].policy.LostDelay.Milliseconds()))
+		m.wait(id, events.KindLost, m.now.Add(m.tasks[id].lostWait(id)))
 	}
 }
 

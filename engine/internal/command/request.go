@@ -10,10 +10,7 @@ import (
 	"taskledger/task"
 )
 
-// maxDelay is how far in the future a task may be scheduled: 10 years.
-const maxDelay = 10 * 365 * 24 * time.Hour
-
-// NewSubmit makes the command of a request that its behavior has planned, at a time. It names the task if the request or the plan does,
+// NewSubmit makes the command of a request that its behavior has planned, at a time. A delay stays one: the owner adds it. It names the task if the request or the plan does,
 // and still has to be checked.
 func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task.Plan, q *task.Request) (*Submit, error) {
 	if !policy.IsComplete() {
@@ -26,18 +23,29 @@ func NewSubmit(now time.Time, behavior string, policy *events.Policy, plan *task
 	if len(q.Params) > events.MaxPayloadBytes {
 		return nil, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(q.Params))}
 	}
-	notBefore := plan.NotBefore
+	notBefore, delay := plan.NotBefore, plan.Delay
 	switch {
 	case !q.NotBefore.IsZero():
-		notBefore = q.NotBefore
+		notBefore, delay = q.NotBefore, 0
 	case q.Delay > 0:
-		notBefore = now.Add(q.Delay)
+		notBefore, delay = time.Time{}, q.Delay
+	}
+	if 0 < delay && delay <= maxDelay { // a short delay is not none
+		delay = (delay + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
 	if d := notBefore.Sub(now); d > maxDelay {
 		return nil, &store.InvalidError{Field: "not before", Problem: fmt.Sprintf("%s ahead, want at most %s", d, maxDelay)}
 	}
-	c := &Submit{Behavior: behavior, Policy: *policy, NotBefore: max(events.MillisOf(notBefore), 0), Params: events.JSON(q.Params),
-		Task: cmp.Or(q.ID, plan.ID), RunNow: plan.RunNow, Priority: cmp.Or(q.Priority, plan.Priority, policy.Priority)}
+	c := &Submit{
+		Task:      cmp.Or(q.ID, plan.ID),
+		Behavior:  behavior,
+		Policy:    *policy,
+		Priority:  cmp.Or(q.Priority, plan.Priority, policy.Priority),
+		NotBefore: max(events.MillisOf(notBefore), 0),
+		Delay:     delay,
+		Params:    events.JSON(q.Params),
+		RunNow:    plan.RunNow,
+	}
 	if q.RequestKey != "" {
 		asked := c.Asked(q)
 		c.RequestID = asked.ID(q.RequestKey)

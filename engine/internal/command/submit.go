@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"taskledger/events"
@@ -21,6 +22,7 @@ type Submit struct {
 	Policy    events.Policy // complete
 	Priority  int64
 	NotBefore events.Millis // 0 = now
+	Delay     time.Duration // from the decision to the first attempt at least; of it and NotBefore the later one counts
 	Params    events.Payload
 	RequestID string // made by events.Request.ID or events.RequestsID; "" = none
 	Merges    bool   // the submitter can combine parameters, and must be asked when the task exists
@@ -50,12 +52,13 @@ func (c *Submit) Limits() error {
 }
 
 func (c *Submit) encode(w *wire.Writer) {
-	w.Array(9)
+	w.Array(10)
 	w.Text(string(c.Task))
 	w.Text(c.Behavior)
 	c.Policy.Encode(w)
 	w.Int(c.Priority)
 	w.Int(int64(c.NotBefore))
+	w.Int(c.Delay.Milliseconds())
 	w.Bytes(c.Params)
 	w.Text(c.RequestID)
 	w.Bool(c.Merges)
@@ -63,12 +66,15 @@ func (c *Submit) encode(w *wire.Writer) {
 }
 
 func (c *Submit) decode(r *wire.Reader) {
-	r.ArrayOf(9)
+	r.ArrayOf(10)
 	c.Task, c.Behavior = events.TaskID(r.Text()), r.Text()
 	c.Policy.Decode(r)
-	c.Priority, c.NotBefore, c.Params, c.RequestID, c.Merges = r.Int(), events.Millis(r.Int()), r.Bytes(), r.Text(), r.Bool()
-	c.RunNow = r.Bool()
+	c.Priority, c.NotBefore, c.Delay = r.Int(), events.Millis(r.Int()), events.Milliseconds(r.Int())
+	c.Params, c.RequestID, c.Merges, c.RunNow = r.Bytes(), r.Text(), r.Bool(), r.Bool()
 }
+
+// due is when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which may be wrong.
+func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
 // maxLiveTasks bounds the unfinished tasks of a shard, and so its memory.
 const maxLiveTasks = 1_000_000
@@ -83,7 +89,7 @@ func (c *Submit) Decide(d *Decider) Answer {
 			return refusal
 		}
 		t = d.emit(c.Task, nil, c.RequestID, d.Entry.Created(events.Created{Behavior: c.Behavior, Policy: c.Policy, Priority: c.Priority,
-			NotBefore: max(c.NotBefore, d.Now), Params: c.Params}))
+			NotBefore: c.due(d.Now), Params: c.Params}))
 		if t == nil {
 			return Answer{}
 		}
@@ -158,7 +164,7 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	if refusal, refused := d.noRoom(true, len(c.Params)); refused && !operator {
 		return refusal
 	}
-	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: max(c.NotBefore, d.Now), Terms: c.terms(t)})
+	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(t)
 }
@@ -185,7 +191,7 @@ func (c *Submit) terms(t *projection.Task) *events.Terms {
 // join lets a submit share an existing task with its stored parameters. What changes nothing but the terms, or what is known of
 // the request, is given up while there is no room for more, or while a node is present that cannot read Joined.
 func (d *Decider) join(t *projection.Task, c *Submit) Answer {
-	at := max(c.NotBefore, d.Now)
+	at := c.due(d.Now)
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
 	switch {
 	case (t.Final() || sooner) && d.StoreFull:
@@ -260,6 +266,9 @@ func (c *Submit) Check() error {
 		return &store.InvalidError{Field: "policy", Problem: "a field is missing"}
 	}
 	if err := limitTime("not before", c.NotBefore); err != nil {
+		return err
+	}
+	if err := limitDelay(c.Delay); err != nil {
 		return err
 	}
 	if err := limitPayload("parameters", c.Params); err != nil {

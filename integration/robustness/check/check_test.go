@@ -100,7 +100,7 @@ func (b *builder) lostTwice() {
 	b.leave("n-1")
 	b.own("n-2")
 	b.join("n-3")
-	b.add("lost", &events.Lost{Until: b.now + 6})
+	b.add("lost", &events.Lost{Until: b.now + 1})
 	b.now += 6
 	b.start("lost", "n-3")
 	zombie := b.run.Executions[b.track("lost").execution]

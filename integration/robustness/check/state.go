@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
@@ -141,9 +142,9 @@ func judge(s *state, ev *events.Event) *problem {
 			return &problem{legal, fmt.Sprintf("waits until %d, it is %d", b.Until, ev.At)}
 		}
 	case *events.Lost:
-		return judgeGivenUp(s, ev, b.Node, b.Until, ev.At.Add(s.policy.LostDelay))
+		return judgeGivenUp(s, ev, b.Node, b.Until, s.lostWait())
 	case *events.Released:
-		return judgeGivenUp(s, ev, b.Node, b.Until, ev.At)
+		return judgeGivenUp(s, ev, b.Node, b.Until, 0)
 	case *events.Rescheduled:
 		if b.At == 0 && s.phase != success && s.phase != failure {
 			return &problem{legal, "a task that has not ended must have a time"}
@@ -230,12 +231,26 @@ func (s *state) mayEndWaiting(code string) bool {
 	return code == events.CodeCancelled || code == events.CodeLost && s.spent
 }
 
-func judgeGivenUp(s *state, ev *events.Event, node string, until, want events.Millis) *problem {
+// lostWait is the longest wait after another loss of the run: nothing after the first one, then a step that is four times as long after each
+// further one, up to an hour or the first step. The least wait is half of it.
+func (s *state) lostWait() time.Duration {
+	if s.lost == 0 {
+		return 0
+	}
+	step, most := s.policy.LostDelay, max(s.policy.LostDelay, time.Hour)
+	for range min(s.lost-1, 32) {
+		step = min(4*step, most)
+	}
+	return step
+}
+
+// judgeGivenUp holds that the attempt was of the node, and that the next one waits for half of a time at least, and all of it at most.
+func judgeGivenUp(s *state, ev *events.Event, node string, until events.Millis, longest time.Duration) *problem {
 	if node != s.node {
 		return &problem{legal, fmt.Sprintf("of an attempt on %q, which ran on %q", node, s.node)}
 	}
-	if until != want {
-		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be until %d", until, ev.At, want)}
+	if until < ev.At.Add(longest/2) || until > ev.At.Add(longest) {
+		return &problem{legal, fmt.Sprintf("waits until %d, it is %d and must be for %s at most, and half of that at least", until, ev.At, longest)}
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ var progress = []planted{
 		b.started()
 		b.leave("n-1")
 		b.own("n-2")
-		b.add("a", &events.Lost{Until: b.now + 6})
+		b.add("a", &events.Lost{Until: b.now + 1})
 	}, nil},
 	{"a retry is due and forgotten", "8 ended", func(b *builder) {
 		b.started()

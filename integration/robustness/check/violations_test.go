@@ -132,12 +132,6 @@ var transitions = []planted{
 		b.submit("a")
 		b.start("a", "")
 	}, nil},
-	{"lost for less than the delay", "2 legal", func(b *builder) {
-		b.started()
-		b.leave("n-1")
-		b.own("n-2")
-		b.add("a", &events.Lost{Until: b.now + 1})
-	}, nil},
 	{"a schedule is taken from what waits", "2 legal", func(b *builder) {
 		b.submit("a")
 		b.command(history.Cancel, "a", &events.Rescheduled{})
@@ -163,7 +157,7 @@ var transitions = []planted{
 		b.started()
 		b.leave("n-1")
 		b.own("n-2")
-		b.add("a", &events.Lost{Until: b.now + 6})
+		b.add("a", &events.Lost{Until: b.now + 1})
 		b.add("a", &events.Succeeded{Run: 1})
 	}, nil},
 	{"a run ends twice", "5 outcomes", func(b *builder) {
@@ -177,7 +171,7 @@ var transitions = []planted{
 		b.started()
 		b.leave("n-1")
 		b.own("n-2")
-		b.add("a", &events.Lost{Until: b.now + 6}, b.failed("a", events.CodeLost, 0))
+		b.add("a", &events.Lost{Until: b.now + 1}, b.failed("a", events.CodeLost, 0))
 	}, nil},
 	{"created twice", "11 once", func(b *builder) {
 		b.submit("a")
@@ -202,7 +196,7 @@ var transitions = []planted{
 			b.now += 6
 			b.start("a", node)
 			b.leave(node)
-			b.add("a", &events.Lost{Until: b.now + 6})
+			b.add("a", &events.Lost{Until: b.now + 1 + 5*min(events.Millis(i), 1)})
 		}
 	}, nil},
 	{"started before the back-off is over", "11 once", func(b *builder) {
@@ -299,7 +293,7 @@ var fencing = []planted{
 	{"lost while the session lives", "6 fenced", func(b *builder) {
 		b.submit("a")
 		b.start("a", "n-2")
-		b.add("a", &events.Lost{Until: b.now + 6})
+		b.add("a", &events.Lost{Until: b.now + 1})
 		b.now += 6
 		b.start("a", "n-1")
 		b.succeed("a")

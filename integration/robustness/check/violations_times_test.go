@@ -51,6 +51,17 @@ func followed(asked, given time.Duration, end func(b *builder, id string, next e
 	}
 }
 
+// lostAgain loses the second attempt of a task as well, which then waits until some milliseconds from now; 4 to 6 are legal.
+func (b *builder) lostAgain(until events.Millis) {
+	b.submit("a")
+	for i, node := range []string{"m-1", "m-2"} {
+		b.join(node)
+		b.start("a", node)
+		b.leave(node)
+		b.add("a", &events.Lost{Until: b.now + 1 + events.Millis(i)*(until-1)})
+	}
+}
+
 // killed makes n-1 run task a until it is killed, and n-2 again after a while; 0 = never.
 func killed(after time.Duration) func(b *builder) {
 	return func(b *builder) {
@@ -59,7 +70,7 @@ func killed(after time.Duration) func(b *builder) {
 		b.run.Faults = append(b.run.Faults, history.Fault{Kind: history.KillKind, Target: "node1 n-1", From: b.tick(), Until: b.tick(), Proof: "gone"})
 		b.leave("n-1")
 		b.own("n-2")
-		b.add("a", &events.Lost{Until: b.now + 6})
+		b.add("a", &events.Lost{Until: b.now + 1})
 		b.now += 6
 		if after == 0 {
 			b.add("a", &events.Suspended{}) // nobody saw that anybody asked for it
@@ -88,12 +99,14 @@ var times = []planted{
 	{"a retry comes long after its wait", "8 ended", followed(time.Second, 3*time.Second, (*builder).fail), nil},
 	{"a repetition comes before its wait is over", "11 once", followed(time.Second, 50*time.Millisecond, (*builder).succeedNext), nil},
 	{"a repetition comes long after its wait", "8 ended", followed(time.Second, time.Hour, (*builder).succeedNext), nil},
-	{"the wait after a loss is too long", "2 legal", func(b *builder) {
+	{"the first loss waits", "2 legal", func(b *builder) {
 		b.submit("a")
 		b.start("a", "n-2")
 		b.leave("n-2")
-		b.add("a", &events.Lost{Until: b.now + 7})
+		b.add("a", &events.Lost{Until: b.now + 2})
 	}, nil},
+	{"the wait after a second loss is too long", "2 legal", func(b *builder) { b.lostAgain(7) }, nil},
+	{"the wait after a second loss is too short", "2 legal", func(b *builder) { b.lostAgain(2) }, nil},
 	{"the wait after a release is too long", "2 legal", func(b *builder) {
 		b.started()
 		b.returns("a", "")

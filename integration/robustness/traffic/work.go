@@ -64,7 +64,7 @@ func (w *Work) Types() string { return "" }
 
 // Policy implements engine.Behavior.
 func (w *Work) Policy() engine.Policy {
-	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50}
+	p := engine.Policy{MaxAttempts: maxAttempts, Backoff: backoff, MaxLost: 50, LostDelay: time.Millisecond}
 	if w.ID_ == again {
 		p.Existing = events.RunAgain
 	}

@@ -2,7 +2,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,17 +62,15 @@ const (
 	Merge = "merge" // it combines parameters
 )
 
-// defaultLosses is how many attempts of a run may be lost where a policy does not say.
-const defaultLosses = 5
-
 // Behaviors returns those of a process, which is killed when a context ends.
 func Behaviors(killed context.Context, r Record) []engine.Behavior {
 	backoff := engine.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
 	return []engine.Behavior{
-		&work{Once, engine.Policy{MaxAttempts: 3, MaxLost: 3, Backoff: backoff}, r, killed},
-		&work{Again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, LostDelay: 100 * time.Millisecond}, r, killed},
-		&work{Brief, engine.Policy{MaxAttempts: 2, Backoff: backoff, Timeout: 700 * time.Millisecond, Priority: 5, RetainCount: 1}, r, killed},
-		&merging{work{Merge, engine.Policy{MaxAttempts: 3, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
+		&work{Once, engine.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
+		&work{Again, engine.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
+		&work{Brief, engine.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
+			Priority: 5, RetainCount: 1}, r, killed},
+		&merging{work{Merge, engine.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
 	}
 }
 
@@ -92,7 +89,7 @@ func Varied(b engine.Behavior, losses int) engine.Behavior {
 func (b *work) allowing(losses int) *work {
 	other := *b
 	if losses > 0 {
-		other.policy.MaxLost = cmp.Or(b.policy.MaxLost, defaultLosses) + losses
+		other.policy.MaxLost += losses
 	}
 	return &other
 }

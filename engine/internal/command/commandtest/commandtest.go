@@ -38,7 +38,7 @@ const (
 // Policy is the largest one.
 func Policy() events.Policy {
 	p, err := events.Policy{Timeout: long, MaxAttempts: often, MaxLost: often, LostDelay: long, Backoff: events.Backoff{Base: long, Max: long},
-		Existing: events.RunAgain, Priority: events.MaxPriority, Retain: long, RetainCount: often}.Complete()
+		Existing: events.RunAgain, Priority: events.MaxPriority, Retain: long, RetainCount: often, Every: long}.Complete()
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +70,7 @@ func Largest(op uint64) []command.Command {
 }
 
 func largest(op uint64) command.Command {
-	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Params: payload,
+	submit := command.Submit{Task: id, Behavior: behavior, Policy: Policy(), Priority: events.MaxPriority, NotBefore: command.MaxTime, Delay: long, Params: payload,
 		RequestID: name, Merges: true, RunNow: true}
 	switch c := command.New(op).(type) {
 	case *command.Submit:

@@ -13,7 +13,7 @@ import (
 )
 
 // numbers are the fields without a type of their own that have a limit.
-var numbers = []string{"Priority", "MaxAttempts", "MaxLost", "RetainCount", "Timeout", "LostDelay", "Base", "Max", "Retain", "Existing"}
+var numbers = []string{"Priority", "MaxAttempts", "MaxLost", "RetainCount", "Timeout", "LostDelay", "Base", "Max", "Retain", "Existing", "Every", "Delay"}
 
 // texts names every text, list, time and priority in values of a type, and every field of a policy.
 func texts(t reflect.Type, name string) (names []string) {
