@@ -373,3 +373,29 @@ func TestOwner_ComesAgainForWhatItMayNotStart(t *testing.T) {
 		t.Errorf("with nothing to start it comes again in %s", wait)
 	}
 }
+
+// An answer may come when the session of its offer is over and another one has begun: nothing of it starts, and the slots are free again.
+func TestOffer_AnsweredAfterItsSessionStartsNothing(t *testing.T) {
+	b := newBench(t, 1, &script{id: benchBehavior, run: func(context.Context, Attempt) Outcome {
+		t.Error("an attempt has started")
+		return Outcome{}
+	}})
+	of, x := b.m.offers, b.m.exec
+	n, detail := x.Reserve(1, nil)
+	of.lock()
+	of.send(b.m, 0, n, detail)
+	number := of.shards[0].number
+	of.unlock()
+	b.m.session.ID = "bench-later"
+	var w wire.Writer
+	w.Array(1)
+	a := command.Assignment{AttemptName: command.AttemptName{Task: "x", Started: events.RefOf(1, 0)}, Behavior: benchBehavior, Number: 1}
+	a.Encode(&w)
+	of.answered(0, number, []command.Answer{{Data: w.B}})
+	if known := x.names(b.m, 0); len(known) != 0 {
+		t.Errorf("attempts of the session that is over: %v", known)
+	}
+	if free := x.Unreserved(); free != 1 {
+		t.Errorf("%d slots are free, want 1", free)
+	}
+}

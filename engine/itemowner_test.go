@@ -213,3 +213,22 @@ func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
 		}
 	}
 }
+
+// An item that was available stays so when the wall clock is set back: what becomes of it is recorded after it came to be so.
+func TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack(t *testing.T) {
+	b := newBench(t, -1)
+	due := b.time + 60_000
+	b.addItem("g", item.When(due))
+	if a := b.ask(command.LaneSubmit, claimOf("g")); a.Code != command.AnswerOK || a.Data != nil {
+		t.Fatalf("a claim before the time: %+v", a)
+	}
+	b.time = due
+	b.turn()
+	b.time -= 60_000
+	if a := b.ask(command.LaneSubmit, claimOf("g")); a.Code != command.AnswerOK || a.Data == nil {
+		t.Errorf("a claim after the clock was set back: %+v", a)
+	}
+	if n := b.count(events.KindItemReplaced); n != 1 {
+		t.Errorf("%d claims are recorded, want 1", n)
+	}
+}

@@ -46,6 +46,22 @@ func TestRollCall_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 	b.assign()
 }
 
+// An offer of the very number that a roll call counts as answered is closed, too.
+func TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
+	b := newBench(t, -1)
+	parked := b.offer()
+	b.deliver(parked)
+	b.turn()
+	b.deliver(b.next(parked.batch.Sender, command.LaneWork,
+		&command.Reconcile{Node: farID, Epoch: b.own.ownership.Revision, Answered: parked.batch.Number}))
+	b.turn()
+	b.submit(Policy{})
+	if got := b.task(); got.OnNode() {
+		t.Errorf("task answers offer %d, which its node has given up", got.Offer)
+	}
+	b.assign()
+}
+
 func TestRollCall_OfASessionThatIsOverIsNotSent(t *testing.T) {
 	w := newWaiters(t)
 	m := &member{router: w.router, offers: &offers{shards: make([]shardOffers, 1)}, exec: newExecutor(nil, 1, nil, time.Now, nil)}

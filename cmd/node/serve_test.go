@@ -241,7 +241,7 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 	n := serve(t, dir)
 	n.signal(syscall.SIGKILL)
 	n.wait(t)
-	r := run(t, dir, "list", "--timeout", "2s")
+	r := run(t, dir, "list", "--timeout", "6s")
 	if r.code != 4 || strings.Count(r.err, "\n") != 2 || !strings.HasSuffix(r.err, " serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}

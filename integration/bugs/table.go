@@ -11,7 +11,7 @@ const (
 
 // Mutations are the rules of the design, each broken alone. A rule whose mutation no test notices is not kept.
 var Mutations = slicesOf(
-	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items, libraries,
+	commits, otherWrites, reads, snapshots, decisions, effects, assignments, losses, futures, times, sessions, records, requests, callers, lists, items, libraries, subtle,
 )
 
 func slicesOf(groups ...[]Bug) (all []Bug) {
@@ -447,4 +447,23 @@ var sessions = []Bug{
 			"	stop()\n	shards, err := client.Shards(ctx)\n	if err != nil {\n		return err\n	}\n	nodes, err := client.Nodes(ctx)\n	if err != nil {\n		return err\n	}\n"},
 		{"	ask, stop = context.WithTimeout(ctx, silentAfter(ctx, time.Now()))\n	defer stop()\n	shards, err := client.Shards(ask)\n	if err != nil {\n		return err\n	}\n", "	_ = ask\n"},
 	}, "./cmd/node/internal/cli", "TestShards_ThatAnswerAreShownWithTheirOwnersBesideOneThatDoesNot"},
+}
+
+// Tests that seemed to look at these looked past them, for a while.
+var subtle = []Bug{
+	{"what is archived and not yet trimmed counts as not archived", "engine/trim.go", []Edit{
+		{"max(t.archived.Load(), first-1)", "first-1"},
+	}, engine, "TestTrim_CountsAsUnarchivedWhatIsNeitherArchivedNorTrimmed"},
+	{"offer that stands though its node has given it up", "engine/assign.go", []Edit{
+		{"p.Sender == sender && p.Number <= number })", "p.Sender == sender && p.Number < number })"},
+	}, engine, "TestRollCall_ClosesTheLastOfferThatItCountsAsAnswered"},
+	{"attempts that start for a session that is over", "engine/offers.go", []Edit{
+		{"		given = nil // attempts", "		// attempts"},
+	}, engine, "TestOffer_AnsweredAfterItsSessionStartsNothing"},
+	{"items that are no longer available when the clock is set back", "engine/itemowner.go", []Edit{
+		{"		o.clock.Hold(now, at)\n", ""},
+	}, engine, "TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack"},
+	{"repair that removes what was written over", "ledger/repair/repair.go", []Edit{
+		{"		s.Keep = KeepReplaced\n", ""},
+	}, "./ledger/repair", "TestRepair_KeepsWhatMayHaveTakenThePlaceOfAnEntry"},
 }

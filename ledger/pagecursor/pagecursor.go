@@ -54,9 +54,6 @@ func Parse(text string, want Cursor) (Cursor, error) {
 		return refuse("of %d bytes, a cursor has %d at most", len(text), maxBytes)
 	}
 	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err == nil {
-		err = wire.Scan(data)
-	}
 	r := wire.NewReader(data)
 	more := r.ArrayFrom(2)
 	if is := r.Text(); err != nil || r.Err() != nil || is != kind {

@@ -28,7 +28,7 @@ func TestParse_BombsCostLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wiretest.Check(t, sample, func(b []byte) error {
+	wiretest.CheckGrafts(t, sample, 512, func(b []byte) error {
 		_, err := pagecursor.Parse(base64.RawURLEncoding.EncodeToString(b), of)
 		return err
 	})

@@ -24,3 +24,21 @@ func TestRepair_EntryAfterATrimmedJournalBelongsThere(t *testing.T) {
 		}
 	}
 }
+
+// What was written over may have been an entry, and is kept; a key that no entry can have is none.
+func TestRepair_KeepsWhatMayHaveTakenThePlaceOfAnEntry(t *testing.T) {
+	for _, c := range []struct {
+		key  store.StoredKey
+		keep string
+	}{
+		{store.StoredKey{Key: "journal/1/1", Entry: 1, Data: []byte("x"), Replaced: true}, KeepReplaced},
+		{store.StoredKey{Key: "journal/1/1", Entry: 1, Data: []byte("x")}, ""},
+		{store.StoredKey{Key: "journal/1/x", Data: []byte("x"), Replaced: true}, ""},
+	} {
+		j := judge{shard: 1}
+		j.consider(c.key)
+		if found := j.verdict(); len(found) != 1 || found[0].Keep != c.keep {
+			t.Errorf("%+v: found %+v, want it kept because %q", c.key, found, c.keep)
+		}
+	}
+}
