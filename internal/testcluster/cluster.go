@@ -22,6 +22,9 @@ const (
 	defaultTTL = 3 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
 	defaultShards = 8
+	// pipeShards is of how many shards a cluster may reach etcd without a connection. Such a client and its server wait for each other for
+	// ever when many watches begin or end at once: both have something to send, and neither reads before the other does.
+	pipeShards = 32
 )
 
 // Options say what a cluster of a test consists of. The zero value has etcd and NATS.
@@ -39,7 +42,7 @@ type Options struct {
 // the test's goroutine, unless they say otherwise.
 type Cluster struct {
 	NATS *NATS            // nil without
-	Etcd *clientv3.Client // needs no connection unless Options name an etcd
+	Etcd *clientv3.Client // needs no connection unless Options name an etcd, or many shards
 	// Endpoint is where the etcd in this process can be reached over the network.
 	Endpoint string
 
@@ -67,6 +70,9 @@ func New(t testing.TB, o Options) *Cluster {
 		c.Etcd = o.Etcd.client()
 	} else {
 		c.Endpoint, c.Etcd = StartSmallEtcd(t, o.Quota)
+		if o.Shards > pipeShards {
+			c.Etcd = connected(t, c.Endpoint)
+		}
 	}
 	switch {
 	case o.JetStream:

@@ -35,6 +35,17 @@ func startAlone(t testing.TB, configure func(*embed.Config)) (endpoint string, c
 	return e.Clients[0].Addr().String(), client
 }
 
+// connected returns a client that reaches etcd over the network, as those of users do.
+func connected(t testing.TB, endpoint string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatalf("connect to etcd: %v", err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
 // startEtcd starts a member that lives as long as the test, and waits until it serves.
 func startEtcd(t testing.TB, configure func(*embed.Config)) *embed.Etcd {
 	t.Helper()

@@ -2,6 +2,7 @@ package testcluster
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ func Within(t testing.TB) context.Context {
 
 // IDIn returns the id of a task in a shard.
 func IDIn(shard, shards int) events.TaskID {
-	for i := 'a'; ; i++ {
-		if id := events.TaskID(i); id.Shard(shards) == shard {
+	for i := int64(10); ; i++ { // a, b, and so on
+		if id := events.TaskID(strconv.FormatInt(i, 36)); id.Shard(shards) == shard {
 			return id
 		}
 	}
