@@ -13,7 +13,6 @@ import (
 // is given becomes a Started in the entry in the making.
 func (o *owner) assign(d *command.Decider) {
 	o.blocked = false
-	since := o.m.exec.Freeings()
 	for d.Err == nil && !d.EntryFull() {
 		t, local, offer := o.nextStart()
 		if t == nil {
@@ -37,7 +36,7 @@ func (o *owner) assign(d *command.Decider) {
 	o.answerGiven(d)
 	switch {
 	case o.blocked:
-		o.m.exec.Await(o.inbox, since, o.heads)
+		o.m.exec.Await(o.inbox, o.heads)
 	case o.waits:
 		o.m.exec.Leave(o.inbox)
 	}
@@ -52,24 +51,33 @@ func rankOf(t *projection.Task) slots.Head {
 // nextStart picks the first ready task, over all behaviors, for which there is a slot, and takes the slot. A slot of this node goes to the task
 // that comes first in all the shards that the node owns.
 func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
-	o.heads = o.heads[:0]
+	o.firsts, o.heads = o.firsts[:0], o.heads[:0]
 	for behavior := range o.state.Backlog() {
-		t := o.state.Ready(behavior)
-		if o.m.paused(behavior) || best != nil && !projection.Before(t, best) {
+		if !o.m.paused(behavior) {
+			t := o.state.Ready(behavior)
+			o.firsts, o.heads = append(o.firsts, t), append(o.heads, rankOf(t))
+		}
+	}
+	o.free = o.m.exec.FreeFor(o.inbox, o.heads, o.free[:0])
+	waiting := o.heads[:0] // the heads without a slot, in their own place
+	for i, t := range o.firsts {
+		behavior, isLocal := t.Kind.Behavior, o.free[i]
+		if !isLocal && o.m.exec.Runs(behavior) {
+			o.blocked, waiting = true, append(waiting, o.heads[i])
+		}
+		if best != nil && !projection.Before(t, best) {
 			continue
 		}
-		isLocal := o.m.exec.FreeFor(o.inbox, rankOf(t))
 		var from *parkedOffer
 		if !isLocal {
-			if o.m.exec.Runs(behavior) {
-				o.blocked, o.heads = true, append(o.heads, rankOf(t))
-			}
 			if from = o.offerFor(behavior); from == nil {
 				continue
 			}
 		}
 		best, local, offer = t, isLocal, from
 	}
+	clear(o.firsts)
+	o.heads = waiting
 	if best != nil && local && !o.m.exec.Take(o.inbox, rankOf(best)) { // another shard was faster
 		o.blocked = true
 		local, offer = false, o.offerFor(best.Kind.Behavior)

@@ -27,6 +27,9 @@ type compared struct {
 }
 
 // compare compares the clocks. What a node told of its clock has gone on since it was heard.
+// maxDrift is the difference of two clocks, in milliseconds, beyond which they are equally wrong: a hundred years.
+const maxDrift = 100 * 366 * 24 * 3600 * 1000
+
 func (l *load) compare() (c compared) {
 	here := l.m.now()
 	l.mu.Lock()
@@ -40,7 +43,8 @@ func (l *load) compare() (c compared) {
 	}
 	for _, p := range l.peers {
 		if heard := time.Since(p.at); p.present && p.clock != 0 && heard < clockAge {
-			drifts = append(drifts, time.Duration(p.clock-here)*time.Millisecond+heard)
+			ahead := min(max(p.clock-here, -maxDrift), maxDrift)
+			drifts = append(drifts, time.Duration(ahead)*time.Millisecond+heard)
 		}
 	}
 	if len(drifts) == 0 {

@@ -204,15 +204,15 @@ func TestExecutor_NeverRunsMoreThanItsSlotsAndLimits(t *testing.T) {
 	})
 }
 
-func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
+func TestExecutor_FreedSlotWakesTheFirstShardThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		p := newPost(t, 1, nil, &script{"b", func(context.Context, Attempt) Outcome { <-release; return Outcome{} }})
-		since := p.exec.Freeings()
 		p.launch("b", Policy{})
+		heads := []slots.Head{{Behavior: "b"}}
 		waiting := []*inbox{newInbox(), newInbox(), newInbox()}
 		for _, i := range waiting {
-			p.exec.Await(i, since, nil)
+			p.exec.Await(i, heads)
 		}
 		rung := func(i *inbox) bool {
 			select {
@@ -232,9 +232,10 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 			if !rung(i) {
 				t.Errorf("owner %d was not woken", n)
 			}
+			p.exec.Leave(i)
 		}
 		late := newInbox()
-		p.exec.Await(late, since, nil)
+		p.exec.Await(late, heads)
 		if !rung(late) {
 			t.Error("an owner that looked before the slot was freed and waits after it was not woken")
 		}
@@ -243,16 +244,16 @@ func TestExecutor_FreedSlotWakesEveryShardThatWaits(t *testing.T) {
 
 func TestExecutor_EndOfAnOfferWakesThoseWhoWaitForItsSlots(t *testing.T) {
 	p := newPost(t, 3, map[string]int{"limited": 1}, &script{id: "b"}, &script{id: "limited"})
-	slots, detail := p.exec.Reserve(8, map[string]int{"limited": 8})
-	if slots != 3 || p.exec.Free("b") || p.exec.Free("limited") || p.exec.Unused() != 3 {
-		t.Fatalf("reserved %d of 3 slots, detail %v", slots, detail)
+	reserved, detail := p.exec.Reserve(8, map[string]int{"limited": 8})
+	if reserved != 3 || p.exec.Free("b") || p.exec.Free("limited") || p.exec.Unused() != 3 {
+		t.Fatalf("reserved %d of 3 slots, detail %v", reserved, detail)
 	}
 	if again, _ := p.exec.Reserve(1, nil); again != 0 {
 		t.Errorf("%d slots were reserved twice", again)
 	}
 	i := newInbox()
-	p.exec.Await(i, p.exec.Freeings(), nil)
-	p.exec.Unreserve(slots, detail, []command.Assignment{{Behavior: "limited"}})
+	p.exec.Await(i, []slots.Head{{Behavior: "b"}})
+	p.exec.Unreserve(reserved, detail, []command.Assignment{{Behavior: "limited"}})
 	if len(i.wake) == 0 {
 		t.Error("the owner that waits was not woken")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -141,8 +142,8 @@ func entryPoints() []entryPoint {
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),
 		pointAt("page", encodePage(command.Page{Part: listing.Part{Tasks: []projection.Task{task}, Next: listing.Place{Before: 7, Until: 9}, Looked: 3, Head: 11}, Cluster: "c"}), command.DecodePage),
 		pointAt("tallies", encodeTallies([]listing.Count{{Behavior: "work", Status: projection.Failure, Substatus: projection.SubFinal, Tasks: 7}}), command.DecodeTallies),
-		pointAt("items", itemcommand.Answer(someItems(), &itemcommand.Page{Store: "s", Group: "g", Owned: true}, 0).Data, itemcommand.DecodeFound),
-		pointAt("groups of items", itemcommand.Answer(someItems(), &itemcommand.Groups{Store: "s"}, 0).Data, decodeGroups),
+		pointAt("items", lookAt(someItems(), &itemcommand.Page{Store: "s", Group: "g", Owned: true}), itemcommand.DecodeFound),
+		pointAt("groups of items", lookAt(someItems(), &itemcommand.Groups{Store: "s"}), decodeGroups),
 		pointAt("registration", itemcommand.Awaited{Group: "g", Available: 1, DueIn: 2}.Encode(), itemcommand.DecodeAwaited),
 		pointAt("hint", itemcommand.EncodeHint(itemcommand.Hint{Store: "s", Group: "g", Count: 1}), itemcommand.DecodeHint),
 		pointAt("task", command.EncodeTask(&task), command.DecodeTask),
@@ -247,4 +248,9 @@ func FuzzNoResponders(f *testing.F) {
 		r.onMessage(store.Message{Subject: subject, NoResponders: true})
 		r.onMessage(store.Message{Subject: subject, Data: []byte(subject)})
 	})
+}
+
+// lookAt returns the encoded answer to a question about items that is bounded by nothing but its size.
+func lookAt(all *items.Stores, c command.Command) []byte {
+	return itemcommand.Look(all, c, 0, itemcommand.Budget{Items: math.MaxInt, Over: func() bool { return false }}).Answer().Data
 }

@@ -19,16 +19,20 @@ func (o *owner) ripenItems(now events.Millis, at time.Duration) {
 	}
 }
 
-// answerItems answers a question about items, as answer has ripened them.
+// answerItems answers a question about items, as answer has ripened them. All lists and questions about items of a turn share one
+// budget: one that finds it used up is asked again, behind those that wait. What has to be proven is encoded after the proof.
 func (o *owner) answerItems(c command.Command, linear bool) (command.Answer, func(context.Context) command.Answer) {
-	if q, is := c.(*itemcommand.Await); is {
+	if q, is := c.(*itemcommand.Await); is { // it looks at nothing but two counts
 		o.waiters.Set(itemwait.Group{Store: q.Store, Name: q.Group}, q.Sender, q.Count, time.Since(clockBase))
+	} else if o.looking.over() {
+		return command.Answer{Code: command.AnswerTryAgain}, nil
 	}
-	a := itemcommand.Answer(o.state.Stores(), c, o.now())
+	found := itemcommand.Look(o.state.Stores(), c, o.now(), itemcommand.Budget{Items: o.looking.tasks, Over: o.looking.late})
+	o.looking.took(found.Items, found.Bytes)
 	if !linear {
-		return a, nil
+		return found.Answer(), nil
 	}
-	return command.Answer{}, o.proven(func(context.Context) command.Answer { return a })
+	return command.Answer{}, o.proven(func(context.Context) command.Answer { return found.Answer() })
 }
 
 // claimed takes note of a claim that got an item.

@@ -197,6 +197,7 @@ func TestItems_LinearAnswersOfAnOwnerThatWasReplacedAreNotTold(t *testing.T) {
 			if !is || asked != linear {
 				t.Fatalf("%s: linear %t, a question %t", name, asked, is)
 			}
+			b.own.looking = looking{tasks: lookTasks}
 			mine := b.store.members.Owners[0]
 			b.store.members.Owners[0] = store.Owner{Node: farID, Revision: b.own.ownership.Revision + 1}
 			a, later := b.own.answerItems(c, linear)
@@ -230,5 +231,59 @@ func TestItems_ThatWereAvailableStaySoWhenTheClockIsSetBack(t *testing.T) {
 	}
 	if n := b.count(events.KindItemReplaced); n != 1 {
 		t.Errorf("%d claims are recorded, want 1", n)
+	}
+}
+
+// However many ask about items, and whatever they ask, an owner's turn looks at a bounded number of items and encodes a bounded number
+// of bytes; who was not looked at asks again.
+func TestItems_QuestionsOfOneTurnShareItsBudget(t *testing.T) {
+	const held, each = 3 * lookTasks, 1000
+	b := newBench(t, -1)
+	for range held / each {
+		u := &item.Update{}
+		for range each {
+			u.Adds = append(u.Adds, item.Add{Group: "held", At: -1_000_000})
+		}
+		b.ask(command.LaneSubmit, itemsOf(u))
+	}
+	for range 4 {
+		u := &item.Update{Adds: []item.Add{{Group: "large", Data: make([]byte, 250<<10)}}}
+		b.ask(command.LaneSubmit, itemsOf(u))
+	}
+	pages := func(group string, linear bool, n int) (all []command.Command) {
+		for range n {
+			all = append(all, itemcommand.PageOf("s", item.Page{Group: group, Linear: linear}))
+		}
+		return all
+	}
+	for name, row := range map[string]struct {
+		asked []command.Command
+		most  int // answers; 0 = they come later
+	}{
+		"held":                {pages("held", false, 50), 1},
+		"held and linear":     {pages("held", true, 50), 0},
+		"of much data":        {pages("large", false, 50), 2},
+		"of much linear data": {pages("large", true, 50), 0},
+		"of groups":           {slices.Repeat([]command.Command{&itemcommand.Groups{Store: "s"}}, 2048), 2048},
+	} {
+		l := b.next("reader", command.LaneQuery, row.asked...)
+		b.deliver(l)
+		b.turn()
+		looked, bytes := lookTasks-b.own.looking.tasks, b.own.looking.bytes
+		if bytes > lookBytes+command.MaxAnswerBytes || looked > lookTasks || looked == 0 {
+			t.Errorf("%s: a turn looked at %d items, for %d bytes", name, looked, bytes)
+		}
+		if row.most == 0 {
+			continue // they are answered when it is proven that the shard still is this owner's
+		}
+		answered := 0
+		for _, a := range l.got[0] {
+			if a.Code == command.AnswerOK {
+				answered++
+			}
+		}
+		if answered == 0 || answered > row.most {
+			t.Errorf("%s: %d of %d were answered, want 1 to %d", name, answered, len(row.asked), row.most)
+		}
 	}
 }

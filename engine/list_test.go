@@ -120,7 +120,7 @@ func TestList_WritesABoundedNumberOfBytesInATurn(t *testing.T) {
 		}
 		found += len(p.Tasks)
 	}
-	if most := listBytes + command.MaxAnswerBytes; written > most || found == 0 {
+	if most := lookBytes + command.MaxAnswerBytes; written > most || found == 0 {
 		t.Errorf("%d tasks, %d bytes, in one turn: want some, and %d bytes at most", found, written, most)
 	}
 }

@@ -309,13 +309,17 @@ func (m *member) see(v *store.Membership) error {
 		}
 	}
 	m.notices.Members(m.session.ID, old, v)
+	moved := false
 	for shard, owner := range v.Owners {
 		if old.Owners[shard] != owner {
+			moved = true
 			m.router.resendShard(shard)
-			m.node.items.Again()
 			m.futures.askAll(shard)
 			m.offers.ownerChanged(shard)
 		}
+	}
+	if moved {
+		m.node.items.Again()
 	}
 	m.load.see()
 	m.place.wake.notify()

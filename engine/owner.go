@@ -46,13 +46,15 @@ type owner struct {
 	seenBefore map[projection.SenderLane]answered // when seen was begun anew
 	turnOf     turn
 	looking    looking
-	blocked    bool             // a ready task waits for a slot of this node
-	heads      []slots.Head     // of the behaviors with such a task
-	waits      bool             // among the owners that wait for a slot
-	misfits    *command.Misfits // what owners of the shard on this node could not store
-	held       bool             // nothing could start in the last turn: the session may be over
-	full       bool             // the store was, when the entry under way was last sent
-	mishaps    *notice.Mishaps  // of the entry under way
+	blocked    bool               // a ready task waits for a slot of this node
+	firsts     []*projection.Task // of each behavior with a ready task, while one is picked
+	heads      []slots.Head       // of the behaviors with a task that waits for a slot
+	free       []bool             // of heads, while a task is picked: there is a slot
+	waits      bool               // among the owners that wait for a slot
+	misfits    *command.Misfits   // what owners of the shard on this node could not store
+	held       bool               // nothing could start in the last turn: the session may be over
+	full       bool               // the store was, when the entry under way was last sent
+	mishaps    *notice.Mishaps    // of the entry under way
 	tally      *tally.Tally
 
 	snapshot  *projection.Snapshot // being taken; nil = none

@@ -274,19 +274,40 @@ func outcomeAnswer(o outcome.Outcome) command.Answer {
 	return command.Answer{Life: o.Life, Run: o.Run, Data: w.B}
 }
 
-// What the lists that an owner answers in one turn may look at together, and for how long; they go on in a later one.
+// What the lists and the questions about items that an owner answers in one turn may look at together, and for how long; they go on
+// in a later one.
 const (
 	lookTasks = 2000
 	lookFor   = 500 * time.Microsecond
-	// listBytes is how many bytes of tasks the answers to lists of one turn have, and one answer more.
-	listBytes = 512 << 10
+	// lookBytes is how many bytes the answers to them have in one turn, and one answer more.
+	lookBytes = 512 << 10
 )
 
-// looking is what lists may still look at in a turn.
+// looking is what they may still look at in a turn.
 type looking struct {
-	tasks int
+	tasks int           // or items
 	bytes int           // of the answers so far
-	until time.Duration // on the monotonic clock; 0 = no list has begun
+	until time.Duration // on the monotonic clock; 0 = none has begun
+}
+
+// late reports whether the time is over, which begins with the first call.
+func (l *looking) late() bool {
+	now := time.Since(clockBase)
+	if l.until == 0 {
+		l.until = now + lookFor
+	}
+	return now > l.until
+}
+
+// over reports whether nothing more may be looked at.
+func (l *looking) over() bool { return l.tasks <= 0 || l.late() }
+
+// took counts what one has looked at, and the bytes of its answer.
+func (l *looking) took(tasks, bytes int) {
+	l.tasks -= tasks
+	if l.bytes += bytes; l.bytes >= lookBytes {
+		l.tasks = 0
+	}
 }
 
 // list answers with tasks that match, newest first, and where the list goes on.
@@ -295,19 +316,14 @@ func (o *owner) list(c *command.List) command.Answer {
 	if c.Cluster != "" && c.Cluster != cluster {
 		return command.Refused(command.AnswerInvalid, "cursor: it is of another cluster")
 	}
-	if o.looking.until == 0 {
-		o.looking.until = time.Since(clockBase) + lookFor
-	}
+	o.looking.late()
 	most := o.looking.tasks
 	if c.Look > 0 {
 		most = int(min(c.Look, int64(most)))
 	}
-	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, func() bool { return time.Since(clockBase) > o.looking.until })
-	o.looking.tasks -= found.Looked
+	found := listing.Look(o.state, c.Filter(), c.From(), int(min(max(c.Limit, 1), command.MaxPage)), most, o.looking.late)
 	data := command.EncodePage(found, *o.m.sighted.Load(), cluster)
-	if o.looking.bytes += len(data); o.looking.bytes >= listBytes {
-		o.looking.tasks = 0
-	}
+	o.looking.took(found.Looked, len(data))
 	return command.Answer{Data: data}
 }
 

@@ -404,8 +404,17 @@ var sessions = []Bug{
 		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slot for whoever comes first", "engine/internal/slots/queue.go", []Edit{
-		{"	if x.firstLocked(w, &h, time.Now()) {\n", "	if true {\n"},
+		{"first == nil || !first.before(&heads[i])", "true"},
 	}, engine, "TestPriorityAndOrder_HoldAmongAllShardsOfANode"},
+	{"a slot that is kept for another one is taken", "engine/internal/slots/slots.go", []Edit{
+		{"first != nil && first.before(&h)", "first == nil && h.Behavior == \"\""},
+	}, engine + "/internal/slots", "TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation"},
+	{"a freed slot wakes whoever waited longest", "engine/internal/slots/queue.go", []Edit{
+		{"return s.before(&other.Head) || !other.before(&s.Head) && s.of.turn < other.of.turn", "return s.of.turn < other.of.turn"},
+	}, engine + "/internal/slots", "TestSlots_AFreedOneWakesTheOwnerThatComesNextAndNoOther"},
+	{"a slot that an owner leaves free stays free", "engine/internal/slots/queue.go", []Edit{
+		{"		delete(x.queue.waiting, w)\n		x.wakeLocked()\n", "		delete(x.queue.waiting, w)\n"},
+	}, engine + "/internal/slots", "TestSlots_EveryFreeOneIsTaken"},
 	{"slots of offers that are never given back", "engine/offersizing.go", []Edit{
 		{"		return of.reclaim(m, missing, scarce, now)\n", "		return busPatience\n"},
 		{"int { return max(fair/4, min(s.want, fair)) }", "int { return max(1, fair/4, min(s.want, fair)) }"},

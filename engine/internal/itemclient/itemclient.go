@@ -167,7 +167,7 @@ func (c *Client) claim(ctx context.Context, store string, q *item.Claim) (*item.
 	if whole {
 		return &it, nil
 	}
-	found, err := c.Items(ctx, store, []int64{it.ID}, false)
+	found, err := c.Items(ctx, store, []int64{it.ID}, true) // an owner that was replaced may know nothing of the claim
 	switch {
 	case err != nil: // the item is the caller's, who has to ask again to learn what it is
 		return nil, fmt.Errorf("%w: item %d was claimed, and cannot be read: %w", task.ErrUnknown, it.ID, err)
@@ -206,8 +206,8 @@ func failure(store, key string, a *command.Answer) error {
 func (c *Client) Close() {
 	c.mu.Lock()
 	closeOnce(c.closed)
+	c.stop() // under the lock: who holds it and finds the context alive may begin a call that is waited for
 	c.mu.Unlock()
-	c.stop()
 	c.calls.Wait()
 }
 

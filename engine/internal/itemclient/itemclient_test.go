@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -73,7 +74,8 @@ func (o *owner) read(_ context.Context, _ int, c command.Command) (command.Answe
 		o.awaiting = q.Count
 	}
 	o.state.Stores().Ripen(o.now(), nil)
-	return itemcommand.Answer(o.state.Stores(), c, o.now()), nil
+	all := itemcommand.Budget{Items: math.MaxInt, Over: func() bool { return false }}
+	return itemcommand.Look(o.state.Stores(), c, o.now(), all).Answer(), nil
 }
 
 // claims is how many claims were asked.
@@ -216,6 +218,19 @@ func TestClaim_ThatWaitsFindsWhatFallsDueAndByRegisteringWhatCame(t *testing.T) 
 		o.mu.Unlock()
 		if e := <-done; e.it == nil || e.err != nil {
 			t.Errorf("%+v, want it registered again", e)
+		}
+	})
+}
+
+// An item of the far future is the usual way to say never.
+func TestClaim_ThatWaitsForAnItemOfTheFarFutureDoesNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwner()
+		c := o.client()
+		defer c.Close()
+		add(t, c, item.MaxTime)
+		if e := <-claim(c, waits); e.it != nil || e.err != nil || o.claims() > 3 {
+			t.Errorf("%+v after %d claims, want one at the beginning and one at the end", e, o.claims())
 		}
 	})
 }

@@ -204,6 +204,9 @@ func (c *Client) tell(g group, l *line) {
 	}
 }
 
+// lookFor is how far ahead a timer is set for an item that falls due later: every registration sets it again.
+const lookFor = time.Hour
+
 // registerFor is how long a registration may take: the sweep makes another one.
 const registerFor = 10 * time.Second
 
@@ -217,7 +220,8 @@ func (c *Client) told(g group, l *line, a itemcommand.Awaited, err error) (done 
 		l.wakeLocked(a.Available)
 		l.stopLocked()
 		if a.DueIn >= 0 && len(l.parked) > 0 {
-			l.due = time.AfterFunc(time.Duration(a.DueIn)*time.Millisecond, func() { c.fallsDue(l) })
+			due := time.Duration(min(a.DueIn, lookFor.Milliseconds())) * time.Millisecond
+			l.due = time.AfterFunc(due, func() { c.fallsDue(l) })
 		}
 	}
 	if l.again && c.ctx.Err() == nil {

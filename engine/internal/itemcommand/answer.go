@@ -25,28 +25,50 @@ func IsQuestion(c command.Command) (linear, is bool) {
 	return false, false
 }
 
-// Answer answers a question.
-func Answer(all *items.Stores, c command.Command, now events.Millis) command.Answer {
+// Budget is what the questions that an owner answers in one turn may still look at. Whoever asks for more is answered with what was
+// found so far, or asks again.
+type Budget struct {
+	Items int         // how many items, ids and names of groups
+	Over  func() bool // reports that the time is over
+}
+
+// spent reports whether a question that has looked at so much has to stop. The clock is read now and then.
+func (b *Budget) spent(looked int) bool { return looked >= b.Items || looked%64 == 63 && b.Over() }
+
+// Looked is what a question has found.
+type Looked struct {
+	Items  int                   // how many it has looked at
+	Bytes  int                   // of what it has found
+	Answer func() command.Answer // encodes what was found; it may be called by another goroutine, later
+}
+
+// Look looks for the answer to a question within a budget that is not used up.
+func Look(all *items.Stores, c command.Command, now events.Millis, b Budget) Looked {
 	switch c := c.(type) {
 	case *Read:
-		return c.answer(all)
+		return c.look(all, &b)
 	case *Page:
-		return c.answer(all, now)
+		return c.look(all, now, &b)
 	case *Groups:
-		return command.Answer{Data: EncodeNames(func(yield func(string) bool) { all.Groups(c.Store, c.After, yield) })}
+		return c.look(all, &b)
 	case *Await:
 		told := Awaited{Group: c.Group, Available: int64(all.Free(c.Store, c.Group)), DueIn: -1}
 		if next := all.NextOf(c.Store, c.Group); next != 0 {
 			told.DueIn = int64(max(next-now, 0))
 		}
-		return command.Answer{Data: told.Encode()}
+		return Looked{Answer: func() command.Answer { return command.Answer{Data: told.Encode()} }}
 	}
-	return command.Refused(command.AnswerBug, "command %d is no question about items", c.Op())
+	return Looked{Answer: func() command.Answer {
+		return command.Refused(command.AnswerBug, "command %d is no question about items", c.Op())
+	}}
 }
 
-func (c *Read) answer(all *items.Stores) command.Answer {
+func (c *Read) look(all *items.Stores, b *Budget) Looked {
 	var out rows
 	for _, id := range c.IDs {
+		if out.Looked > 0 && b.spent(int(out.Looked)) {
+			break
+		}
 		if id > 0 {
 			if it := all.Item(c.Store, uint64(id)); it != nil && !out.add(itemOf(it)) {
 				break
@@ -54,23 +76,21 @@ func (c *Read) answer(all *items.Stores) command.Answer {
 		}
 		out.Looked++
 	}
-	return command.Answer{Data: message.Encode(out.found)}
+	return out.looked(int(out.Looked))
 }
 
-// looksAt bounds the items that a page passes over because they are not available.
-const looksAt = 20_000
-
-func (c *Page) answer(all *items.Stores, now events.Millis) command.Answer {
+func (c *Page) look(all *items.Stores, now events.Millis, b *Budget) Looked {
 	var out rows
 	limit, looked := MaxItems, 0
 	if c.Limit > 0 {
 		limit = int(min(c.Limit, MaxItems))
 	}
 	all.Group(c.Store, c.Group, uint64(c.After), func(it *items.Item) bool {
-		if looked++; looked > looksAt {
+		if looked > 0 && b.spent(looked) {
 			out.More = true
 			return false
 		}
+		looked++
 		if !c.Owned && !it.Available(now) {
 			out.Last = int64(it.ID)
 			return true
@@ -82,7 +102,26 @@ func (c *Page) answer(all *items.Stores, now events.Millis) command.Answer {
 		out.Last = int64(it.ID)
 		return true
 	})
-	return command.Answer{Data: message.Encode(out.found)}
+	return out.looked(looked)
+}
+
+// looked is the answer of rows that took so many looks.
+func (r *rows) looked(n int) Looked {
+	answer := func() command.Answer { return command.Answer{Data: message.Encode(r.found)} }
+	return Looked{Items: n, Bytes: r.bytes, Answer: answer}
+}
+
+func (c *Groups) look(all *items.Stores, b *Budget) Looked {
+	var out foundNames
+	all.Groups(c.Store, c.After, func(name string) bool {
+		if len(out.Groups) > 0 && b.spent(len(out.Groups)) {
+			out.More = true
+			return false
+		}
+		return out.add(name)
+	})
+	answer := func() command.Answer { return command.Answer{Data: message.Encode(out.names)} }
+	return Looked{Items: len(out.Groups), Bytes: out.bytes, Answer: answer}
 }
 
 func itemOf(i *items.Item) item.Item {

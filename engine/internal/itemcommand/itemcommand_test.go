@@ -3,6 +3,7 @@ package itemcommand_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -125,7 +126,7 @@ func TestPage_GoesOnBehindWhatIsNotAvailable(t *testing.T) {
 	}
 	decide(t, s, start, adds(2, "g", 1, 0))
 	page := func(after int64) itemcommand.Found {
-		f, err := itemcommand.DecodeFound(itemcommand.Answer(s.Stores(), itemcommand.PageOf("s", item.Page{Group: "g", After: after}), start).Data)
+		f, err := itemcommand.DecodeFound(look(s, itemcommand.PageOf("s", item.Page{Group: "g", After: after})).Data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 	}
 	var all []string
 	for more, after := true, ""; more; after = all[len(all)-1] {
-		a := itemcommand.Answer(s.Stores(), &itemcommand.Groups{Store: "s", After: after}, start)
+		a := look(s, &itemcommand.Groups{Store: "s", After: after})
 		if len(a.Data) > command.MaxAnswerBytes+16 {
 			t.Errorf("answer of %d bytes", len(a.Data))
 		}
@@ -160,5 +161,40 @@ func TestGroups_OfManyComeInSeveralAnswers(t *testing.T) {
 	}
 	if len(all) != 2500 || !slices.IsSorted(all) {
 		t.Errorf("%d groups, sorted %t", len(all), slices.IsSorted(all))
+	}
+}
+
+// look answers a question within a budget that bounds the items of a page to 20,000.
+func look(s *projection.Shard, c command.Command) command.Answer {
+	b := itemcommand.Budget{Items: 20_000, Over: func() bool { return false }}
+	return itemcommand.Look(s.Stores(), c, start, b).Answer()
+}
+
+// A question that has used up its budget is answered with what it has found, and goes on from there; each gets on by one at least.
+func TestLook_StopsWhereItsBudgetEnds(t *testing.T) {
+	s := projection.NewShard(0)
+	var ids []int64
+	for i := range 300 {
+		decide(t, s, start, adds(1, fmt.Sprintf("%03d", i/2), 1, 0))
+		ids = append(ids, int64(i+1))
+	}
+	for name, b := range map[string]itemcommand.Budget{
+		"of items": {Items: 1, Over: func() bool { return false }},
+		"of time":  {Items: math.MaxInt, Over: func() bool { return true }},
+	} {
+		for _, c := range []command.Command{
+			&itemcommand.Read{Store: "s", IDs: ids},
+			&itemcommand.Groups{Store: "s"},
+			itemcommand.PageOf("s", item.Page{Group: "007"}),
+		} {
+			found := itemcommand.Look(s.Stores(), c, start, b)
+			if found.Items < 1 || found.Items > 64 {
+				t.Errorf("%T looked at %d items within a budget %s", c, found.Items, name)
+			}
+		}
+		names, more, err := itemcommand.DecodeNames(itemcommand.Look(s.Stores(), &itemcommand.Groups{Store: "s"}, start, b).Answer().Data)
+		if err != nil || !more || len(names) == 0 || len(names) == 150 {
+			t.Errorf("%d groups, more %t, %v within a budget %s", len(names), more, err, name)
+		}
 	}
 }

@@ -138,21 +138,22 @@ type names struct {
 	More   bool
 }
 
-// EncodeNames answers a Groups with names in their order, as many as fit.
-func EncodeNames(all func(yield func(name string) bool)) []byte {
-	var told names
-	bytes := 0
-	for name := range all {
-		if bytes += 8 + len(name); bytes > maxItemBytes {
-			told.More = true
-			break
-		}
-		told.Groups = append(told.Groups, name)
-	}
-	return message.Encode(told)
+// foundNames gathers names of groups, in their order, as many as fit into an answer.
+type foundNames struct {
+	names
+	bytes int
 }
 
-// DecodeNames reads what EncodeNames writes; more tells that there are others after the last one.
+func (f *foundNames) add(name string) bool {
+	if f.bytes += 8 + len(name); f.bytes > maxItemBytes {
+		f.More = true
+		return false
+	}
+	f.Groups = append(f.Groups, name)
+	return true
+}
+
+// DecodeNames reads the answer to a Groups; more tells that there are others after the last one.
 func DecodeNames(data []byte) (groups []string, more bool, err error) {
 	told, err := command.ReadTold[names](data)
 	return told.Groups, told.More, err

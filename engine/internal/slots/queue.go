@@ -1,7 +1,7 @@
 package slots
 
 import (
-	"slices"
+	"container/heap"
 	"sync"
 	"time"
 
@@ -33,74 +33,196 @@ func (a *Head) before(b *Head) bool {
 // Waiter is the owner of a shard that looks for slots. Wake must not block.
 type Waiter interface{ Wake() }
 
-// queue is who waits for slots.
+// queue holds the owners that wait for slots. A freed slot wakes the one whose head comes first, and no other: the next one is
+// woken when that has looked. So a slot costs as many comparisons as there are behaviors, however many shards wait.
 type queue struct {
 	waiting map[Waiter]*place
-	again   *time.Timer    // lets those look again that let others pass; nil: none does
-	timers  sync.WaitGroup // that have not fired, or whose function has not returned
+	lines   []*line     // one a behavior
+	turns   uint64      // how often an owner has begun to wait
+	again   *time.Timer // passes over owners that were woken and do not look; nil: none was woken
+	timers  sync.WaitGroup
 	closed  bool
 }
 
-// place is that of a waiter: from the time it found no slot until it finds one.
+// place belongs to a waiter from the time it found no slot until it finds one.
 type place struct {
-	heads []Head
-	woken time.Time // to look, and has not looked yet; zero = has not been woken
+	waiter Waiter
+	turn   uint64    // puts equal heads in the order in which their owners began to wait
+	spots  []*spot   // empty while the waiter is passed over
+	woken  time.Time // to look, and has not looked yet; zero = has not been woken
 }
 
-// onItsWay reports whether a slot that is free now is kept for the waiter: it does not know of it, or does not for long.
-func (p *place) onItsWay(now time.Time) bool { return p.woken.IsZero() || now.Sub(p.woken) < keepFor }
+// spot is a head of a waiter in the line of its behavior.
+type spot struct {
+	Head
+	of *place
+	in *line
+	at int
+}
 
-// FreeFor reports whether there is a slot for the head of a waiter's line.
-func (x *Slots) FreeFor(w Waiter, h Head) bool {
+// line is a heap of the heads of one behavior, the first one on top.
+type line struct {
+	limit *Limit
+	spots []*spot
+}
+
+func (l *line) Len() int { return len(l.spots) }
+
+func (l *line) Less(i, j int) bool { return l.spots[i].first(l.spots[j]) }
+
+func (l *line) Swap(i, j int) {
+	l.spots[i], l.spots[j] = l.spots[j], l.spots[i]
+	l.spots[i].at, l.spots[j].at = i, j
+}
+
+func (l *line) Push(s any) {
+	l.spots = append(l.spots, s.(*spot))
+	l.spots[len(l.spots)-1].at = len(l.spots) - 1
+}
+
+func (l *line) Pop() any {
+	last := len(l.spots) - 1
+	s := l.spots[last]
+	l.spots[last] = nil
+	l.spots = l.spots[:last]
+	return s
+}
+
+// first reports whether s is served before other. Of equal heads the one comes first whose owner has waited longer.
+func (s *spot) first(other *spot) bool {
+	return s.before(&other.Head) || !other.before(&s.Head) && s.of.turn < other.of.turn
+}
+
+// topBut returns the first spot of the line that does not belong to p; nil if there is none.
+func (l *line) topBut(p *place) *spot {
+	if len(l.spots) == 0 || l.spots[0].of != p {
+		return l.top()
+	}
+	var second *spot // a waiter has one spot in a line at most: the second one is a child of the top
+	for _, s := range l.spots[1:min(3, len(l.spots))] {
+		if second == nil || s.first(second) {
+			second = s
+		}
+	}
+	return second
+}
+
+func (l *line) top() *spot {
+	if len(l.spots) == 0 {
+		return nil
+	}
+	return l.spots[0]
+}
+
+// FreeFor appends for each of a waiter's heads whether there is a slot for it that is kept for no other waiter.
+func (x *Slots) FreeFor(w Waiter, heads []Head, free []bool) []bool {
 	x.Lock()
 	defer x.Unlock()
-	return x.freeForLocked(w, h)
+	first := x.firstLocked(x.queue.waiting[w])
+	for i := range heads {
+		free = append(free, x.freeLocked(heads[i].Behavior) && (first == nil || !first.before(&heads[i])))
+	}
+	return free
 }
 
-// freeForLocked reports whether there is a slot that no other waiter comes first for. Who is not to have it looks again when that one
-// has looked, or takes too long.
-func (x *Slots) freeForLocked(w Waiter, h Head) bool {
-	if !x.freeLocked(h.Behavior) {
-		return false
-	}
-	if len(x.queue.waiting) == 0 {
-		return true
-	}
-	if x.firstLocked(w, &h, time.Now()) {
-		return true
-	}
-	if x.queue.again == nil && !x.queue.closed {
-		x.queue.timers.Add(1)
-		x.queue.again = time.AfterFunc(keepFor, x.lookAgain)
-	}
-	return false
-}
-
-// firstLocked reports whether a head of a waiter comes before the heads of all other waiters that were woken and have not looked yet.
-func (x *Slots) firstLocked(w Waiter, h *Head, now time.Time) bool {
-	for other, p := range x.queue.waiting {
-		if other == w || !p.onItsWay(now) {
+// firstLocked returns the spot that a free slot is for, those of a waiter left out; nil when nobody else waits who could use one.
+func (x *Slots) firstLocked(but *place) (first *spot) {
+	for _, l := range x.queue.lines {
+		if len(l.spots) == 0 || l.limit.left() <= 0 {
 			continue
 		}
-		for i := range p.heads {
-			if p.heads[i].before(h) && x.freeLocked(p.heads[i].Behavior) {
-				return false
-			}
+		if s := l.topBut(but); s != nil && (first == nil || s.first(first)) {
+			first = s
 		}
 	}
-	return true
+	return first
 }
 
-// lookAgain wakes all who wait.
-func (x *Slots) lookAgain() {
+// Await lets a waiter that has looked wait with the heads for which it found no slot. It is woken when there is one for it.
+func (x *Slots) Await(w Waiter, heads []Head) {
+	x.Lock()
+	defer x.Unlock()
+	q := &x.queue
+	p := q.waiting[w]
+	if p == nil {
+		p = &place{waiter: w}
+		q.waiting[w] = p
+	}
+	x.standAside(p)
+	q.turns++
+	p.turn, p.woken = q.turns, time.Time{}
+	for _, h := range heads {
+		if l := x.Limits[h.Behavior]; l != nil {
+			s := &spot{Head: h, of: p, in: l.line}
+			p.spots = append(p.spots, s)
+			heap.Push(l.line, s)
+		}
+	}
+	x.wakeLocked()
+}
+
+// standAside takes the heads of a waiter out of their lines.
+func (x *Slots) standAside(p *place) {
+	for i, s := range p.spots {
+		heap.Remove(s.in, s.at)
+		p.spots[i] = nil
+	}
+	p.spots = p.spots[:0]
+}
+
+// Leave ends the wait of a waiter that needs no slot, or is over.
+func (x *Slots) Leave(w Waiter) {
+	x.Lock()
+	defer x.Unlock()
+	if p := x.queue.waiting[w]; p != nil {
+		x.standAside(p)
+		delete(x.queue.waiting, w)
+		x.wakeLocked()
+	}
+}
+
+// wakeLocked wakes the waiter that a free slot is for, unless it was woken already.
+func (x *Slots) wakeLocked() {
+	if len(x.queue.waiting) == 0 || !x.anyFreeLocked() {
+		return
+	}
+	first := x.firstLocked(nil)
+	if first == nil || !first.of.woken.IsZero() {
+		return
+	}
+	first.of.woken = time.Now()
+	first.of.waiter.Wake()
+	if x.queue.again == nil && !x.queue.closed {
+		x.passOverIn(keepFor)
+	}
+}
+
+func (x *Slots) passOverIn(d time.Duration) {
+	x.queue.timers.Add(1)
+	x.queue.again = time.AfterFunc(d, x.passOver)
+}
+
+// passOver lets the others pass those that were woken and have not looked for too long.
+func (x *Slots) passOver() {
 	defer x.queue.timers.Done()
 	x.Lock()
 	defer x.Unlock()
 	x.queue.again = nil
-	x.wakeLocked()
-	for w := range x.queue.waiting {
-		w.Wake()
+	now, next := time.Now(), time.Duration(0)
+	for _, p := range x.queue.waiting {
+		if p.woken.IsZero() || len(p.spots) == 0 {
+			continue
+		}
+		if left := keepFor - now.Sub(p.woken); left <= 0 {
+			x.standAside(p)
+		} else if next == 0 || left < next {
+			next = left
+		}
 	}
+	if next > 0 && !x.queue.closed {
+		x.passOverIn(next)
+	}
+	x.wakeLocked()
 }
 
 // Close lets nobody look again by the passing of time, and returns when nothing of the slots runs any more.
@@ -112,62 +234,4 @@ func (x *Slots) Close() {
 	}
 	x.Unlock()
 	x.queue.timers.Wait()
-}
-
-// Await lets a waiter that has looked wait with the heads for which it found no slot, or lets it look again if slots became free since it began
-// to, at that count. It is woken when slots become free.
-func (x *Slots) Await(w Waiter, since uint64, heads []Head) {
-	x.Lock()
-	defer x.Unlock()
-	p := x.queue.waiting[w]
-	if p == nil {
-		p = &place{}
-		x.queue.waiting[w] = p
-	}
-	p.heads, p.woken = append(p.heads[:0], heads...), time.Time{}
-	if x.freeings != since {
-		p.woken = time.Now()
-		w.Wake()
-	}
-	x.passOnLocked(w)
-}
-
-// Leave ends the wait of a waiter that needs no slot, or is over.
-func (x *Slots) Leave(w Waiter) {
-	x.Lock()
-	defer x.Unlock()
-	if _, waits := x.queue.waiting[w]; waits {
-		delete(x.queue.waiting, w)
-		x.passOnLocked(w)
-	}
-}
-
-// passOnLocked wakes those who let a waiter pass that has looked: for them there may be a slot now.
-func (x *Slots) passOnLocked(by Waiter) {
-	if x.Draining || x.Used+x.offered+x.promised >= x.Max {
-		return
-	}
-	now := time.Now()
-	for w, p := range x.queue.waiting {
-		could := func(h Head) bool { return x.freeLocked(h.Behavior) && x.firstLocked(w, &h, now) }
-		if w != by && p.woken.IsZero() && slices.ContainsFunc(p.heads, could) {
-			p.woken = now
-			w.Wake()
-		}
-	}
-}
-
-// wakeLocked counts that slots became free, and wakes all who wait and do not look already.
-func (x *Slots) wakeLocked() {
-	x.freeings++
-	if len(x.queue.waiting) == 0 {
-		return
-	}
-	now := time.Now()
-	for w, p := range x.queue.waiting {
-		if p.woken.IsZero() {
-			p.woken = now
-			w.Wake()
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/slots"
+	"taskledger/events"
 )
 
 // owner is a waiter that counts how often it was woken.
@@ -38,11 +39,15 @@ func full(t *testing.T, n int, limits map[string]int) *slots.Slots {
 // await lets an owner look in vain, and wait.
 func await(t *testing.T, x *slots.Slots, o *owner, h slots.Head) {
 	t.Helper()
-	since := x.Freeings()
-	if x.FreeFor(o, h) || x.Take(o, h) {
+	if free(x, o, h) || x.Take(o, h) {
 		t.Fatalf("%+v has found a slot", h)
 	}
-	x.Await(o, since, []slots.Head{h})
+	x.Await(o, []slots.Head{h})
+}
+
+// free reports whether there is a slot for the head of an owner.
+func free(x *slots.Slots, o *owner, h slots.Head) bool {
+	return x.FreeFor(o, []slots.Head{h}, nil)[0]
 }
 
 func TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation(t *testing.T) {
@@ -57,11 +62,11 @@ func TestSlots_AFreeOneIsForTheFirstByPriorityThenReadyTimeThenCreation(t *testi
 			await(t, x, first, row.first)
 			x.Release("a")
 			first.wantWoken(t, 1, "when a slot became free")
-			then.wantWoken(t, 1, "when a slot became free")
-			if x.FreeFor(then, row.then) || x.Take(then, row.then) {
+			then.wantWoken(t, 0, "when a slot became free")
+			if free(x, then, row.then) || x.Take(then, row.then) {
 				t.Fatalf("%s: the second has got the slot", name)
 			}
-			if !x.FreeFor(first, row.first) || !x.Take(first, row.first) {
+			if !free(x, first, row.first) || !x.Take(first, row.first) {
 				t.Fatalf("%s: the first has not got the slot", name)
 			}
 		})
@@ -84,7 +89,7 @@ func TestSlots_WhoLetAnotherPassIsWokenWhenThatDoesWithout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, doesWithout := range map[string]func(x *slots.Slots, o *owner){
 			"left":         func(x *slots.Slots, o *owner) { x.Leave(o) },
-			"waits behind": func(x *slots.Slots, o *owner) { x.Await(o, x.Freeings(), []slots.Head{{Behavior: "a", Priority: 0}}) },
+			"waits behind": func(x *slots.Slots, o *owner) { x.Await(o, []slots.Head{{Behavior: "a", Priority: 0}}) },
 		} {
 			x, first, then := full(t, 1, nil), &owner{}, &owner{}
 			h := slots.Head{Behavior: "a", Priority: 1}
@@ -93,7 +98,7 @@ func TestSlots_WhoLetAnotherPassIsWokenWhenThatDoesWithout(t *testing.T) {
 			x.Release("a")
 			await(t, x, then, h) // it has looked
 			first.wantWoken(t, 1, name)
-			then.wantWoken(t, 1, name)
+			then.wantWoken(t, 0, name)
 			doesWithout(x, first)
 			first.wantWoken(t, 0, name)
 			then.wantWoken(t, 1, name)
@@ -112,7 +117,7 @@ func TestSlots_WhoDoesNotComeIsNotWaitedFor(t *testing.T) {
 		await(t, x, then, h)
 		x.Release("a")
 		await(t, x, then, h)
-		then.wantWoken(t, 1, "when a slot became free")
+		then.wantWoken(t, 0, "when a slot became free")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if then.woken.Load() == 0 || !x.Take(then, h) {
@@ -129,7 +134,7 @@ func TestSlots_WakeNobodyOnceTheyAreClosed(t *testing.T) {
 		await(t, x, then, h)
 		x.Release("a")
 		await(t, x, then, h)
-		then.wantWoken(t, 1, "when a slot became free")
+		then.wantWoken(t, 0, "when a slot became free")
 		x.Close()
 		await(t, x, then, h)
 		time.Sleep(time.Second)
@@ -139,27 +144,67 @@ func TestSlots_WakeNobodyOnceTheyAreClosed(t *testing.T) {
 	})
 }
 
-// Of several that let one pass only those look again that nobody else comes before now.
-func TestSlots_WhoComesNextIsWokenAndNoOther(t *testing.T) {
+// A freed slot costs one turn of one owner, however many wait, and each of equal ones has its turn.
+func TestSlots_AFreedOneWakesTheOwnerThatComesNextAndNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x, all := full(t, 1, nil), make([]owner, 4)
+		x, all := full(t, 1, nil), make([]owner, 256)
 		heads := make([]slots.Head, len(all))
 		for i := range all {
-			heads[i] = slots.Head{Behavior: "a", Priority: []int64{9, 5, 5, 1}[i]}
+			heads[i] = slots.Head{Behavior: "a", Due: events.Millis(len(all) - i/2)}
 			await(t, x, &all[i], heads[i])
 		}
-		x.Release("a")
-		for i := range all {
-			all[i].wantWoken(t, 1, "when a slot became free")
-			if i > 0 {
-				await(t, x, &all[i], heads[i])
+		for n := range all {
+			x.Release("a")
+			next := len(all) - 2 - n/2*2 + n%2
+			for i := range all {
+				if woken := all[i].woken.Swap(0); (woken == 1) != (i == next) || woken > 1 {
+					t.Fatalf("owner %d was woken %d times by slot %d, want owner %d alone", i, woken, n, next)
+				}
 			}
-		}
-		x.Leave(&all[0])
-		for i, n := range []int64{0, 1, 1, 0} {
-			all[i].wantWoken(t, n, "when the first needed no slot")
+			if !x.Take(&all[next], heads[next]) {
+				t.Fatalf("owner %d has got no slot", next)
+			}
+			x.Leave(&all[next])
 		}
 	})
+}
+
+// One that has looked and has more to do waits behind others of the same rank.
+func TestSlots_EqualOnesTakeTurns(t *testing.T) {
+	x, all, h := full(t, 1, nil), make([]owner, 3), slots.Head{Behavior: "a"}
+	for i := range all {
+		await(t, x, &all[i], h)
+	}
+	for n := range 9 {
+		x.Release("a")
+		next := &all[n%len(all)]
+		next.wantWoken(t, 1, "when a slot became free")
+		if !x.Take(next, h) {
+			t.Fatal("no slot is free")
+		}
+		await(t, x, next, h)
+	}
+}
+
+// Several slots become free at once: each owner that has taken one makes way for the next.
+func TestSlots_EveryFreeOneIsTaken(t *testing.T) {
+	x, all := full(t, 4, nil), make([]owner, 6)
+	for i := range all {
+		await(t, x, &all[i], slots.Head{Behavior: "a", Due: events.Millis(i)})
+	}
+	for range 4 {
+		x.Release("a")
+	}
+	for i := range all {
+		all[i].wantWoken(t, int64(min(1, max(0, 4-i))), "when four slots became free")
+		if i >= 4 {
+			continue
+		}
+		if !x.Take(&all[i], slots.Head{Behavior: "a", Due: events.Millis(i)}) {
+			t.Fatalf("owner %d has got no slot", i)
+		}
+		x.Leave(&all[i])
+	}
 }
 
 // Two whose behavior has reached its limit beside a free slot must not wake each other again and again.
@@ -190,20 +235,20 @@ func TestSlots_LimitsChangeWhatStartsFromThenOn(t *testing.T) {
 	x.Release("a")
 	h := slots.Head{Behavior: "a"}
 	await(t, x, o, h)
-	if !x.FreeFor(o, slots.Head{Behavior: "b"}) {
+	if !free(x, o, slots.Head{Behavior: "b"}) {
 		t.Error("the limit of one behavior holds for another")
 	}
 	x.SetLimit("a", 2)
 	o.wantWoken(t, 1, "when the limit was raised")
-	if !x.FreeFor(o, h) {
+	if !free(x, o, h) {
 		t.Error("a raised limit lets nothing start")
 	}
 	x.SetLimit("a", 0)
-	if x.FreeFor(o, h) || x.Runs("a") || !x.Runs("b") || !maps.Equal(x.OwnLimits(), map[string]int{"a": 0}) {
+	if free(x, o, h) || x.Runs("a") || !x.Runs("b") || !maps.Equal(x.OwnLimits(), map[string]int{"a": 0}) {
 		t.Errorf("of limit 0 something may start, limits %v", x.OwnLimits())
 	}
 	x.SetLimit("a", -1)
-	if !x.FreeFor(o, h) || x.OwnLimits() != nil {
+	if !free(x, o, h) || x.OwnLimits() != nil {
 		t.Errorf("without a limit nothing may start, limits %v", x.OwnLimits())
 	}
 }

@@ -22,14 +22,14 @@ type Slots struct {
 	offered  int    // reserved by standing offers
 	promised int    // kept for offers that are about to be made
 	started  uint64 // attempts that owners here have taken a slot for, ever
-	freeings uint64 // how often slots became free
 	queue    queue
 }
 
 // Limit bounds the attempts of a behavior, those that lend their slot included: what these wait for finds slots.
 type Limit struct {
 	Max, Used, offered int
-	own                bool // the behavior has one of its own
+	own                bool  // the behavior has one of its own
+	line               *line // of the owners that wait with a task of the behavior
 }
 
 func (l *Limit) left() int { return l.Max - l.Used - l.offered }
@@ -42,7 +42,10 @@ func New(most int, behaviors []string, limits map[string]int) *Slots {
 		if !limited {
 			n = x.Max
 		}
-		x.Limits[id] = &Limit{Max: n, own: limited}
+		l := &Limit{Max: n, own: limited}
+		l.line = &line{limit: l}
+		x.Limits[id] = l
+		x.queue.lines = append(x.queue.lines, l.line)
 	}
 	return x
 }
@@ -64,8 +67,11 @@ func (x *Slots) Free(behavior string) bool {
 
 func (x *Slots) freeLocked(behavior string) bool {
 	l := x.Limits[behavior]
-	return l != nil && !x.Draining && x.Used+x.offered+x.promised < x.Max && l.left() > 0
+	return l != nil && l.left() > 0 && x.anyFreeLocked()
 }
+
+// anyFreeLocked reports whether there is a slot for a behavior that has not reached its limit.
+func (x *Slots) anyFreeLocked() bool { return !x.Draining && x.Used+x.offered+x.promised < x.Max }
 
 // SetLimit bounds the attempts of a behavior from now on, below 0 by the number of slots alone. What runs above the limit goes on.
 func (x *Slots) SetLimit(behavior string, most int) {
@@ -97,7 +103,10 @@ func (x *Slots) OwnLimits() (limits map[string]int) {
 func (x *Slots) Take(w Waiter, h Head) bool {
 	x.Lock()
 	defer x.Unlock()
-	if !x.freeForLocked(w, h) {
+	if !x.freeLocked(h.Behavior) {
+		return false
+	}
+	if first := x.firstLocked(x.queue.waiting[w]); first != nil && first.before(&h) {
 		return false
 	}
 	x.Used++
@@ -114,7 +123,7 @@ func (x *Slots) StartedHere() uint64 {
 	return x.started
 }
 
-// Release gives a slot back and wakes every owner that waits for one: the shards' heads compete for it again.
+// Release gives a slot back and wakes the owner that it is for.
 func (x *Slots) Release(behavior string) {
 	x.Lock()
 	x.Used--
@@ -123,13 +132,6 @@ func (x *Slots) Release(behavior string) {
 	freed := x.Freed
 	x.Unlock()
 	freed()
-}
-
-// Freeings counts how often slots became free.
-func (x *Slots) Freeings() uint64 {
-	x.Lock()
-	defer x.Unlock()
-	return x.freeings
 }
 
 // Unused is the number of slots in which nothing runs, offered ones included.
@@ -247,8 +249,7 @@ func (x *Slots) Promise(n int) {
 	}
 }
 
-// Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the owners here that
-// wait for one are woken for the rest.
+// Unreserve ends what Reserve began: the slots of the assignments that it brought are taken, and the rest is free again.
 func (x *Slots) Unreserve(n int, detail []command.OfferedBehavior, given []command.Assignment) {
 	x.Lock()
 	defer x.Unlock()

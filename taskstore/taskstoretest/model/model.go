@@ -248,7 +248,7 @@ func (m *Cluster) claim(name string, c *item.Claim) (it *item.Item, due time.Dur
 		case it.At <= at:
 			free = append(free, it)
 		default:
-			due = min(due, time.Duration(it.At-at)*time.Millisecond)
+			due = time.Duration(min(int64(it.At-at), due.Milliseconds())) * time.Millisecond
 		}
 	}
 	if len(free) == 0 {
