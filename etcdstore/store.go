@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -29,8 +28,8 @@ type Store struct {
 
 	defragment func(context.Context) error // nil = refused
 
-	stream atomic.Uint64 // that new watches join
-	told   sync.Map      // key -> mod revision of the value that was complained of
+	streams streams  // of the watches
+	told    sync.Map // key -> mod revision of the value that was complained of
 }
 
 var _ store.Store = (*Store)(nil)
