@@ -3,7 +3,7 @@ package bugs
 // What a list tells, and how long an owner works for it.
 var lists = []Bug{
 	{"lists that look at all tasks in one turn", "engine/query.go", []Edit{
-		{"	o.looking.tasks -= found.Looked\n", ""},
+		{"	l.tasks -= tasks\n", ""},
 	}, engine, "TestList_LooksAtABoundedNumberOfTasksInATurn"},
 	{"list that leaves out what an answer had no room for", "engine/internal/command/list.go", []Edit{
 		{"			told.Before, told.Until, told.Done = uint64(last.Created), int64(last.CreatedAt), false\n", "			_ = last\n"},
