@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,42 +79,6 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	}
 	if _, err := g.Wait(within(t)); !errors.Is(err, engine.ErrCancelled) {
 		t.Errorf("error is %v, want %v", err, engine.ErrCancelled)
-	}
-}
-
-// The function does not end with its context. While it runs the task must not run elsewhere: it is not released, and the
-// end of the session gives it up.
-func TestDrain_AttemptThatIgnoresItsContextIsNotReleased(t *testing.T) {
-	t.Parallel()
-	c := testcluster.New(t, testcluster.Options{})
-	j := newJob(engine.Policy{})
-	j.stubborn = true
-	a := c.StartNode("a", noSlots)
-	b := c.StartNode("b", with(noShards, func(c *cfg) { c.Grace = -1 }), j)
-	f := j.submit(t, a, "x")
-	first := j.next(t)
-	session := b.SessionID()
-	stopped := make(chan struct{})
-	go func() {
-		b.Stop()
-		close(stopped)
-	}()
-	select {
-	case <-first.ctx.Done():
-	case <-time.After(soon):
-		t.Fatal("the drain does not end the attempt's context")
-	}
-	c.StartNode("d", noShards, j)
-	second := j.next(t)
-	if got, err := c.Etcd.Get(within(t), nodeKey(session)); err != nil || len(got.Kvs) != 0 {
-		t.Errorf("the task runs again while the session %v is there, %v", got, err)
-	}
-	second.succeed("2")
-	want(t, f, "2")
-	first.succeed("1")
-	<-stopped
-	if kinds := history(t, a.Client, "x"); strings.Contains(kinds, "Released") || kinds != "Created Started Lost Started Succeeded" {
-		t.Errorf("history is %s", kinds)
 	}
 }
 

@@ -37,6 +37,7 @@ type attempt struct {
 	rejected bool                             // the outcome was, and a failure is reported in its place
 	waits    int                              // goroutines that have lent the slot; guarded by the executor
 	lent     bool                             // its slot is; guarded by the executor
+	stuck    atomic.Bool                      // the function was given up and has not returned
 	logs     attemptLog
 	log      slog.Logger // on logs
 }
@@ -53,7 +54,7 @@ func (x *executor) execute(a *attempt) {
 	var out Outcome
 	defer func() {
 		problem := recover()
-		a.done.Store(true)
+		x.returned(a)
 		if !returned {
 			out = crashed(problem)
 		}
@@ -126,7 +127,7 @@ func (a *attempt) parameters() ([]byte, error) {
 // end ends the attempt's context and expects the function to return.
 func (a *attempt) end(cause error) {
 	a.ctx.end(cause)
-	if !errors.Is(cause, errFenced) {
+	if !errors.Is(cause, errFenced) && !errors.Is(cause, errDraining) { // a drain sees to it itself
 		a.expectReturn()
 	}
 }
@@ -140,7 +141,9 @@ func (a *attempt) timedOut() {
 // expectReturn records the attempt as over when the function goes on for too long although its context has ended. Its slot stays taken.
 func (a *attempt) expectReturn() {
 	time.AfterFunc(overdue, func() {
-		if !a.done.Load() {
+		if a.m.exec.giveUp(a) {
+			a.m.log.Warn("a function does not return although its context has ended: its slot stays taken until it does",
+				"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number, "slots_so_held", a.m.exec.stuckNow())
 			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
 				Next: byPolicy}, true)
 		}
@@ -162,10 +165,6 @@ func (a *attempt) report(out Outcome, ended bool) {
 	*c = command.Complete{Task: a.Task, Started: a.Started, Node: a.m.session.ID, Random: rand.Uint32()}
 	switch {
 	case ended && out.Err != nil && errors.Is(cause, errDraining):
-		if !a.done.Load() {
-			a.reported.Store(false) // only a function that has returned is released; the session's end does the rest
-			return
-		}
 		c.How = command.Released
 	case out.Release:
 		c.How = command.Released

@@ -8,27 +8,45 @@ import (
 	"taskledger/store"
 )
 
-// lookEvery is how often a node that waits for answers looks whether anybody is there to give them.
-const lookEvery = 50 * time.Millisecond
+const (
+	// lookEvery is how often a node that waits for answers looks whether anybody is there to give them.
+	lookEvery = 50 * time.Millisecond
+	// releaseWithin is how long a drain waits for the owners of attempts that it releases although they run.
+	releaseWithin = 500 * time.Millisecond
+	// handOverWithin is how long the end of a drain takes after the time of its functions is over: those owners, and the shards.
+	handOverWithin = time.Second
+)
 
-// drain leaves in order: no new attempts, a grace period for the running ones, the rest cancelled and Released as they
-// return, shards handed over. ctx is the session's; its end cuts everything short.
+// drain leaves in order: no new attempts, a grace period for the running ones, then the time that functions get whose context has ended,
+// then shards handed over. What has not returned by then is Released all the same: the end of the session would make it Lost. Each step ends
+// at a time counted from the beginning, so that whoever stops a node knows how long that takes. ctx is the session's; its end cuts everything
+// short.
 func (m *member) drain(ctx context.Context) {
+	cut := time.Now().Add(max(m.cfg.Grace, 0))
+	last := cut.Add(overdue)
+	m.stopBy = last.Add(handOverWithin)
+	ctx, cancel := context.WithDeadline(ctx, m.stopBy)
+	defer cancel()
 	m.draining.Store(true)
 	m.node.items.Drain()
+	idle := m.exec.drain() // before what returns is released, and could begin here again
+	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.cancelAll(m, errDraining) })
+	defer cutting.Stop()
 	if err := m.tellDraining(ctx); err != nil {
 		m.log.WarnContext(ctx, "others do not know that this node drains", "err", err)
 	}
-	m.exec.drain()
-	m.waitForOwners(ctx, m.offers.withdraw(m))
+	m.waitForOwners(ctx, last, m.offers.withdraw(m))
 	told := m.callRolls(m.offers.lastRollCalls())
-	idle := m.exec.drain()
-	if !waitFor(ctx, idle, max(m.cfg.Grace, 0)) {
-		m.exec.cancelAll(m, errDraining)
-		waitFor(ctx, idle, overdue/2)
+	idle = m.exec.drain()
+	if !waitFor(ctx, idle, time.Until(cut)) {
+		m.exec.cancelAll(m, errDraining) // also what came late
+		if !waitFor(ctx, idle, time.Until(last)) {
+			m.exec.releaseAll(m)
+			waitFor(ctx, idle, releaseWithin)
+		}
 	}
 	// What was given to an offer whose answer got lost is released by now. The end of the session would make it Lost.
-	m.waitForOwners(ctx, told)
+	m.waitForOwners(ctx, last.Add(releaseWithin), told)
 	m.place.giveAll(ctx)
 }
 
@@ -39,10 +57,10 @@ func (m *member) tellDraining(ctx context.Context) error {
 	return m.updateKey(ctx)
 }
 
-// waitForOwners waits until answered is closed, for the TTL at most, and not in vain: the owners that have not answered
+// waitForOwners waits until answered is closed, for the TTL and until a time at most, and not in vain: the owners that have not answered
 // may have left as well, and nobody be there to take their shards.
-func (m *member) waitForOwners(ctx context.Context, answered <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, m.ttl)
+func (m *member) waitForOwners(ctx context.Context, until time.Time, answered <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, min(m.ttl, time.Until(until)))
 	defer cancel()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

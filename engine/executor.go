@@ -37,6 +37,7 @@ type executor struct {
 	attempts     map[attemptKey]*attempt // running, or with an outcome not yet answered
 	queue        []*attempt              // launched, and not taken by a worker yet
 	waking       bool                    // a worker is on its way to the queue
+	stuck        map[string]int          // functions that were given up and hold a slot, by behavior
 	held         []int                   // shards with outcomes that leave when the queue is empty
 	flush        func(shard int)         // lets the outcomes of a shard leave
 	idle         chan struct{}           // closed, and nil again, when no attempt is left
@@ -44,7 +45,7 @@ type executor struct {
 
 func newExecutor(behaviors map[string]Behavior, most int, limits map[string]int, now func() time.Time, log *slog.Logger) *executor {
 	x := &executor{behaviors: behaviors, now: now, log: log, work: make(chan struct{}), quit: make(chan struct{}),
-		plans: map[string]chan struct{}{}, Slots: slots.New(most, sortedKeys(behaviors), limits), attempts: map[attemptKey]*attempt{}, flush: func(int) {}}
+		plans: map[string]chan struct{}{}, Slots: slots.New(most, sortedKeys(behaviors), limits), attempts: map[attemptKey]*attempt{}, stuck: map[string]int{}, flush: func(int) {}}
 	for id := range behaviors {
 		x.plans[id] = make(chan struct{}, maxPlans)
 	}
@@ -217,6 +218,62 @@ func (x *executor) cancelAll(m *member, cause error) {
 	x.Unlock()
 	for _, a := range all {
 		a.end(cause)
+	}
+}
+
+// giveUp counts an attempt as one whose function does not return, unless it has returned.
+func (x *executor) giveUp(a *attempt) bool {
+	x.Lock()
+	defer x.Unlock()
+	if a.stuck.Swap(true) {
+		return false
+	}
+	if a.done.Load() {
+		a.stuck.Store(false)
+		return false
+	}
+	x.stuck[a.Assignment.Behavior]++
+	return true
+}
+
+// returned marks the attempt as one whose function has returned.
+func (x *executor) returned(a *attempt) {
+	a.done.Store(true)
+	if !a.stuck.Load() { // whoever sets it from now on sees that the function has returned
+		return
+	}
+	x.Lock()
+	defer x.Unlock()
+	if a.stuck.Swap(false) {
+		x.stuck[a.Assignment.Behavior]--
+	}
+}
+
+// stuckNow is how many slots are held by functions that were given up.
+func (x *executor) stuckNow() (n int) {
+	x.Lock()
+	defer x.Unlock()
+	for _, held := range x.stuck {
+		n += held
+	}
+	return n
+}
+
+// releaseAll records the attempts of a session as Released that have not returned in the time that they had: a drain's last act, so that
+// nobody takes them for lost. Their functions may still be running beside the next attempt.
+func (x *executor) releaseAll(m *member) {
+	x.Lock()
+	var all []*attempt
+	for _, a := range x.attempts {
+		if a.m == m && !a.done.Load() {
+			all = append(all, a)
+		}
+	}
+	x.Unlock()
+	for _, a := range all {
+		m.log.Warn("the function did not return before its node stopped: its attempt is released, and the next one may overlap with it",
+			"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number)
+		a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}}, true)
 	}
 }
 

@@ -119,5 +119,9 @@ func (o *owner) why(t *projection.Task) (e Explanation) {
 // whyReady explains why a task that could run does not.
 func (o *owner) whyReady(t *projection.Task) Explanation {
 	behavior := t.Kind.Behavior
-	return explanation.OfReady(o.m.view.Load().Nodes, behavior, func() bool { return o.m.exec.Free(behavior) || o.offerFor(behavior) != nil })
+	e := explanation.OfReady(o.m.view.Load().Nodes, behavior, func() bool { return o.m.exec.Free(behavior) || o.offerFor(behavior) != nil })
+	if stuck := o.m.exec.stuckNow(); stuck > 0 && e.Why == WhyWaiting {
+		e.Text += fmt.Sprintf("; %d slots of node %s are held by functions that did not return after their context had ended", stuck, o.m.cfg.Name)
+	}
+	return e
 }

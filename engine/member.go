@@ -73,6 +73,7 @@ type member struct {
 	settled  atomic.Bool // all shards that fall to it were served once
 	heard    atomic.Bool // the settings, during this session
 	over     atomic.Bool // its attempts are given up
+	stopBy   time.Time   // when a drain is over; zero: none has begun
 
 	ctx     context.Context // of the session
 	end     context.CancelCauseFunc
@@ -201,7 +202,11 @@ func (m *member) join(ctx context.Context) error {
 
 // leave revokes the lease, so that nobody has to wait for its end.
 func (m *member) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	most := 5 * time.Second
+	if !m.stopBy.IsZero() { // who stops the node does not wait for long after that
+		most = min(most, max(time.Second, time.Until(m.stopBy)))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
 	if err := m.sessions.Leave(ctx, m.session); err != nil {
 		return fmt.Errorf("leave: %w", err)

@@ -32,8 +32,11 @@ const (
 	defaultTTL   = 10 * time.Second
 	minTTL       = 3 * time.Second
 	maxTTL       = 60 * time.Second
-	defaultGrace = 30 * time.Second
+	defaultGrace = 15 * time.Second
 )
+
+// leftBehind is how long a node that has stopped waits for functions that do not return; a drain has waited for them, too.
+const leftBehind = 500 * time.Millisecond
 
 // sessionPause is the time between two sessions; doubled after each that was shorter than a TTL, up to maxSessionPause.
 const (
@@ -59,7 +62,7 @@ type NodeConfig struct {
 	Trimming Trimming      // of the journals; default TrimArchived
 
 	TTL   time.Duration // of the session: after this time without renewal the node counts as dead; default 10s, 3s to 60s
-	Grace time.Duration // how long running attempts may go on when Run ends; default 30s; negative: not at all
+	Grace time.Duration // how long running attempts may go on when Run ends; default 15s; negative: not at all. Run ends 12s after that at the latest
 
 	// SessionFile is the path of a file that keeps the session across restarts, so that a restarted process can end its last session
 	// instead of waiting for its TTL. It must not be shared with another process. "": none.
@@ -216,8 +219,9 @@ func (c *NodeConfig) complete() error {
 	return nil
 }
 
-// Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get Grace, those that
-// are left are recorded as Released, the shards are handed over, and the lease is revoked. It returns nil after a clean drain. If
+// Run joins the cluster and serves until ctx ends. Then it drains: no attempt starts any more, running ones get Grace, the contexts of those
+// that are left end, which gives them ten seconds, and they are recorded as Released, also where their functions have not returned by then; the
+// shards are handed over, and the lease is revoked. It returns nil after a clean drain. If
 // the session ends while it serves, it cancels every attempt, drops all shards and begins a new session, unless that wraps
 // store.ErrOutdated: it returns this. It may be called once.
 func (n *Node) Run(ctx context.Context) error {
@@ -270,7 +274,7 @@ func (n *Node) stopWorkers() {
 	}()
 	select {
 	case <-idle:
-	case <-time.After(time.Second):
+	case <-time.After(leftBehind):
 		attempts, plans := n.exec.left()
 		n.cfg.Log.Warn("functions that do not return are left behind", "attempts", attempts, "plans", plans)
 	}

@@ -26,6 +26,8 @@ func (b *logBook) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
+func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(b, nil)) }
+
 // said returns the lines of a message: those about nodes, which every node logs, of node a alone.
 func (b *logBook) said(t *testing.T, message string) (all []map[string]any) {
 	t.Helper()
@@ -48,7 +50,7 @@ func TestNotices_TellOfNodesLossesAndFinalFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, job, book := newModelled(t, true), newJob(engine.Policy{}), new(logBook)
 		with := func(slots int) func(*cfg) {
-			return func(c *cfg) { c.Slots, c.Log = slots, slog.New(slog.NewJSONHandler(book, nil)) }
+			return func(c *cfg) { c.Slots, c.Log = slots, book.logger() }
 		}
 		a := c.start("a", 0, with(-1), job)
 		a.ready(t)

@@ -10,6 +10,7 @@ func (n *Node) Vitals() meter.Vitals {
 	n.exec.Lock()
 	v.SlotsUsed = n.exec.Used
 	n.exec.Unlock()
+	v.SlotsStuck = n.exec.stuckNow()
 	for i := range n.futures.shards {
 		s := &n.futures.shards[i]
 		s.mu.Lock()

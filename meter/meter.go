@@ -80,6 +80,7 @@ const (
 	EntriesUnarchived // in the shards served here: not read back from the archive
 	Slots
 	SlotsUsed
+	SlotsStuck // held by functions that were given up and have not returned
 	FuturesOpen
 	Nodes
 	BusConnected
@@ -132,6 +133,7 @@ var (
 		EntriesUnarchived: {"entries_unarchived", "Entries of the shards served here that were not read back from the archive yet; 0 where nothing is archived.", false, nil},
 		Slots:             {"slots", "Attempts that the node makes at once.", false, nil},
 		SlotsUsed:         {"slots_used", "Slots with an attempt that runs or is about to.", false, nil},
+		SlotsStuck:        {"slots_stuck", "Slots held by functions that were given up, as they did not return after their context had ended.", false, nil},
 		FuturesOpen:       {"futures_open", "Futures that wait for an outcome in this process.", false, nil},
 		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
 		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},

@@ -27,6 +27,7 @@ type Vitals struct {
 	TasksLive         int64
 	TasksReady        map[string]int // by behavior
 	Slots, SlotsUsed  int
+	SlotsStuck        int // held by functions that were given up and have not returned
 	FuturesOpen       int
 }
 
@@ -59,6 +60,9 @@ func (v *Vitals) Degraded() (all []string) {
 	if v.ShardsNotTrimmed > 0 {
 		all = append(all, fmt.Sprintf("the journals of %d shards are not trimmed: the command shards says why", v.ShardsNotTrimmed))
 	}
+	if v.SlotsStuck > 0 {
+		all = append(all, fmt.Sprintf("%d slots are held by functions that did not return after their context had ended: the log names them", v.SlotsStuck))
+	}
 	return all
 }
 
@@ -69,7 +73,7 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 		TasksHeld: float64(v.TasksHeld), TasksLive: float64(v.TasksLive),
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
-		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
+		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
 		BusConnected: is(v.BusConnected), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
 	} {

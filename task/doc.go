@@ -21,8 +21,8 @@
 // Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return.
 //
 // An attempt whose node dies has no outcome: it is recorded as lost and made again, until Policy.MaxLost attempts of a run are lost:
-// at once after the first loss, later and later after further ones. One that
-// is cut off because its node stops in order is recorded as released, too, and made again elsewhere.
+// at once after the first loss, later and later after further ones. One that is cut off because its node stops in order is recorded as
+// released, too, and made again elsewhere: when its function has returned, or ten seconds after its context has ended.
 //
 // # What an implementation owes
 //
@@ -32,7 +32,7 @@
 //
 // The context of an attempt ends at its time-out, when the task is cancelled, when the node stops, and when the node loses its
 // session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its slot until Run returns.
-// If the session is lost, another node may make the next attempt before this one has returned.
+// If the session is lost, or the node stops and the ten seconds are over, another node may make the next attempt before this one has returned.
 //
 // An attempt that is recorded as failed, lost or released may have had effects outside. They must be idempotent by the id of the
 // task, or be guarded by Attempt.Token: it grows with every attempt of a task, so that an outside system that remembers

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
@@ -75,6 +76,9 @@ func (c *checker) checkOverlaps(t *task, byToken map[events.Ref]*history.Executi
 	}
 }
 
+// outlives is how long a call has run at least that is released while it runs: a drain gives it so long after it has ended its context.
+const outlives = 10 * time.Second
+
 // gaveUp reports whether the attempt of a call was ended without waiting for the call.
 func (t *task) gaveUp(x *history.Execution) bool {
 	for i := range t.steps {
@@ -83,8 +87,10 @@ func (t *task) gaveUp(x *history.Execution) bool {
 			continue
 		}
 		switch b := s.ev.Body.(type) {
-		case *events.Lost: // unlike Released, which says that it has returned or will never be made
+		case *events.Lost:
 			return true
+		case *events.Released: // it has returned or will never be made, unless it outlived the drain of its node
+			return t.committed(i)-x.Begin >= int64(outlives)
 		case *events.Failed:
 			return "!"+b.Error.Code != x.Outcome
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,6 +29,9 @@ import (
 	"taskledger/meter"
 )
 
+// headStart is how long requests of the API have before the node begins to drain.
+const headStart = 500 * time.Millisecond
+
 func (a *app) addServeFlags(c *cobra.Command) {
 	a.access.flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "timeout" { // it is for who asks; a node runs until it is stopped
@@ -41,8 +45,9 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: by itself, or as one more of a cluster",
-		Long: `Serve runs a node until it gets an interrupt or SIGTERM; it then drains: running attempts get --grace, its shards go to
-others. A second signal ends it at once, and nothing that was acknowledged is lost.
+		Long: `Serve runs a node until it gets an interrupt, SIGTERM or SIGHUP; it then drains: running attempts get --grace, those that are left get 10 s
+more to return, its shards go to others. With the default --grace it has ended within 28 s. A second interrupt or SIGTERM ends it at once, and
+nothing that was acknowledged is lost.
 
 By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
 runs on this machine; --etcd and --nats join servers anywhere. Every node runs the behaviors noop, sleep and http, checksum
@@ -71,6 +76,12 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	// The signal of a closed pipe is caught, so that a line which nobody reads any more ends no node. Ignored, it would be ignored by programs
 	// that the node starts, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		// A terminal that is closed may send it twice, which must not end the drain: so it is caught to the end.
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	a.inBackground()
 	log, err := a.serve.logger(a.Err)
 	if err == nil {
@@ -78,6 +89,9 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if os.Getpid() == 1 && len(a.serve.execAllow) > 0 {
+		log.WarnContext(ctx, "this node is PID 1 and reaps its own children alone: what programs of exec leave behind stays as zombies; start it with an init (docker run --init)")
 	}
 	link, servers, err := a.attach(ctx, log)
 	if servers != nil {
@@ -126,7 +140,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 	g, running := errgroup.WithContext(running)
 	vitals := func() meter.Vitals {
 		v := node.Vitals()
-		v.Draining = v.Draining || running.Err() != nil // requests end before the node drains
+		v.Draining = v.Draining || running.Err() != nil // requests have a moment before the node drains
 		return v
 	}
 	figures := watch.Figures(vitals)
@@ -136,6 +150,8 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 		defer drained()
 		return node.Run(nodes)
 	})
+	// The API closes beside the drain. Most requests that are under way end at once, and are answered by a node that does not drain yet.
+	defer context.AfterFunc(running, func() { time.AfterFunc(headStart, drain) })()
 	g.Go(func() error {
 		defer drain()
 		if web != nil {
@@ -157,7 +173,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 		a.greet(link, servers, watch, web)
 		<-running.Done()
 		if ctx.Err() != nil {
-			fmt.Fprintf(a.Err, "%s: draining, for at most %s; a second signal ends it at once\n", a.Name, max(a.serve.grace, 0))
+			fmt.Fprintf(a.Err, "%s: draining: running attempts get %s, and then 10s to return; a second interrupt or SIGTERM ends it at once\n", a.Name, a.serve.grace)
 		}
 		return nil
 	})
