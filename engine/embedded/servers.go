@@ -111,6 +111,7 @@ func (s *Servers) start(ctx context.Context, cfg ServersConfig) (err error) {
 		return fmt.Errorf("etcd in %s: %w", s.dir, err)
 	}
 	s.client = v3client.New(s.etcd.Server)
+	s.client.Watcher = &apart{Watcher: s.client.Watcher}
 	if cfg.NoNATS {
 		return nil
 	}
