@@ -149,7 +149,7 @@ func runCommand(ctx context.Context, args []string, out, errs io.Writer) (green 
 		return false, err
 	}
 	before := goleak.IgnoreCurrent()
-	err = makeAll(ctx, o.plan(total), o.parallel, makeOne, func(m made) error { return o.tell(ctx, m, total, out) })
+	err = makeAll(ctx, o.plan(total), o.parallel, redrawing(makeOne), func(m made) error { return o.tell(ctx, m, total, out) })
 	if o.parallel > 1 {
 		err = errors.Join(err, leakedSince(before))
 	}

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"sync"
 
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
 )
 
@@ -37,4 +41,29 @@ func makeAll(ctx context.Context, all []cluster.Settings, atATime int, one func(
 	}
 	workers.Wait()
 	return err
+}
+
+// draws is how often a history is made until it proves something.
+const draws = 3
+
+// redrawing makes a history again that proves nothing, since a busy machine did too little in its time: that is no failure of the product.
+// The last one counts, whatever it is.
+func redrawing(one func(context.Context, cluster.Settings) made) func(context.Context, cluster.Settings) made {
+	return func(ctx context.Context, s cluster.Settings) made {
+		for n := 1; ; n++ {
+			m := one(ctx, s)
+			rejected := m.history == nil || m.err == nil && m.Verdict() == check.Rejected
+			if !rejected || n == draws || ctx.Err() != nil {
+				return m
+			}
+			fmt.Fprintf(os.Stderr, "the history of seed %d proves nothing, and is made again: %v %q\n", s.Seed, m.err, m.Problems)
+			if m.dir == "" {
+				continue
+			}
+			if err := os.RemoveAll(m.dir); err != nil {
+				m.err = errors.Join(m.err, err)
+				return m
+			}
+		}
+	}
 }

@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"testing"
 
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
+	"taskledger/integration/robustness/history"
 )
 
 func TestMakeAll_TellsInOrderWhatIsMadeAtATime(t *testing.T) {
@@ -47,5 +49,30 @@ func TestMakeAll_EndsWithTheFirstError(t *testing.T) {
 	cancel()
 	if err := makeAll(ctx, []cluster.Settings{{Seed: 1}}, 1, one, func(made) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+}
+
+// What proves nothing is made again, a few times; what is broken is not.
+func TestRedrawing_MakesAgainWhatProvesNothing(t *testing.T) {
+	rejected := check.Judgement{Problems: []string{"too little happened"}}
+	broken := check.Judgement{Problems: rejected.Problems, Violations: []check.Violation{{}}}
+	for name, c := range map[string]struct {
+		are  []check.Judgement
+		want string
+	}{
+		"sound":            {[]check.Judgement{{}}, check.Passed},
+		"sound at last":    {[]check.Judgement{rejected, rejected, {}}, check.Passed},
+		"never sound":      {[]check.Judgement{rejected, rejected, rejected}, check.Rejected},
+		"broken":           {[]check.Judgement{broken}, check.Violated},
+		"broken afterward": {[]check.Judgement{rejected, broken}, check.Violated},
+	} {
+		n := 0
+		got := redrawing(func(context.Context, cluster.Settings) made {
+			n++
+			return made{history: &history.Run{}, Judgement: c.are[n-1], dir: t.TempDir()}
+		})(t.Context(), cluster.Settings{})
+		if got.Verdict() != c.want || n != len(c.are) {
+			t.Errorf("%s: %s after %d histories, want %s after %d", name, got.Verdict(), n, c.want, len(c.are))
+		}
 	}
 }
