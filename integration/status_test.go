@@ -66,7 +66,7 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 // An attempt that is longer than a lease is no lost one: while its node is there both stamps are still to come. What was recorded of it
 // does not change.
 func TestStatus_StampsOfALongAttemptMoveOnWithItsNode(t *testing.T) {
-	withSessionsThatEnd(t, func(t *testing.T, c *testcluster.Cluster) {
+	withTTL(t, 12*time.Second, func(t *testing.T, c *testcluster.Cluster) { // which a busy machine does not use up
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		owner := c.StartNode("owner", noSlots)
 		c.StartNode("worker", noShards, w.on("worker"))

@@ -96,7 +96,7 @@ func (e *EtcdMembers) launch(m *etcdMember) {
 	e.t.Helper()
 	cfg := etcdConfig(m.dir)
 	cfg.Name = m.name
-	cfg.TickMs, cfg.ElectionMs = 50, 500 // milliseconds
+	cfg.TickMs, cfg.ElectionMs = 100, 1000 // milliseconds, as by default: a busy machine delays heartbeats
 	cfg.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: m.peers.Address}}
 	cfg.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: m.clients.Address}}
 	var all []string
