@@ -20,6 +20,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,9 +44,11 @@ type Config struct {
 	Existing bool
 
 	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.
-	Etcd                   []string
-	EtcdTLS                *tls.Config // default: as the endpoints say
-	EtcdUser, EtcdPassword string      // default: none
+	Etcd    []string
+	EtcdTLS *tls.Config // default: as the endpoints say
+	// EtcdAuthorities and NATSAuthorities are asked before every handshake whom to believe. Default: whom EtcdTLS and NATSTLS do.
+	EtcdAuthorities, NATSAuthorities func() (*x509.CertPool, error)
+	EtcdUser, EtcdPassword           string // default: none
 
 	// NATS are URLs. Without any, hand-over and futures go by way of etcd, and nothing is archived.
 	NATS                   []string
@@ -93,9 +96,9 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	at := etcdstore.Config{Cluster: cfg.Name, Shards: cfg.Shards, Existing: cfg.Existing, Endpoints: cfg.Etcd, TLS: cfg.EtcdTLS,
+	at := etcdstore.Config{Cluster: cfg.Name, Shards: cfg.Shards, Existing: cfg.Existing, Endpoints: cfg.Etcd, TLS: cfg.EtcdTLS, Authorities: cfg.EtcdAuthorities,
 		Username: cfg.EtcdUser, Password: cfg.EtcdPassword, Log: cfg.Log}
-	over := natsbus.Config{Cluster: cfg.Name, Key: cfg.Key, TLS: cfg.NATSTLS, Creds: cfg.NATSCreds, NKey: cfg.NATSNKey, Log: cfg.Log}
+	over := natsbus.Config{Cluster: cfg.Name, Key: cfg.Key, TLS: cfg.NATSTLS, Authorities: cfg.NATSAuthorities, Creds: cfg.NATSCreds, NKey: cfg.NATSNKey, Log: cfg.Log}
 	var err error
 	if over.URLs, err = withUser(cfg.NATS, cfg.NATSUser, cfg.NATSPassword); err != nil {
 		return nil, err

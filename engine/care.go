@@ -86,7 +86,7 @@ func (m *member) weigh(u store.Usage) {
 	case u.Full:
 		cause, why = brakeFull, fmt.Sprintf("%s (%d of %d bytes)", command.StoreFull, u.Size, u.Quota)
 	case u.InUse >= u.Quota/5*4:
-		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: archive, or raise the quota", u.InUse, u.Quota)
+		cause, why = brakeInUse, fmt.Sprintf("the store holds %d of %d bytes: archive, compact etcd where nodes may not (etcdctl compact REVISION), or raise the quota", u.InUse, u.Quota)
 	}
 	m.brake.Store(&why)
 	if m.braked == cause {

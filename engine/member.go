@@ -59,7 +59,8 @@ type member struct {
 	housekeeping store.Housekeeping
 	reader       *ledger.Reader
 
-	renewed  atomic.Int64 // when the last successful renewal was sent, on the monotonic clock
+	renewed  atomic.Int64           // when the last successful renewal was sent, on the monotonic clock
+	silence  atomic.Pointer[string] // why the last attempt to renew failed; nil = it did not
 	began    time.Time
 	joinedAt int64 // by the wall clock, in milliseconds
 	view     atomic.Pointer[store.Membership]
@@ -249,9 +250,12 @@ func (m *member) renew(ctx context.Context) error {
 		switch {
 		case err == nil:
 			m.renewed.Store(int64(sent.Sub(clockBase)))
+			m.silence.Store(nil)
 		case errors.Is(err, store.ErrSessionEnded):
 			return err
 		case ctx.Err() == nil:
+			why := err.Error()
+			m.silence.Store(&why)
 			m.log.WarnContext(ctx, "etcd did not renew the session, trying again", "err", err)
 		}
 	}

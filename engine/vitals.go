@@ -2,11 +2,15 @@ package engine
 
 import (
 	"taskledger/meter"
+	"taskledger/store"
 )
 
 // Vitals returns how the node is at the moment, for who asks whether it is ready and for gauges: what a Meter is not told.
 func (n *Node) Vitals() meter.Vitals {
 	v := meter.Vitals{HasBus: n.cfg.Bus != nil, BusConnected: n.router.connected.Load(), Slots: max(n.cfg.Slots, 0)}
+	if bus, knows := n.cfg.Bus.(store.Refusing); knows {
+		v.BusRefused = bus.Refused()
+	}
 	n.exec.Lock()
 	v.SlotsUsed = n.exec.Used
 	n.exec.Unlock()
@@ -23,6 +27,9 @@ func (n *Node) Vitals() meter.Vitals {
 	}
 	usage := m.usage.Load()
 	v.Session, v.Silent, v.Renewed, v.Settled, v.Draining = m.session.ID, m.age(), m.mayStart(), m.settled.Load(), m.draining.Load()
+	if why := m.silence.Load(); why != nil {
+		v.Silence = *why
+	}
 	v.Refusing, v.StoreBytes, v.StoreQuota, v.Nodes = *m.brake.Load(), usage.InUse, usage.Quota, len(m.view.Load().Nodes)
 	v.TasksReady = m.load.readyHere()
 	for _, o := range m.place.served() {

@@ -3,6 +3,7 @@ package etcdstore
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,6 +53,8 @@ type Config struct {
 	DialName string
 	// TLS secures the connections, and http:// is an error then, as is a socket or Dial. Default: as the endpoints say.
 	TLS *tls.Config
+	// Authorities is asked before every handshake whom to believe, beside TLS. Default: whom TLS does.
+	Authorities func() (*x509.CertPool, error)
 	// Username and Password authenticate to etcd; one without the other is an error. The user must be permitted to read
 	// and write the keys that start with Cluster and a slash, nothing else; only root can compact, so etcd must do it by
 	// itself otherwise. Default none.
@@ -99,6 +102,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("etcd quota %d: want at least 0", c.Quota)
 	case count(c.Client != nil, c.Dial != nil, len(c.Endpoints) > 0) != 1:
 		return c, errors.New("etcd: want either endpoints, a dialer or a client")
+	case c.Authorities != nil && c.TLS == nil:
+		return c, errors.New("etcd: want TLS beside authorities")
 	case c.Dial != nil && c.TLS != nil:
 		return c, errors.New("etcd: want no TLS with a dialer")
 	case (c.Username == "") != (c.Password == ""):

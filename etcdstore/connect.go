@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"taskledger/store"
@@ -89,6 +90,9 @@ func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, e
 		}),
 		grpc.WithChainUnaryInterceptor(tries.intercept),
 	}
+	if cfg.Authorities != nil {
+		options = append(options, grpc.WithTransportCredentials(renewed{credentials.NewTLS(cfg.TLS), cfg}))
+	}
 	endpoints, dial := dialer(cfg)
 	if dial != nil {
 		options = append(options, grpc.WithContextDialer(dial))
@@ -118,8 +122,30 @@ func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, e
 	return client, nil
 }
 
-// tries makes the single tries of requests while a store is opened. The client alone would wait for a connection until
-// the request times out, and then tell nothing but that.
+// renewed is TLS whose authorities are those of the moment of each handshake.
+type renewed struct {
+	credentials.TransportCredentials
+	cfg Config
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (r renewed) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	roots, err := r.cfg.Authorities()
+	if err != nil {
+		return nil, nil, err
+	}
+	now := r.cfg.TLS.Clone()
+	now.RootCAs = roots
+	return credentials.NewTLS(now).ClientHandshake(ctx, authority, conn)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (r renewed) Clone() credentials.TransportCredentials {
+	return renewed{r.TransportCredentials.Clone(), r.cfg}
+}
+
+// tries makes the single tries of requests while a store is opened, and keeps why later ones met no server. The client alone would
+// wait for a connection until the request times out, and then tell nothing but that.
 type tries struct {
 	ended atomic.Bool
 	last  atomic.Pointer[error] // why the last one that met no server did not
@@ -131,7 +157,9 @@ type errTLS struct{ error }
 // intercept implements grpc.UnaryClientInterceptor. Nothing that Open sends does harm when it is sent again.
 func (t *tries) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if t.ended.Load() { // certificates may be mended while requests wait
-		return invoke(ctx, method, req, reply, conn, opts...)
+		err := invoke(ctx, method, req, reply, conn, opts...)
+		t.note(err)
+		return err
 	}
 	opts = append(opts, grpc.WaitForReady(false))
 	for {
@@ -152,14 +180,39 @@ func (t *tries) intercept(ctx context.Context, method string, req, reply any, co
 	}
 }
 
+// note keeps why a request met no server: the client tells its callers nothing but that the time was over.
+func (t *tries) note(err error) {
+	if err == nil {
+		if t.last.Load() != nil {
+			t.last.Store(nil)
+		}
+		return
+	}
+	if why := status.Convert(err).Message(); strings.Contains(why, "connection error") {
+		reason := errors.New(why)
+		t.last.Store(&reason)
+	}
+}
+
+// because adds to an error that tells nothing but that the time was over why no server was met.
+func (t *tries) because(err error) error {
+	if last := t.last.Load(); last != nil && errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", err, *last)
+	}
+	return err
+}
+
 // end lets the client do as it likes.
 func (t *tries) end() { t.ended.Store(true) }
 
 // explain adds to why a store could not be opened what the client does not tell.
 func (t *tries) explain(err error, cfg Config) error {
 	user := "a client without user"
-	if cfg.Username != "" {
+	switch {
+	case cfg.Username != "":
 		user = fmt.Sprintf("user %q", cfg.Username)
+	case cfg.TLS != nil && (len(cfg.TLS.Certificates) > 0 || cfg.TLS.GetClientCertificate != nil):
+		user = "the user whom the certificate's common name names"
 	}
 	for _, denied := range []error{rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrPermissionDenied} {
 		if errors.Is(err, denied) {

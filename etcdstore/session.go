@@ -77,7 +77,7 @@ func (s *Store) Renew(ctx context.Context, session store.Session) error {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return fmt.Errorf("renew session %s: %w", session.ID, store.ErrSessionEnded)
 	case err != nil:
-		return fmt.Errorf("renew session %s: %w", session.ID, err)
+		return fmt.Errorf("renew session %s: %w", session.ID, s.tries.because(err))
 	}
 	return nil
 }

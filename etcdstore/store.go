@@ -29,6 +29,7 @@ type Store struct {
 	defragment func(context.Context) error // nil = refused
 
 	streams streams  // of the watches
+	tries   tries    // of requests, of a client of its own
 	told    sync.Map // key -> mod revision of the value that was complained of
 }
 
@@ -44,9 +45,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{client: cfg.Client, keys: keys(cfg.Cluster + "/"), timeout: cfg.RequestTimeout, quota: cfg.Quota,
 		log: cfg.Log, defragment: cfg.Defragment, dialled: dialName(cfg)}
-	var opening tries
+	opening := &s.tries
 	if s.client == nil {
-		if s.client, err = connect(ctx, cfg, &opening); err != nil {
+		if s.client, err = connect(ctx, cfg, opening); err != nil {
 			return nil, fmt.Errorf("connect to etcd: %w", opening.explain(err, cfg))
 		}
 		s.owned = true

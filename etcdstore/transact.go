@@ -82,7 +82,7 @@ func (s *Store) bounded(ctx context.Context, send func(context.Context) error) e
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	defer context.AfterFunc(s.client.Ctx(), cancel)()
-	return send(ctx)
+	return s.tries.because(send(ctx))
 }
 
 // get reads linearizably. A member that does not answer in time costs one of a few attempts.

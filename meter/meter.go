@@ -84,6 +84,7 @@ const (
 	FuturesOpen
 	Nodes
 	BusConnected
+	BusRefused
 	Session
 	Ready
 	StoreBytes
@@ -137,6 +138,7 @@ var (
 		FuturesOpen:       {"futures_open", "Futures that wait for an outcome in this process.", false, nil},
 		Nodes:             {"nodes", "Nodes that are present, as this one sees it.", false, nil},
 		BusConnected:      {"bus_connected", "1 while NATS is connected; 0 also where there is none.", false, nil},
+		BusRefused:        {"bus_refused", "1 when NATS has not permitted a message or a subscription since it was connected.", false, nil},
 		Session:           {"session", "1 while the node has a session that the store has renewed lately.", false, nil},
 		Ready:             {"ready", "1 while the node is ready, as /readyz says.", false, nil},
 		StoreBytes:        {"store_bytes", "Bytes in use in the store.", false, nil},

@@ -9,11 +9,13 @@ import (
 type Vitals struct {
 	Session  string        // id; "" = none at the moment
 	Silent   time.Duration // since the store was last asked to renew the session, and did
+	Silence  string        // why it did not, as the last attempt tells; "" = it did
 	Renewed  bool          // lately enough that the node takes on work
 	Settled  bool          // since the session began the node has once served all shards that fell to it
 	Draining bool
 
 	HasBus, BusConnected bool
+	BusRefused           string // what NATS does not permit this node; "" = nothing is known
 	Refusing             string // why no new tasks are accepted; "" = they are
 	StoreBytes           int64
 	StoreQuota           int64
@@ -39,7 +41,11 @@ func (v *Vitals) NotReady() string {
 	case v.Draining: // its session may be over by now
 		return "the node drains"
 	case !v.Renewed:
-		return fmt.Sprintf("the store has not renewed the session for %s", v.Silent.Round(100*time.Millisecond))
+		why := fmt.Sprintf("the store has not renewed the session for %s", v.Silent.Round(100*time.Millisecond))
+		if v.Silence != "" {
+			why += ": " + v.Silence
+		}
+		return why
 	case !v.Settled:
 		return "the node does not serve its shards yet"
 	}
@@ -50,6 +56,9 @@ func (v *Vitals) NotReady() string {
 func (v *Vitals) Degraded() (all []string) {
 	if v.HasBus && !v.BusConnected {
 		all = append(all, "NATS is not connected: everything goes by way of the store, and is slower")
+	}
+	if v.BusRefused != "" {
+		all = append(all, "NATS does not permit what a node needs (docs/operating.md, Your own NATS): "+v.BusRefused)
 	}
 	if v.Refusing != "" {
 		all = append(all, "new tasks are refused: "+v.Refusing)
@@ -74,7 +83,7 @@ func (v *Vitals) Tell(to Meter, before *Vitals) {
 		ShardsServed: float64(v.ShardsServed), ShardsQuarantined: float64(v.ShardsQuarantined), ShardsNotTrimmed: float64(v.ShardsNotTrimmed),
 		EntriesUnarchived: float64(v.EntriesUnarchived),
 		Slots:             float64(v.Slots), SlotsUsed: float64(v.SlotsUsed), SlotsStuck: float64(v.SlotsStuck), FuturesOpen: float64(v.FuturesOpen), Nodes: float64(v.Nodes),
-		BusConnected: is(v.BusConnected), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
+		BusConnected: is(v.BusConnected), BusRefused: is(v.BusRefused != ""), Session: is(v.Session != "" && v.Renewed), Ready: is(v.NotReady() == ""),
 		StoreBytes: float64(v.StoreBytes), StoreQuota: float64(v.StoreQuota),
 	} {
 		if Gauge(g) != TasksReady {

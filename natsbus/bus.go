@@ -25,9 +25,10 @@ type Bus struct {
 
 	last             atomic.Pointer[subjectName] // published on: the same behavior completes again and again
 	forged, overruns atomic.Uint64
-	forgedTold       atomic.Int64 // when the log was last told, in Unix nanoseconds
-	unreachable      atomic.Bool  // an attempt to connect failed since the last connection
-	lost             atomic.Bool  // the last connection was lost
+	refused          atomic.Pointer[string] // what the servers last refused on this connection; nil = nothing
+	forgedTold       atomic.Int64           // when the log was last told, in Unix nanoseconds
+	unreachable      atomic.Bool            // an attempt to connect failed since the last connection
+	lost             atomic.Bool            // the last connection was lost
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -135,6 +136,14 @@ func (b *Bus) Name() string { return strings.TrimSuffix(b.prefix, ".") }
 // Stats returns the counters.
 func (b *Bus) Stats() Stats {
 	return Stats{Forged: b.forged.Load(), Overruns: b.overruns.Load()}
+}
+
+// Refused says what the servers last did not permit since the bus connected; "" = they permitted everything. It implements store.Refusing.
+func (b *Bus) Refused() string {
+	if refused := b.refused.Load(); refused != nil {
+		return *refused
+	}
+	return ""
 }
 
 // tellForgedEvery is how often the log is told of forged messages: whoever sends them could fill it.

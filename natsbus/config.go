@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,10 +39,12 @@ type Config struct {
 	// ctx. Default: the URLs are dialled.
 	Dial func(ctx context.Context) (net.Conn, error)
 
-	TLS   *tls.Config // default: as the URLs and the servers say
-	Creds string      // path of a NATS credentials file; default: none
-	NKey  string      // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none
-	Name  string      // shown by the server's monitoring; default "taskledger"
+	TLS *tls.Config // default: as the URLs and the servers say
+	// Authorities is asked before every handshake whom to believe. Default: whom TLS does.
+	Authorities func() (*x509.CertPool, error)
+	Creds       string // path of a NATS credentials file; default: none
+	NKey        string // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none
+	Name        string // shown by the server's monitoring; default "taskledger"
 
 	Log *slog.Logger // default: slog.Default()
 }

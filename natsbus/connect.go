@@ -91,6 +91,9 @@ func connect(ctx context.Context, cfg Config, failed func(error), handlers ...na
 	if cfg.TLS != nil {
 		handlers = append(handlers, nats.Secure(cfg.TLS))
 	}
+	if cfg.Authorities != nil {
+		opts.RootCAsCB = cfg.Authorities
+	}
 	if cfg.Creds != "" {
 		handlers = append(handlers, nats.UserCredentials(cfg.Creds))
 	}

@@ -68,6 +68,7 @@ func (b *Bus) connected(c *nats.Conn) {
 	if unreachable, lost := b.unreachable.Swap(false), b.lost.Swap(false); unreachable || lost {
 		level = slog.LevelWarn // whoever was told of the outage is told of its end
 	}
+	b.refused.Store(nil)                                                  // permissions may be others by now
 	b.log.Log(b.ctx, level, "bus connected", "server", c.ConnectedAddr()) // the URL may hold a token
 	b.link.report(true)
 }
@@ -115,6 +116,12 @@ func (b *Bus) failed(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if !b.link.up.Load() {
 		b.retried(err)
 		return
+	}
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		refused := err.Error()
+		if before := b.refused.Swap(&refused); before != nil && *before == refused {
+			return // every message would be told
+		}
 	}
 	b.log.Error("bus error", "subject", subjectOf(sub), "err", err)
 }

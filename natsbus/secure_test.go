@@ -131,3 +131,18 @@ func (l *logText) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// What the servers do not permit is lost like a hint, but for ever: whoever asks is told.
+func TestBus_TellsWhatIsNotPermitted(t *testing.T) {
+	t.Parallel()
+	s := testcluster.StartNATS(t)
+	s.Permit(user, password, []string{"other.>"}, []string{">"})
+	bus := open(t, natsbus.Config{URLs: withUser(s, user, password)})
+	told := states(t, bus)
+	await(t, told, true)
+	if refused := bus.Refused(); refused != "" {
+		t.Errorf("before anything was sent, %q was not permitted", refused)
+	}
+	publish(t, bus, "load", "", []byte("hello"))
+	testcluster.Await(t, "a refusal", func() bool { return strings.Contains(bus.Refused(), "Publish") })
+}

@@ -26,3 +26,9 @@ type Bus interface {
 	// been missed. Calls are made one at a time, until ctx ends.
 	Notify(ctx context.Context, h func(connected bool)) error
 }
+
+// Refusing is a Bus that knows what its servers do not permit. Messages that are not permitted are lost like any others, but for ever.
+type Refusing interface {
+	// Refused says what was last not permitted; "" = nothing.
+	Refused() string
+}

@@ -51,7 +51,14 @@ func NewAuthority(t testing.TB) *Authority {
 // Issue makes a certificate with the common name.
 func (a *Authority) Issue(name string) Certificate {
 	a.t.Helper()
+	return a.IssueUntil(name, time.Now().Add(time.Hour))
+}
+
+// IssueUntil makes a certificate that expires at a time.
+func (a *Authority) IssueUntil(name string, expires time.Time) Certificate {
+	a.t.Helper()
 	template := template(name)
+	template.NotBefore, template.NotAfter = expires.Add(-2*time.Hour), expires
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}

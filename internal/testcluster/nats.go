@@ -20,6 +20,7 @@ type NATS struct {
 	// What clients are asked for from the next Start on; the zero values ask for nothing.
 	Token          string
 	User, Password string
+	users          []*server.User
 	TLS            *tls.Config
 	Store          string // directory of JetStream, which survives; "" = no JetStream
 	MaxStore       int64  // bytes that JetStream may store; 0 = as much as the disk takes
@@ -62,6 +63,7 @@ func (n *NATS) Start() {
 		Authorization:     n.Token,
 		Username:          n.User,
 		Password:          n.Password,
+		Users:             n.users,
 		TLS:               n.TLS != nil,
 		TLSVerify:         n.TLS != nil && n.TLS.ClientAuth == tls.RequireAndVerifyClientCert,
 		TLSConfig:         n.TLS,
@@ -90,6 +92,21 @@ func (n *NATS) Secure(config *tls.Config, user, password string) {
 	n.t.Helper()
 	n.Stop()
 	n.TLS, n.User, n.Password = config, user, password
+	n.Start()
+}
+
+// Permit starts the server again for one user, who may publish and subscribe there alone.
+func (n *NATS) Permit(user, password string, publish, subscribe []string) {
+	n.t.Helper()
+	n.Stop()
+	n.users = []*server.User{{
+		Username: user,
+		Password: password,
+		Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Allow: publish},
+			Subscribe: &server.SubjectPermission{Allow: subscribe},
+		},
+	}}
 	n.Start()
 }
 

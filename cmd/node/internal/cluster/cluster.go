@@ -103,18 +103,18 @@ type Addresses struct {
 // etcdstore.ErrDenied when it refuses the user. Connections without TLS to other machines are logged as warnings. NATS is
 // connected, and its refusals logged, while the link is used.
 func At(ctx context.Context, a Addresses) (*Link, error) {
-	etcdTLS, err := a.EtcdTLS.config()
+	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
 	if err != nil {
 		return nil, fmt.Errorf("TLS of etcd: %w", err)
 	}
-	natsTLS, err := a.NATSTLS.config()
+	natsTLS, natsCAs, err := a.NATSTLS.config()
 	if err != nil {
 		return nil, fmt.Errorf("TLS of NATS: %w", err)
 	}
 	a.warnPlain(ctx)
 	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing,
-		Etcd: a.Etcd, EtcdTLS: etcdTLS, EtcdUser: a.EtcdUser, EtcdPassword: a.EtcdPassword,
-		NATS: a.NATS, NATSTLS: natsTLS, NATSUser: a.NATSUser, NATSPassword: a.NATSPassword, NATSCreds: a.NATSCreds, NATSNKey: a.NATSNKey,
+		Etcd: a.Etcd, EtcdTLS: etcdTLS, EtcdAuthorities: etcdCAs, EtcdUser: a.EtcdUser, EtcdPassword: a.EtcdPassword,
+		NATS: a.NATS, NATSTLS: natsTLS, NATSAuthorities: natsCAs, NATSUser: a.NATSUser, NATSPassword: a.NATSPassword, NATSCreds: a.NATSCreds, NATSNKey: a.NATSNKey,
 		Private: a.Private, Archive: a.Archive, Log: a.Log})
 	where := strings.Join(a.Etcd, ", ")
 	switch {

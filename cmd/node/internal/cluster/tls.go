@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"time"
 
 	"taskledger/engine"
 )
@@ -16,31 +17,53 @@ type TLS struct {
 	Key  string
 }
 
-// config returns nil for the zero value.
-func (t TLS) config() (*tls.Config, error) {
+// config returns nil for the zero value, and what reads the authorities again; nil = the system's. The files are read for every
+// handshake, so that certificates and authorities are renewed while the process runs.
+func (t TLS) config() (*tls.Config, func() (*x509.CertPool, error), error) {
 	if t == (TLS{}) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, &engine.InvalidError{Field: "TLS", Problem: "a certificate needs its key and a key its certificate"}
+		return nil, nil, &engine.InvalidError{Field: "TLS", Problem: "a certificate needs its key and a key its certificate"}
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("load certificate: %w", err)
+		if _, err := t.pair(); err != nil {
+			return nil, nil, &engine.InvalidError{Field: "TLS", Problem: err.Error()}
 		}
-		cfg.Certificates = []tls.Certificate{pair}
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return t.pair() }
 	}
-	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("read authorities: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: no certificate in it", t.CA)
-		}
+	if t.CA == "" {
+		return cfg, nil, nil
 	}
-	return cfg, nil
+	var err error
+	if cfg.RootCAs, err = t.authorities(); err != nil {
+		return nil, nil, &engine.InvalidError{Field: "TLS", Problem: err.Error()}
+	}
+	return cfg, t.authorities, nil
+}
+
+// pair reads the certificate to show.
+func (t TLS) pair() (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("load certificate %s: %w", t.Cert, err)
+	}
+	if now := time.Now(); now.After(pair.Leaf.NotAfter) {
+		return nil, fmt.Errorf("certificate %s has expired, at %s", t.Cert, pair.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	return &pair, nil
+}
+
+// authorities reads whom to believe.
+func (t TLS) authorities() (*x509.CertPool, error) {
+	text, err := os.ReadFile(t.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read authorities: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read authorities: no certificate in %s", t.CA)
+	}
+	return pool, nil
 }

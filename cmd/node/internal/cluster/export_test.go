@@ -1,0 +1,4 @@
+package cluster
+
+// Config lets tests make connections by the files of a TLS.
+var Config = TLS.config
