@@ -2,12 +2,14 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"taskledger/api/problem"
@@ -39,7 +41,10 @@ func (c *Call) Decode(body []byte, into any) error { return c.route.shape.Decode
 // Body reads the body for a route that looks at it before it is decoded.
 func (c *Call) Body() ([]byte, error) {
 	if !c.saysJSON() {
-		return nil, problem.New(problem.MediaType, "want the header Content-Type: application/json")
+		return nil, problem.New(problem.MediaType, "want the header Content-Type: application/json, in UTF-8")
+	}
+	if coding := c.r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, problem.New(problem.MediaType, "Content-Encoding: %.32q: want a body that is not encoded", coding)
 	}
 	if c.r.ContentLength > c.route.MaxBody {
 		return nil, tooLarge(c.route.MaxBody)
@@ -55,8 +60,9 @@ func (c *Call) saysJSON() bool {
 	case "":
 		return c.route.Untyped
 	default:
-		is, _, err := mime.ParseMediaType(typed)
-		return err == nil && is == mediaJSON
+		is, of, err := mime.ParseMediaType(typed)
+		charset := cmp.Or(of["charset"], "utf-8")
+		return err == nil && is == mediaJSON && strings.EqualFold(charset, "utf-8")
 	}
 }
 

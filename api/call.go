@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -51,16 +53,11 @@ func (c *Call) serve() error {
 		}
 		c.id = id
 	}
-	for _, condition := range []string{"If-Match", "If-Unmodified-Since"} {
-		if c.r.Header.Get(condition) != "" {
-			return &store.InvalidError{Field: condition, Problem: "changes under a condition are not supported"}
-		}
+	if err := c.checkHeaders(); err != nil {
+		return err
 	}
-	if c.route.MaxBody == 0 && c.r.ContentLength != 0 && c.r.Method != http.MethodGet {
-		var one [1]byte
-		if n, _ := c.r.Body.Read(one[:]); n > 0 {
-			return problem.New(problem.Malformed, "%s %s takes no body", c.route.Method, c.route.Pattern)
-		}
+	if err := c.checkNoBody(); err != nil {
+		return err
 	}
 	if c.route.Large && !c.asksForLittle() {
 		if err := c.enter(); err != nil {
@@ -68,6 +65,36 @@ func (c *Call) serve() error {
 		}
 	}
 	return c.route.Serve(c)
+}
+
+// checkHeaders refuses headers that would not do what their sender believes.
+func (c *Call) checkHeaders() error {
+	changes := c.route.Method != http.MethodGet
+	for name, refused := range map[string]bool{"If-Match": true, "If-Unmodified-Since": true, "If-None-Match": changes} {
+		if refused && c.r.Header.Get(name) != "" {
+			return &store.InvalidError{Field: name, Problem: "changes under a condition are not supported"}
+		}
+	}
+	if changes && !c.route.Keyed && len(c.r.Header.Values(keyHeader)) > 0 {
+		return &store.InvalidError{Field: keyHeader, Problem: "this route takes none: what is repeated is done again"}
+	}
+	return nil
+}
+
+// nothing is the most text of a body that says nothing.
+const nothing = 16
+
+// checkNoBody refuses a body where the route takes none. An empty object says nothing, and many clients send one.
+func (c *Call) checkNoBody() error {
+	if c.route.MaxBody > 0 || c.r.ContentLength == 0 || c.route.Method == http.MethodGet {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(c.r.Body, nothing+1))
+	if says := string(bytes.TrimSpace(text)); err != nil || len(text) > nothing || says != "" && says != "{}" {
+		return problem.New(problem.Malformed, "%s %s takes no body", c.route.Method, c.route.Pattern)
+	}
+	c.whole = true
+	return nil
 }
 
 // checkQuery refuses parameters that the route does not know, and such that come twice.
@@ -221,6 +248,9 @@ func (c *Call) told(err error) *problem.Problem {
 	}
 	p := problem.Of(err)
 	if name, is := fieldNames[p.Field]; is {
+		if rest, begins := strings.CutPrefix(p.Detail, p.Field+": "); begins {
+			p.Detail = name + ": " + rest
+		}
 		p.Field = name
 	}
 	if p.Type == problem.NotFound && c.by != nil && c.by.Limited() {

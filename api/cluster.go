@@ -145,13 +145,9 @@ func pause(verb operations.Verb) func(*Call) error {
 		if err := events.ValidateBehavior(behavior); err != nil {
 			return &store.InvalidError{Field: "behavior", Problem: err.Error()}
 		}
-		if verb == operations.Pause && !p.Force { // a mistyped name must not be paused silently
-			nodes, err := c.api.observer.Nodes(c.ctx)
-			if err != nil {
+		if !p.Force { // a mistyped name must not be taken silently
+			if err := c.knownBehavior(verb, behavior); err != nil {
 				return err
-			}
-			if !operations.Runs(nodes, behavior) {
-				return problem.New(problem.UnknownBehavior, "no node runs %s; with force it is paused before it is deployed", behavior)
 			}
 		}
 		if err := c.api.operator.Operate(c.ctx, verb, behavior, p.Reason.Reason); err != nil {
@@ -160,6 +156,22 @@ func pause(verb operations.Verb) func(*Call) error {
 		c.begin(http.StatusNoContent)
 		return nil
 	}
+}
+
+// knownBehavior refuses a behavior that no node runs. One that is paused goes on nevertheless.
+func (c *Call) knownBehavior(verb operations.Verb, behavior string) error {
+	nodes, err := c.api.observer.Nodes(c.ctx)
+	if err != nil || operations.Runs(nodes, behavior) {
+		return err
+	}
+	if verb == operations.Pause {
+		return problem.New(problem.UnknownBehavior, "no node runs %s; with force it is paused before it is deployed", behavior)
+	}
+	now, err := c.api.observer.Settings(c.ctx)
+	if err != nil || slices.ContainsFunc(now.Pauses(), func(p settings.Pause) bool { return p.Behavior == behavior }) {
+		return err
+	}
+	return problem.New(problem.UnknownBehavior, "no node runs %s, and it is not paused", behavior)
 }
 
 func (c *Call) nodes() error {
@@ -208,6 +220,9 @@ func (c *Call) replay() error {
 		if *into, err = time.Parse(time.RFC3339, text); err != nil {
 			return &store.InvalidError{Field: name, Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", text)}
 		}
+	}
+	if !o.From.IsZero() && !o.To.IsZero() && o.To.Before(o.From) {
+		return &store.InvalidError{Field: "to", Problem: fmt.Sprintf("%s is before from", c.Param("to"))}
 	}
 	if behavior != "" {
 		if err := events.ValidateBehavior(behavior); err != nil {

@@ -10,6 +10,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/stores"
 	"taskledger/api/token"
 )
 
@@ -141,5 +142,36 @@ func TestOpenAPI_NamesEveryOperationOnceAndRefersToWhatIsThere(t *testing.T) {
 			t.Errorf("%s is referred to, and is not there", name)
 		}
 		rest = after
+	}
+}
+
+// A client that is generated from the document reads every answer, and knows every type of problem.
+func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
+	s, _ := serve(t, func(c *api.Config) { c.Routes, c.Dialects = stores.Routes(c.Client), []api.Dialect{stores.Dialect()} })
+	text := s.want(s.send("viewer", "GET", "/openapi.json", nil), 200, "").text
+	for _, want := range []string{
+		`"items":{"oneOf":[{"$ref":"#/components/schemas/StoreTask"},{"type":"null"}]}`,
+		`"items":{"oneOf":[{"$ref":"#/components/schemas/OldTask"},{"type":"null"}]}`,
+		`"error":{"oneOf":[{"$ref":"#/components/schemas/OldError"},{"type":"null"}]}`,
+		`"schema":{"oneOf":[{"$ref":"#/components/schemas/Header"},{"$ref":"#/components/schemas/Line"}]}`,
+		`"OutcomeError":`,
+		`"TaskError":`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the document has no %s", want)
+		}
+	}
+	for _, not := range []string{`"Error":`, `"basic"`, `"password"`} {
+		if strings.Contains(text, not) {
+			t.Errorf("the document has %s", not)
+		}
+	}
+	for _, is := range problem.Types() {
+		if !strings.Contains(text, problem.Prefix+string(is)+" (") {
+			t.Errorf("the document does not name %s", is)
+		}
+	}
+	if got := s.want(s.send("viewer", "GET", "/v1/shards", nil), 200, `"shard":`); strings.Contains(got.text, `"time":""`) {
+		t.Errorf("a time that is none: %s", got.text)
 	}
 }

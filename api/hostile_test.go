@@ -83,7 +83,7 @@ func TestRequest_BadInputNamesWhatIsWrong(t *testing.T) {
 		{"viewer", "GET", "/nothing", nil, 404, "not-found"},
 		{"viewer", "PATCH", "/v1/tasks", nil, 405, "method"},
 		{"viewer", "BREW", "/v1/tasks/none", nil, 405, "method"},
-		{"operator", "POST", "/v1/tasks/none/retry", `{}`, 400, "takes no body"},
+		{"operator", "POST", "/v1/tasks/none/retry", `{"x":1}`, 400, "takes no body"},
 		{"operator", "POST", "/v1/tasks/none/cancel", `{"reason":"` + strings.Repeat("x", 257) + `"}`, 400, "256"},
 		{"operator", "POST", "/v1/behaviors/No/pause", `{}`, 400, "behavior"},
 		{"operator", "POST", "/v1/behaviors/no-such/pause", `{"reason":"typed"}`, 422, "unknown-behavior"},

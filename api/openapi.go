@@ -2,9 +2,11 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"taskledger/api/problem"
 	"taskledger/api/token"
+	"taskledger/api/view"
 	"taskledger/events"
 	"taskledger/projection"
 	"taskledger/projection/name"
@@ -26,9 +29,9 @@ func (a *API) document() ([]byte, error) {
 	}
 	schemas.RegisterTypeAlias(reflect.TypeFor[events.Millis](), reflect.TypeFor[time.Time]())
 	doc := &huma.OpenAPI{OpenAPI: "3.1.0", Info: &huma.Info{Title: "taskledger", Version: a.version,
-		Description: "Submit tasks, wait for them, look at them and change them. Errors are problem details (RFC 9457)."},
+		Description: "Submit tasks, wait for them, look at them and change them. Errors are problem details (RFC 9457) of these types: " + typesOfProblems() + "."},
 		Paths: map[string]*huma.PathItem{}, Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"token": {Type: "http", Scheme: "bearer"}, "password": {Type: "http", Scheme: "basic", Description: "the token as password, any user"}}}}
+			"token": {Type: "http", Scheme: "bearer"}}}} // not that a token may be a password, too: generated clients would send both
 	failure := &huma.Response{Description: "What is wrong", Content: map[string]*huma.MediaType{
 		problem.ContentType: {Schema: schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")}}}
 	for _, r := range a.table {
@@ -41,7 +44,7 @@ func (a *API) document() ([]byte, error) {
 		}
 		op := &huma.Operation{OperationID: operationID(r), Summary: r.Summary, Responses: map[string]*huma.Response{"default": failed}}
 		if r.Role != token.Nobody {
-			op.Security = []map[string][]string{{"token": {}}, {"password": {}}}
+			op.Security = []map[string][]string{{"token": {}}}
 			op.Description = "Role: " + r.Role.String()
 		} else {
 			op.Security = []map[string][]string{}
@@ -53,7 +56,7 @@ func (a *API) document() ([]byte, error) {
 		for _, status := range r.Status {
 			answer := &huma.Response{Description: http.StatusText(status)}
 			if r.Out != nil && status != http.StatusNotModified {
-				answer.Content = map[string]*huma.MediaType{r.Type: {Schema: schemas.Schema(reflect.TypeOf(r.Out), true, "")}}
+				answer.Content = map[string]*huma.MediaType{r.Type: {Schema: answered(schemas, r.Out)}}
 			}
 			op.Responses[strconv.Itoa(status)] = answer
 		}
@@ -72,7 +75,58 @@ func (a *API) document() ([]byte, error) {
 			item.Delete = op
 		}
 	}
+	for name, schema := range schemas.Map() {
+		nullFields(schema, schemas.TypeFromRef("#/components/schemas/"+name))
+	}
 	return json.Marshal(doc)
+}
+
+// either is an answer, or a line of one, that is of any of some types.
+type either []any
+
+func answered(schemas huma.Registry, out any) *huma.Schema {
+	if all, is := out.(either); is {
+		one := &huma.Schema{}
+		for _, v := range all {
+			one.OneOf = append(one.OneOf, answered(schemas, v))
+		}
+		return one
+	}
+	t := reflect.TypeOf(out)
+	schema := schemas.Schema(t, true, "")
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Pointer {
+		schema.Items = orNull(schema.Items)
+	}
+	return schema
+}
+
+// nullFields says of the fields of a type that are null where there is nothing that they may be.
+func nullFields(schema *huma.Schema, t reflect.Type) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if is := schema.Properties[name]; is != nil && f.Type.Kind() == reflect.Pointer && options == "" {
+			schema.Properties[name] = orNull(is)
+		}
+	}
+}
+
+func orNull(schema *huma.Schema) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{schema, {Type: "null"}}}
+}
+
+// typesOfProblems are all of them, in their order, each with its status.
+func typesOfProblems() string {
+	all := problem.Types()
+	slices.Sort(all)
+	texts := make([]string, len(all))
+	for i, is := range all {
+		texts[i] = fmt.Sprintf("%s%s (%d)", problem.Prefix, is, problem.New(is, "").Status)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func parameters(r *Route) (all []*huma.Param) {
@@ -108,8 +162,11 @@ func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[events.Error]() {
+	switch t {
+	case reflect.TypeFor[events.Error]():
 		return "TaskError"
+	case reflect.TypeFor[view.Error](): // many languages have an Error of their own
+		return "OutcomeError"
 	}
 	if path.Base(t.PkgPath()) == "form" { // of a task store
 		return "Store" + name

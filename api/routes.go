@@ -61,7 +61,7 @@ func (a *API) routes() []Route {
 		{Method: get, Pattern: "/v1/shards", Role: token.Viewer, Scope: Everything, Out: Shards{}, Summary: "Show the shards and their owners", Serve: (*Call).shards},
 		{Method: get, Pattern: "/v1/checkpoint", Role: token.Viewer, Scope: Everything, Out: Checkpoint{}, Summary: "Tell the chain hashes of all journals", Serve: (*Call).checkpoint},
 		{Method: get, Pattern: "/v1/export", Role: token.Viewer, Scope: ItsTasks, Class: Stream, Type: lines, Query: []Param{{"task", "id of a task"}, {"shard", "or the number of a shard"}},
-			Out: exportform.Line{}, Summary: "Write the history of a task, or a whole shard, for verify", Serve: (*Call).export},
+			Out: either{exportform.Header{}, exportform.Line{}}, Summary: "Write the history of a task, or a whole shard, for verify", Serve: (*Call).export},
 		{Method: get, Pattern: "/v1/replay", Role: token.Viewer, Scope: ItsTasks, Class: Stream, Type: lines, Query: []Param{{"from", "events of this time and later, in RFC 3339"},
 			{"to", "events before this time"}, {"behavior", "of tasks of this behavior alone"}}, Out: view.Event{}, Summary: "Tell the events of the cluster in the order of their commits",
 			Serve: (*Call).replay},

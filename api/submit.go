@@ -166,6 +166,9 @@ func (c *Call) options(s *Submit) (o engine.SubmitOptions, err error) {
 	if s.DelayMs > 0 && s.NotBefore != nil {
 		return o, &store.InvalidError{Field: "delay_ms", Problem: "want it or not_before"}
 	}
+	if s.NotBefore != nil && s.NotBefore.After(time.Now().Add(maxDelay)) {
+		return o, &store.InvalidError{Field: "not_before", Problem: s.NotBefore.UTC().Format(time.RFC3339) + ": want ten years ahead at most"}
+	}
 	if string(s.Params) == "null" {
 		s.Params = nil
 	}

@@ -106,7 +106,7 @@ func (c *Call) get() error {
 	substatus, _ := t.Substatus(at) // which changes with time alone
 	tag := strconv.Quote(version.String() + "." + substatus.String())
 	c.w.Header().Set("ETag", "W/"+tag)
-	if match := c.r.Header.Get("If-None-Match"); !waits && match != "" && strings.Contains(match, tag) {
+	if !waits && isAmong(c.r.Header.Values("If-None-Match"), tag) {
 		c.begin(http.StatusNotModified)
 		return nil
 	}
@@ -116,6 +116,18 @@ func (c *Call) get() error {
 		c.w.Header().Set("Retry-After", "1")
 	}
 	return c.JSON(status, view.OfTask(t, version, at))
+}
+
+// isAmong reports whether the values of the header If-None-Match name a tag, weak or not, or any.
+func isAmong(values []string, tag string) bool {
+	for _, value := range values {
+		for one := range strings.SplitSeq(value, ",") {
+			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == tag {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // state shows a task as it was.

@@ -19,7 +19,7 @@ type ShardInfo struct {
 	Entries  uint64        `json:"entries"`            // number of the last entry
 	Hash     events.Hash   `json:"hash"`               // chain hash of the last entry
 	Digest   events.Hash   `json:"digest,omitzero"`    // of the state after that entry; zero unless the ledger asks for it
-	Time     events.Millis `json:"time"`               // of the last entry
+	Time     events.Millis `json:"time,omitzero"`      // of the last entry
 	Tasks    int           `json:"tasks"`              // in memory
 	Live     int           `json:"live"`               // those that have not finished
 	Ready    int           `json:"ready"`              // those that wait for a slot

@@ -38,7 +38,8 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 }
 
 func drawTaskID(t *rapid.T) events.TaskID {
-	return events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Draw(t, "task"))
+	valid := func(text string) bool { return events.TaskID(text).Validate() == nil }
+	return events.TaskID(rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}(/[A-Za-z0-9._:-]{1,20})?`).Filter(valid).Draw(t, "task"))
 }
 
 func drawItem(t *rapid.T) events.TaskID {

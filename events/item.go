@@ -63,7 +63,7 @@ func ValidateStore(name string) error {
 	}
 	for i := range len(name) {
 		if !inID[name[i]] {
-			return fmt.Errorf("store %q: byte %d is %q, want [A-Za-z0-9._:-]", name, i, name[i])
+			return fmt.Errorf("store %q: byte %d is %s, want [A-Za-z0-9._:-]", name, i, shown(name[i:]))
 		}
 	}
 	return nil

@@ -2,7 +2,9 @@ package events
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -29,13 +31,27 @@ func (id TaskID) Validate() error {
 		case c == '/' && slash < 0:
 			slash = i
 		default:
-			return fmt.Errorf("task id %q: byte %d is %q, want [A-Za-z0-9._:-] and at most one slash", id, i, c)
+			return fmt.Errorf("task id %q: byte %d is %s, want [A-Za-z0-9._:-] and at most one slash", id, i, shown(string(id[i:])))
 		}
 	}
 	if slash == 0 || slash == len(id)-1 {
 		return fmt.Errorf("task id %q: nothing on one side of the slash", id)
 	}
+	for side := range strings.SplitSeq(string(id), "/") {
+		if side == "." || side == ".." {
+			return fmt.Errorf("task id %q: %s alone on one side of the slash has another meaning in a URL", id, side)
+		}
+	}
 	return nil
+}
+
+// shown is the first character of a text, or its first byte where it is no UTF-8.
+func shown(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	if r == utf8.RuneError && size <= 1 {
+		return fmt.Sprintf("0x%02X", text[0])
+	}
+	return strconv.QuoteRune(r)
 }
 
 // inID tells which bytes a task id may have besides its slash.

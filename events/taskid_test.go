@@ -13,14 +13,26 @@ func TestTaskID_Rules(t *testing.T) {
 		id    string
 		valid bool
 	}{
-		{"a", true}, {"A-z_0.9:x", true}, {"orders/purge", true}, {"a/b", true}, {".", true}, {":/-", true}, {"..", true},
+		{"a", true}, {"A-z_0.9:x", true}, {"orders/purge", true}, {"a/b", true}, {"...", true}, {":/-", true}, {".a/b..", true},
 		{name, true}, {name[:64] + "/" + name[:63], true}, {string(events.Settings), true},
 		{"", false}, {"/", false}, {"a/", false}, {"/b", false}, {"a/b/c", false}, {"a//b", false}, {"a b", false}, {"a\n", false},
 		{"a*", false}, {"a>", false}, {"a\\b", false}, {"\u00e4", false}, {"a\x00", false}, {"a\xff", false}, {"a\u202e", false},
+		{".", false}, {"..", false}, {"a/.", false}, {"a/..", false}, {"./a", false}, {"../a", false}, {"./..", false},
 		{name + "n", false}, {name[:64] + "/" + name[:64], false},
 	} {
 		if err := events.TaskID(row.id).Validate(); (err == nil) != row.valid {
 			t.Errorf("Validate(%q) = %v, want valid %v", row.id, err, row.valid)
+		}
+	}
+}
+
+// A byte alone is no character of a text in UTF-8.
+func TestTaskID_TellsTheCharacterThatItHasNot(t *testing.T) {
+	for id, want := range map[string]string{"\u00fcn\u00ef": "byte 0 is 'ü'", "a\xff": "byte 1 is 0xFF", "a\xc3": "byte 1 is 0xC3", "a b": "byte 1 is ' '", "a\n": `byte 1 is '\n'`} {
+		for _, err := range []error{events.TaskID(id).Validate(), events.ValidateStore(id)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %q", id, err, want)
+			}
 		}
 	}
 }

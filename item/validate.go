@@ -20,8 +20,10 @@ const (
 	ItemBytes   = 192
 	MaxDuration = 24 * time.Hour
 	MinDuration = time.Millisecond
-	MaxWait     = time.Minute
-	MaxKeyBytes = events.MaxItemKeyBytes
+	// DefaultDuration is for how long a claim is the client's that does not say it.
+	DefaultDuration = 30 * time.Second
+	MaxWait         = time.Minute
+	MaxKeyBytes     = events.MaxItemKeyBytes
 )
 
 func refuse(field, format string, args ...any) error {

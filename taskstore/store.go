@@ -28,7 +28,7 @@ const (
 	// DefaultWait is for how long a claim waits for an item.
 	DefaultWait = 30 * time.Second
 	// DefaultDuration is for how long a claim is the client's.
-	DefaultDuration = 30 * time.Second
+	DefaultDuration = item.DefaultDuration
 )
 
 // Options of Open.

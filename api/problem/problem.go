@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -178,8 +179,10 @@ var table = []row{
 		if !ok {
 			return nil
 		}
-		return &Problem{Field: e.Field, Detail: e.Problem}
-	}, func(p *Problem) error { return &store.InvalidError{Field: p.Field, Problem: p.Detail} }},
+		return &Problem{Field: e.Field, Detail: e.Error()}
+	}, func(p *Problem) error {
+		return &store.InvalidError{Field: p.Field, Problem: strings.TrimPrefix(p.Detail, p.Field+": ")}
+	}},
 	{Overloaded, func(err error) *Problem {
 		e, ok := errors.AsType[*task.OverloadError](err)
 		if !ok {

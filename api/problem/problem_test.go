@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -99,5 +100,18 @@ func TestType_OfALaterReleaseIsKept(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"type":"about:blank"}`), &p); err == nil {
 		t.Error("a type of somebody else was taken")
+	}
+}
+
+// A client cannot branch on what it cannot know.
+func TestTypes_StandInTheDocuments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, is := range problem.Types() {
+		if row := fmt.Sprintf("\n| `%s` | %d |", is, problem.New(is, "").Status); !strings.Contains(string(text), row) {
+			t.Errorf("docs/http-api.md has no row %q", row)
+		}
 	}
 }

@@ -17,6 +17,9 @@ import (
 // Decode decodes one JSON value of the type that the shape is of. Its errors are a *problem.Problem or a *store.InvalidError. Memory for what is
 // wrong with a body is bounded; that for the value is its type's affair.
 func (s *Shape) Decode(data []byte, into any) error {
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		return problem.New(problem.Malformed, "body: it begins with a byte order mark: leave it out")
+	}
 	if err := check(data, s); err != nil {
 		return err
 	}

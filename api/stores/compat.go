@@ -2,6 +2,7 @@ package stores
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -59,8 +60,12 @@ type oldError struct {
 	Owned   []int64 `json:"owned"`
 }
 
-// nobody is the client id 0, beyond all that 32 bits hold.
-const nobody = 1 << 32
+const (
+	// nobody is the client id 0, beyond all that 32 bits hold. An id below 0 is so far below it.
+	nobody = 1 << 32
+	// foreign is shown of an owner whose id has more than 32 bits.
+	foreign = -1
+)
 
 // compat are the routes of the original client.
 func (f *front) compat() []api.Route {
@@ -69,7 +74,7 @@ func (f *front) compat() []api.Route {
 			Summary: summary + ", for the original client", Serve: named(serve), Query: query}
 	}
 	post := func(path, summary string, most int64, in any, serve func(*api.Call, string) error) api.Route {
-		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, In: in, Out: oldAnswer{},
+		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: oldAnswer{},
 			Summary: summary + ", for the original client", Serve: named(serve)}
 	}
 	old := func(it *item.Item) any { return oldTaskOf(it) }
@@ -102,19 +107,25 @@ func oldTaskOf(it *item.Item) oldTask {
 	switch {
 	case it.Owner == nobody:
 		t.OwnerID = 0
-	case it.Owner > math.MaxInt32: // it is none of its own
-		t.OwnerID = -1
+	case it.Owner > nobody: // it is none of its own
+		t.OwnerID = foreign
+	case it.Owner > math.MaxInt32:
+		t.OwnerID = it.Owner - nobody
 	}
 	return t
 }
 
-// oldClientOf is a client id of 32 bits.
+// oldClientOf is a client id of 32 bits, half of which are below 0.
 func oldClientOf(id int64) (int64, error) {
 	switch {
 	case id == 0:
 		return nobody, nil
-	case id < 0 || id > math.MaxInt32:
-		return 0, &store.InvalidError{Field: "clientid", Problem: "want 0 to 2147483647"}
+	case id < math.MinInt32 || id > math.MaxInt32:
+		return 0, &store.InvalidError{Field: "clientid", Problem: "want -2147483648 to 2147483647"}
+	case id == foreign:
+		return 0, &store.InvalidError{Field: "clientid", Problem: "-1 stands for whoever has an id of more than 32 bits: want another"}
+	case id < 0:
+		return id + nobody, nil
 	}
 	return id, nil
 }
@@ -156,6 +167,9 @@ func (f *front) oldUpdate(c *api.Call, name string) error {
 		return err
 	}
 	u := &item.Update{Client: client, Depends: body.Depends, Deletes: body.Deletes}
+	if u.Key, err = c.Key(); err != nil {
+		return err
+	}
 	for _, a := range body.Adds {
 		u.Adds = append(u.Adds, item.Add{Group: string(a.Group), At: oldWhen(a.Duration), Data: []byte(a.Data)})
 	}
@@ -182,11 +196,21 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	duration, err := form.Millis("duration", max(1, int64(oldWhen(body.Duration))), item.MinDuration, item.MaxDuration)
+	if body.Duration > item.MaxDuration.Nanoseconds() {
+		return &store.InvalidError{Field: "duration", Problem: fmt.Sprintf("%d: want %d at most, in nanoseconds", body.Duration, item.MaxDuration.Nanoseconds())}
+	}
+	duration := max(item.MinDuration, time.Duration(oldWhen(body.Duration))*time.Millisecond)
+	key, err := c.Key()
 	if err != nil {
 		return err
 	}
-	it, err := f.claimed(c, name, &item.Claim{Client: client, Group: string(body.Group), Duration: duration, Depends: body.Depends})
+	it, err := f.claimed(c, name, &item.Claim{
+		Client:   client,
+		Key:      key,
+		Group:    string(body.Group),
+		Duration: duration,
+		Depends:  body.Depends,
+	})
 	if err != nil {
 		return oldConflict(c, err)
 	}

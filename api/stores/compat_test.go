@@ -145,3 +145,44 @@ func TestCompat_ClientsOf0And53BitsCanBeTold(t *testing.T) {
 		t.Errorf("of its own: %+v", got.Error)
 	}
 }
+
+// Its ids are of 32 bits, half of which are below 0.
+func TestCompat_ClientsBelow0OwnWhatTheyClaim(t *testing.T) {
+	s := serve(t, nil)
+	o := old(s, s.url+"/store/a/compat")
+	o.change("/update", `{"clientid":7,"adds":[{"id":0,"group":"g","data":"x","duration":0,"ownerid":0}],"updates":null,"deletes":null,"depends":null}`)
+	for _, id := range []string{"-2", "-2147483648", "2147483647"} {
+		claimed := o.change("/claim", `{"clientid":`+id+`,"group":"g","duration":60000000000,"depends":null}`)
+		if claimed.Error != nil || len(claimed.Tasks) != 1 || fmt.Sprint(claimed.Tasks[0].OwnerID) != id {
+			t.Fatalf("client %s: %+v", id, claimed)
+		}
+		at := claimed.Tasks[0].ID
+		if got := o.change("/update", fmt.Sprintf(`{"clientid":3,"adds":null,"updates":null,"deletes":[%d],"depends":null}`, at)); got.Error == nil {
+			t.Error("another client has deleted it")
+		}
+		back := fmt.Sprintf(`{"clientid":%s,"adds":null,"updates":[{"id":%d,"group":"g","data":"x","duration":0,"ownerid":0}],"deletes":null,"depends":null}`, id, at)
+		if got := o.change("/update", back); got.Error != nil {
+			t.Errorf("client %s: %+v", id, got.Error)
+		}
+	}
+	for _, id := range []string{"-1", "-2147483649", "2147483648"} {
+		s.refused(s.post("/store/a/compat/claim", `{"clientid":`+id+`,"group":"g","duration":1}`), 400, "clientid")
+	}
+}
+
+func TestCompat_HonoursTheKeyOfARequest(t *testing.T) {
+	s := serve(t, nil)
+	add := `{"clientid":7,"adds":[{"id":0,"group":"g","data":"x","duration":0,"ownerid":0}]}`
+	first := s.want(s.post("/store/a/compat/update", add, "Idempotency-Key", "k"), 200, `"id":1`)
+	s.want(s.post("/store/a/compat/update", add, "Idempotency-Key", "k"), 200, strings.TrimSpace(first.text))
+	claim := `{"clientid":7,"group":"g","duration":60000000000}`
+	claimed := s.want(s.post("/store/a/compat/claim", claim, "Idempotency-Key", "c"), 200, `"ownerid":7`)
+	s.want(s.post("/store/a/compat/claim", claim, "Idempotency-Key", "c"), 200, strings.TrimSpace(claimed.text))
+}
+
+func TestCompat_TellsOfATimeInNanoseconds(t *testing.T) {
+	s := serve(t, nil)
+	for _, d := range []string{"86400000000001", "9223372036854775807"} {
+		s.refused(s.post("/store/a/compat/claim", `{"clientid":7,"group":"g","duration":`+d+`}`), 400, "duration: "+d+": want 86400000000000 at most, in nanoseconds")
+	}
+}

@@ -100,13 +100,5 @@ func refuse(w http.ResponseWriter, p *problem.Problem) {
 		h.Set("Retry-After", strconv.FormatInt(after, 10))
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(form.Errors{Errors: []string{words(p)}}) // it fails when the client has gone
-}
-
-// words are those of a problem, and begin with the field that it is about.
-func words(p *problem.Problem) string {
-	if p.Type == problem.Invalid && p.Field != "" {
-		return p.Field + ": " + p.Error()
-	}
-	return p.Error()
+	_ = json.NewEncoder(w).Encode(form.Errors{Errors: []string{p.Error()}}) // it fails when the client has gone
 }

@@ -240,7 +240,6 @@ func TestRequest_BadInputNamesTheField(t *testing.T) {
 		{"/store/a/update", `{"clientid":1,"adds":[{}` + strings.Repeat(",{}", 50000) + `]}`, 400, "1000"},
 		{"/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"` + strings.Repeat("x", 256<<10) + `"}]}`, 400, "262144"},
 		{"/store/a/update", `{"clientid":1,"adds":[{"group":"g","data":"` + strings.Repeat("x", 3<<20) + `"}]}`, 413, "2097152"},
-		{"/store/a/claim", `{"clientid":1,"group":"g"}`, 400, "duration"},
 		{"/store/a/claim", `{"clientid":1,"group":"g","duration":-1}`, 400, "duration"},
 		{"/store/a/claim", `{"clientid":1,"group":"g","duration":86400001}`, 400, "duration"},
 		{"/store/a/claim", `{"clientid":1,"group":"g","duration":1,"wait":60001}`, 400, "wait"},
@@ -279,4 +278,21 @@ func TestRequest_BadInputNamesTheField(t *testing.T) {
 	if got.header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("Allow: %s", got.header.Get("Allow"))
 	}
+}
+
+// A claim that does not say for how long is for as long as one in Go.
+func TestClaim_HasADurationByDefault(t *testing.T) {
+	s := serve(t, nil)
+	s.made(s.post("/store/a/update", `{"clientid":1,"adds":[{"group":"g"}]}`))
+	begun := time.Now().UnixMilli()
+	got := s.made(s.post("/store/a/claim", `{"clientid":1,"group":"g"}`))[0]
+	if wait := got.Timespec - begun; wait < 20_000 || wait > 600_000 {
+		t.Errorf("claimed for %d ms, want 30,000", wait)
+	}
+}
+
+func TestBody_ThatIsEncodedOrMarkedIsRefused(t *testing.T) {
+	s := serve(t, nil)
+	s.refused(s.post("/store/a/update", `{"clientid":1}`, "Content-Encoding", "gzip"), 415, "Content-Encoding")
+	s.refused(s.post("/store/a/update", "\ufeff"+`{"clientid":1}`), 400, "byte order mark")
 }

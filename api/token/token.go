@@ -23,7 +23,7 @@ const (
 	Viewer      // reads
 	Submitter
 	Operator // changes tasks and behaviors
-	Admin    // exports everything, signs checkpoints
+	Admin    // the user of a node; no route asks for more than an operator may
 	Worker
 )
 
@@ -98,6 +98,9 @@ var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPaddin
 
 // New draws the secret of a token. Nothing else knows it.
 func New(name string, role Role, prefix string, behaviors []string, now time.Time) (secret string, t Token, err error) {
+	if strings.Contains(name, "@") {
+		return "", t, fmt.Errorf("name %.80q: user@host is the principal of the command line, want a name without @", name)
+	}
 	drawn := make([]byte, secretBytes)
 	_, _ = rand.Read(drawn) // it never fails
 	secret = secretPrefix + encoding.EncodeToString(drawn)

@@ -3,6 +3,7 @@ package form
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -81,8 +82,8 @@ type Change struct {
 type Claim struct {
 	ClientID int64   `json:"clientid"`
 	Group    Text    `json:"group"`
-	Duration int64   `json:"duration"`       // in milliseconds
-	Wait     int64   `json:"wait,omitempty"` // in milliseconds, 60,000 at most
+	Duration int64   `json:"duration,omitempty"` // in milliseconds; default 30,000
+	Wait     int64   `json:"wait,omitempty"`     // in milliseconds, 60,000 at most
 	Depends  []int64 `json:"depends,omitempty"`
 }
 
@@ -115,7 +116,7 @@ func (u *Update) Request() (*item.Update, error) {
 func (c *Claim) Request() (*item.Claim, error) {
 	is := &item.Claim{Client: c.ClientID, Group: string(c.Group), Depends: c.Depends}
 	var err error
-	if is.Duration, err = Millis("duration", c.Duration, item.MinDuration, item.MaxDuration); err == nil {
+	if is.Duration, err = Millis("duration", cmp.Or(c.Duration, item.DefaultDuration.Milliseconds()), item.MinDuration, item.MaxDuration); err == nil {
 		is.Wait, err = Millis("wait", c.Wait, 0, item.MaxWait)
 	}
 	return is, err

@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whoever sends a header that does nothing would believe that it does.
+func TestRequest_RefusesHeadersThatWouldDoNothing(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.submit("submitter", "x", "gate")
+	change := `{"operation":"suspend","ids":["x"]}`
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/v1/tasks/x/retry", ""},
+		{"POST", "/v1/tasks/x/cancel", `{"reason":"why"}`},
+		{"POST", "/v1/tasks:change", change},
+		{"POST", "/v1/tasks:change-matching", `{"operation":"cancel","filter":{"id":"x"}}`},
+		{"POST", "/v1/behaviors/gate/pause", ""},
+		{"DELETE", "/v1/tasks/x", ""},
+	} {
+		var body any
+		if c.body != "" {
+			body = c.body
+		}
+		got := s.want(s.send("operator", c.method, c.path, body, "Idempotency-Key", "k"), 400, "done again")
+		if got.get(t, "field") != "Idempotency-Key" {
+			t.Errorf("%s %s: %s", c.method, c.path, got.text)
+		}
+		s.want(s.send("operator", c.method, c.path, body, "If-None-Match", "*"), 400, "If-None-Match")
+	}
+	s.want(s.send("viewer", "GET", "/v1/tasks/x", nil, "Idempotency-Key", "k"), 200, "RUNNING")
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{}}`, "If-None-Match", "*"), 400, "If-None-Match")
+}
+
+func TestBody_IsJSONInUTF8AndNotEncoded(t *testing.T) {
+	s, _ := serve(t, nil)
+	body := `{"behavior":"noop","params":{}}`
+	for _, typed := range []string{"application/json; charset=utf-16", "application/json; charset=latin1", "text/plain"} {
+		s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Type", typed), 415, "media-type")
+	}
+	s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Encoding", "gzip"), 415, "not encoded")
+	s.want(s.send("submitter", "POST", "/v1/tasks", "\ufeff"+body), 400, "byte order mark")
+	s.want(s.send("submitter", "POST", "/v1/tasks", body, "Content-Type", "application/json; charset=UTF-8", "Content-Encoding", "identity"), 202, "id")
+}
+
+func TestBody_AnEmptyObjectIsNone(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.submit("submitter", "x", "gate")
+	for _, body := range []string{"{}", " {} \n", ""} {
+		s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", body), 204, "")
+	}
+	for _, body := range []string{"{", "[]", `{"reason":"x"}`, "{}" + strings.Repeat(" ", 99)} {
+		s.want(s.send("operator", "POST", "/v1/tasks/x/suspend", body), 400, "takes no body")
+	}
+}
+
+func TestGet_IsNotModifiedByItsWholeTagAlone(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.submit("submitter", "x", "gate")
+	tag := s.want(s.send("viewer", "GET", "/v1/tasks/x", nil), 200, "RUNNING").header.Get("ETag")
+	for match, want := range map[string]int{
+		tag:                           304,
+		strings.TrimPrefix(tag, "W/"): 304,
+		`"other", ` + tag:             304,
+		"*":                           304,
+		"x" + tag:                     200,
+		tag + "x":                     200,
+		`"other"`:                     200,
+	} {
+		if got := s.send("viewer", "GET", "/v1/tasks/x", nil, "If-None-Match", match); got.status != want {
+			t.Errorf("%s: %d, want %d", match, got.status, want)
+		}
+	}
+}
+
+func TestSubmit_TellsTheLimitOfADelay(t *testing.T) {
+	s, _ := serve(t, nil)
+	for body, want := range map[string]string{
+		`{"behavior":"noop","delay_ms":315360000001}`:             "delay_ms: 315360000001: want 0 to 315360000000",
+		`{"behavior":"noop","not_before":"9999-01-01T00:00:00Z"}`: "not_before: 9999-01-01T00:00:00Z: want ten years ahead at most",
+		`{"behavior":"noop","params":{},"id":".."}`:               "id: task id",
+		`{"behavior":"noop","params":{},"priority":99999999}`:     "priority: ",
+		`{"behavior":"no such","params":{}}`:                      "behavior: ",
+	} {
+		got := s.want(s.send("submitter", "POST", "/v1/tasks", body), 400, "")
+		if detail, _ := got.get(t, "detail").(string); !strings.Contains(detail, want) {
+			t.Errorf("%s: %q, want %q", body, detail, want)
+		}
+	}
+	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"noop","params":{},"delay_ms":315360000000}`), 202, "id")
+}
+
+// A name that is mistyped is refused by either.
+func TestUnpause_RefusesABehaviorThatNobodyHas(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/unpause", nil), 422, "unknown-behavior")
+	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/pause", nil), 422, "unknown-behavior")
+	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/pause", `{"force":true}`), 204, "")
+	s.want(s.send("operator", "POST", "/v1/behaviors/nobody/unpause", nil), 204, "")
+	s.want(s.send("operator", "POST", "/v1/behaviors/gate/unpause", nil), 204, "")
+}
+
+func TestReplay_RefusesATimeThatEndsBeforeItBegins(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("viewer", "GET", "/v1/replay?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", nil), 400, "to: 2026-01-01T00:00:00Z is before from")
+}
