@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,9 +29,9 @@ type Store struct {
 
 	defragment func(context.Context) error // nil = refused
 
-	streams streams  // of the watches
-	tries   tries    // of requests, of a client of its own
-	told    sync.Map // key -> mod revision of the value that was complained of
+	stream atomic.Uint64 // that new watches join
+	tries  tries         // of requests, of a client of its own
+	told   sync.Map      // key -> mod revision of the value that was complained of
 }
 
 var _ store.Store = (*Store)(nil)

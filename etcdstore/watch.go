@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -67,16 +68,15 @@ func (s *Store) insist(ctx context.Context, what string, step func() error) erro
 // future of the read that it continues by more than one. It returns the first error of each or of the watch.
 //
 // The client sends watches of equal metadata over one stream, with the log-in of the time when it was opened. Once etcd
-// has forgotten that, every new watch fails as long as an older one holds the stream. So they leave all streams after an error.
+// has forgotten that, every new watch fails as long as an older one holds the stream. So they leave it after an error.
 func (s *Store) watch(ctx context.Context, first, end string, rev int64, each func(*clientv3.Event) error) error {
-	stream := s.streams.join()
-	defer stream.leave()
-	ctx = metadata.AppendToOutgoingContext(ctx, "stream", stream.name())
+	stream := s.stream.Load()
+	ctx = metadata.AppendToOutgoingContext(ctx, "stream", strconv.FormatUint(stream, 10))
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for resp := range s.client.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(rev)) {
 		if err := resp.Err(); err != nil {
-			stream.renew()
+			s.stream.CompareAndSwap(stream, stream+1)
 			return fmt.Errorf("watch from revision %d: %w", rev, err)
 		}
 		for _, ev := range resp.Events {
