@@ -39,7 +39,7 @@ type Rules[P, R any] struct {
 	// called for a task that has ended for good, unless Policy.Existing is RunAgain: then it makes the parameters of the new run. nil:
 	// the stored ones stay.
 	Merge func(stored, requested P) P
-	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never. A time in the past means at once,
+	// AfterSuccess returns when the task runs again after a success. nil, or the zero time: never, unless Policy.Every says when. A time in the past means at once,
 	// which is at the earliest 50 ms after the start of the attempt.
 	//
 	// now.Add(d) is a wait of d, whatever the clock of this node shows: see task.Outcome.Wait. A time without a monotonic clock
@@ -48,9 +48,10 @@ type Rules[P, R any] struct {
 	// the owner's clock is ahead, the task is early.
 	AfterSuccess func(p P, r R, now time.Time) time.Time
 	// AfterFailure returns when the task runs again after a failed attempt; the zero time: never, the failure is final. A nil rule
-	// returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait. The rule is not called
-	// for errors that Cancel made final and for parameters that cannot be decoded, which are final too, nor for panics and lost
-	// attempts, which follow Policy.
+	// returns f.Backoff. Waits, times of day and past times are as for AfterSuccess; f.Backoff is a wait. The rule is called for an attempt
+	// that panicked, ended its goroutine or did not return after its time-out, too. It is not called for errors that Cancel made final and
+	// for parameters that cannot be decoded, which are final too, nor for lost attempts, which follow Policy. What must go on after these as
+	// well is repeated by Policy.Every.
 	AfterFailure func(p P, f Failure, now time.Time) time.Time
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -20,9 +23,36 @@ type Bound[P, R any] struct {
 // merging is a Bound that is a task.Merger: one without a Merge rule must not be, or every second submit would merge.
 type merging[P, R any] struct{ *Bound[P, R] }
 
-// Types returns the names of P and R, with those of their packages, by which nodes notice that they disagree.
+// Types returns the names of P and R, with those of their packages and a digest of what they consist of, by which nodes notice that they
+// disagree.
 func (b *Bound[P, R]) Types() string {
-	return reflect.TypeFor[P]().String() + " -> " + reflect.TypeFor[R]().String()
+	p, r := reflect.TypeFor[P](), reflect.TypeFor[R]()
+	var parts strings.Builder
+	describe(&parts, p, map[reflect.Type]bool{})
+	describe(&parts, r, map[reflect.Type]bool{})
+	return fmt.Sprintf("%s -> %s (%016x)", p, r, xxhash.Sum64String(parts.String()))
+}
+
+// describe writes what a type consists of, each named type once.
+func describe(to *strings.Builder, t reflect.Type, told map[reflect.Type]bool) {
+	fmt.Fprintf(to, "%s %s;", t, t.Kind())
+	if told[t] {
+		return
+	}
+	told[t] = true
+	switch t.Kind() {
+	case reflect.Map:
+		describe(to, t.Key(), told)
+		describe(to, t.Elem(), told)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		describe(to, t.Elem(), told)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			fmt.Fprintf(to, "%s %q:", f.Name, f.Tag)
+			describe(to, f.Type, told)
+		}
+	}
 }
 
 // Policy returns the policy with its defaults filled in.
@@ -99,13 +129,25 @@ func (b *Bound[P, R]) Run(ctx context.Context, a engine.Attempt) engine.Outcome 
 		err = b.unbound()
 	}
 	if err != nil {
-		return engine.Outcome{Err: rejection(err)}
+		return engine.Outcome{Err: rejection(err), Unread: true}
 	}
 	r, err := b.fn(withAttempt(ctx, a), p)
 	if err != nil {
 		return b.failed(ctx, p, a, err)
 	}
 	return b.succeeded(p, a, r)
+}
+
+// Failed implements task.Failer: the rule AfterFailure decides, where there is one.
+func (b *Bound[P, R]) Failed(a engine.Attempt, e *events.Error) (out engine.Outcome, decided bool) {
+	if b.rules.AfterFailure == nil {
+		return out, false
+	}
+	p, err := decodeParams[P](a.Params)
+	if err != nil {
+		return out, false
+	}
+	return b.afterFailure(p, a, e, b.backoff(a, verdict{}), b.now()), true
 }
 
 func (b *Bound[P, R]) succeeded(p P, a engine.Attempt, r R) engine.Outcome {

@@ -31,7 +31,7 @@
 //
 // These errors may be wrapped and joined. Code adds a code and properties that callers see in engine.TaskError.
 //
-// A panic is a failure that the policy retries. The text of its error holds the stack, and everybody who can read the task can read it.
+// A panic is a failure that the policy, or Rules.AfterFailure, retries. The text of its error holds the stack, and everybody who can read the task can read it.
 // An attempt that outlives Policy.Timeout, and returns an error then, has failed with the code events.CodeTimeout.
 //
 // An attempt can be cut off at any moment, when its node dies, and is then made again. So the function must do its outside

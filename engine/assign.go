@@ -53,8 +53,7 @@ func rankOf(t *projection.Task) slots.Head {
 func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOffer) {
 	o.firsts, o.heads = o.firsts[:0], o.heads[:0]
 	for behavior := range o.state.Backlog() {
-		if !o.m.paused(behavior) {
-			t := o.state.Ready(behavior)
+		if t := o.firstReady(behavior); t != nil && !o.m.paused(behavior) {
 			o.firsts, o.heads = append(o.firsts, t), append(o.heads, rankOf(t))
 		}
 	}
@@ -86,6 +85,14 @@ func (o *owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 		}
 	}
 	return best, local, offer
+}
+
+// firstReady returns the first ready task of a behavior that may start. While the store is almost full repetitions wait.
+func (o *owner) firstReady(behavior string) *projection.Task {
+	if *o.m.brake.Load() != "" {
+		return o.state.ReadyBeside(behavior)
+	}
+	return o.state.Ready(behavior)
 }
 
 // offerFor returns a parked offer with a slot for the behavior. What a node offered that is gone or drains is not used:

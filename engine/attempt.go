@@ -15,6 +15,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 type attemptKey struct {
@@ -34,6 +35,8 @@ type attempt struct {
 	done     atomic.Bool                      // the function has returned
 	progress atomic.Pointer[progressReporter] // nil before the first report
 	outcome  command.Complete                 // once it is reported
+	told     Attempt                          // what the function was called with, once ran
+	ran      atomic.Bool                      // the function was called
 	rejected bool                             // the outcome was, and a failure is reported in its place
 	waits    int                              // goroutines that have lent the slot; guarded by the executor
 	lent     bool                             // its slot is; guarded by the executor
@@ -53,11 +56,6 @@ func (x *executor) execute(a *attempt) {
 	returned := false
 	var out Outcome
 	defer func() {
-		problem := recover()
-		x.returned(a)
-		if !returned {
-			out = crashed(problem)
-		}
 		a.report(out, a.ctx.Err() != nil)
 		a.ctx.end(nil)
 		if a.timeout != nil {
@@ -65,6 +63,14 @@ func (x *executor) execute(a *attempt) {
 		}
 		x.endLoan(a)
 		x.Release(a.Assignment.Behavior)
+	}()
+	defer func() {
+		problem := recover()
+		x.returned(a)
+		if !returned {
+			out = crashed(problem)
+			out = a.followed(out) // which may panic or end the goroutine again
+		}
 	}()
 	if !a.m.mayStart() { // the session may have ended since the assignment; if it goes on after all, the task runs again
 		a.ctx.end(errDraining)
@@ -84,11 +90,32 @@ func (x *executor) execute(a *attempt) {
 	deadline, _ := a.ctx.Deadline()
 	a.logs = attemptLog{a.m.log.Handler(), a}
 	a.log = *slog.New(&a.logs)
-	out = a.behavior.Run(&a.ctx, Attempt{Task: a.Task, Behavior: a.Assignment.Behavior, Number: int(a.Number),
+	a.told = Attempt{Task: a.Task, Behavior: a.Assignment.Behavior, Number: int(a.Number),
 		Failures: int(a.Failures), Lost: int(a.Lost), Policy: a.Policy,
 		Token: events.Position{Shard: uint16(a.shard), Ref: a.Started}, Params: params, Deadline: deadline,
-		Log: &a.log, Progress: a.reportProgress, Lend: a.lend})
+		Log: &a.log, Progress: a.reportProgress, Lend: a.lend}
+	a.ran.Store(true)
+	out = a.behavior.Run(&a.ctx, a.told)
 	returned = true
+}
+
+// followed asks a behavior that decides what follows an attempt of which its function has returned no outcome.
+func (a *attempt) followed(failed Outcome) (out Outcome) {
+	f, decides := a.behavior.(task.Failer)
+	if !decides || !a.ran.Load() {
+		return failed
+	}
+	defer func() {
+		if problem := recover(); problem != nil {
+			a.m.log.Error("what follows a failed attempt is left to its policy: the behavior panicked when it was asked", "task", a.Task, "err", problem)
+			out = failed
+		}
+	}()
+	asked, decided := f.Failed(a.told, failed.Err)
+	if !decided {
+		return failed
+	}
+	return Outcome{Err: failed.Err, Wait: asked.Wait, Next: asked.Next}
 }
 
 func crashed(problem any) Outcome {
@@ -144,8 +171,12 @@ func (a *attempt) expectReturn() {
 		if a.m.exec.giveUp(a) {
 			a.m.log.Warn("a function does not return although its context has ended: its slot stays taken until it does",
 				"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number, "slots_so_held", a.m.exec.stuckNow())
-			a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"},
-				Next: byPolicy}, true)
+			out := Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "the function did not return after its context ended"}, Next: byPolicy}
+			if errors.Is(context.Cause(&a.ctx), errTimeout) {
+				out.Err = timedOut(out.Err)
+				out = a.followed(out)
+			}
+			a.report(out, true)
 		}
 	})
 }
@@ -172,6 +203,9 @@ func (a *attempt) report(out Outcome, ended bool) {
 	case out.Snooze > 0:
 		c.How, c.Wait = command.Snoozed, out.Snooze
 	case out.Err != nil:
+		if out.Unread && a.m.typesDiffer(a.Assignment.Behavior) {
+			out.Next = byPolicy
+		}
 		reportFailure(c, out, ended && errors.Is(cause, errTimeout))
 	default:
 		reportSuccess(c, out)
@@ -220,16 +254,25 @@ func reportSuccess(c *command.Complete, out Outcome) {
 	reportNext(c, out)
 }
 
-func reportFailure(c *command.Complete, out Outcome, timedOut bool) {
+func reportFailure(c *command.Complete, out Outcome, late bool) {
 	e := out.Err.Fit()
-	if timedOut {
-		message := strings.TrimSuffix(errTimeout.Error()+": "+e.Message, ": "+errTimeout.Error()) // most functions return the cause
-		e = events.Error{Code: events.CodeTimeout, Message: message, Retryable: true}.Fit()
+	if late {
+		e = *timedOut(&e)
 	}
 	c.How, c.Error = command.Failed, &e
 	if c.ByPolicy = out.Next.Equal(byPolicy); !c.ByPolicy {
 		reportNext(c, out)
 	}
+}
+
+// timedOut is the failure of an attempt that ended after its time-out.
+func timedOut(e *events.Error) *events.Error {
+	if e.Code == events.CodeTimeout && strings.HasPrefix(e.Message, errTimeout.Error()) { // it is so already
+		return e
+	}
+	message := strings.TrimSuffix(errTimeout.Error()+": "+e.Message, ": "+errTimeout.Error()) // most functions return the cause
+	fit := events.Error{Code: events.CodeTimeout, Message: message, Retryable: true}.Fit()
+	return &fit
 }
 
 // reportNext tells the run that is to follow, if one is. The owner's time may be ahead of every wall clock: a time of day alone would

@@ -94,6 +94,7 @@ func (m *member) weigh(u store.Usage) {
 	}
 	m.braked = cause
 	if cause == brakeOff {
+		m.place.ringOwners()                       // repetitions have waited
 		m.log.Warn("new tasks are accepted again") // at the level of serve, which told of the refusal
 	} else {
 		m.log.Error("new tasks are refused", "cause", why)

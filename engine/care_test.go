@@ -163,6 +163,50 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	want(t, f, "3")
 }
 
+// What is ready besides goes on.
+func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, g := newModelled(t, true), &gauge{}
+		g.show(1)
+		j := newJob(engine.Policy{MaxAttempts: 1, Every: time.Minute})
+		n := c.start("a", 0, g.under, j)
+		n.ready(t)
+		var futures []*engine.Future
+		for _, id := range []events.TaskID{"x", "y"} {
+			f, err := n.Submit(within(t), j, nil, engine.SubmitOptions{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.next(t).ends <- engine.Outcome{Err: &events.Error{Code: "broken"}}
+			futures = append(futures, f)
+		}
+		later, err := n.Submit(within(t), j, nil, engine.SubmitOptions{ID: "later", Delay: 3 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.show(90)
+		time.Sleep(2 * time.Minute)
+		j.nothing(t)
+		if e, err := n.Explain(within(t), "x"); err != nil || e.Why != engine.WhyStoreFull {
+			t.Errorf("explained by %+v, %v", e, err)
+		}
+		time.Sleep(2 * time.Minute)
+		j.next(t).succeed("1")
+		want(t, later, "1")
+		g.show(1)
+		r := j.next(t)
+		if r.Number != 2 || r.Failures != 0 {
+			t.Errorf("attempt %d after %d failures of its run, want the first of the second run", r.Number, r.Failures)
+		}
+		r.succeed("2")
+		for _, f := range futures {
+			if _, err := f.Wait(within(t)); err == nil {
+				t.Errorf("the first run of %s succeeded", f.ID())
+			}
+		}
+	})
+}
+
 // The tasks of a shard that have not ended must fit into the store twice, as snapshots.
 func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ const (
 	WhyPaused      = "paused"            // an operator paused its behavior
 	WhySettings    = "settings"          // the owner does not know yet what operators paused, and starts nothing before it does
 	WhyQuarantined = "quarantined"       // its shard cannot be read
+	WhyStoreFull   = "store-full"        // it is repeated, and repetitions wait while the store is almost full
 	WhyRunning     = "running"           // it runs
 	WhyFinished    = "finished"          // it has ended
 )
@@ -110,6 +111,9 @@ func (o *owner) why(t *projection.Task) (e Explanation) {
 		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}
 	case !o.m.heard.Load():
 		return o.m.whySettings()
+	}
+	if why := *o.m.brake.Load(); why != "" && t.Repeats() {
+		return Explanation{Why: WhyStoreFull, Since: since, Text: "it is repeated, and repetitions wait: " + why}
 	}
 	e = o.whyReady(t)
 	e.Since = since

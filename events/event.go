@@ -130,7 +130,7 @@ type Succeeded struct {
 // Failed ends an attempt, or the run of a task that waits.
 type Failed struct {
 	Error Error
-	Next  Millis // of a retry; 0 = the run ends, and no further one is due
+	Next  Millis // of a retry, or of a repetition where this ends a run; 0 = neither is due
 	Run   uint32 // which run of the life this ends; 0 when it will be retried
 }
 

@@ -39,8 +39,8 @@ func check(t *Task, ev *events.Event) error {
 	case *events.Succeeded:
 		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
 	case *events.Failed:
-		if b.Next != 0 {
-			return checkEnd(t, b.Next, b.Run, 0, refuse)
+		if b.Next != 0 && b.Run == 0 { // it is retried
+			return checkEnd(t, b.Next, 0, 0, refuse)
 		}
 		return checkEnd(t, b.Next, b.Run, t.Runs+1, refuse)
 	case *events.Snoozed:

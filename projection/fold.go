@@ -26,7 +26,7 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 		t.end(ev, Failure, b.Next)
 		t.Error = &b.Error
 		t.Failures++
-		if b.Next == 0 {
+		if b.Run != 0 {
 			t.endRun()
 		}
 	case *events.Snoozed:

@@ -21,6 +21,7 @@ type kindKey struct {
 type group struct {
 	kinds    int // of the behavior
 	ready    queue
+	repeats  queue // those of the ready ones that are repetitions which nobody asked for: they wait while the store is almost full
 	finished queue
 	tally    Tally
 

@@ -21,7 +21,8 @@ func (s *Shard) kind(key kindKey) *Kind {
 func (s *Shard) group(behavior string) *group {
 	g := s.groups[behavior]
 	if g == nil {
-		g = &group{at: -1, ready: queue{rank: rankPriority, before: byDue}, finished: queue{rank: rankKeepUntil, before: byOutcome}}
+		g = &group{at: -1, ready: queue{rank: rankPriority, before: byDue},
+			repeats: queue{rank: rankPriority, before: byDue}, finished: queue{rank: rankKeepUntil, before: byOutcome}}
 		s.groups[behavior] = g
 	}
 	return g

@@ -171,7 +171,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 		s.retention.add(t.Kind.group, 1)
 	case t.Suspended:
 	case t.Due <= now:
-		t.Kind.group.ready.add(t)
+		t.readies().add(t)
 	default:
 		s.due.add(t)
 	}
@@ -234,16 +234,37 @@ func (s *Shard) Ripen(now events.Millis) (moved bool) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
 		s.count(t, -1)
 		s.due.remove(t)
-		t.Kind.group.ready.add(t)
+		t.readies().add(t)
 		s.count(t, 1)
 		moved = true
 	}
 	return moved
 }
 
-// Knows reports whether there are tasks of a behavior, or were lately. Ready returns the first ready one, nil if there is none.
+// readies is the queue of the task where it is ready.
+func (t *Task) readies() *queue {
+	if t.Repeats() {
+		return &t.Kind.group.repeats
+	}
+	return &t.Kind.group.ready
+}
+
+// Knows reports whether there are tasks of a behavior, or were lately.
 func (s *Shard) Knows(behavior string) bool { return s.groups[behavior] != nil }
+
+// Ready returns the first ready task of a behavior, nil if there is none. ReadyBeside leaves out what Repeats.
 func (s *Shard) Ready(behavior string) *Task {
+	first := s.ReadyBeside(behavior)
+	if g := s.groups[behavior]; g != nil {
+		if t := g.repeats.first(); first == nil || t != nil && Before(t, first) {
+			return t
+		}
+	}
+	return first
+}
+
+// ReadyBeside is Ready without repetitions.
+func (s *Shard) ReadyBeside(behavior string) *Task {
 	if g := s.groups[behavior]; g != nil {
 		return g.ready.first()
 	}
@@ -254,7 +275,7 @@ func (s *Shard) Ready(behavior string) *Task {
 func (s *Shard) Backlog() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for behavior, g := range s.groups {
-			if n := g.ready.len(); n > 0 && !yield(behavior, n) {
+			if n := g.ready.len() + g.repeats.len(); n > 0 && !yield(behavior, n) {
 				return
 			}
 		}

@@ -63,10 +63,11 @@ func TestSubstatus_SaysWhatATaskWaitsForAndSinceWhen(t *testing.T) {
 			j.seal(time.Second)
 			j.add(id, &events.Rescheduled{At: later + 1})
 		}, "lost", 2 * time.Second},
-		"released":              {func(j *journal) { run(j); j.add(id, &events.Released{Until: later}) }, "released", time.Second},
-		"released, due":         {func(j *journal) { run(j); j.add(id, &events.Released{Until: j.now}) }, "ready", time.Second},
-		"failed, to be retried": {func(j *journal) { run(j); j.add(id, &events.Failed{Error: failure, Next: later}) }, "retry", time.Second},
-		"failed":                {func(j *journal) { run(j); j.add(id, &events.Failed{Error: failure, Run: 1}) }, "final", time.Second},
+		"released":               {func(j *journal) { run(j); j.add(id, &events.Released{Until: later}) }, "released", time.Second},
+		"released, due":          {func(j *journal) { run(j); j.add(id, &events.Released{Until: j.now}) }, "ready", time.Second},
+		"failed, to be retried":  {func(j *journal) { run(j); j.add(id, &events.Failed{Error: failure, Next: later}) }, "retry", time.Second},
+		"failed, to be repeated": {func(j *journal) { run(j); j.add(id, &events.Failed{Error: failure, Next: later, Run: 1}) }, "scheduled", time.Second},
+		"failed":                 {func(j *journal) { run(j); j.add(id, &events.Failed{Error: failure, Run: 1}) }, "final", time.Second},
 		"failed, to run again": {func(j *journal) {
 			run(j)
 			j.add(id, &events.Failed{Error: failure, Run: 1})

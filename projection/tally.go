@@ -12,7 +12,9 @@ func (s *Shard) count(t *Task, sign int32) {
 
 // Substatus returns the substatus of a task of the shard by its place in it: what waits for its time is ready from the Ripen on that
 // finds it due.
-func (s *Shard) Substatus(t *Task) Substatus { return t.substatus(t.in == &t.Kind.group.ready) }
+func (s *Shard) Substatus(t *Task) Substatus {
+	return t.substatus(t.in == &t.Kind.group.ready || t.in == &t.Kind.group.repeats)
+}
 
 // Tally returns how many tasks of all behaviors have a status and a substatus, as Substatus tells it.
 func (s *Shard) Tally() Tally { return s.tally }

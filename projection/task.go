@@ -141,6 +141,11 @@ const MaxKeptResult = 1 << 10
 // Final reports that the task has ended and will not run again unless somebody asks.
 func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.Due == 0 }
 
+// Repeats reports that the next run is a repetition as its behavior or policy wants it: nobody has asked for that run.
+func (t *Task) Repeats() bool {
+	return t.RunEnded && t.Due != 0 && t.waited().Since == 0 && (t.Status == Success || t.Status == Failure)
+}
+
 // OnNode reports that an attempt runs.
 func (t *Task) OnNode() bool { return t.Node != "" }
 

@@ -208,7 +208,7 @@ func TestApply_RefusesWhatContradictsTheTask(t *testing.T) {
 		{"an attempt nowhere", projection.Waiting, nil, &events.Started{Attempt: 2}, projection.OnNode},
 		{"an end of a later run", projection.OnNode, nil, &events.Succeeded{Run: 2}, projection.IsSuccess},
 		{"an end of no run", projection.OnNode, nil, &events.Succeeded{}, projection.IsSuccess},
-		{"a retry that ends a run", projection.OnNode, nil, &events.Failed{Next: start + 9_000, Run: 1}, projection.IsFailure},
+		{"a repetition after the end of a later run", projection.OnNode, nil, &events.Failed{Next: start + 9_000, Run: 2}, projection.IsFailure},
 		{"a failure that ends no run", projection.OnNode, nil, &events.Failed{}, projection.IsFailure},
 		{"a created task never due", projection.IsCreated, nil, &events.Rescheduled{}, projection.IsCreated},
 		{"a waiting task never due", projection.Waiting, nil, &events.Rescheduled{}, projection.Waiting},

@@ -18,7 +18,11 @@
 //   - a Release: the attempt is given back, and the task is ready again for any node.
 //
 // So it is the implementation that decides about a retry. It finds the failures so far, and the Policy with its back-off, in the
-// Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return.
+// Attempt. The engine itself retries by the Policy only attempts that panic and those that it gives up because they do not return, unless
+// the implementation is a Failer, and those that could not read their parameters while nodes disagree about the types.
+//
+// Where Policy.Every is set, the owner of the shard lets another run follow the end of each run, whatever it was, until somebody cancels
+// or deletes the task.
 //
 // An attempt whose node dies has no outcome: it is recorded as lost and made again, until Policy.MaxLost attempts of a run are lost:
 // at once after the first loss, later and later after further ones. One that is cut off because its node stops in order is recorded as

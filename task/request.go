@@ -48,7 +48,8 @@ type SubmitOptions struct {
 	//
 	// The task is kept for 10 minutes at least after its last outcome, and after the latest request that joined it since. When it has been
 	// forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers its last 16 requests, those that joined it
-	// among them. One that joins while the store is almost full, or a node is present that cannot read that, is not recorded: repeated, it is a
-	// new request.
+	// among them, and each for 10 minutes at least: while it has 16 of the last 10 minutes, another one that only joins a run is not recorded, and
+	// one that would begin a run or change parameters is refused with an *OverloadError. One that joins while the store is almost full, or a
+	// node is present that cannot read that, is not recorded either: repeated, it is a new request.
 	RequestKey string
 }

@@ -82,8 +82,20 @@ var requests = []Bug{
 		{"	if q.Run <= t.Runs {\n", "	if false {\n"},
 	}, commandPkg, "TestSubmit_RepeatedGetsTheRunThatItWasPromised"},
 	{"request that meets what has ended and is not recorded", "engine/internal/command/submit.go", []Edit{
-		{"c.RequestID != \"\" && !full && d.mayRecordJoin()", "false && !full"},
+		{"c.RequestID != \"\" && !full && !d.requestsFull(t) && d.mayRecordJoin()", "false && !full"},
 	}, commandPkg, "TestSubmit_ThatMeetsWhatHasEndedIsRememberedByItsKey"},
+	{"late request that is forgotten for another", "engine/internal/command/submit.go", []Edit{
+		{"return t.Requests.Full(d.Now.Add(-projection.HoldRequests))", "return false"},
+	}, commandPkg, "TestRequests_ALateOneIsNeverForgottenForAnother"},
+	{"repetition that ends with a run that failed", "engine/internal/command/complete.go", []Edit{
+		{"body.Next, body.Run = d.repetition(t), t.Runs+1", "body.Run = t.Runs + 1"},
+	}, commandPkg, "TestEvery_AnotherRunFollowsTheEndOfARunWhateverItWas"},
+	{"losses after which nothing is waited for", "engine/internal/command/decider.go", []Edit{
+		{"d.Now.Add(t.Kind.Policy.LostWait(int(t.Lost)+1, t.ID, t.Started))", "d.Now"},
+	}, commandPkg, "TestLose_TheTaskThatKillsItsNodeEndsAndThoseBesideItDoNot"},
+	{"delay by the clock of the submitter", "engine/internal/command/submit.go", []Edit{
+		{"return max(c.NotBefore, now.Add(c.Delay))", "return max(c.NotBefore, now)"},
+	}, engine, "TestDelay_IsSoLongAfterTheSubmitWhateverTheClockOfTheSubmitterShows"},
 	{"key that any random id may have used", "engine/internal/command/submit.go", []Edit{
 		{" && events.TaskOfRequest(t.Kind.Creator, t.Kind.Behavior, events.RequestKey(c.RequestID)) == id", ""},
 	}, commandPkg, "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey"},

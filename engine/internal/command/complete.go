@@ -134,7 +134,7 @@ func (c *Complete) Decide(d *Decider) Answer {
 }
 
 func (d *Decider) succeed(t *projection.Task, c *Complete) {
-	next := d.chosen(t, c)
+	next := cmp.Or(d.chosen(t, c), d.repetition(t))
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled {
 		next = 0
@@ -145,23 +145,32 @@ func (d *Decider) succeed(t *projection.Task, c *Complete) {
 	}
 }
 
-// fail ends an attempt, or a waiting task's run. What was cancelled ends as cancelled, whatever else went wrong.
+// fail ends an attempt, or a waiting task's run where no retry follows. What was cancelled ends as cancelled, whatever else went wrong.
 func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	rerun := t.Rerun && !t.Cancelled
 	if t.Cancelled && e.Code != events.CodeCancelled {
 		e = events.Error{Code: events.CodeCancelled, Message: "cancelled; the attempt ended with " + e.Code + ": " + e.Message}
 	}
 	body := &events.Failed{Error: e.Fit(), Next: next}
-	if t.Cancelled {
-		body.Next = 0
-	}
-	if body.Next == 0 {
-		body.Run = t.Runs + 1
+	switch {
+	case t.Cancelled:
+		body.Next, body.Run = 0, t.Runs+1
+	case next == 0:
+		body.Next, body.Run = d.repetition(t), t.Runs+1
 	}
 	t = d.emit(t.ID, t, "", body)
-	if rerun && body.Next == 0 {
+	if rerun && body.Run != 0 {
 		d.emit(t.ID, t, "", &events.Rescheduled{At: d.Now})
 	}
+}
+
+// repetition is when the next run of a task begins whose policy repeats it; 0 = it does not.
+func (d *Decider) repetition(t *projection.Task) events.Millis {
+	every := t.Kind.Policy.Every
+	if every == 0 {
+		return 0
+	}
+	return max(d.Now.Add(every), t.StartedAt.Add(leastRepeat))
 }
 
 // chosen is when a task starts again as its behavior chose; 0 = it did not.

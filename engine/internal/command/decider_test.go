@@ -215,7 +215,7 @@ func (m *matrixMachine) ask(t *rapid.T, id events.TaskID, behavior string, at ev
 		Policy: policyOf(events.Policy{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), MaxLost: rapid.IntRange(1, 3).Draw(t, "losses"),
 			LostDelay: time.Duration(rapid.IntRange(0, 1).Draw(t, "delay")) * time.Second, Backoff: events.Backoff{Base: time.Second, Max: 3 * time.Second},
 			Existing: events.Existing(rapid.IntRange(0, 1).Draw(t, "existing")), Retain: time.Duration(rapid.IntRange(1, 30).Draw(t, "retain")) * time.Second,
-			RetainCount: rapid.IntRange(1, 3).Draw(t, "count")}),
+			RetainCount: rapid.IntRange(1, 3).Draw(t, "count"), Every: rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, 20 * time.Second}).Draw(t, "every")}),
 		RequestID: rapid.SampledFrom([]string{"", "", "r-1", "r-2", "r-2#aaaaaaaaaaaaaaaa", "r-2#bbbbbbbbbbbbbbbb"}).Draw(t, "request"), Merges: rapid.IntRange(0, 3).Draw(t, "merges") == 0,
 		RunNow: rapid.Bool().Draw(t, "run now")}
 	if rapid.IntRange(0, 9).Draw(t, "other") > 0 {

@@ -181,6 +181,7 @@ func (l *journalDriver) ended() {
 	c := l.outcome(0)
 	c.Next = 0
 	l.decide(c)
+	l.decide(l.cancel()) // or it would be repeated
 }
 
 func (l *journalDriver) outcome(which int) *command.Complete {

@@ -114,7 +114,15 @@ func (p *taskModel) rememberAsking(now events.Millis) {
 }
 
 // end predicts the end of an attempt, or of a task that waits.
-func (m *matrix) end(id events.TaskID, status projection.Status, what string, next events.Millis) {
+// repetition is when the next run begins of a task that its policy repeats; 0 = it does not.
+func (m *matrix) repetition(p *taskModel) events.Millis {
+	if p.policy.Every == 0 {
+		return 0
+	}
+	return max(m.now+events.Millis(p.policy.Every.Milliseconds()), p.startedAt+50)
+}
+
+func (m *matrix) end(id events.TaskID, status projection.Status, what string, next events.Millis, ends bool) {
 	kind := events.KindSucceeded
 	if status == projection.Failure {
 		kind = events.KindFailed
@@ -128,7 +136,7 @@ func (m *matrix) end(id events.TaskID, status projection.Status, what string, ne
 			p.failure = what
 			p.failures++
 		}
-		if status == projection.Success || next == 0 {
+		if ends {
 			p.endRun()
 		}
 	})
@@ -137,15 +145,18 @@ func (m *matrix) end(id events.TaskID, status projection.Status, what string, ne
 // endAttempt is end, and what follows from parameters that were merged while the attempt ran.
 func (m *matrix) endAttempt(id events.TaskID, status projection.Status, what string, next events.Millis) {
 	p := m.tasks[id]
-	again := p.further && !p.cancelled
-	if p.cancelled {
-		next = 0
+	again, ends := p.further && !p.cancelled, status == projection.Success || next == 0
+	switch {
+	case p.cancelled:
+		next, ends = 0, true
 		if status == projection.Failure {
 			what = events.CodeCancelled
 		}
+	case next == 0:
+		next = m.repetition(p)
 	}
-	m.end(id, status, what, next)
-	if again && (status == projection.Success || next == 0) {
+	m.end(id, status, what, next, ends)
+	if again && ends {
 		m.reschedule(id, m.now, "")
 	}
 }
@@ -179,7 +190,7 @@ func (m *matrix) wait(id events.TaskID, kind events.Kind, until events.Millis) {
 	})
 	switch {
 	case p.cancelled:
-		m.end(id, projection.Failure, events.CodeCancelled, 0)
+		m.end(id, projection.Failure, events.CodeCancelled, 0, true)
 	case kind == events.KindLost && int(p.losses) >= p.policy.MaxLost:
 		m.endAttempt(id, projection.Failure, events.CodeLost, 0)
 	}
@@ -398,7 +409,7 @@ func (m *matrix) operate(c *command.Operate) command.Answer {
 	case command.DoCancel:
 		switch {
 		case p.waits():
-			m.end(c.Task, projection.Failure, events.CodeCancelled, 0)
+			m.end(c.Task, projection.Failure, events.CodeCancelled, 0, true)
 		case ended:
 			m.reschedule(c.Task, 0, "")
 		case !p.cancelled:

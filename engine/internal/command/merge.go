@@ -68,6 +68,9 @@ func (c *Merge) Decide(d *Decider) Answer {
 			return refusal
 		}
 	}
+	if changes && c.Submit.RequestID != "" && d.requestsFull(t) {
+		return tooManyRequests()
+	}
 	if changes {
 		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params, Terms: c.Submit.terms(t)})
 	}

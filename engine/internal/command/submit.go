@@ -159,10 +159,24 @@ func (d *Decider) paramsGone(t *projection.Task) bool {
 	return d.ParamsMayGo && t.Final() && t.ParamsElided
 }
 
+// requestsFull reports whether a task remembers so many late requests that no other one may be recorded: one of them would be carried out
+// again when it is repeated.
+func (d *Decider) requestsFull(t *projection.Task) bool {
+	return t.Requests.Full(d.Now.Add(-projection.HoldRequests))
+}
+
+// tooManyRequests refuses what must be recorded of a task that remembers as many late requests as it can.
+func tooManyRequests() Answer {
+	return Overload("the task remembers %d requests of the last %s, and a run or parameters of another one must be remembered, too", requests.Max, projection.HoldRequests)
+}
+
 // rerun gives a task that has ended a new run with parameters of its own.
 func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	if refusal, refused := d.noRoom(true, len(c.Params)); refused && !operator {
 		return refusal
+	}
+	if c.RequestID != "" && d.requestsFull(t) {
+		return tooManyRequests()
 	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
@@ -191,15 +205,20 @@ func (c *Submit) terms(t *projection.Task) *events.Terms {
 // join lets a submit share an existing task with its stored parameters. What changes nothing but the terms, or what is known of
 // the request, is given up while there is no room for more, or while a node is present that cannot read Joined.
 func (d *Decider) join(t *projection.Task, c *Submit) Answer {
-	at := c.due(d.Now)
+	at, request := c.due(d.Now), c.RequestID
+	if t.Requests.Of(request) == nil && d.requestsFull(t) { // what has only joined changes nothing when it comes again
+		request = ""
+	}
 	sooner := at < t.Due && (t.Status == projection.Created || c.RunNow && t.Status != projection.Running)
 	switch {
 	case (t.Final() || sooner) && d.StoreFull:
 		return d.noSpace()
+	case t.Final() && request != c.RequestID:
+		return tooManyRequests()
 	case t.Final(), sooner: // of two schedules the earlier one holds
-		t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: at, Terms: c.terms(t)})
-	case (c.RequestID != "" && t.Requests.Of(c.RequestID) == nil || c.terms(t) != nil) && d.mayRecordJoin():
-		t = d.emit(t.ID, t, c.RequestID, &events.Joined{Terms: c.terms(t)})
+		t = d.emit(t.ID, t, request, &events.Rescheduled{At: at, Terms: c.terms(t)})
+	case (request != "" && t.Requests.Of(request) == nil || c.terms(t) != nil) && d.mayRecordJoin():
+		t = d.emit(t.ID, t, request, &events.Joined{Terms: c.terms(t)})
 	}
 	return joined(t)
 }
@@ -211,7 +230,7 @@ func (d *Decider) mayRecordJoin() bool {
 
 // recorded answers a submit with the outcome of a task that has ended for good, and records its request: the task is held for that.
 func (d *Decider) recorded(t *projection.Task, c *Submit) Answer {
-	if _, full := d.noRoom(true, 0); c.RequestID != "" && !full && d.mayRecordJoin() {
+	if _, full := d.noRoom(true, 0); c.RequestID != "" && !full && !d.requestsFull(t) && d.mayRecordJoin() {
 		t = d.emit(t.ID, t, c.RequestID, &events.Joined{})
 	}
 	return joined(t)

@@ -27,6 +27,7 @@ type mishap struct {
 	behavior, session string
 	attempt           uint32
 	code, text        string
+	repeated          bool
 }
 
 // NewMishaps returns those of a shard.
@@ -37,11 +38,11 @@ func (m *Mishaps) Note(t *projection.Task, ev *events.Event) {
 	switch b := ev.Body.(type) {
 	case *events.Lost:
 		if m.log.Enabled(slog.LevelWarn) {
-			m.lost = take(m.lost, &m.left.lost, mishap{t.ID, t.Kind.Behavior, b.Node, t.Attempt, "", ""})
+			m.lost = take(m.lost, &m.left.lost, mishap{t.ID, t.Kind.Behavior, b.Node, t.Attempt, "", "", false})
 		}
 	case *events.Failed:
-		if b.Next == 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled(slog.LevelWarn) {
-			m.failed = take(m.failed, &m.left.failed, mishap{t.ID, t.Kind.Behavior, t.LastNode.String(), t.Attempt, b.Error.Code, firstLine(b.Error.Message)})
+		if b.Run != 0 && b.Error.Code != events.CodeCancelled && m.log.Enabled(slog.LevelWarn) {
+			m.failed = take(m.failed, &m.left.failed, mishap{t.ID, t.Kind.Behavior, t.LastNode.String(), t.Attempt, b.Error.Code, firstLine(b.Error.Message), b.Next != 0})
 		}
 	}
 }
@@ -56,12 +57,16 @@ func take(all []mishap, left *int64, m mishap) []mishap {
 
 // Tell logs what was noted, which is committed now.
 func (m *Mishaps) Tell() {
-	const lost, failed = "an attempt was lost", "a task failed for good"
+	const lost, failed, repeated = "an attempt was lost", "a task failed for good", "a run of a repeated task failed"
 	for _, l := range m.lost {
 		m.log.Say(slog.LevelWarn, lost, "shard", m.shard, "task", string(l.task), "behavior", l.behavior, "attempt", l.attempt, "ran_on", store.NodeName(l.session), "ran_in_session", l.session)
 	}
 	for _, f := range m.failed {
-		m.log.Say(slog.LevelWarn, failed, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
+		message := failed
+		if f.repeated {
+			message = repeated
+		}
+		m.log.Say(slog.LevelWarn, message, "shard", m.shard, "task", string(f.task), "behavior", f.behavior, "attempts", f.attempt, "ran_on", store.NodeName(f.session), "code", f.code, "error", f.text)
 	}
 	m.log.Leave(slog.LevelWarn, lost, m.left.lost)
 	m.log.Leave(slog.LevelWarn, failed, m.left.failed)

@@ -106,7 +106,7 @@ func tellEverything(log *notice.Log) {
 	log.Members("me", &store.Membership{Revision: 1, Nodes: node("a")}, &store.Membership{Revision: 2, Nodes: node("b")})
 	m := notice.NewMishaps(log, 1)
 	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Lost{}})
-	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Failed{}})
+	m.Note(&projection.Task{Kind: &projection.Kind{}}, &events.Event{Body: &events.Failed{Run: 1}})
 	m.Tell()
 	log.Flush()
 }
@@ -157,9 +157,9 @@ func TestMishaps_AreToldOnceTheirEntryIsCommitted(t *testing.T) {
 		m.Note(&projection.Task{ID: "t/1", Kind: kind, Attempt: 4, LastNode: name.Of("b-abcdefghij")}, &events.Event{Body: body})
 	}
 	note(&events.Lost{Node: "b-abcdefghij"})
-	note(&events.Failed{Error: events.Error{Code: "network", Message: strings.Repeat("é", 150) + "\nstack"}})
+	note(&events.Failed{Error: events.Error{Code: "network", Message: strings.Repeat("é", 150) + "\nstack"}, Run: 1})
 	note(&events.Failed{Error: events.Error{Code: "network"}, Next: 5})
-	note(&events.Failed{Error: events.Error{Code: events.CodeCancelled}})
+	note(&events.Failed{Error: events.Error{Code: events.CodeCancelled}, Run: 1})
 	note(&events.Succeeded{})
 	if lines := b.lines(t); len(lines) != 0 {
 		t.Errorf("before the commit: %v", lines)

@@ -42,7 +42,9 @@ func (s *step) next() events.Millis {
 	case *events.Succeeded:
 		return b.Next
 	case *events.Failed:
-		return b.Next
+		if b.Run == 0 {
+			return b.Next
+		}
 	}
 	return 0
 }
@@ -65,7 +67,7 @@ func (c *checker) checkDelays() {
 			case *events.Created:
 				c.checkDelay(t, &t.steps[i], b)
 			case *events.Failed:
-				if limit := t.steps[i].state.policy.Backoff.Max + delaySlack; b.Next != 0 && b.Next > t.steps[i].ev.At.Add(limit) {
+				if limit := t.steps[i].state.policy.Backoff.Max + delaySlack; b.Run == 0 && b.Next > t.steps[i].ev.At.Add(limit) {
 					c.accuse(ended, t, t.steps[i].entry, "tries again %d ms after a failure, its policy allows %s", b.Next-t.steps[i].ev.At, t.steps[i].state.policy.Backoff.Max)
 				}
 			}

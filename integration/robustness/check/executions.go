@@ -111,7 +111,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 		}
 	case *events.Failed:
 		switch {
-		case x != nil && x.Outcome == s.state.outcome && x.Final && b.Next != 0:
+		case x != nil && x.Outcome == s.state.outcome && x.Final && b.Run == 0:
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q for good, and is tried again", before.attempt, b.Error.Code)
 		case x != nil && x.Outcome == s.state.outcome && before.givesUp(x, b):
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, asked for another one after %d failures of at most %d, and gets none",
@@ -125,7 +125,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy allows.
 func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	return !x.Final && b.Next == 0 && !s.cancelled && int(s.failures)+1 < s.policy.MaxAttempts
+	return !x.Final && b.Run != 0 && !s.cancelled && int(s.failures)+1 < s.policy.MaxAttempts
 }
 
 func reported(x *history.Execution) string {

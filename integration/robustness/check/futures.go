@@ -53,7 +53,7 @@ func (t *task) endOfRun(i int) (string, bool) {
 	case *events.Succeeded:
 		return s.state.outcome, true
 	case *events.Failed:
-		return s.state.outcome, b.Next == 0
+		return s.state.outcome, b.Run != 0
 	case *events.Rescheduled:
 		if b.At == 0 && s.state.phase == success {
 			return "!" + events.CodeCancelled, true

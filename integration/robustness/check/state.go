@@ -134,6 +134,9 @@ func judge(s *state, ev *events.Event) *problem {
 	case *events.Started:
 		return judgeStart(s, ev, b)
 	case *events.Succeeded:
+		if b.Next == 0 && s.repeats("") {
+			return &problem{legal, "the success of a task that is repeated, and no next run"}
+		}
 		return judgeEnd(s, ev, b.Next, b.Run, s.runs+1)
 	case *events.Failed:
 		return judgeFailure(s, ev, b)
@@ -216,14 +219,22 @@ func judgeFailure(s *state, ev *events.Event, b *events.Failed) *problem {
 	switch {
 	case s.phase != running && !s.mayEndWaiting(b.Error.Code):
 		return &problem{outcomes, fmt.Sprintf("with %q, after %d losses of at most %d", b.Error.Code, s.lost, s.policy.MaxLost)}
-	case b.Next == 0:
-		return judgeEnd(s, ev, 0, b.Run, s.runs+1)
+	case b.Run != 0 || b.Next == 0:
+		if repeats := s.repeats(b.Error.Code); repeats != (b.Next != 0) {
+			return &problem{legal, fmt.Sprintf("the end of a run with %q, to be followed %t, next at %d", b.Error.Code, repeats, b.Next)}
+		}
+		return judgeEnd(s, ev, b.Next, b.Run, s.runs+1)
 	case s.phase != running:
 		return &problem{legal, "a run without an attempt is tried again"}
 	case int(failures) >= s.policy.MaxAttempts:
 		return &problem{once, fmt.Sprintf("failure %d of at most %d is tried again", failures, s.policy.MaxAttempts)}
 	}
 	return judgeEnd(s, ev, b.Next, b.Run, 0)
+}
+
+// repeats reports whether the end of a run with the code, "" for a success, is followed by another run as the policy says.
+func (s *state) repeats(code string) bool {
+	return s.policy.Every != 0 && !s.cancelled && code != events.CodeCancelled
 }
 
 // mayEndWaiting reports whether a task that is on no node may fail so: somebody cancelled it, or it was lost too often.
@@ -276,7 +287,7 @@ func (s *state) after(ev *events.Event) state {
 	case *events.Failed:
 		n.end(ev, failure, b.Next, "!"+b.Error.Code)
 		n.failures++
-		if b.Next == 0 {
+		if b.Run != 0 {
 			n.endRun()
 		}
 	case *events.Snoozed:

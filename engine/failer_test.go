@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"taskledger/behaviors"
+	"taskledger/engine"
+	"taskledger/events"
+)
+
+// The rule retries what the policy would not, and sees the code that is recorded.
+func TestAfterFailure_IsAskedForPanicsGoexitAndTimeOuts(t *testing.T) {
+	release := make(chan struct{})
+	for code, fails := range map[string]func(context.Context) error{
+		events.CodePanic: func(context.Context) error { panic("boom") },
+		"goexit":         func(context.Context) error { runtime.Goexit(); return nil },
+		"stuck":          func(context.Context) error { <-release; return nil },
+		"late":           func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release = make(chan struct{})
+				defer func() { close(release) }()
+				asked := make(chan string, 10)
+				b := behaviors.Define("b", &behaviors.Rules[int, string]{
+					Policy: engine.Policy{MaxAttempts: 1, Timeout: time.Second},
+					AfterFailure: func(_ int, f behaviors.Failure, now time.Time) time.Time {
+						asked <- f.Err.Code
+						return now.Add(time.Second)
+					},
+				})
+				c := newModelled(t, true)
+				n := c.start("a", 0, nil, b.Bind(func(ctx context.Context, _ int) (string, error) {
+					if a, _ := behaviors.Attempt(ctx); a.Number > 1 {
+						return "done", nil
+					}
+					return "", fails(ctx)
+				}))
+				n.ready(t)
+				f, err := b.Submit(within(t), n, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := f.Wait(within(t)); err != nil || got != "done" {
+					t.Errorf("%q, %v", got, err)
+				}
+				want := events.CodeTimeout
+				if code == events.CodePanic || code == "goexit" {
+					want = events.CodePanic
+				}
+				if len(asked) != 1 || <-asked != want {
+					t.Errorf("asked %d times more, want once, for %s", len(asked), want)
+				}
+			})
+		})
+	}
+}
+
+// A rule that panics, or ends the goroutine, when it is asked leaves the policy to decide.
+func TestAfterFailure_ThatPanicsItselfLeavesThePolicyToDecide(t *testing.T) {
+	for name, rule := range map[string]func(){"panic": func() { panic("again") }, "goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := behaviors.Define("b", &behaviors.Rules[int, string]{
+					Policy: engine.Policy{MaxAttempts: 2, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}},
+					AfterFailure: func(int, behaviors.Failure, time.Time) time.Time {
+						rule()
+						return time.Time{}
+					},
+				})
+				c := newModelled(t, true)
+				n := c.start("a", 0, nil, b.Bind(func(context.Context, int) (string, error) { panic("boom") }))
+				n.ready(t)
+				f, err := b.Submit(within(t), n, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = f.Wait(within(t))
+				if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodePanic || failure.Attempt != 2 {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+}
+
+// In a rolling release old nodes meet parameters of the new one. Once all agree the failure is final at once.
+func TestRollingRelease_ParametersOfTheOtherReleaseAreTriedAgain(t *testing.T) {
+	for _, differ := range []bool{true, false} {
+		t.Run(fmt.Sprint("differ ", differ), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				type bill struct{ Amount int }
+				policy := engine.Policy{MaxAttempts: 3, Backoff: engine.Backoff{Base: time.Second, Max: time.Second}}
+				before := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
+				c := newModelled(t, true)
+				old := before.Bind(func(context.Context, bill) (string, error) { return "", nil })
+				c.start("old", 0, nil, old).ready(t)
+				{
+					type bill struct{ Amount string }
+					after := behaviors.Define("bill", &behaviors.Rules[bill, string]{Policy: policy})
+					second := c.start("new", 0, func(config *cfg) { config.Owner, config.Slots = new(bool), -1 }, old)
+					if differ {
+						second.stop()
+						second.end()
+						second = c.start("newer", 0, func(config *cfg) { config.Owner, config.Slots = new(bool), -1 },
+							after.Bind(func(context.Context, bill) (string, error) { return "", nil }))
+					}
+					time.Sleep(5 * time.Second)
+					f, err := after.Submit(within(t), second, bill{Amount: "7 EUR"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = f.Wait(within(t))
+					want := map[bool]int{true: 3, false: 1}[differ]
+					if failure, ok := errors.AsType[*engine.TaskError](err); !ok || failure.Code != events.CodeRejected || failure.Attempt != want {
+						t.Errorf("%v, want it rejected by attempt %d", err, want)
+					}
+				}
+			})
+		})
+	}
+}
