@@ -147,6 +147,10 @@ func parameters(r *Route) (all []*huma.Param) {
 		all = append(all, &huma.Param{Name: keyHeader, In: "header", Schema: text,
 			Description: "makes a repetition of the request the same request: up to 239 bytes, 221 for a task store, drawn by the caller"})
 	}
+	if r.Aged {
+		all = append(all, &huma.Param{Name: ageHeader, In: "header", Schema: text,
+			Description: "of a repetition: how many milliseconds ago the request was sent first; one that may be forgotten by then is refused with 410"})
+	}
 	return all
 }
 

@@ -32,6 +32,8 @@ type Route struct {
 	Query   []Param
 	// Keyed says that it takes the header Idempotency-Key.
 	Keyed bool
+	// Aged says that it takes the header Idempotency-Age, too.
+	Aged bool
 	// In and Out are values of the types of the body and of what it answers; nil = none, or no JSON.
 	In, Out any
 	// Status are those of its answers, the usual one first. Default 200.

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,6 +116,22 @@ func (c *Call) Key() (string, error) {
 	default:
 		return all[0], nil
 	}
+}
+
+const ageHeader = "Idempotency-Age"
+
+// Age is how long ago the request was sent first, 0 for one that is no repetition.
+func (c *Call) Age() (time.Duration, error) {
+	all := c.r.Header.Values(ageHeader)
+	if len(all) == 0 {
+		return 0, nil
+	}
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	n, err := strconv.ParseInt(all[0], 10, 64)
+	if len(all) > 1 || err != nil || n < 0 || n > most {
+		return 0, &store.InvalidError{Field: ageHeader, Problem: fmt.Sprintf("%.64q: want one number of 0 to %d, in milliseconds", all, most)}
+	}
+	return time.Duration(n) * time.Millisecond, nil
 }
 
 func (c *Call) submit() error {

@@ -135,6 +135,8 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return replaced
 	case events.KindItemRemoved:
 		return &events.ItemRemoved{ID: drawNumber(t), Owner: drawNumber(t)}
+	case events.KindStoreForgotten:
+		return &events.StoreForgotten{Store: rapid.StringMatching(`[A-Za-z0-9._:-]{1,20}`).Draw(t, "store"), Last: drawNumber(t)}
 	default:
 		t.Fatalf("no generator for %s", kind)
 		return nil

@@ -434,6 +434,8 @@ func checkBody(body Body) error {
 		return b.Terms.check()
 	case *Joined:
 		return b.Terms.check()
+	case *StoreForgotten:
+		return b.check()
 	case *Failed:
 		if n := len(b.Error.Properties); n > MaxProperties {
 			return fmt.Errorf("%d properties exceed the limit of %d", n, MaxProperties)

@@ -155,6 +155,8 @@ func expected(body events.Body) ([]any, events.Payload) {
 		return []any{b.From, b.To, b.At, b.Owner}, b.Data
 	case *events.ItemRemoved:
 		return []any{b.ID, b.Owner}, nil
+	case *events.StoreForgotten:
+		return []any{b.Store, b.Last}, nil
 	case *events.CancelRequested:
 		return []any{b.Reason}, nil
 	}

@@ -61,12 +61,14 @@ const (
 	KindItemAdded
 	KindItemReplaced
 	KindItemRemoved
+	KindStoreForgotten
 	kindEnd
 )
 
 var kindNames = [kindEnd]string{"", "Created", "Started", "Progressed", "Succeeded", "Failed", "Snoozed", "Lost", "Released",
 	"Rescheduled", "Merged", "Suspended", "Resumed", "CancelRequested", "Deleted",
-	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused", "ItemAdded", "ItemReplaced", "ItemRemoved"}
+	"Joined", "AcceptedLoss", "Recovered", "Paused", "Unpaused", "ItemAdded", "ItemReplaced", "ItemRemoved",
+	"StoreForgotten"}
 
 // Kinds returns every kind in stored order.
 func Kinds() []Kind {
@@ -258,6 +260,8 @@ func newBody(k Kind) Body {
 		return new(ItemReplaced)
 	case KindItemRemoved:
 		return new(ItemRemoved)
+	case KindStoreForgotten:
+		return new(StoreForgotten)
 	}
 	return nil
 }

@@ -92,13 +92,22 @@ type ItemRemoved struct {
 	Owner uint64 // who asked for it
 }
 
-func (*ItemAdded) Kind() Kind    { return KindItemAdded }
-func (*ItemReplaced) Kind() Kind { return KindItemReplaced }
-func (*ItemRemoved) Kind() Kind  { return KindItemRemoved }
+// StoreForgotten forgets a store that has had no items for long, and whose requests are forgotten. The ids of stores that come, by the same name or
+// another, begin behind its last one.
+type StoreForgotten struct {
+	Store string
+	Last  uint64 // its last id
+}
+
+func (*ItemAdded) Kind() Kind      { return KindItemAdded }
+func (*ItemReplaced) Kind() Kind   { return KindItemReplaced }
+func (*ItemRemoved) Kind() Kind    { return KindItemRemoved }
+func (*StoreForgotten) Kind() Kind { return KindStoreForgotten }
 
 func (b *ItemAdded) payload() Payload    { return b.Data }
 func (b *ItemReplaced) payload() Payload { return b.Data }
 func (*ItemRemoved) payload() Payload    { return nil }
+func (*StoreForgotten) payload() Payload { return nil }
 
 func (b *ItemAdded) encode(w *wire.Writer) {
 	w.Array(4)
@@ -118,6 +127,8 @@ func (b *ItemReplaced) encode(w *wire.Writer) {
 
 func (b *ItemRemoved) encode(w *wire.Writer) { w.Array(2); w.Uint(b.ID); w.Uint(b.Owner) }
 
+func (b *StoreForgotten) encode(w *wire.Writer) { w.Array(2); w.Text(b.Store); w.Uint(b.Last) }
+
 func (b *ItemAdded) decode(r *wire.Reader, p Payload) {
 	r.ArrayOf(4)
 	b.ID, b.Group, b.At, b.Owner, b.Data = r.Uint(), r.Text(), Millis(r.Int()), r.Uint(), p
@@ -131,6 +142,18 @@ func (b *ItemReplaced) decode(r *wire.Reader, p Payload) {
 func (b *ItemRemoved) decode(r *wire.Reader, _ Payload) {
 	r.ArrayOf(2)
 	b.ID, b.Owner = r.Uint(), r.Uint()
+}
+
+func (b *StoreForgotten) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(2)
+	b.Store, b.Last = r.Text(), r.Uint()
+}
+
+func (b *StoreForgotten) check() error {
+	if err := ValidateStore(b.Store); err != nil {
+		return err
+	}
+	return checkHeld(0, Payload{byte(CodecBytes)}, b.Last)
 }
 
 // checkItem is what both Seal and Decode demand of an event of an item.

@@ -14,17 +14,18 @@ type Record uint8
 
 // The records.
 const (
-	OfTask     Record = iota
-	OfJournal         // what operators decided about the journal of the shard itself
-	OfSettings        // the settings of the cluster, in the shard of the id Settings
-	OfItem            // an item of a store, of which a shard has many
+	OfTask      Record = iota
+	OfJournal          // what operators decided about the journal of the shard itself
+	OfSettings         // the settings of the cluster, in the shard of the id Settings
+	OfItem             // an item of a store, of which a shard has many
+	OfForgotten        // the stores of the shard that were forgotten
 	recordEnd
 )
 
-var recordNames = [recordEnd]string{"task", "journal", "settings", "item"}
+var recordNames = [recordEnd]string{"task", "journal", "settings", "item", "forgotten"}
 
 // Records returns every record.
-func Records() []Record { return []Record{OfTask, OfJournal, OfSettings, OfItem} }
+func Records() []Record { return []Record{OfTask, OfJournal, OfSettings, OfItem, OfForgotten} }
 
 // String returns the record's name in lower case.
 func (r Record) String() string {
@@ -43,6 +44,8 @@ func (k Kind) Record() Record {
 		return OfSettings
 	case KindItemAdded, KindItemReplaced, KindItemRemoved:
 		return OfItem
+	case KindStoreForgotten:
+		return OfForgotten
 	}
 	return OfTask
 }

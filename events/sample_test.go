@@ -43,6 +43,7 @@ func samples() []events.Event {
 		&events.ItemAdded{ID: 7, Group: "pages/new", At: sampleTime.Add(time.Minute), Owner: 1 << 52, Data: events.Bytes([]byte("a\x00\xff"))},
 		&events.ItemReplaced{From: 7, To: 9, At: sampleTime, Owner: 12, Data: events.Bytes(nil)},
 		&events.ItemRemoved{ID: 9, Owner: 12},
+		&events.StoreForgotten{Store: "crawl", Last: 9},
 	}
 	all := make([]events.Event, len(bodies))
 	for i, body := range bodies {

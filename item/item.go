@@ -1,6 +1,7 @@
 package item
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,11 +11,12 @@ import (
 
 // Item is an item as it is now, or was when it was answered.
 type Item struct {
-	ID    int64 // 1 to 2^53, in the order of changes
-	Group string
-	At    events.Millis // available from then on; until then it is its owner's
-	Owner int64         // who last added, updated or claimed it, also after it fell due
-	Data  []byte
+	ID     int64 // 1 to 2^53, in the order of changes
+	Group  string
+	At     events.Millis // available from then on; until then it is its owner's
+	Owner  int64         // who last added, updated or claimed it, also after it fell due
+	Claims int64         // how often it was claimed since it was added, or a change gave it other data; not told of what an update has changed
+	Data   []byte
 }
 
 // When is a point in time: above 0 in milliseconds since 1970, else that many milliseconds after the entry that decides. 0 = now.
@@ -38,9 +40,10 @@ type Change struct {
 
 // Update asks for changes of many items of a store: all of them, or none. With Depends alone it is a check.
 type Update struct {
-	Client  int64   // who asks, 1 to 2^53
-	Key     string  // a repeated update with this key is answered as the first was; "" = none
-	Depends []int64 // must be there
+	Client  int64         // who asks, 1 to 2^53
+	Key     string        // a repeated update with this key is answered as the first was; "" = none
+	Age     time.Duration // of a repetition: how long ago the update was first asked; 0 = this is the first time, or nobody knows
+	Depends []int64       // must be there
 	Deletes []int64
 	Changes []Change
 	Adds    []Add
@@ -49,7 +52,8 @@ type Update struct {
 // Claim asks for one available item of a group.
 type Claim struct {
 	Client   int64
-	Key      string // a repeated claim with this key is answered with the same item; "" = none
+	Key      string        // a repeated claim with this key is answered with the same item; "" = none
+	Age      time.Duration // that of an update
 	Group    string
 	Duration time.Duration // for how long it is the client's: 1 ms to 24 h
 	Wait     time.Duration // for how long to wait for one: 0 to 60 s
@@ -94,6 +98,9 @@ func (e *ConflictError) Error() string {
 	}
 	return "store " + e.Store + ": " + strings.Join(texts, "; ")
 }
+
+// ErrForgotten is wrapped, with task.ErrUnknown, when a repeated request is not known and its key may have been forgotten.
+var ErrForgotten = errors.New("the store may have forgotten the key: the request may have been carried out")
 
 // The texts with which those of a Problem begin.
 const (

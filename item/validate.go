@@ -3,6 +3,7 @@ package item
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -24,6 +25,9 @@ const (
 	DefaultDuration = 30 * time.Second
 	MaxWait         = time.Minute
 	MaxKeyBytes     = events.MaxItemKeyBytes
+	MaxAge          = 365 * 24 * time.Hour
+	// MaxAfter bounds a time that is counted from the entry which decides: 1,000 years.
+	MaxAfter When = 365_250 * 24 * 3_600_000
 )
 
 func refuse(field, format string, args ...any) error {
@@ -72,12 +76,18 @@ func checkNumbers(field string, all []int64) error {
 	return nil
 }
 
-func checkKey(key string) error {
-	switch n := len(key); {
+// checkKey takes the keys that a header of HTTP can have.
+func checkKey(key string, age time.Duration) error {
+	n := len(key)
+	switch {
 	case n > MaxKeyBytes:
 		return refuse("key", "%d bytes exceed the limit of %d", n, MaxKeyBytes)
-	case !utf8.ValidString(key):
-		return refuse("key", "want UTF-8, got %q", key)
+	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) || strings.TrimSpace(key) != key:
+		return refuse("key", "%.64q: want printable ASCII, without a space at its ends", key)
+	case age < 0 || age > MaxAge:
+		return refuse("age", "%s, want 0 to %s", age, MaxAge)
+	case age > 0 && key == "":
+		return refuse("age", "%s without a key: who repeats a request needs one", age)
 	}
 	return nil
 }
@@ -109,7 +119,7 @@ func (u *Update) Validate() error {
 	if err := checkNumber("clientid", u.Client); err != nil {
 		return err
 	}
-	if err := checkKey(u.Key); err != nil {
+	if err := checkKey(u.Key, u.Age); err != nil {
 		return err
 	}
 	if err := checkNumbers("depends", u.Depends); err != nil {
@@ -167,8 +177,11 @@ func (c *Change) validate(field string) error {
 }
 
 func checkTime(field string, at When) error {
-	if at > MaxTime || at < -MaxTime {
+	switch {
+	case at > MaxTime:
 		return refuse(field+".timespec", "%d is beyond the year 9999", int64(at))
+	case at < -MaxAfter:
+		return refuse(field+".timespec", "%d: want %d at least, 1,000 years from now", int64(at), int64(-MaxAfter))
 	}
 	return nil
 }
@@ -186,7 +199,7 @@ func (c *Claim) Validate() error {
 	if err := checkNumber("clientid", c.Client); err != nil {
 		return err
 	}
-	if err := checkKey(c.Key); err != nil {
+	if err := checkKey(c.Key, c.Age); err != nil {
 		return err
 	}
 	if err := ValidateGroup(c.Group); err != nil {

@@ -1,6 +1,13 @@
 package projection
 
-import "math"
+import (
+	"math"
+
+	"taskledger/events"
+)
+
+// Since is how much counts of the time from an entry on until now.
+func (s *Shard) Since(at, now events.Millis) events.Millis { return s.steady.Since(at, now) }
 
 // Kinds is how many kinds, and behaviors, the shard keeps something of.
 func (s *Shard) Kinds() (kinds, groups int) { return len(s.kinds), len(s.groups) }

@@ -116,7 +116,7 @@ func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
 	until := func(t *projection.Task) events.Millis { return overSince(t).Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if held := len(t.Requests) > 0 && heldSince(t).Add(projection.HoldRequests) >= at; t.Final() && !held {
+		if held := len(t.Requests) > 0 && s.Since(heldSince(t), at) <= events.Millis(projection.HoldRequests.Milliseconds()); t.Final() && !held {
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}

@@ -83,6 +83,17 @@ func (j *journal) seal(pause time.Duration) {
 	j.begin()
 }
 
+// pass lets a time pass in entries of a minute and less, of which all counts.
+func (j *journal) pass(d time.Duration) {
+	j.t.Helper()
+	for ; d > time.Minute; d -= time.Minute {
+		j.seal(time.Minute)
+		j.add("passing", j.created())
+		j.add("passing", &events.Deleted{})
+	}
+	j.seal(d)
+}
+
 // created is a Created that is due now.
 func (j *journal) created() *events.Created {
 	return &events.Created{Behavior: "work", Policy: policy(j.t, events.Policy{}), NotBefore: j.now, Params: events.JSON([]byte(`{"a":1}`))}

@@ -23,6 +23,8 @@ func (s *Shard) record(of events.Record) recordState {
 		return &s.journal
 	case events.OfSettings:
 		return &s.settings
+	case events.OfForgotten:
+		return s.stores.Forgotten()
 	}
 	return nil
 }
@@ -47,10 +49,18 @@ func (s *Shard) applyRecord(ev *events.Event) error {
 		return &TransitionError{Record: of, Seq: ev.Seq, Kind: ev.Kind(), Problem: err.Error()}
 	}
 	if of == events.OfJournal { // whatever was lost may have given out ids, whether a store lost it or an operator gave it up
-		s.stores.Lost(s.journal.Next())
+		s.stores.Lost(s.losses())
 		s.stores.Recovered()
 	}
 	return nil
+}
+
+// losses is how often the journal has lost something, and when last.
+func (s *Shard) losses() (times uint64, at events.Millis) {
+	if all := s.journal.Losses(); len(all) > 0 {
+		at = all[len(all)-1].At
+	}
+	return s.journal.Seq, at
 }
 
 // recordSections are those of the records that are no tasks, by their names. Each has one row once the record has had an event: its

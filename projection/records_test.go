@@ -17,6 +17,7 @@ func recordBodies(j *journal) []events.Body {
 		&events.ItemAdded{ID: 1, Group: "pages", At: j.now, Owner: 7, Data: events.Bytes([]byte("a"))},
 		&events.ItemReplaced{From: 1, To: 2, At: j.now.Add(time.Hour), Owner: 7},
 		&events.ItemRemoved{ID: 2, Owner: 7},
+		&events.StoreForgotten{Store: "crawl", Last: 2},
 		&events.Paused{Behavior: "work", Reason: "a deployment"},
 		&events.Unpaused{Behavior: "work"},
 		&events.AcceptedLoss{Entry: j.state.Number + 1, Sound: j.state.Hash, Reason: "torn"},
@@ -111,12 +112,12 @@ func TestRecords_RefuseWithTheirNameAndWithoutATrace(t *testing.T) {
 func TestRecords_AreInASnapshotAsTheyWereWhenItBegan(t *testing.T) {
 	j := newJournal(t)
 	bodies := recordBodies(j)
-	for _, i := range []int{0, 1, 3, 5} {
+	for _, i := range []int{0, 1, 2, 4} {
 		j.addEvent(j.ofRecord(bodies[i]))
 	}
 	j.seal(0)
 	sn, then := j.state.BeginSnapshot(), j.state.Digest(nil)
-	for _, i := range []int{2, 4, 6} {
+	for _, i := range []int{3, 5, 6, 7} {
 		j.addEvent(j.ofRecord(bodies[i]))
 	}
 	j.seal(0)

@@ -230,12 +230,14 @@ func (r *Restorer) complete() error {
 	if of := s.recordAfter(r.head.entry); of != events.OfTask {
 		return fmt.Errorf("%s has an event after entry %d", of, r.head.entry)
 	}
-	s.stores.Lost(s.journal.Next())
+	s.stores.Lost(s.losses())
 	if err := s.stores.Restored(r.head.entry, r.head.time); err != nil {
 		return err
 	}
 	s.Number, s.Hash, s.Time = r.head.entry, r.head.hash, r.head.time
-	s.senders.time = s.Time
+	if !s.steady.Restored(s.Time) {
+		return errors.New("a gap between entries behind the last one")
+	}
 	s.tasks = make(map[events.TaskID]*Task, len(r.tasks))
 	var last Task
 	for i, t := range oldestFirst(r.tasks) {

@@ -1,6 +1,13 @@
 package projection
 
-import "container/heap"
+import (
+	"container/heap"
+	"time"
+
+	"taskledger/events"
+)
+
+const holdRequests = events.Millis(HoldRequests / time.Millisecond)
 
 // MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
 const MaxFinished = 100_000
@@ -103,9 +110,14 @@ func (s *Shard) forget(t *Task) {
 	s.delist(t)
 }
 
+// holds reports whether a finished task is held for its requests.
+func (s *Shard) holds(t *Task) bool {
+	return len(t.Requests) > 0 && s.steady.Since(t.heldFrom(), s.Time) <= holdRequests
+}
+
 // release hands the tasks whose requests need them no longer to retention.
 func (s *Shard) release() {
-	for t := s.held.first(); t != nil && !t.heldAt(s.Time); t = s.held.first() {
+	for t := s.held.first(); t != nil && !s.holds(t); t = s.held.first() {
 		s.weigh(t, -1)
 		s.lift(t)
 		s.place(t, s.Time)

@@ -17,7 +17,7 @@ type section struct {
 }
 
 // sections are in the order in which they are stored, behind those of the tasks.
-var sections = slices.Concat([]section{senderSection}, recordSections(), itemSections())
+var sections = slices.Concat([]section{clockSection, senderSection}, recordSections(), itemSections())
 
 // listed is the rows of a section that are to be written.
 type listed struct {

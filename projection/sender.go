@@ -6,6 +6,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/wire"
+	"taskledger/projection/steady"
 )
 
 // SenderLane names a stream of numbered command batches.
@@ -19,27 +20,22 @@ type Decided struct {
 	SenderLane
 	Number  uint64
 	Answers []byte
-	lastUse events.Millis // on the clock of the senders
+	lastUse events.Millis // time of the entry
 }
 
 // Limits on remembered lanes.
 const (
-	// KeepSenders is how long a lane is remembered after its last use, in entry time; senders stop resending earlier, after
-	// half of it.
+	// KeepSenders is how long a lane is remembered after its last use, as package steady counts: a clock that jumps must not make a shard forget
+	// what was decided a moment ago. Senders stop resending earlier, after half of it.
 	KeepSenders = 60 * 60 * 1000
-	// maxGap is how much of the time between two entries counts: a clock that jumps must not make a shard forget what was
-	// decided a moment ago.
-	maxGap = KeepSenders / 6
 	// MaxSenders bounds the lanes of a shard; a batch of a further one is refused.
 	MaxSenders = 100_000
 )
 
-// senders remembers lanes in order of last use. Their clock is entry time without what any gap has more than maxGap.
+// senders remembers lanes in order of last use.
 type senders struct {
 	byLane map[SenderLane]*list.Element
-	order  *list.List    // of *Decided, the least recently used first
-	time   events.Millis // of the last entry
-	lag    events.Millis // of the clock, behind entry time
+	order  *list.List // of *Decided, the least recently used first
 }
 
 func newSenders() senders {
@@ -54,17 +50,13 @@ func (s *senders) get(l SenderLane) *Decided {
 }
 
 // seal records the batches of an entry, and forgets lanes that were not used for too long.
-func (s *senders) seal(e *events.Entry) {
-	if s.time != 0 {
-		s.lag += max(0, e.Time-s.time-maxGap)
-	}
-	s.time = e.Time
+func (s *senders) seal(e *events.Entry, c *steady.Clock) {
 	for i := range e.Origins {
 		if o := &e.Origins[i]; o.Batch == 0 {
-			s.record(o, e.Time-s.lag)
+			s.record(o, e.Time)
 		}
 	}
-	s.expire(e.Time - s.lag)
+	s.expire(e.Time, c)
 }
 
 func (s *senders) record(o *events.Origin, at events.Millis) {
@@ -91,8 +83,8 @@ func (s *senders) all() []*Decided {
 	return all
 }
 
-func (s *senders) expire(now events.Millis) {
-	for e := s.order.Front(); e != nil && e.Value.(*Decided).lastUse+KeepSenders < now; e = s.order.Front() {
+func (s *senders) expire(now events.Millis, c *steady.Clock) {
+	for e := s.order.Front(); e != nil && c.Since(e.Value.(*Decided).lastUse, now) > KeepSenders; e = s.order.Front() {
 		delete(s.byLane, e.Value.(*Decided).SenderLane)
 		s.order.Remove(e)
 	}
@@ -100,13 +92,11 @@ func (s *senders) expire(now events.Millis) {
 
 // senderSection is the lanes that are remembered, the least recently used first. A row is the array
 //
-//	[sender, lane, number, answers, last use]
-//
-// with the last use as if no gap between entries since then had been longer than maxGap.
+//	[sender, lane, number, answers, time of the entry of its last use]
 var senderSection = section{"senders", listSenders, readSender}
 
 func listSenders(s *Shard) listed {
-	all, lag := s.senders.all(), s.senders.lag
+	all := s.senders.all()
 	return listed{rows: len(all), write: func(i int, w *wire.Writer) {
 		d := all[i]
 		w.Array(5)
@@ -114,7 +104,7 @@ func listSenders(s *Shard) listed {
 		w.Uint(uint64(d.Lane))
 		w.Uint(d.Number)
 		w.Bytes(d.Answers)
-		w.Int(int64(d.lastUse + lag))
+		w.Int(int64(d.lastUse))
 	}}
 }
 
@@ -128,3 +118,9 @@ func readSender(s *Shard, in *wire.Reader) {
 		s.senders.add(d)
 	}
 }
+
+// clockSection is the gaps between entries of which not all the time counts, as package steady describes them.
+var clockSection = section{"gaps", func(s *Shard) listed {
+	rows, write := s.steady.List()
+	return listed{rows: rows, write: write}
+}, func(s *Shard, in *wire.Reader) { s.steady.Read(in) }}

@@ -13,6 +13,7 @@ import (
 	"taskledger/projection/name"
 	"taskledger/projection/requests"
 	"taskledger/projection/settings"
+	"taskledger/projection/steady"
 )
 
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
@@ -39,6 +40,7 @@ type Shard struct {
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
 	retention retention
+	steady    steady.Clock
 	senders   senders
 	journal   journal.State
 	settings  settings.State
@@ -48,7 +50,7 @@ type Shard struct {
 
 // NewShard returns the state before the first entry.
 func NewShard(id int) *Shard {
-	return &Shard{
+	s := &Shard{
 		id:       uint16(id),
 		tasks:    map[events.TaskID]*Task{},
 		due:      queue{rank: rankDue, before: byCreation},
@@ -60,6 +62,8 @@ func NewShard(id int) *Shard {
 		groups:   map[string]*group{},
 		senders:  newSenders(),
 	}
+	s.stores.CountBy(&s.steady)
+	return s
 }
 
 // ErrChain is wrapped when an entry does not continue the journal that was applied so far.
@@ -127,7 +131,8 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 // at the entry's time is forgotten.
 func (s *Shard) Seal(e *events.Entry) {
 	s.Number, s.Hash, s.Time = e.Number, e.Hash, e.Time
-	s.senders.seal(e)
+	s.steady.Tick(e.Time)
+	s.senders.seal(e, &s.steady)
 	s.release()
 	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.retention.count > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
 		s.forget(t)
@@ -164,7 +169,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
 		s.attempts[t.Started] = t
-	case t.Final() && t.heldAt(s.Time):
+	case t.Final() && s.holds(t):
 		s.held.add(t)
 	case t.Final():
 		t.Kind.group.finished.add(t)

@@ -87,7 +87,7 @@ func TestGolden_RecordsThatAreNoTasksAreStoredAsEver(t *testing.T) {
 	j.add("beside", j.created())
 	j.seal(time.Second)
 	origin := j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Number: 5, Asker: events.Asker{Principal: "ada"}})
-	for _, body := range append(recordBodies(j)[3:], &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
+	for _, body := range append(recordBodies(j), &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
 		ev := j.ofRecord(body)
 		ev.Origin = origin
 		j.addEvent(ev)

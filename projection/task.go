@@ -129,7 +129,7 @@ func (t *Task) bytes() int64 {
 	return int64(n)
 }
 
-// HoldRequests is how long, by entry time, a finished task is held that requests with a key have made, changed or joined: who repeats one of
+// HoldRequests is how long, as package steady counts, a finished task is held that requests with a key have made, changed or joined: who repeats one of
 // them meets the task. The time begins with its last outcome, when a further run that was promised after that was cancelled, or with the
 // latest request that joined it since. The task is forgotten no earlier, whatever the policy says. The tasks that are held count as live ones against what a shard may have, so that new
 // tasks are refused before held ones would be too many.
@@ -188,11 +188,6 @@ func (t *Task) Sight(at events.Millis) {
 
 // heldFrom is when the time began for which a finished task is held for its requests.
 func (t *Task) heldFrom() events.Millis { return max(t.waitsSince(), t.Requests.Latest()) }
-
-// heldAt reports whether a finished task is held for its requests.
-func (t *Task) heldAt(now events.Millis) bool {
-	return len(t.Requests) > 0 && t.heldFrom().Add(HoldRequests) >= now
-}
 
 // keepUntil is when a finished task may be forgotten that is not held.
 func (t *Task) keepUntil() events.Millis { return t.waitsSince().Add(t.Kind.Policy.Retain) }

@@ -36,6 +36,7 @@ Unpaused         -        -        -        -        -        -
 ItemAdded        -        -        -        -        -        -
 ItemReplaced     -        -        -        -        -        -
 ItemRemoved      -        -        -        -        -        -
+StoreForgotten   -        -        -        -        -        -
 `
 
 var phaseNames = map[string]projection.Phase{"absent": projection.Absent, "CREATED": projection.IsCreated, "RUNNING": projection.OnNode,

@@ -109,7 +109,7 @@ type model struct {
 func modelOf(s *projection.Shard, now events.Millis) model {
 	m := model{ready: map[string][]*projection.Task{}, running: map[string]map[*projection.Task]bool{}}
 	for t := range s.Tasks() {
-		held := t.Final() && len(t.Requests) > 0 && heldSince(t).Add(projection.HoldRequests) >= s.Time
+		held := t.Final() && len(t.Requests) > 0 && s.Since(heldSince(t), s.Time) <= events.Millis(projection.HoldRequests.Milliseconds())
 		if held {
 			m.held++
 		}

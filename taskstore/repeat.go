@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -33,8 +34,9 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 	}
 }
 
-// keyed is repeat for what changes items, under a key. lost says that the answer to an earlier try was.
-func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() error) (lost bool, err error) {
+// keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first. lost says that the answer to an
+// earlier try was.
+func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, claim bool, ask func() error) (lost bool, err error) {
 	if s.once {
 		return false, ask()
 	}
@@ -52,12 +54,18 @@ func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() e
 	if drawn {
 		*key = rand.Text()
 	}
-	began, pause, unknown := time.Now(), firstPause, false
+	began, given, pause, unknown := time.Now(), *age, firstPause, false
 	for {
+		if *age = given; unknown {
+			*age += time.Since(began)
+		}
 		err := ask()
+		forgotten := errors.Is(err, item.ErrForgotten)
 		switch {
 		case err == nil:
 			return unknown, nil
+		case forgotten && !(claim && drawn):
+			return true, err
 		case !isNoAnswer(err):
 			if ended := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); unknown && (ended || errors.Is(err, task.ErrClosed)) {
 				return unknown, fmt.Errorf("%w: %w", task.ErrUnknown, err)
@@ -73,15 +81,18 @@ func (s *Store) keyed(ctx context.Context, key *string, claim bool, ask func() e
 		}
 		switch {
 		case !unknown: // nothing was accepted: the key is not used
-			n = s.calls.again(n, claim)
-		case claim && drawn && (!s.calls.remembered(n) || time.Since(began) > keysFor):
+			if given > 0 {
+				given += time.Since(began)
+			}
+			n, began = s.calls.again(n, claim), time.Now()
+		case claim && drawn && (forgotten || !s.calls.remembered(n) || time.Since(began) > keysFor):
 			// The store may have forgotten the key. What was claimed under it, if anything, is available again when its time is over.
 			s.calls.end(n, claim)
 			if n, err = s.calls.begin(ctx, claim); err != nil {
 				under = false
 				return true, fmt.Errorf("%w: %w", task.ErrUnknown, err)
 			}
-			*key, began, unknown = rand.Text(), time.Now(), false
+			*key, began, given, unknown = rand.Text(), time.Now(), 0, false
 		case time.Since(began) > keysFor:
 			return true, err
 		}

@@ -176,7 +176,7 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 	if err := u.Validate(); err != nil {
 		return nil, s.wrap("update", err)
 	}
-	_, err = s.keyed(ctx, &u.Key, false, func() (err error) {
+	_, err = s.keyed(ctx, &u.Key, &u.Age, false, func() (err error) {
 		made, err = s.backend.UpdateItems(ctx, s.name, &u)
 		return err
 	})
@@ -232,7 +232,7 @@ func (s *Store) ask(ctx context.Context, c item.Claim, waits bool, key *string) 
 	if !waits {
 		c.Wait = 0
 	}
-	lost, err = s.keyed(ctx, &c.Key, true, func() (err error) {
+	lost, err = s.keyed(ctx, &c.Key, &c.Age, true, func() (err error) {
 		*key = c.Key
 		it, err = s.backend.ClaimItem(ctx, s.name, &c)
 		return err

@@ -3,6 +3,7 @@ package stores
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"taskledger/api"
 	"taskledger/api/stores/form"
@@ -19,7 +20,7 @@ func (f *front) update(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	if u.Key, err = c.Key(); err != nil {
+	if u.Key, u.Age, err = repetition(c); err != nil {
 		return err
 	}
 	made, err := f.stores.UpdateItems(c.Context(), name, u)
@@ -46,7 +47,7 @@ func (f *front) claim(c *api.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	if q.Key, err = c.Key(); err != nil {
+	if q.Key, q.Age, err = repetition(c); err != nil {
 		return err
 	}
 	it, err := f.claimed(c, name, q)
@@ -58,6 +59,14 @@ func (f *front) claim(c *api.Call, name string) error {
 		all.Tasks = append(all.Tasks, form.TaskOf(it))
 	}
 	return c.JSON(http.StatusOK, all)
+}
+
+// repetition is the key of a request, and how long ago it was sent first.
+func repetition(c *api.Call) (key string, age time.Duration, err error) {
+	if key, err = c.Key(); err == nil {
+		age, err = c.Age()
+	}
+	return key, age, err
 }
 
 // claimed claims an item; a server that drains answers who waits as if nothing came.
@@ -86,8 +95,12 @@ func read(c *api.Call, into any) error {
 	return c.Decode(body, into)
 }
 
-// conflict answers with why the items of a store do not allow what was asked, one text for each problem.
+// conflict answers with why the items of a store do not allow what was asked, one text for each problem, or with that nobody knows any more
+// whether it was done.
 func conflict(c *api.Call, err error) error {
+	if errors.Is(err, item.ErrForgotten) {
+		return c.JSON(http.StatusGone, form.Errors{Errors: []string{err.Error()}})
+	}
 	refused, is := errors.AsType[*item.ConflictError](err)
 	if !is {
 		return err

@@ -37,7 +37,7 @@ func Routes(s operations.Stores) []api.Route {
 		return api.Route{Method: http.MethodGet, Pattern: Root + "{name}" + path, Role: token.Viewer, Scope: api.OneStore, Large: true, Out: out, Summary: summary, Serve: named(serve), Query: query}
 	}
 	post := func(path, summary string, most int64, in, out any, serve func(*api.Call, string) error) api.Route {
-		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: out,
+		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, Aged: true, In: in, Out: out,
 			Summary: summary, Serve: named(serve)}
 	}
 	one := func(r api.Route) api.Route {

@@ -77,7 +77,7 @@ func TestUpdate_TakesTasksAsTheyWereServed(t *testing.T) {
 	}
 	s.made(s.post("/store/a/update", fmt.Sprintf(`{"clientid":1,"updates":[%s]}`, back.Tasks[0])))
 	served := s.get("/store/a/task/3")
-	s.want(served, 200, fmt.Sprintf(`{"id":3,"group":"g","data":"x","timespec":%d,"ownerid":1}`, is.Timespec))
+	s.want(served, 200, fmt.Sprintf(`{"id":3,"group":"g","data":"x","timespec":%d,"ownerid":1,"claims":1}`, is.Timespec))
 	s.made(s.post("/store/a/update", fmt.Sprintf(`{"clientid":1,"updates":[%s],"adds":[%[1]s]}`, strings.TrimSpace(served.text))))
 	if got := s.listOf(s.get("/store/a/group/g?owned=1")); ids(got) != "4 5" || *got[0].Data != "x" || *got[1].Data != "x" {
 		t.Errorf("%s", ids(got))
@@ -193,6 +193,21 @@ func TestKey_ARepeatedRequestIsAnsweredAsTheFirst(t *testing.T) {
 	s.want(s.post("/store/a/claim", `{"clientid":1,"group":"g","duration":60000}`, "Idempotency-Key", "c"), 200, strings.TrimSpace(claimed.text))
 	s.refused(s.post("/store/a/claim", `{"clientid":1,"group":"h","duration":60000}`, "Idempotency-Key", "c"), 422, "c")
 	s.refused(s.post("/store/a/claim", `{"clientid":1,"group":"h","duration":60000}`, "Idempotency-Key", ""), 400, "Idempotency-Key")
+}
+
+func TestKey_ARepetitionOfWhatMayBeForgottenIs410AndNotDone(t *testing.T) {
+	s := serve(t, nil)
+	const add = `{"clientid":1,"adds":[{"group":"g","data":"x"}]}`
+	s.refused(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Age", "3600000"), 410, "forgotten")
+	s.refused(s.post("/store/a/claim", `{"clientid":1,"group":"g","duration":60000}`, "Idempotency-Key", "c", "Idempotency-Age", "3600000"), 410, "forgotten")
+	s.made(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Age", "60000"))
+	if got := s.listOf(s.get("/store/a/group/g")); ids(got) != "1" {
+		t.Errorf("%s", ids(got))
+	}
+	for _, age := range []string{"", "-1", "1.5", "soon", "9223372036854775807"} {
+		s.refused(s.post("/store/a/update", add, "Idempotency-Key", "k", "Idempotency-Age", age), 400, "Idempotency-Age")
+	}
+	s.refused(s.post("/store/a/update", add, "Idempotency-Age", "1"), 400, "age")
 }
 
 func TestRequest_BadInputNamesTheField(t *testing.T) {

@@ -13,13 +13,14 @@ import (
 // An event of a record that is no task names the record instead of a task, and all that it says is shown.
 func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 	bodies := map[events.Kind]events.Body{
-		events.KindAcceptedLoss: &events.AcceptedLoss{Entry: 7, Reason: "torn"},
-		events.KindRecovered:    &events.Recovered{Entry: 6, Reason: "torn"},
-		events.KindPaused:       &events.Paused{Behavior: "work", Reason: "torn"},
-		events.KindUnpaused:     &events.Unpaused{Behavior: "work"},
-		events.KindItemAdded:    &events.ItemAdded{ID: 1, Group: "torn", Owner: 7, Data: events.Bytes([]byte("a"))},
-		events.KindItemReplaced: &events.ItemReplaced{From: 1, To: 2, Owner: 7, Data: events.Bytes([]byte("torn"))},
-		events.KindItemRemoved:  &events.ItemRemoved{ID: 2, Owner: 7},
+		events.KindAcceptedLoss:   &events.AcceptedLoss{Entry: 7, Reason: "torn"},
+		events.KindRecovered:      &events.Recovered{Entry: 6, Reason: "torn"},
+		events.KindPaused:         &events.Paused{Behavior: "work", Reason: "torn"},
+		events.KindUnpaused:       &events.Unpaused{Behavior: "work"},
+		events.KindItemAdded:      &events.ItemAdded{ID: 1, Group: "torn", Owner: 7, Data: events.Bytes([]byte("a"))},
+		events.KindItemReplaced:   &events.ItemReplaced{From: 1, To: 2, Owner: 7, Data: events.Bytes([]byte("torn"))},
+		events.KindItemRemoved:    &events.ItemRemoved{ID: 2, Owner: 7},
+		events.KindStoreForgotten: &events.StoreForgotten{Store: "torn", Last: 7},
 	}
 	for _, kind := range events.Kinds() {
 		of := kind.Record()

@@ -165,6 +165,8 @@ func body(of events.Body) any {
 		return withText(object{"from": b.From, "to": b.To, "available": b.At, "owner": b.Owner}, b.Data)
 	case *events.ItemRemoved:
 		return object{"id": b.ID, "owner": b.Owner}
+	case *events.StoreForgotten:
+		return object{"store": b.Store, "last": b.Last}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var items = []Bug{
 		{"g.free.GetAt(int(random % uint64(min(Head, g.free.Len()))))", "g.free.GetAt(int(random % 1))"},
 	}, itemsPkg, "TestClaim_ChoosesAmongTheOldest64Alike"},
 	{"repeated claim that takes a second item", "projection/items/decide.go", []Edit{
-		{"	if request == \"\" || in == nil {", "	if request != \"\" || in == nil {"},
+		{"	k := s.find(in, request, now)\n", "	k := s.find(nil, request, now)\n"},
 	}, itemsPkg, "TestKey_ARepeatedClaimIsAnsweredWithTheSameItem"},
 	{"another request under a key", "projection/items/decide.go", []Edit{
 		{"	case k.request != request:\n", "	case false:\n"},
@@ -44,8 +44,24 @@ var items = []Bug{
 		{"len(of) > KeysPerClient {", "len(of) > 1000*KeysPerClient {"},
 	}, itemsPkg, "TestKey_TheLast64OfAClientCountForAnHour"},
 	{"keys that count longer than an hour", "projection/items/keys.go", []Edit{
-		{"	if k == nil || k.at+KeysLast < now {", "	if k == nil {"},
+		{"	if k == nil || s.age(k, now) > KeysLast {", "	if k == nil {"},
 	}, itemsPkg, "TestKey_TheLast64OfAClientCountForAnHour"},
+	{"keys that a jump of the clock forgets", "projection/steady/steady.go", []Edit{
+		{"	return max(now-c.time-MaxGap, 0)\n", "	return 0\n"},
+	}, itemsPkg, "TestKeys_AreKeptWhenTheClockJumps"},
+	{"repetition of what may be forgotten that is done", "projection/items/decide.go", []Edit{
+		{"	case k == nil && s.mayHaveForgotten(in, request, asked, now):\n", "	case false:\n"},
+	}, itemsPkg, "TestKeys_WhoRepeatsWhatMayBeForgottenIsTold"},
+	{"keys of a store that those of another drive out", "projection/items/keys.go", []Edit{
+		{"	for _, in := range []*Store{most, k.store} {\n", "	for _, in := range []*Store{k.store, most} {\n"},
+		{"s.age(oldest, k.at) > KeysSafe {", "true {"},
+	}, itemsPkg, "TestKeys_AStoreThatUsesAllOfAShardMakesNoOtherForgetAndMayNotGoOn"},
+	{"ids that come again with a store", "projection/items/forget.go", []Edit{
+		{"		s.gone = max(s.gone, last-s.base)\n", ""},
+	}, itemsPkg, "TestStores_AreForgottenOnceTheyAreEmptyAndNoIDIsUsedTwice"},
+	{"claims that are not counted", "projection/items/fold.go", []Edit{
+		{"		is.Claims++\n", ""},
+	}, itemsPkg, "TestClaims_AreCountedUntilTheDataAreOthers"},
 	{"equal data stored again", "projection/items/decide.go", []Edit{
 		{"		if data := events.Bytes(c.Data); !c.Keep && string(data) != string(was.Data) {", "		if data := events.Bytes(c.Data); !c.Keep {"},
 	}, itemsPkg, "TestUpdate_OfEqualDataIsStoredAsUnchanged"},
@@ -59,13 +75,13 @@ var items = []Bug{
 		{"min(in.Last+recoveredSkip, events.MaxItemNumber)", "min(in.Last, events.MaxItemNumber)"},
 	}, itemsPkg, "TestRecovered_KeepsIDsFromBeingUsedTwice"},
 	{"ids of a store that a lost end of the journal had made", "projection/items/fold.go", []Edit{
-		{"	return s.base + 1\n", "	return 1\n"},
+		{"	return min(s.base+s.gone, events.MaxItemNumber) + 1\n", "	return s.gone + 1\n"},
 	}, itemsPkg, "TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore"},
 	{"losses that a snapshot forgets", "projection/restore.go", []Edit{
-		{"	s.stores.Lost(s.journal.Next())\n", ""},
+		{"	s.stores.Lost(s.losses())\n", ""},
 	}, "./projection", "TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal"},
 	{"fold that takes a request twice", "projection/items/fold.go", []Edit{
-		{"!s.some && s.keys.find(", "false && s.keys.find("},
+		{"!s.some && s.find(", "false && s.find("},
 	}, itemsPkg, "TestFold_RefusesARequestThatIsNotItsClientsOrWasCarriedOutWithoutATrace"},
 	{"request in the name of another client", "projection/items/fold.go", []Edit{
 		{"!is || client != by {", "!is || client == 0 {"},

@@ -3,7 +3,7 @@ package bugs
 // What the library of task stores promises, and those who take hints and answers to it.
 var libraries = []Bug{
 	{"refused update that keeps its turn", "taskstore/repeat.go", []Edit{
-		{"			n = s.calls.again(n, claim)\n", ""},
+		{"			n, began = s.calls.again(n, claim), time.Now()\n", "\t\t\tbegan = time.Now()\n"},
 	}, "./taskstore", "TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes"},
 	{"claims that wait in all turns", "taskstore/window.go", []Edit{
 		{"	if w.waits == waitsAtOnce {", "	if w.waits == claimsAtOnce {"},

@@ -174,7 +174,7 @@ var decisions = []Bug{
 		{"	case t.Requests.Another(c.RequestID):\n", "	case false:\n"},
 	}, commandPkg, "TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey"},
 	{"request forgotten while it may be repeated", "projection/shard.go", []Edit{
-		{"	case t.Final() && t.heldAt(s.Time):\n", "	case false:\n"},
+		{"	case t.Final() && s.holds(t):\n", "	case false:\n"},
 	}, "./projection", "TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds"},
 	{"task of a request of anybody", "engine/submit.go", []Edit{
 		{"events.TaskOfRequest(c.principal(ctx), cmd.Behavior", "events.TaskOfRequest(\"\", cmd.Behavior"},

@@ -25,11 +25,12 @@ internal/archtest/measures | internal/archtest                           | print
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 projection/name      |                                                 | a leaf: texts that many tasks share
-projection/items     | internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
+projection/steady    | events internal/wire                              | time by the entries of a journal: pure
+projection/items     | projection/record projection/steady internal/wire events item github.com/tidwall/btree | a record: the fold and the decisions of items, pure
 projection/record    | events internal/wire                              | what records that are no tasks share: pure
 projection/settings  | projection/record events internal/wire            | a record: its fold, its decisions and its stored form, pure
 projection/journal   | projection/record events internal/wire            | a record: its fold and its stored form, pure
-projection           | projection/name projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
+projection           | projection/name projection/steady projection/items projection/requests projection/settings projection/journal events internal/wire | folds are pure: state must follow from the journal alone
 projection/requests  | events internal/wire                              | what a task remembers of its requests: pure
 projection/listing   | projection events internal/wire                   | what a list of tasks is: pure, below those who ask and who answer
 store                | events                                            | the ports: what the engine needs of etcd and NATS, and nothing of either
@@ -43,7 +44,7 @@ meter                |                                                   | a lea
 meter/prommeter      | meter github.com/prometheus/client_golang         | alone knows Prometheus
 task                 | events                                            | what the implementer of a behavior sees, and nothing that runs it
 engine/internal/command | task store events projection projection/listing projection/requests projection/settings meter internal/message internal/wire | what is asked of a shard, and what it decides: pure
-engine/internal/itemcommand | engine/internal/command item task store events projection/items internal/message internal/wire | what is asked of the items of a shard, and what it decides: pure
+engine/internal/itemcommand | engine/internal/command item task store events projection/items projection/steady internal/message internal/wire | what is asked of the items of a shard, and what it decides: pure
 engine/internal/itemclient | engine/internal/command engine/internal/itemcommand item task events | asks by functions that it is given: it knows nothing of the engine
 engine/internal/itemwait |                                         | a leaf: who waits
 engine/internal/paging | engine/internal/command projection projection/listing store task | asks all shards, by a function that it is given

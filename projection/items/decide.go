@@ -1,7 +1,9 @@
 package items
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"taskledger/events"
 	"taskledger/item"
@@ -33,16 +35,21 @@ type TaskOf struct {
 	Prev events.Ref
 }
 
-// Refusal reports that a key stands for another request, or that a request exceeds what the shard may hold.
+// Refusal reports that a key stands for another request or may have been forgotten, or that a request exceeds what the shard may hold.
 type Refusal struct {
 	OtherRequest bool
-	Full         string // which limit
+	Forgotten    bool          // the request may have been carried out
+	Full         string        // which limit
+	Wait         events.Millis // until there may be room; 0 = nobody knows
 }
 
 // Error says why the request is refused.
 func (r *Refusal) Error() string {
-	if r.OtherRequest {
+	switch {
+	case r.OtherRequest:
 		return "the key stands for another request"
+	case r.Forgotten:
+		return "the store may have forgotten the key: the request may have been carried out"
 	}
 	return r.Full
 }
@@ -50,7 +57,7 @@ func (r *Refusal) Error() string {
 // DecideUpdate decides an update, which item.Update.Validate has passed. request is the id of the request, "" without a key. An error is
 // a *Refusal.
 func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now events.Millis) (Decision, error) {
-	if d, done, err := s.answered(store, request, now); done || err != nil {
+	if d, done, err := s.answered(store, request, u.Age, now); done || err != nil {
 		return d, err
 	}
 	d := Decision{Now: now}
@@ -65,16 +72,12 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 		if was != nil && c.Group != "" && c.Group != was.Group.Name {
 			p.add("updates", c.ID, "it is of group %q, not %q", was.Group.Name, c.Group)
 		}
-		p.time(c.ID, c.At)
 		d.Changed = append(d.Changed, was)
-	}
-	for i := range u.Adds {
-		p.timeOfAdd(i, u.Adds[i].At)
 	}
 	if len(p.found) > 0 {
 		return Decision{Problems: p.found, Now: now}, nil
 	}
-	if err := s.room(store, u); err != nil {
+	if err := s.room(store, u, request, now); err != nil {
 		return Decision{}, err
 	}
 	for _, id := range u.Deletes {
@@ -86,12 +89,12 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 	for i := range u.Adds {
 		a := &u.Adds[i]
 		d.Events = append(d.Events, Event{TaskOf{Task: events.StoreItem(store, next), Seq: 1},
-			&events.ItemAdded{ID: next, Group: a.Group, At: a.At.From(now), Owner: p.client, Data: events.Bytes(a.Data)}})
+			&events.ItemAdded{ID: next, Group: a.Group, At: at(a.At, now), Owner: p.client, Data: events.Bytes(a.Data)}})
 		next++
 	}
 	for i := range u.Changes {
 		c, was := &u.Changes[i], d.Changed[i]
-		b := &events.ItemReplaced{From: was.ID, To: next, At: c.At.From(now), Owner: p.client}
+		b := &events.ItemReplaced{From: was.ID, To: next, At: at(c.At, now), Owner: p.client}
 		if data := events.Bytes(c.Data); !c.Keep && string(data) != string(was.Data) {
 			b.Data = data
 		}
@@ -104,7 +107,7 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 // DecideClaim decides a claim, which item.Claim.Validate has passed, after Ripen of the same time. random chooses among the items that are
 // oldest. An error is a *Refusal.
 func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random uint64, now events.Millis) (Decision, error) {
-	if d, done, err := s.answered(store, request, now); done || err != nil {
+	if d, done, err := s.answered(store, request, c.Age, now); done || err != nil {
 		return d, err
 	}
 	p := problems{s: s, store: store, client: uint64(c.Client), now: now}
@@ -115,23 +118,25 @@ func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random
 	if g == nil || g.free.Len() == 0 {
 		return Decision{Now: now}, nil
 	}
-	if err := s.idsLeft(store, 1); err != nil {
+	if err := cmp.Or(s.idsLeft(store, 1), s.roomForKey(store, request, now)); err != nil {
 		return Decision{}, err
 	}
 	was, _ := g.free.GetAt(int(random % uint64(min(Head, g.free.Len()))))
 	next := s.next(store)
-	b := &events.ItemReplaced{From: was.ID, To: next, At: now.Add(c.Duration), Owner: p.client}
+	b := &events.ItemReplaced{From: was.ID, To: next, At: min(now.Add(c.Duration), events.MaxItemTime), Owner: p.client}
 	return Decision{Events: []Event{after(store, was, b)}, First: next, Now: now, Changed: []*Item{was}}, nil
 }
 
 // answered returns the decision of a request that was carried out before.
-func (s *Stores) answered(store, request string, now events.Millis) (d Decision, done bool, err error) {
-	in := s.byName[store]
-	if request == "" || in == nil {
+func (s *Stores) answered(store, request string, asked time.Duration, now events.Millis) (d Decision, done bool, err error) {
+	if request == "" {
 		return Decision{}, false, nil
 	}
-	k := s.keys.find(in, request, now)
+	in := s.byName[store]
+	k := s.find(in, request, now)
 	switch {
+	case k == nil && s.mayHaveForgotten(in, request, asked, now):
+		return Decision{}, false, &Refusal{Forgotten: true}
 	case k == nil:
 		return Decision{}, false, nil
 	case k.request != request:
@@ -141,13 +146,14 @@ func (s *Stores) answered(store, request string, now events.Millis) (d Decision,
 }
 
 // room refuses an update that makes more than a shard may hold.
-func (s *Stores) room(store string, u *item.Update) error {
+func (s *Stores) room(store string, u *item.Update, request string, now events.Millis) error {
 	if n := s.Len() - len(u.Deletes) + len(u.Adds); len(u.Adds) > 0 && n > MaxItems {
 		return &Refusal{Full: fmt.Sprintf("%d items in the shard, want %d at most", n, MaxItems)}
 	}
-	in := s.byName[store]
-	if in == nil && len(s.byName) >= MaxStores {
-		return &Refusal{Full: fmt.Sprintf("%d stores in the shard, want %d at most", len(s.byName)+1, MaxStores)}
+	if s.byName[store] == nil {
+		if err := s.storeRoom(now); err != nil {
+			return err
+		}
 	}
 	made := map[string]bool{}
 	for i := range u.Adds {
@@ -158,7 +164,18 @@ func (s *Stores) room(store string, u *item.Update) error {
 	if n := s.groups.Len() + len(made); len(made) > 0 && n > MaxGroups {
 		return &Refusal{Full: fmt.Sprintf("%d groups in the shard, want %d at most", n, MaxGroups)}
 	}
-	return s.idsLeft(store, len(u.Adds)+len(u.Changes))
+	return cmp.Or(s.idsLeft(store, len(u.Adds)+len(u.Changes)), s.roomForKey(store, request, now))
+}
+
+// roomForKey refuses a key for which there is no room.
+func (s *Stores) roomForKey(store, request string, now events.Millis) error {
+	if request == "" {
+		return nil
+	}
+	if room, wait := s.keyRoom(store, now); !room {
+		return &Refusal{Full: fmt.Sprintf("%d keys of the last 10 minutes in the shard, want %d at most", s.keys.inOrder.Len(), MaxKeys), Wait: wait}
+	}
+	return nil
 }
 
 // idsLeft refuses what needs more ids than are left.
@@ -168,6 +185,9 @@ func (s *Stores) idsLeft(store string, n int) error {
 	}
 	return nil
 }
+
+// at is a time that was asked for; a clock may be so wrong that it would be beyond all times.
+func at(w item.When, now events.Millis) events.Millis { return min(w.From(now), events.MaxItemTime) }
 
 // after returns an event that follows the last one of an item.
 func after(store string, was *Item, body events.Body) Event {
@@ -206,21 +226,4 @@ func (p *problems) changeable(field string, id int64) *Item {
 		return nil
 	}
 	return was
-}
-
-func (p *problems) time(id int64, at item.When) {
-	if p.beyond(at) {
-		p.add("updates", id, "its time is beyond the year 9999")
-	}
-}
-
-func (p *problems) timeOfAdd(i int, at item.When) {
-	if p.beyond(at) {
-		p.add("adds", 0, "the time of adds[%d] is beyond the year 9999", i)
-	}
-}
-
-func (p *problems) beyond(at item.When) bool {
-	is := at.From(p.now)
-	return is < 0 || is > events.MaxItemTime
 }

@@ -34,10 +34,16 @@ func (s *Stores) Fold(ev *events.Event) error {
 	default:
 		err = fmt.Errorf("%s is no event of an item", ev.Kind())
 	}
-	if err == nil && ev.RequestID != "" {
-		s.keys.add(&key{store: s.byName[store], request: ev.RequestID, first: first, at: ev.At, by: ev.Position.Ref})
+	if err != nil {
+		return err
 	}
-	return err
+	in := s.byName[store]
+	in.at = ev.At
+	s.reindex(in)
+	if ev.RequestID != "" {
+		s.remember(&key{store: in, request: ev.RequestID, first: first, at: ev.At, by: ev.Position.Ref})
+	}
+	return nil
 }
 
 // newRequest returns an error if an event names a request that is not one of its client, or that was carried out before.
@@ -48,8 +54,11 @@ func (s *Stores) newRequest(store string, ev *events.Event, by uint64) error {
 	if client, is := clientOf(ev.RequestID); !is || client != by {
 		return fmt.Errorf("request %q is none of client %d", events.Head(ev.RequestID, events.MaxNameBytes), by)
 	}
-	if in := s.byName[store]; in != nil && !s.some && s.keys.find(in, ev.RequestID, ev.At) != nil {
+	if in := s.byName[store]; in != nil && !s.some && s.find(in, ev.RequestID, ev.At) != nil {
 		return fmt.Errorf("request %q was carried out before", ev.RequestID)
+	}
+	if room, _ := s.keyRoom(store, ev.At); !room && !s.some {
+		return fmt.Errorf("%d keys, want %d at most", s.keys.inOrder.Len()+1, MaxKeys)
 	}
 	return nil
 }
@@ -61,10 +70,10 @@ func (s *Stores) Recovered() {
 	}
 }
 
-// Lost tells the sequence of the next event of the record of the journal, each of which tells of a loss: it may have had stores that are not
-// here, whose ids are not used again.
-func (s *Stores) Lost(next uint64, _ events.Ref) {
-	s.base = min(next-1, events.MaxItemNumber/recoveredSkip) * recoveredSkip
+// Lost tells how often the journal has lost something, and when last: it may have had stores and requests that are not here. The ids of those
+// are not used again, and who repeats one of these is told that nobody knows.
+func (s *Stores) Lost(times uint64, at events.Millis) {
+	s.base, s.lostAt = min(times, events.MaxItemNumber/recoveredSkip)*recoveredSkip, at
 }
 
 func (s *Stores) add(store string, lineage uint64, ev *events.Event, b *events.ItemAdded) error {
@@ -102,8 +111,11 @@ func (s *Stores) replace(store string, lineage uint64, ev *events.Event, b *even
 	}
 	is := *was
 	is.ID, is.Owner, is.At, is.Last, is.Seq = b.To, b.Owner, b.At, ev.Position.Ref, is.Seq+1
-	if b.Data != nil {
-		is.Data = b.Data
+	switch {
+	case b.Data != nil:
+		is.Data, is.Claims = b.Data, 0
+	case was.Available(ev.At) && b.At > ev.At:
+		is.Claims++
 	}
 	s.take(was)
 	is.Group.Store.Last = b.To
@@ -159,5 +171,5 @@ func (s *Stores) next(store string) uint64 {
 	if in := s.byName[store]; in != nil {
 		return in.Last + 1
 	}
-	return s.base + 1
+	return min(s.base+s.gone, events.MaxItemNumber) + 1
 }

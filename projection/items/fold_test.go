@@ -117,7 +117,7 @@ func TestRead_RefusesRowsThatNoStateHas(t *testing.T) {
 		}
 		return w.B
 	}
-	sound := [][]byte{row(1, "crawl", 5), row(2, 1, "g"), row(2, 3, 1, 2, 1<<21, 0, 7, []byte{2}), row(9, 1, "7/k#aaaaaaaaaaaaaaaa", 3, 100)}
+	sound := [][]byte{row(1, "crawl", 5, 100, 0), row(2, 1, "g"), row(2, 3, 1, 2, 1<<21, 0, 7, 0, []byte{2}), row(9, 1, "7/k#aaaaaaaaaaaaaaaa", 3, 100)}
 	for name, change := range map[string]struct {
 		section int
 		row     []byte

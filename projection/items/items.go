@@ -8,6 +8,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"taskledger/events"
+	"taskledger/projection/record"
+	"taskledger/projection/steady"
 )
 
 // Limits of what a shard holds.
@@ -27,6 +29,7 @@ type Item struct {
 	Data    events.Payload
 	Group   *Group
 	Seq     uint64 // of Last
+	Claims  uint64 // how often it was claimed since it was added, or got other data
 }
 
 // Available reports whether everybody may have it at a time.
@@ -63,6 +66,10 @@ type Store struct {
 
 	number uint64 // of the event that made it, by its Ref
 	groups btree.Map[string, *Group]
+	keys   btree.Map[events.Ref, *key]
+	at     events.Millis // of its last event
+	due    events.Millis // when it may be forgotten; 0 = it has items
+	gaveUp events.Millis // when the latest request was carried out whose key was given up for want of room; 0 = none was
 }
 
 // Stores is the state of all stores of a shard. The zero value is that without events. A shard's state has one; it must not be copied.
@@ -72,10 +79,15 @@ type Stores struct {
 	held   *btree.BTreeG[*Item] // those that are not available, by the time that they are
 	groups btree.Map[uint64, *Group]
 	keys   keys
-	some   bool // others than those that are seen took ids, too
+	clock  *steady.Clock
+	empty  *btree.BTreeG[*Store] // those without items, the one first that may be forgotten first
+	some   bool                  // others than those that are seen took ids, too
 
 	restoring restoring
-	base      uint64 // behind which the ids of a new store begin; set by Lost, and no part of the rows
+	lostAt    events.Millis // when the end of the journal was lost last; 0 = never. Like base it is told by Lost, and no part of the rows
+	base      uint64        // behind which the ids of a new store begin, with gone
+	gone      uint64        // ids of stores that were forgotten, behind base
+	forgotten record.Chain
 	bytes     int64
 }
 
@@ -95,6 +107,9 @@ func byTime(a, b *Item) bool { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compar
 
 // byTimeOfAll is byTime of items of several stores.
 func byTimeOfAll(a, b *Item) bool { return a.At < b.At || a.At == b.At && a.Last < b.Last }
+
+// CountBy has the time count by a clock for which requests are remembered. Without it all time does.
+func (s *Stores) CountBy(c *steady.Clock) { s.clock = c }
 
 // OnlySome says that the events of some items alone will be folded: the others took ids in between.
 func (s *Stores) OnlySome() { s.some = true }
@@ -230,6 +245,7 @@ func (s *Stores) prune(g *Group) {
 		g.Store.groups.Delete(g.Name)
 		s.groups.Delete(g.number)
 		s.bytes -= g.bytes()
+		s.reindex(g.Store)
 	}
 }
 
@@ -263,5 +279,6 @@ func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {
 	in.groups.Set(name, g)
 	s.groups.Set(number, g)
 	s.bytes += g.bytes()
+	s.reindex(in)
 	return g
 }

@@ -108,7 +108,7 @@ func TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore(t *testing.T) 
 
 	again := &shard{state: restored(t, kept, s.entry, s.now), entry: s.entry + 1, now: s.now}
 	again.state.Recovered()
-	again.state.Lost(2, 0)
+	again.state.Lost(1, again.now)
 	for store, id := range lost {
 		if got := again.added(t, store, 1, 0, "g"); got <= id {
 			t.Errorf("store %q: id %d is given again, %d was given in the lost end", store, got, id)
@@ -122,7 +122,7 @@ func TestFold_AfterTheEndOfAJournalWasLostUsesNoIdTwiceInAnyStore(t *testing.T) 
 	}
 }
 
-func TestFold_ForgetsAGroupWithItsLastItemAndAStoreNever(t *testing.T) {
+func TestFold_ForgetsAGroupWithItsLastItemAndCountsOnInItsStore(t *testing.T) {
 	s := newShard()
 	id := s.added(t, "s", 1, 0, "g")
 	s.updated(t, "s", &item.Update{Client: 1, Deletes: []int64{id}})

@@ -22,9 +22,9 @@ type Section struct {
 // Sections are in the order in which they are stored: each refers to those before it. Stores, groups and keys are numbered by the Refs of the events
 // that made them. The rows are the arrays
 //
-//	stores    [number, name, last id]
+//	stores    [number, name, last id, time of its last event, time of the latest request whose key was given up]
 //	groups    [number, number of the store, name]
-//	items     [number of the group, id, lineage, seq, last, at, owner, data]
+//	items     [number of the group, id, lineage, seq, last, at, owner, claims, data]
 //	itemkeys  [number, number of the store, request id, first id, at]
 var Sections = []Section{
 	{"stores", listStores, readStore},
@@ -36,20 +36,22 @@ var Sections = []Section{
 func listStores(s *Stores) (int, func(int, *wire.Writer)) {
 	all := make([]Store, 0, len(s.byName))
 	for _, in := range s.byName {
-		all = append(all, Store{Name: in.Name, Last: in.Last, number: in.number})
+		all = append(all, Store{Name: in.Name, Last: in.Last, number: in.number, at: in.at, gaveUp: in.gaveUp})
 	}
 	slices.SortFunc(all, func(a, b Store) int { return cmp.Compare(a.number, b.number) })
 	return len(all), func(i int, w *wire.Writer) {
-		w.Array(3)
+		w.Array(5)
 		w.Uint(all[i].number)
 		w.Text(all[i].Name)
 		w.Uint(all[i].Last)
+		w.Int(int64(all[i].at))
+		w.Int(int64(all[i].gaveUp))
 	}
 }
 
 func readStore(s *Stores, r *wire.Reader) {
-	r.ArrayOf(3)
-	number, name, last := r.Uint(), r.Text(), r.Uint()
+	r.ArrayOf(5)
+	number, name, last, at, gaveUp := r.Uint(), r.Text(), r.Uint(), events.Millis(r.Int()), events.Millis(r.Int())
 	switch err := events.ValidateStore(name); {
 	case r.Err() != nil:
 	case err != nil:
@@ -58,9 +60,11 @@ func readStore(s *Stores, r *wire.Reader) {
 		r.Fail("store %s, or its number %d, is there twice", name, number)
 	case last == 0 || last > events.MaxItemNumber || len(s.byName) >= MaxStores:
 		r.Fail("store %s, whose last id is %d, behind %d others", name, last, len(s.byName))
+	case gaveUp < 0 || at < gaveUp:
+		r.Fail("store %s has given up a key of %d and had its last event at %d", name, gaveUp, at)
 	default:
 		in := s.newStore(name, number)
-		in.Last = last
+		in.Last, in.at, in.gaveUp = last, at, gaveUp
 		if s.restoring.stores == nil {
 			s.restoring.stores = map[uint64]*Store{}
 		}
@@ -104,7 +108,7 @@ func listItems(s *Stores) (int, func(int, *wire.Writer)) {
 	all := s.all.Copy()
 	return all.Len(), func(n int, w *wire.Writer) {
 		i, _ := all.GetAt(n)
-		w.Array(8)
+		w.Array(9)
 		w.Uint(i.Group.number)
 		w.Uint(i.ID)
 		w.Uint(i.Lineage)
@@ -112,21 +116,23 @@ func listItems(s *Stores) (int, func(int, *wire.Writer)) {
 		w.Uint(uint64(i.Last))
 		w.Int(int64(i.At))
 		w.Uint(i.Owner)
+		w.Uint(i.Claims)
 		w.Bytes(i.Data)
 	}
 }
 
 func readItem(s *Stores, r *wire.Reader) {
-	r.ArrayOf(8)
+	r.ArrayOf(9)
 	g, _ := s.groups.Get(r.Uint())
-	i := &Item{ID: r.Uint(), Lineage: r.Uint(), Group: g, Seq: r.Uint(), Last: events.Ref(r.Uint()), At: events.Millis(r.Int()), Owner: r.Uint(), Data: r.Bytes()}
+	i := &Item{ID: r.Uint(), Lineage: r.Uint(), Group: g, Seq: r.Uint(), Last: events.Ref(r.Uint()), At: events.Millis(r.Int()), Owner: r.Uint(),
+		Claims: r.Uint(), Data: r.Bytes()}
 	if r.Err() != nil {
 		return
 	}
 	switch {
 	case g == nil:
 		r.Fail("item %d of no group", i.ID)
-	case i.ID == 0 || i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || i.Seq == 0 || (i.Seq == 1) != (i.ID == i.Lineage):
+	case i.ID == 0 || i.ID > g.Store.Last || i.Lineage == 0 || i.Lineage > i.ID || i.Seq == 0 || i.Claims >= i.Seq || (i.Seq == 1) != (i.ID == i.Lineage):
 		r.Fail("item %d of store %s, the %d-th of %d, behind %d", i.ID, g.Store.Name, i.Seq, i.Lineage, g.Store.Last)
 	case i.Owner == 0 || i.Owner > events.MaxItemNumber || i.At < 0 || i.At > events.MaxItemTime:
 		r.Fail("item %d of %d until %d", i.ID, i.Owner, i.At)
@@ -164,12 +170,12 @@ func readKey(s *Stores, r *wire.Reader) {
 	switch {
 	case k.store == nil || !is:
 		r.Fail("key %q of no store, or no client", k.request)
-	case some && k.by <= newest || s.keys.inOrder.Len() >= MaxKeys:
+	case some && k.by <= newest || s.keys.inOrder.Len() >= mostKeys:
 		r.Fail("key %q of event %d behind that of %d", k.request, k.by, newest)
 	case s.keys.byName[k.key()] != nil || len(s.keys.clients[k.client()]) >= KeysPerClient:
 		r.Fail("key %q is there twice, or one of too many", k.request)
 	default:
-		s.keys.put(k)
+		s.putKey(k)
 		s.restoring.last = max(s.restoring.last, k.by)
 	}
 }
@@ -202,6 +208,9 @@ func (s *Stores) Restored(entry uint64, now events.Millis) error {
 		return fmt.Errorf("a group of event %d after entry %d", newest, entry)
 	case s.held != nil && s.held.Len() != s.all.Len():
 		return errors.New("two items of the same event")
+	}
+	for _, in := range s.byName {
+		s.reindex(in)
 	}
 	s.restoring = restoring{}
 	s.Ripen(now, nil)

@@ -27,6 +27,7 @@ type request struct {
 	name, path string // of the store, and below it
 	query      url.Values
 	key        string
+	age        time.Duration // since it was sent first
 	body       any           // nil: a read
 	most       int64         // bytes of the answer
 	within     time.Duration // for how long the answer is waited for
@@ -119,6 +120,9 @@ func (c *Client) request(ctx context.Context, q *request) (*http.Request, error)
 		}
 		if q.key != "" {
 			r.Header.Set("Idempotency-Key", q.key)
+			if q.age > 0 { // rounded up: an age of 0 is none
+				r.Header.Set("Idempotency-Age", strconv.FormatInt(int64((q.age+time.Millisecond-1)/time.Millisecond), 10))
+			}
 		}
 	}
 	return r, nil
@@ -154,6 +158,8 @@ func refused(name string, resp *http.Response, lost func(error) error) error {
 			field, why = "request", text
 		}
 		return &store.InvalidError{Field: field, Problem: why}
+	case http.StatusGone:
+		return unknown(fmt.Errorf("%w: %s", item.ErrForgotten, text))
 	case http.StatusUnprocessableEntity:
 		return fmt.Errorf("%w: %s", task.ErrOtherRequest, text)
 	case http.StatusTooManyRequests:

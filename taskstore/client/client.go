@@ -113,7 +113,7 @@ func (c *Client) UpdateItems(ctx context.Context, name string, u *item.Update) (
 		return nil, err
 	}
 	var made form.Tasks
-	q := request{name: name, path: "/update", key: u.Key, body: updateOf(u), most: changeBytes, within: answerWithin}
+	q := request{name: name, path: "/update", key: u.Key, age: u.Age, body: updateOf(u), most: changeBytes, within: answerWithin}
 	if err := c.change(ctx, &q, &made); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (c *Client) ClaimItem(ctx context.Context, name string, q *item.Claim) (*it
 	}
 	body := form.Claim{ClientID: q.Client, Group: form.Text(q.Group), Duration: q.Duration.Milliseconds(), Wait: q.Wait.Milliseconds(), Depends: q.Depends}
 	var claimed form.Tasks
-	r := request{name: name, path: "/claim", key: q.Key, body: body, most: itemBytes, within: answerWithin + q.Wait}
+	r := request{name: name, path: "/claim", key: q.Key, age: q.Age, body: body, most: itemBytes, within: answerWithin + q.Wait}
 	if err := c.change(ctx, &r, &claimed); err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func orUnexpected(err error) error {
 }
 
 func itemOf(t *form.Task) item.Item {
-	it := item.Item{ID: t.ID, Group: t.Group, At: millis(t.Timespec), Owner: t.OwnerID, Data: t.Data64}
+	it := item.Item{ID: t.ID, Group: t.Group, At: millis(t.Timespec), Owner: t.OwnerID, Claims: t.Claims, Data: t.Data64}
 	if t.Data != nil && *t.Data != "" {
 		it.Data = []byte(*t.Data)
 	}

@@ -24,6 +24,7 @@ type Task struct {
 	Keep     bool    `json:"keep,omitempty"`   // the data are those of before, which this answer does not repeat
 	Timespec int64   `json:"timespec"`
 	OwnerID  int64   `json:"ownerid"`
+	Claims   int64   `json:"claims,omitempty"` // how often it was claimed since it was added, or got other data
 }
 
 // Kept is the form of an item whose data an update has kept.
@@ -38,7 +39,7 @@ type Tasks struct {
 
 // TaskOf is the form of an item.
 func TaskOf(it *item.Item) Task {
-	t := Task{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner}
+	t := Task{ID: it.ID, Group: it.Group, Timespec: int64(it.At), OwnerID: it.Owner, Claims: it.Claims}
 	if utf8.Valid(it.Data) {
 		data := string(it.Data)
 		t.Data = &data
@@ -65,6 +66,7 @@ type Add struct {
 	Data64   *Bytes `json:"data64,omitempty"` // instead of data
 	Timespec int64  `json:"timespec,omitempty"`
 	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
+	Claims   int64  `json:"claims,omitempty"`  // ignored
 }
 
 // Change is a task to be changed.
@@ -76,6 +78,7 @@ type Change struct {
 	Keep     bool   `json:"keep,omitempty"` // instead of data: they stay as they are
 	Timespec int64  `json:"timespec,omitempty"`
 	OwnerID  int64  `json:"ownerid,omitempty"` // ignored
+	Claims   int64  `json:"claims,omitempty"`  // ignored
 }
 
 // Claim is the body of a claim.

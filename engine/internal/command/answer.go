@@ -44,6 +44,7 @@ const (
 	AnswerBug           // the owner decided what the fold refuses, and has changed nothing: text
 	AnswerKeyUsed       // the key stands for another request: text
 	AnswerConflict      // the items of a store do not allow it: data
+	AnswerForgotten     // the request may have been carried out: its key may have been forgotten
 	answerCodeCount int = iota
 )
 

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
@@ -105,13 +106,17 @@ func (b *Batch) Origin() events.Origin {
 	return events.Origin{Sender: b.Sender, Lane: b.Lane, Number: b.Number, Asker: events.Asker{Principal: b.Principal}}
 }
 
+// countsEvery is how long after the last entry a batch without events is recorded because time has to be counted.
+const countsEvery = time.Second
+
 // DecideBatch decides every command of a batch of LaneSubmit or LaneWork, unless it has to refuse all of them; what does not fit into the
-// entry shall be sent again. A batch without events leaves no trace in the entry.
+// entry shall be sent again. A batch without events leaves no trace in the entry, unless Counts.
 func (d *Decider) DecideBatch(b *Batch) []Answer {
 	if why, refuse := d.refusesBatch(b); refuse {
 		return slices.Repeat([]Answer{why}, len(b.Commands))
 	}
 	before := len(d.Entry.Entry.Events)
+	d.Counts = false
 	answers := make([]Answer, len(b.Commands))
 	batch := d.Entry.AddOrigin(b.Origin())
 	d.Sender, d.Origin = b.Sender, batch
@@ -136,7 +141,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 		}
 	}
 	d.Origin, d.caller = 0, nil
-	if len(d.Entry.Entry.Events) == before {
+	if len(d.Entry.Entry.Events) == before && !(d.Counts && d.Now >= d.State.Time.Add(countsEvery)) {
 		d.Entry.DropOrigin()
 	} else {
 		d.Entry.SetAnswers(EncodeAnswers(answers))

@@ -38,6 +38,9 @@ type Decider struct {
 
 	Highest events.Kind // of the events so far
 
+	// Counts says that the batch being decided is recorded, once a second, even if it causes no event: what it waits for is counted by the entries.
+	Counts bool
+
 	Stale int     // late and foreign reports of attempts, so far
 	Bugs  []error // of commands that were refused because their first event was: nothing of them is in the state or the entry
 	Err   error   // of an event that was refused after others of its command, or without one: a bug; nothing of the entry may be used

@@ -73,7 +73,7 @@ func (l *journalDriver) entry(f func(d *command.Decider)) (kinds []string) {
 			l.outcomes = append(l.outcomes, o)
 		}
 	}})
-	if len(l.builder.Entry.Events) == 0 {
+	if len(l.builder.Entry.Events)+len(l.builder.Entry.Origins) == 0 {
 		return nil
 	}
 	data, err := l.builder.Seal()

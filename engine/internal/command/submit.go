@@ -143,6 +143,7 @@ func (d *Decider) usedByAnother(c *Submit) bool {
 // Operators' commands pass: they have to work in a shard that is full.
 func (d *Decider) noRoom(task bool, adds int) (refusal Answer, refused bool) {
 	with := d.State.LiveBytes() + int64(adds)
+	defer func() { d.Counts = d.Counts || refused && d.Refusal == "" && d.State.Held() > 0 }() // those that are held make room in time
 	switch {
 	case d.Refusal != "":
 		return Overload("%s", d.Refusal), true

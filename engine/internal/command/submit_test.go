@@ -430,9 +430,11 @@ func TestSubmit_CountsHeldTasksAgainstTheLimit(t *testing.T) {
 		pause time.Duration
 		want  command.AnswerCode
 	}{{10 * time.Minute, command.AnswerOverload}, {time.Minute, command.AnswerOK}} {
-		l.now = l.now.Add(row.pause)
-		l.decide(&command.Submit{Task: "past", Behavior: "work", Policy: other.Policy})
-		l.decide(&command.Operate{Task: "past", Do: command.DoDelete})
+		for ; row.pause > 0; row.pause -= time.Minute { // that much counts between two entries
+			l.now = l.now.Add(time.Minute)
+			l.decide(&command.Submit{Task: "past", Behavior: "work", Policy: other.Policy})
+			l.decide(&command.Operate{Task: "past", Do: command.DoDelete})
+		}
 		var a command.Answer
 		l.entry(func(d *command.Decider) {
 			d.LiveLimit = 100
@@ -483,4 +485,28 @@ func TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey(t *testing.T) {
 			t.Errorf("%s of %s after %s of %s: answer %d, want %d", row.then, row.thenKey, row.first, row.firstKey, code, row.want)
 		}
 	}
+}
+
+// Nothing else happens in the shard: that a submit is refused has the time counted after which held tasks make room.
+func TestSubmit_GetsRoomInAShardThatIsFullOfHeldTasksAlone(t *testing.T) {
+	l := newJournalDriver(t)
+	c := l.ask(events.Policy{})
+	c.RequestID = "k"
+	l.decide(c)
+	l.start(ledgerTask, "n-1")
+	l.decide(l.done(command.Succeeded))
+	other := l.ask(events.Policy{})
+	other.Task = "other"
+	for i := range 13 {
+		l.now = l.now.Add(time.Minute)
+		var a command.Answer
+		l.entry(func(d *command.Decider) {
+			d.LiveLimit = 100
+			a = d.DecideBatch(&command.Batch{Sender: "s-1", Number: uint64(i + 1), Commands: []command.Command{other}})[0]
+		})
+		if a.Code == command.AnswerOK {
+			return
+		}
+	}
+	t.Error("refused for longer than anything is held")
 }

@@ -196,6 +196,8 @@ func failure(store, key string, a *command.Answer) error {
 		return &item.ConflictError{Store: store, Problems: problems}
 	case command.AnswerKeyUsed:
 		return fmt.Errorf("key %.100q: %w", key, task.ErrOtherRequest)
+	case command.AnswerForgotten:
+		return fmt.Errorf("key %.100q: %w: %w", key, task.ErrUnknown, item.ErrForgotten)
 	case command.AnswerBug:
 		return fmt.Errorf("nothing was changed, because of a bug in the shard's owner: %s", a.Text)
 	}

@@ -10,6 +10,11 @@ import (
 
 // Answers of an owner to questions, from its state. Ripen has been called with now.
 
+// Ripen makes the items available whose time has come, and calls each with the store and the group of every one.
+func Ripen(all *items.Stores, now events.Millis, each func(store, group string)) (moved bool) {
+	return all.Ripen(now, func(i *items.Item) { each(i.Group.Store.Name, i.Group.Name) })
+}
+
 // IsQuestion reports whether the command is a question about items, and whether the answer has to wait for a proof of ownership.
 func IsQuestion(c command.Command) (linear, is bool) {
 	switch c := c.(type) {
@@ -125,5 +130,5 @@ func (c *Groups) look(all *items.Stores, b *Budget) Looked {
 }
 
 func itemOf(i *items.Item) item.Item {
-	return item.Item{ID: int64(i.ID), Group: i.Group.Name, At: i.At, Owner: int64(i.Owner), Data: dataOf(i)}
+	return item.Item{ID: int64(i.ID), Group: i.Group.Name, At: i.At, Owner: int64(i.Owner), Claims: int64(i.Claims), Data: dataOf(i)}
 }

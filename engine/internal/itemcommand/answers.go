@@ -113,13 +113,14 @@ func DecodeUpdated(u *item.Update, data []byte) ([]item.Item, error) {
 
 // claimed answers a Claim that got an item.
 type claimed struct {
-	ID    uint64
-	Now   int64 // ms; from then on the item is the caller's
-	Whole bool  // the data are there
-	Data  []byte
+	ID     uint64
+	Now    int64 // ms; from then on the item is the caller's
+	Whole  bool  // the data are there
+	Data   []byte
+	Claims uint64 // of the item, with the data
 }
 
-const claimedFields = 4
+const claimedFields = 5
 
 func (c *claimed) encode() []byte {
 	w := wire.Writer{B: make([]byte, 0, 32+len(c.Data))}
@@ -128,13 +129,14 @@ func (c *claimed) encode() []byte {
 	w.Int(c.Now)
 	w.Bool(c.Whole)
 	w.Bytes(c.Data)
+	w.Uint(c.Claims)
 	return w.B
 }
 
 func decodeClaimed(data []byte) (c claimed, err error) {
 	err = command.Told(data, func(r *wire.Reader) {
 		more := r.ArrayFrom(claimedFields)
-		c = claimed{ID: r.Uint(), Now: r.Int(), Whole: r.Bool(), Data: r.Bytes()}
+		c = claimed{ID: r.Uint(), Now: r.Int(), Whole: r.Bool(), Data: r.Bytes(), Claims: r.Uint()}
 		r.Skip(more)
 	})
 	return c, err
@@ -143,7 +145,7 @@ func decodeClaimed(data []byte) (c claimed, err error) {
 // DecodeClaimed returns the item that a claim got; whole tells that its data are there, else they have to be asked for.
 func DecodeClaimed(q *item.Claim, data []byte) (it item.Item, whole bool, err error) {
 	told, err := decodeClaimed(data)
-	it = item.Item{ID: int64(told.ID), Group: q.Group, At: events.Millis(told.Now).Add(q.Duration), Owner: q.Client, Data: told.Data}
+	it = item.Item{ID: int64(told.ID), Group: q.Group, At: events.Millis(told.Now).Add(q.Duration), Owner: q.Client, Claims: int64(told.Claims), Data: told.Data}
 	return it, told.Whole, err
 }
 
@@ -172,7 +174,7 @@ func WithData(all *items.Stores, commands []command.Command, answers []command.A
 		if !copied {
 			answers, copied = slices.Clone(answers), true
 		}
-		told.Whole, told.Data = true, dataOf(it)
+		told.Whole, told.Data, told.Claims = true, dataOf(it), it.Claims
 		answers[i].Data = told.encode()
 	}
 	return answers

@@ -16,18 +16,19 @@ type Claim struct {
 	Duration int64 // ns
 	Random   uint64
 	Depends  []int64
+	Age      int64 // ns
 }
 
 var _ = command.Register(command.OpClaimItem, func() command.Command { return new(Claim) })
 
 // ClaimOf makes the command of a request, which takes the item that a random number selects.
 func ClaimOf(store string, q *item.Claim, random uint64) *Claim {
-	return &Claim{Store: store, Client: q.Client, Key: q.Key, Group: q.Group, Duration: int64(q.Duration), Random: random, Depends: q.Depends}
+	return &Claim{Store: store, Client: q.Client, Key: q.Key, Group: q.Group, Duration: int64(q.Duration), Random: random, Depends: q.Depends, Age: int64(q.Age)}
 }
 
 // Asked is the request of the command.
 func (c *Claim) Asked() *item.Claim {
-	return &item.Claim{Client: c.Client, Key: c.Key, Group: c.Group, Duration: time.Duration(c.Duration), Depends: c.Depends}
+	return &item.Claim{Client: c.Client, Key: c.Key, Group: c.Group, Age: time.Duration(c.Age), Duration: time.Duration(c.Duration), Depends: c.Depends}
 }
 
 // Op implements command.Command.

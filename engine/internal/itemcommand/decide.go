@@ -6,6 +6,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/item"
 	"taskledger/projection/items"
+	"taskledger/projection/steady"
 )
 
 // Decide applies the update, or says why its items do not allow it. At the brake one that adds more than it removes is refused.
@@ -13,7 +14,7 @@ func (c *Update) Decide(d *command.Decider) command.Answer {
 	asked, all := c.Asked(), d.State.Stores()
 	request := asked.RequestID()
 	made, err := all.DecideUpdate(c.Store, asked, request, d.Now)
-	if refusal, refused := refused(made.Problems, err); refused {
+	if refusal, refused := refused(d, made.Problems, err); refused {
 		return refusal
 	}
 	told := updated{First: made.First, Now: int64(made.Now)}
@@ -70,7 +71,7 @@ func (c *Claim) Decide(d *command.Decider) command.Answer {
 	asked := c.Asked()
 	request := asked.RequestID()
 	made, err := d.State.Stores().DecideClaim(c.Store, asked, request, c.Random, d.Now)
-	if refusal, refused := refused(made.Problems, err); refused {
+	if refusal, refused := refused(d, made.Problems, err); refused {
 		return refusal
 	}
 	if made.First == 0 {
@@ -84,13 +85,20 @@ func (c *Claim) Decide(d *command.Decider) command.Answer {
 }
 
 // refused says why nothing is to be applied.
-func refused(problems []item.Problem, err error) (refusal command.Answer, refused bool) {
+func refused(d *command.Decider, problems []item.Problem, err error) (refusal command.Answer, refused bool) {
 	why, is := errors.AsType[*items.Refusal](err)
 	switch {
 	case is && why.OtherRequest:
 		return command.Refused(command.AnswerKeyUsed, "%v", why), true
+	case is && why.Forgotten:
+		return command.Refused(command.AnswerForgotten, "%v", why), true
 	case is:
-		return command.Overload("%s", why.Full), true
+		a := command.Overload("%s", why.Full)
+		if why.Wait > 0 {
+			a.Number = int64(min(why.Wait, steady.MaxGap)) // that much is counted until the next entry
+			d.Counts = true
+		}
+		return a, true
 	case err != nil:
 		return command.Refused(command.AnswerInvalid, "%v", err), true
 	case len(problems) > 0:

@@ -68,11 +68,12 @@ const (
 
 // row is an item that travels.
 type row struct {
-	ID    int64
-	Group string
-	At    int64
-	Owner int64
-	Data  []byte
+	ID     int64
+	Group  string
+	At     int64
+	Owner  int64
+	Data   []byte
+	Claims int64
 }
 
 func (r *row) bytes() int { return 48 + len(r.Group) + len(r.Data) }
@@ -101,7 +102,7 @@ type rows struct {
 
 // add reports whether the item had room.
 func (r *rows) add(it item.Item) bool {
-	next := row{it.ID, it.Group, int64(it.At), it.Owner, it.Data}
+	next := row{it.ID, it.Group, int64(it.At), it.Owner, it.Data, it.Claims}
 	if len(r.Rows) > 0 && r.bytes+next.bytes() > maxItemBytes || len(r.Rows) == MaxItems {
 		return false
 	}
@@ -127,7 +128,7 @@ func DecodeFound(data []byte) (f Found, err error) {
 	f.Looked, f.More, f.Last = int(told.Looked), told.More, told.Last
 	for i := range told.Rows {
 		r := &told.Rows[i]
-		f.Items = append(f.Items, item.Item{ID: r.ID, Group: r.Group, At: events.Millis(r.At), Owner: r.Owner, Data: r.Data})
+		f.Items = append(f.Items, item.Item{ID: r.ID, Group: r.Group, At: events.Millis(r.At), Owner: r.Owner, Claims: r.Claims, Data: r.Data})
 	}
 	return f, nil
 }

@@ -1,6 +1,8 @@
 package itemcommand
 
 import (
+	"time"
+
 	"taskledger/engine/internal/command"
 	"taskledger/item"
 )
@@ -14,6 +16,7 @@ type Update struct {
 	Deletes []int64
 	Changes []Change
 	Adds    []Add
+	Age     int64 // ns
 }
 
 // Change is an item.Change that travels.
@@ -36,7 +39,7 @@ var _ = command.Register(command.OpUpdateItems, func() command.Command { return 
 
 // UpdateOf makes the command of a request.
 func UpdateOf(store string, u *item.Update) *Update {
-	c := &Update{Store: store, Client: u.Client, Key: u.Key, Depends: u.Depends, Deletes: u.Deletes}
+	c := &Update{Store: store, Client: u.Client, Key: u.Key, Age: int64(u.Age), Depends: u.Depends, Deletes: u.Deletes}
 	for i := range u.Changes {
 		from := &u.Changes[i]
 		c.Changes = append(c.Changes, Change{from.ID, from.Group, int64(from.At), from.Keep, from.Data})
@@ -49,7 +52,7 @@ func UpdateOf(store string, u *item.Update) *Update {
 
 // Asked is the request of the command.
 func (c *Update) Asked() *item.Update {
-	u := &item.Update{Client: c.Client, Key: c.Key, Depends: c.Depends, Deletes: c.Deletes}
+	u := &item.Update{Client: c.Client, Key: c.Key, Age: time.Duration(c.Age), Depends: c.Depends, Deletes: c.Deletes}
 	for i := range c.Changes {
 		from := &c.Changes[i]
 		u.Changes = append(u.Changes, item.Change{ID: from.ID, Group: from.Group, At: item.When(from.At), Data: from.Data, Keep: from.Keep})

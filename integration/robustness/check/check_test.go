@@ -207,11 +207,19 @@ func TestAll_HoldsWhatARequestMade(t *testing.T) {
 	b.requested("x/a", "key#1")
 	b.requested("x/b", "")
 	b.tell(history.Get, "x/a", "")
-	b.now += events.Millis(8 * time.Minute / time.Millisecond)
+	pass := func(minutes int) { // a minute counts of each gap between entries
+		for range minutes {
+			b.now += events.Millis(time.Minute / time.Millisecond)
+			b.submit("x/passing")
+			b.command(history.Delete, "x/passing", &events.Deleted{})
+			delete(b.tasks, "x/passing")
+		}
+	}
+	pass(8)
 	b.requested("x/c", "")
 	delete(b.tasks, "x/b")
 	b.tell(history.Get, "x/a", "")
-	b.now += events.Millis(3 * time.Minute / time.Millisecond)
+	pass(3)
 	b.requested("x/d", "")
 	delete(b.tasks, "x/a")
 	delete(b.tasks, "x/c")

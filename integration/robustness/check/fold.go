@@ -8,6 +8,7 @@ func (c *checker) fold() {
 		f := finished{shelves: map[string]*shelf{}}
 		for _, e := range j.entries {
 			j.items.Entry(e.Entry, e.at)
+			f.clock.Entry(e.Time)
 			for i := range e.Events {
 				c.apply(j, &f, e, &e.Events[i])
 			}

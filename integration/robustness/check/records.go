@@ -55,6 +55,8 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 		return c.changePause(pausing{j, e.Number, b.Behavior, true, b.Reason, ev.Asker, ev.At})
 	case *events.Unpaused:
 		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
+	case *events.StoreForgotten:
+		return j.items.Forgotten(b.Store, b.Last)
 	case *events.AcceptedLoss:
 		j.items.Lost()
 		return folds.Lost(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))

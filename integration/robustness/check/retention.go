@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/folds"
 )
 
 // finished are the tasks of a shard that have ended and are kept, by behavior. At the end of each entry those are forgotten
@@ -14,15 +15,16 @@ import (
 type finished struct {
 	shelves map[string]*shelf
 	held    []*task
+	clock   folds.Clock // of the shard
 }
 
 // heldFor is how long a task is held after it is over, or the latest request has joined it since.
-const heldFor = 10 * time.Minute
+const heldFor = events.Millis(10 * time.Minute / time.Millisecond)
 
-func (t *task) heldAt(now events.Millis) bool {
+func (f *finished) holds(t *task) bool {
 	s := t.last()
 	n := len(s.requests)
-	return n > 0 && max(s.overSince(), s.requests[n-1].at).Add(heldFor) >= now
+	return n > 0 && f.clock.Since(max(s.overSince(), s.requests[n-1].at)) <= heldFor
 }
 
 // overSince is when the task ended, or when the further run that was promised after that was cancelled.
@@ -72,7 +74,7 @@ func (f *finished) remove(t *task) {
 
 func (f *finished) forget(e *entry) {
 	f.held = slices.DeleteFunc(f.held, func(t *task) bool {
-		if t.heldAt(e.Time) {
+		if f.holds(t) {
 			return false
 		}
 		f.shelve(t)

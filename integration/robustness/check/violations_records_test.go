@@ -12,7 +12,7 @@ import (
 func recordSamples(b *builder) []events.Body {
 	last := b.heads[events.Settings.Shard(shards)]
 	return []events.Body{&events.Paused{Behavior: "work"}, &events.Unpaused{Behavior: "work"},
-		&events.ItemAdded{ID: 1, Group: "g", Owner: 7, Data: events.Bytes(nil)}, &events.ItemReplaced{From: 1, To: 2, Owner: 8}, &events.ItemRemoved{ID: 2, Owner: 9},
+		&events.ItemAdded{ID: 1, Group: "g", Owner: 7, Data: events.Bytes(nil)}, &events.ItemReplaced{From: 1, To: 2, Owner: 8}, &events.ItemRemoved{ID: 2, Owner: 9}, &events.StoreForgotten{Store: "crawl", Last: 2},
 		&events.AcceptedLoss{Entry: last.Number + 1, Sound: last.Hash, Reason: "torn"}, &events.Recovered{Entry: last.Number, Sound: last.Hash}}
 }
 

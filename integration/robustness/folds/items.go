@@ -13,7 +13,9 @@ import (
 type Items struct {
 	stores map[string]*store
 	broken map[string]bool // stores that had an illegal event: what follows tells nothing
-	lost   bool            // a part of the journal: a store that comes may have been there
+	clock  Clock
+	gone   uint64 // the last id of the stores that were forgotten: others begin behind it
+	lost   bool   // a part of the journal: a store that comes may have been there
 }
 
 type store struct {
@@ -36,6 +38,29 @@ type held struct {
 	at                  events.Millis
 }
 
+// Forgotten forgets a store, or says what forbids it.
+func (s *Items) Forgotten(name string, last uint64) string {
+	in := s.stores[name]
+	if s.broken[name] || s.lost {
+		return ""
+	}
+	if in == nil || len(in.there) > 0 || in.last != last {
+		return fmt.Sprintf("store %s is forgotten behind id %d, and is not there, has items or another last id", name, last)
+	}
+	for key, used := range in.keys {
+		client, _, _ := strings.Cut(key, "/")
+		if s.clock.Since(used.at) <= 3_600_000 && in.uses[client]-used.count < 64 {
+			return fmt.Sprintf("store %s is forgotten with key %s of %d", name, key, used.at)
+		}
+	}
+	delete(s.stores, name)
+	s.gone = max(s.gone, last)
+	return ""
+}
+
+// Entry takes the time of the next entry, before its events.
+func (s *Items) Entry(at events.Millis) { s.clock.Entry(at) }
+
 // Apply folds the next event of an item, or says what forbids it; "" for nothing.
 func (s *Items) Apply(ev *events.Event) string {
 	name, lineage, err := events.ItemOf(ev.Task)
@@ -51,12 +76,13 @@ func (s *Items) Apply(ev *events.Event) string {
 	in := s.stores[name]
 	if in == nil {
 		in = &store{there: map[uint64]held{}, keys: map[string]use{}, uses: map[string]int{}}
+		in.last = s.gone
 		if s.lost {
 			in.last = lineage - 1
 		}
 		s.stores[name] = in
 	}
-	problem := cmp.Or(in.repeated(ev), in.apply(ev, lineage))
+	problem := cmp.Or(s.repeated(in, ev), in.apply(ev, lineage))
 	s.broken[name] = problem != ""
 	return problem
 }
@@ -98,14 +124,14 @@ func (in *store) apply(ev *events.Event, lineage uint64) string {
 }
 
 // repeated says what is wrong with the request that an event begins: its key must not be one of the last 64 of its client within the hour.
-func (in *store) repeated(ev *events.Event) string {
+func (s *Items) repeated(in *store, ev *events.Event) string {
 	if ev.RequestID == "" {
 		return ""
 	}
 	key := events.RequestKey(ev.RequestID)
 	client, _, _ := strings.Cut(key, "/")
 	before, was := in.keys[key]
-	if was && ev.At-before.at <= 3_600_000 && in.uses[client]-before.count < 64 {
+	if was && s.clock.Since(before.at) <= 3_600_000 && in.uses[client]-before.count < 64 {
 		return fmt.Sprintf("request %q was carried out at %d already", ev.RequestID, before.at)
 	}
 	in.uses[client]++

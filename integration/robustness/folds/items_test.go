@@ -22,6 +22,7 @@ func history() []events.Event {
 func fold(all []events.Event) (problems []string) {
 	var s folds.Items
 	for i := range all {
+		s.Entry(all[i].At)
 		if problem := s.Apply(&all[i]); problem != "" {
 			problems = append(problems, problem)
 		}
@@ -38,6 +39,9 @@ func TestApply_TakesALegalHistory(t *testing.T) {
 // under names the request of each event, of client 8.
 func under(all []events.Event, keys ...string) []events.Event {
 	for i, key := range keys {
+		if key == "" {
+			continue
+		}
 		all[i].RequestID = events.ItemRequestID(8, key, nil)
 	}
 	return all
@@ -46,8 +50,20 @@ func under(all []events.Event, keys ...string) []events.Event {
 func TestApply_TakesAKeyAgainOnceTheHourIsOverOr64OthersWereUsed(t *testing.T) {
 	all := under(history(), "k", "l", "k")
 	all[2].At = all[0].At + 3_600_001
-	if problems := fold(all); len(problems) > 0 {
-		t.Error(problems)
+	if problems := fold(all); len(problems) != 1 {
+		t.Errorf("the clock jumped by an hour: %q", problems)
+	}
+	var s folds.Items
+	for at := all[0].At; at < all[2].At; at += 60_000 { // a minute counts of each gap
+		s.Entry(at)
+		if at == all[0].At {
+			s.Apply(&all[0])
+			s.Apply(&all[1])
+		}
+	}
+	s.Entry(all[2].At)
+	if problem := s.Apply(&all[2]); problem != "" {
+		t.Error(problem)
 	}
 	all = all[:0]
 	for i := range uint64(65) {
@@ -73,6 +89,7 @@ func TestApply_TakesAnyFirstIDOfAStoreThatComesAfterALoss(t *testing.T) {
 		t.Errorf("without a loss: %q", problems)
 	}
 	var s folds.Items
+	s.Entry(all[0].At)
 	s.Lost()
 	if problem := s.Apply(&all[0]); problem != "" {
 		t.Error(problem)
@@ -100,5 +117,39 @@ func TestApply_FindsWhatItemsForbid(t *testing.T) {
 		if problems := fold(plant(history())); len(problems) != 1 {
 			t.Errorf("%s: %q", name, problems)
 		}
+	}
+}
+
+func TestForgotten_TakesAStoreWithoutItemsAndKeysAndWhatComesCountsOn(t *testing.T) {
+	all := history()
+	of := func(n int, keys ...string) *folds.Items {
+		s := new(folds.Items)
+		for i := range under(all[:n], keys...) {
+			s.Entry(all[i].At)
+			if problem := s.Apply(&all[i]); problem != "" {
+				t.Fatal(problem)
+			}
+		}
+		return s
+	}
+	s := of(3)
+	if problem := s.Forgotten("crawl", 3); problem == "" {
+		t.Error("behind another id")
+	}
+	if problem := s.Forgotten("crawl", 2); problem != "" {
+		t.Error(problem)
+	}
+	again := history()[0]
+	if problem := s.Apply(&again); problem == "" {
+		t.Error("an id is used twice")
+	}
+	if problem := of(2).Forgotten("crawl", 2); problem == "" {
+		t.Error("with an item")
+	}
+	if problem := of(3, "", "", "k").Forgotten("crawl", 2); problem == "" {
+		t.Error("with a key")
+	}
+	if problem := of(3).Forgotten("other", 2); problem == "" {
+		t.Error("one that is not there")
 	}
 }

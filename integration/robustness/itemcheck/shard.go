@@ -58,12 +58,20 @@ type version struct {
 func (v *version) there(after int) bool { return v != nil && v.from <= after && after < v.to }
 
 // Entry takes the next entry, before its events; at is when it was committed by the clock of the run, 0 = not known.
-func (s *Shard) Entry(e *events.Entry, at int64) { s.times = append(s.times, moment{at, e.Time}) }
+func (s *Shard) Entry(e *events.Entry, at int64) {
+	s.times = append(s.times, moment{at, e.Time})
+	s.fold.Entry(e.Time)
+}
 
 // Lost says that a part of the journal was lost.
 func (s *Shard) Lost() {
 	s.lost = true
 	s.fold.Lost()
+}
+
+// Forgotten takes that a store is forgotten, or says what forbids it.
+func (s *Shard) Forgotten(name string, last uint64) (problem string) {
+	return s.fold.Forgotten(name, last)
 }
 
 // Apply takes the next event of an item, of the latest entry, or says what forbids it; "" for nothing.

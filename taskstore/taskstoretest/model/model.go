@@ -122,14 +122,6 @@ func (s *kept) problems(u *item.Update, at events.Millis) (all []item.Problem) {
 		if it, there := changeable("updates", c.ID); there && c.Group != "" && c.Group != it.Group {
 			add("updates", c.ID, fmt.Sprintf("it is of group %q", it.Group))
 		}
-		if c.At.From(at) > events.Millis(item.MaxTime) {
-			add("updates", c.ID, "its time is beyond the year 9999")
-		}
-	}
-	for i, a := range u.Adds {
-		if a.At.From(at) > events.Millis(item.MaxTime) {
-			add("adds", 0, fmt.Sprintf("the time of adds[%d] is beyond the year 9999", i))
-		}
 	}
 	return all
 }
@@ -153,12 +145,15 @@ func (s *kept) apply(u *item.Update, at events.Millis) (made []item.Item) {
 	for _, c := range u.Changes {
 		was := s.items[c.ID]
 		delete(s.items, c.ID)
-		is := item.Item{Group: was.Group, At: c.At.From(at), Owner: u.Client, Data: was.Data}
-		if !c.Keep {
-			is.Data = bytes.Clone(c.Data)
+		is := item.Item{Group: was.Group, At: c.At.From(at), Owner: u.Client, Claims: was.Claims, Data: was.Data}
+		switch {
+		case !c.Keep && !bytes.Equal(c.Data, was.Data):
+			is.Data, is.Claims = bytes.Clone(c.Data), 0
+		case was.At <= at && is.At > at:
+			is.Claims++
 		}
 		is = s.put(is)
-		if c.Keep {
+		if is.Claims = 0; c.Keep { // they are not told
 			is.Data = nil
 		}
 		made = append(made, is)
@@ -262,7 +257,7 @@ func (m *Cluster) claim(name string, c *item.Claim) (it *item.Item, due time.Dur
 	})
 	is := free[rand.N(min(head, len(free)))]
 	delete(s.items, is.ID)
-	is.At, is.Owner = at.Add(c.Duration), c.Client
+	is.At, is.Owner, is.Claims = at.Add(c.Duration), c.Client, is.Claims+1
 	is = s.put(is)
 	s.remember(c.Client, c.Key, c.RequestID(), []item.Item{is})
 	m.hasChanged()

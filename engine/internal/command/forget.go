@@ -1,0 +1,17 @@
+package command
+
+// forgetsAtOnce bounds the stores that an entry forgets.
+const forgetsAtOnce = 64
+
+// ForgetStores forgets task stores that have been empty for long.
+func (d *Decider) ForgetStores() {
+	if d.StoreFull {
+		return
+	}
+	for _, b := range d.State.Stores().Forgettable(d.Now, forgetsAtOnce) {
+		if d.EntryFull() || d.Err != nil {
+			return
+		}
+		d.emitRecord(&b)
+	}
+}

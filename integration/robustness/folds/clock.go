@@ -1,0 +1,29 @@
+package folds
+
+import (
+	"sort"
+
+	"taskledger/events"
+)
+
+// gap is how much of the time between two entries counts for what is remembered for a time.
+const gap = 60_000
+
+// Clock is how much has been counted at each entry of a shard.
+type Clock struct{ times, counted []events.Millis }
+
+// Entry takes the next entry.
+func (c *Clock) Entry(at events.Millis) {
+	n := len(c.times)
+	counted := events.Millis(0)
+	if n > 0 {
+		counted = c.counted[n-1] + min(at-c.times[n-1], gap)
+	}
+	c.times, c.counted = append(c.times, at), append(c.counted, counted)
+}
+
+// Since is how much counts of the time from an entry to the latest one.
+func (c *Clock) Since(at events.Millis) events.Millis {
+	first := sort.Search(len(c.times), func(i int) bool { return c.times[i] > at }) - 1
+	return c.counted[len(c.counted)-1] - c.counted[max(first, 0)]
+}
