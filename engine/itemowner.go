@@ -13,9 +13,31 @@ import (
 
 // ripenItems makes the items available whose time has come. What was available stays so when the wall clock is set back.
 func (o *owner) ripenItems(now events.Millis, at time.Duration) {
-	if o.state.Stores().Ripen(now, nil) {
+	if itemcommand.Ripen(o.state.Stores(), now, o.gotItem) {
 		o.clock.Hold(now, at)
-		o.itemsMoved = true
+	}
+}
+
+// gotItem takes note of a group that may have an item more for who waits.
+func (o *owner) gotItem(store, group string) {
+	if o.waiters.None() {
+		return
+	}
+	if o.gotItems == nil {
+		o.gotItems = map[itemwait.Group]struct{}{}
+	}
+	o.gotItems[itemwait.Group{Store: store, Name: group}] = struct{}{}
+}
+
+// itemChanged is gotItem for the item of an event.
+func (o *owner) itemChanged(ev *events.Event, id uint64) {
+	if o.waiters.None() {
+		return
+	}
+	if store, _, err := events.ItemOf(ev.Task); err == nil {
+		if i := o.state.Stores().Item(store, id); i != nil {
+			o.gotItem(store, i.Group.Name)
+		}
 	}
 }
 
@@ -42,20 +64,17 @@ func (o *owner) claimed(c *itemcommand.Claim) {
 
 // wakeItems tells who waits for items that are there, by the committed state.
 func (o *owner) wakeItems() {
-	if !o.itemsMoved || o.waiters.None() {
-		o.itemsMoved = false
-		return
+	for g := range o.gotItems {
+		o.waiters.Wake(time.Since(clockBase), g, o.state.Stores().Free(g.Store, g.Name), func(sender string) {
+			hint := itemcommand.Hint{Store: g.Store, Group: g.Name, Count: 1}
+			if sender == o.m.router.sender {
+				o.m.node.items.Hinted(hint)
+				return
+			}
+			o.m.router.hint(itemSubject(sender), "", itemcommand.EncodeHint(hint))
+		})
 	}
-	o.itemsMoved = false
-	free := func(g itemwait.Group) int { return o.state.Stores().Free(g.Store, g.Name) }
-	o.waiters.Wake(time.Since(clockBase), free, func(g itemwait.Group, sender string) {
-		hint := itemcommand.Hint{Store: g.Store, Group: g.Name, Count: 1}
-		if sender == o.m.router.sender {
-			o.m.node.items.Hinted(hint)
-			return
-		}
-		o.m.router.hint(itemSubject(sender), "", itemcommand.EncodeHint(hint))
-	})
+	clear(o.gotItems)
 }
 
 func itemSubject(sender string) string { return "node." + sender + ".items" }

@@ -66,8 +66,8 @@ type owner struct {
 	searches  *searches
 	proofs    proofs
 
-	waiters    itemwait.Waiters // for items
-	itemsMoved bool             // items may have become available
+	waiters  itemwait.Waiters // for items
+	gotItems map[itemwait.Group]struct{}
 
 	deciding atomic.Int64                   // since when, on the monotonic clock; 0 = waiting, for commands or for etcd
 	running  atomic.Pointer[[]string]       // nodes with attempts
@@ -228,6 +228,7 @@ func (o *owner) takeTurn(ctx context.Context) error {
 	for _, bug := range d.Bugs {
 		o.log.ErrorContext(ctx, "a command was refused because of a bug: it was decided as its task's state does not allow", "err", bug)
 	}
+	d.ForgetStores()
 	for _, offer := range in.lanes[command.LaneOffer] {
 		o.park(offer)
 	}
@@ -332,7 +333,7 @@ func (o *owner) perform() {
 func (o *owner) note(t *projection.Task, ev *events.Event) {
 	o.mishaps.Note(t, ev)
 	o.tally.Note(t, ev)
-	switch ev.Body.(type) {
+	switch b := ev.Body.(type) {
 	case *events.Succeeded, *events.Failed, *events.Deleted, *events.Rescheduled:
 		if out, ok := outcome.Of(t, ev); ok {
 			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
@@ -341,8 +342,10 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
 	case *events.Paused, *events.Unpaused:
 		o.turnOf.settings = true
-	case *events.ItemAdded, *events.ItemReplaced:
-		o.itemsMoved = true
+	case *events.ItemAdded:
+		o.itemChanged(ev, b.ID)
+	case *events.ItemReplaced:
+		o.itemChanged(ev, b.To)
 	}
 }
 

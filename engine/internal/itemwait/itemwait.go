@@ -22,7 +22,8 @@ type Group struct{ Store, Name string }
 // Waiters is who waits. The zero value is that nobody does. One goroutine at a time may use it. Times are of a monotonic clock.
 type Waiters struct {
 	lines map[Group]*line
-	count int // of senders in lines
+	count int           // of senders in lines
+	swept time.Duration // when those were left out last who do not register again
 }
 
 // line is who waits for a group, in turn.
@@ -39,6 +40,9 @@ type waiter struct {
 
 // Set registers a sender with so many callers, in the place that it has; 0 takes it out.
 func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
+	if now-w.swept > forgetAfter {
+		w.sweep(now)
+	}
 	l := w.lines[g]
 	at := -1
 	if l != nil {
@@ -49,6 +53,7 @@ func (w *Waiters) Set(g Group, sender string, count int64, now time.Duration) {
 		l.senders[at].count, l.senders[at].since = count, now
 	case at >= 0:
 		w.remove(l, at)
+		w.drop(g, l)
 	case count > 0 && w.count < maxWaiters:
 		if l == nil {
 			if w.lines == nil {
@@ -68,28 +73,43 @@ func (w *Waiters) remove(l *line, at int) {
 	w.count--
 }
 
+// drop forgets a line in which nobody waits. Who was told and claims later finds another one.
+func (w *Waiters) drop(g Group, l *line) {
+	if len(l.senders) == 0 {
+		delete(w.lines, g)
+	}
+}
+
 // None reports that nobody waits.
 func (w *Waiters) None() bool { return w.count == 0 }
 
-// Wake calls tell with one caller of a sender after the other, each sender in turn, as long as its group has items available for them.
-// Who was told waits no more, until it registers again.
-func (w *Waiters) Wake(now time.Duration, available func(Group) int, tell func(g Group, sender string)) {
+// Wake calls tell with one caller of a sender after the other, each sender in turn, as long as a group that has got items has some available for
+// them. Who was told waits no more, until it registers again.
+func (w *Waiters) Wake(now time.Duration, got Group, available int, tell func(sender string)) {
+	l := w.lines[got]
+	if l == nil {
+		return
+	}
+	w.forget(l, now)
+	for n := available - len(l.told); n > 0 && len(l.senders) > 0; n-- {
+		s := &l.senders[0]
+		tell(s.sender)
+		l.told = append(l.told, now)
+		if s.count--; s.count == 0 {
+			w.remove(l, 0)
+		} else {
+			l.senders = append(l.senders[1:], *s)
+		}
+	}
+	w.drop(got, l)
+}
+
+// sweep leaves out who has not registered for long, of all groups.
+func (w *Waiters) sweep(now time.Duration) {
+	w.swept = now
 	for g, l := range w.lines {
 		w.forget(l, now)
-		if len(l.senders) == 0 {
-			delete(w.lines, g)
-			continue
-		}
-		for n := available(g) - len(l.told); n > 0 && len(l.senders) > 0; n-- {
-			s := &l.senders[0]
-			tell(g, s.sender)
-			l.told = append(l.told, now)
-			if s.count--; s.count == 0 {
-				w.remove(l, 0)
-			} else {
-				l.senders = append(l.senders[1:], *s)
-			}
-		}
+		w.drop(g, l)
 	}
 }
 

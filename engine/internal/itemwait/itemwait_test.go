@@ -13,7 +13,7 @@ var group = itemwait.Group{Store: "s", Name: "g"}
 
 // woken returns who is told when so many items are there.
 func woken(w *itemwait.Waiters, now time.Duration, items int) (told []string) {
-	w.Wake(now, func(itemwait.Group) int { return items }, func(_ itemwait.Group, sender string) { told = append(told, sender) })
+	w.Wake(now, group, items, func(sender string) { told = append(told, sender) })
 	return told
 }
 
@@ -72,10 +72,35 @@ func TestWaiters_ThatDoNotRegisterAgainAreForgotten(t *testing.T) {
 
 func TestWaiters_AreBounded(t *testing.T) {
 	var w itemwait.Waiters
+	of := func(i int) itemwait.Group { return itemwait.Group{Store: "s", Name: fmt.Sprint(i)} }
 	for i := range 10_001 {
-		w.Set(itemwait.Group{Store: "s", Name: fmt.Sprint(i)}, "a", 1, 0)
+		w.Set(of(i), "a", 1, 0)
 	}
-	if got := len(woken(&w, 0, 1)); got != 10_000 {
-		t.Errorf("%d are told, want 10,000", got)
+	told := 0
+	for i := range 10_001 {
+		w.Wake(0, of(i), 1, func(string) { told++ })
+	}
+	if told != 10_000 {
+		t.Errorf("%d are told, want 10,000", told)
+	}
+}
+
+// Nothing comes for any of the groups: who has waited in vain leaves nothing behind, and who has gone without a word makes room.
+func TestWaiters_LeaveNothingBehindWhereNothingComes(t *testing.T) {
+	var w itemwait.Waiters
+	for i := range 20_000 {
+		g := itemwait.Group{Store: "s", Name: fmt.Sprint(i)}
+		w.Set(g, "a", 1, 0)
+		w.Set(g, "a", 0, 0)
+	}
+	if n := w.Lines(); n != 0 {
+		t.Errorf("%d lines are kept", n)
+	}
+	for i := range 10_000 {
+		w.Set(itemwait.Group{Store: "s", Name: fmt.Sprint(i)}, "gone", 1, 0)
+	}
+	w.Set(group, "a", 1, 6*time.Second)
+	if n := w.Lines(); n != 1 {
+		t.Errorf("%d lines are kept, want that of who waits", n)
 	}
 }

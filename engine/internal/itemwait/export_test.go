@@ -1,0 +1,4 @@
+package itemwait
+
+// Lines is how many groups are known.
+func (w *Waiters) Lines() int { return len(w.lines) }
