@@ -19,6 +19,7 @@ type held struct {
 	w       *Worker
 	id      int64 // as the handler knows it
 	current int64 // as it is after renewals
+	item    *item.Item
 }
 
 // result is what a handler has returned.
@@ -38,6 +39,15 @@ func (h *held) kept(ctx context.Context, log *slog.Logger) bool {
 		log.Warn("The item was lost before its claim was answered", "error", err)
 	}
 	return err == nil
+}
+
+// work handles the item, unless it was claimed too often already: whoever had it then died, or was late each time.
+func (h *held) work(ctx context.Context, log *slog.Logger) {
+	if most := int64(h.w.o.MaxClaims); most > 0 && h.item.Claims > most {
+		h.finish(ctx, result{err: fmt.Errorf("it was claimed %d times before, and none of those who had it came to an end", h.item.Claims-1)}, log)
+		return
+	}
+	h.run(ctx, h.item, log)
 }
 
 // run handles the item, and renews its claim meanwhile. It returns when the handler has.
@@ -112,7 +122,7 @@ func (h *held) finish(ctx context.Context, r result, log *slog.Logger) {
 		if stops {
 			h.release(ctx, 0, log)
 		} else {
-			h.retry(ctx, log)
+			h.failed(ctx, r.err, log)
 		}
 		return
 	}
@@ -125,7 +135,7 @@ func (h *held) finish(ctx context.Context, r result, log *slog.Logger) {
 		log.Warn("Nobody knows whether the work of an item is done", "error", err)
 	default:
 		log.Warn("What the handler of an item wants was refused", "error", err)
-		h.retry(ctx, log)
+		h.failed(ctx, err, log)
 	}
 }
 
@@ -161,6 +171,29 @@ func (h *held) isLate(err error) bool {
 	return is && slices.ContainsFunc(refused.Problems, func(p item.Problem) bool {
 		return p.ID == h.current && p.Field != "depends" && (p.Text == item.NotThere || strings.HasPrefix(p.Text, item.Held))
 	})
+}
+
+// failed gives the item up if it was claimed as often as it may be, and else has it be available again.
+func (h *held) failed(ctx context.Context, why error, log *slog.Logger) {
+	if most := int64(h.w.o.MaxClaims); most == 0 || h.item.Claims < most || !h.giveUp(ctx, why, log) {
+		h.retry(ctx, log)
+	}
+}
+
+// giveUp moves the item to the group of failures, with its error. It reports whether nothing remains to be done.
+func (h *held) giveUp(ctx context.Context, why error, log *slog.Logger) bool {
+	f := Failure{Group: h.w.group, Claims: h.item.Claims, Error: why.Error(), Data: h.item.Data}
+	_, err := h.w.store.Update(ctx, item.Update{Deletes: []int64{h.current}, Adds: []item.Add{{Group: h.w.o.Failures, Data: f.Encode()}}})
+	switch {
+	case err == nil:
+		log.Error("The item has failed too often, and is given up", "claims", h.item.Claims, "failures", h.w.o.Failures, "error", why)
+	case h.isLate(err), errors.Is(err, task.ErrUnknown):
+		log.Warn("The item was lost before it was given up", "error", err)
+	default:
+		log.Warn("The item has failed too often, and cannot be given up", "error", err)
+		return false
+	}
+	return true
 }
 
 // retry has the item be available again after RetryAfter.

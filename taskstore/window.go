@@ -2,7 +2,9 @@ package taskstore
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"weak"
 )
 
 const (
@@ -19,12 +21,24 @@ type clientOf struct {
 	client int64
 }
 
-// windows are those of the clients of this process, by clientOf: what is opened twice has one window.
-var windows sync.Map
+// windows are those of the clients of this process, by clientOf: what is opened twice has one window, which goes with the last of its stores.
+var windows sync.Map // of weak.Pointer[window]
 
 func windowOf(c clientOf) *window {
-	w, _ := windows.LoadOrStore(c, &window{})
-	return w.(*window)
+	for {
+		w := &window{}
+		is := weak.Make(w)
+		before, there := windows.LoadOrStore(c, is)
+		if there {
+			if is = before.(weak.Pointer[window]); is.Value() != nil {
+				return is.Value()
+			}
+			windows.CompareAndDelete(c, is)
+			continue
+		}
+		runtime.AddCleanup(w, func(is weak.Pointer[window]) { windows.CompareAndDelete(c, is) }, is)
+		return w
+	}
 }
 
 // window counts the calls of a client, so that an update may be repeated as long as it is under way: the store has not forgotten its key, since

@@ -38,6 +38,11 @@ type WorkerOptions struct {
 	Duration time.Duration
 	// RetryAfter is when an item whose handler has failed is available again: 1 ms to 24 h after that. Default: when its claim ends.
 	RetryAfter time.Duration
+	// MaxClaims is how often an item may be claimed: what fails with that claim, or was claimed more often since workers died or were late, is moved
+	// to the group Failures, with its error, as a Failure. Claims count anew from 0 when a change gives an item other data. Default: any number.
+	MaxClaims int
+	// Failures is the group of what has failed too often. Default: that of the worker with "/err" behind it.
+	Failures string
 	// Log hears of failures of handlers, and of items that were lost. Default: slog.Default().
 	Log *slog.Logger
 }
@@ -51,12 +56,14 @@ const (
 // unheardWithin is how long a worker that stops tries to release what it has claimed.
 const unheardWithin = 2 * time.Second
 
-// Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its handler has succeeded.
+// Worker claims the items of a group and gives each to a handler. It never drops one: an item goes away when its handler has succeeded, or with
+// MaxClaims to another group.
 type Worker struct {
 	store  *Store
 	group  string
 	handle Handler
 	o      WorkerOptions
+	looks  chan struct{} // places of those that look for an item
 }
 
 // NewWorker returns a worker of a group of a store. It starts nothing.
@@ -75,6 +82,8 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 		return bad("handler", "nil: want a function")
 	case o.Slots < 1 || o.Slots > MaxSlots:
 		return bad("slots", "%d, want 1 to %d", o.Slots, MaxSlots)
+	case o.MaxClaims < 0:
+		return bad("max claims", "%d, want 1 or more, or 0 for any number", o.MaxClaims)
 	case o.Duration < MinWorkerDuration || o.Duration > item.MaxDuration:
 		return bad("duration", "%s, want %s to %s", o.Duration, MinWorkerDuration, item.MaxDuration)
 	case o.RetryAfter != 0 && (o.RetryAfter < time.Millisecond || o.RetryAfter > item.MaxDuration):
@@ -83,9 +92,17 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 	if err := item.ValidateGroup(group); err != nil {
 		return nil, err
 	}
+	if o.Failures = cmp.Or(o.Failures, group+"/err"); o.MaxClaims > 0 {
+		if err := item.ValidateGroup(o.Failures); err != nil {
+			return nil, fmt.Errorf("failures: %w", err)
+		}
+		if o.Failures == group {
+			return bad("failures", "%q: want another group than that of the worker", group)
+		}
+	}
 	repeats := *s
 	repeats.once = false
-	return &Worker{&repeats, group, handle, o}, nil
+	return &Worker{&repeats, group, handle, o, make(chan struct{}, waitsAtOnce)}, nil
 }
 
 // Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may not. It waits for the handlers, whose
@@ -105,13 +122,29 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
+// mayLook waits for one of the places of those that look for an item: where none comes more of them would only ask again and again. It returns
+// false when ctx ends.
+func (w *Worker) mayLook(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case w.looks <- struct{}{}:
+	}
+	if ctx.Err() != nil {
+		<-w.looks
+		return false
+	}
+	return true
+}
+
 // work handles one item after the other.
 func (w *Worker) work(ctx context.Context) error {
 	pause := firstPause
-	for ctx.Err() == nil {
+	for w.mayLook(ctx) {
 		c := item.Claim{Group: w.group, Duration: w.o.Duration, Wait: DefaultWait}
 		asked := time.Now()
 		it, late, err := w.store.claim(ctx, &c)
+		<-w.looks
 		switch _, lost := errors.AsType[*item.ConflictError](err); {
 		case ctx.Err() != nil:
 			w.unclaim(ctx, c, it, err)
@@ -121,9 +154,9 @@ func (w *Worker) work(ctx context.Context) error {
 			return err
 		case it != nil:
 			pause = firstPause
-			h := &held{w: w, id: it.ID, current: it.ID}
+			h := &held{w: w, id: it.ID, current: it.ID, item: it}
 			if log := h.log(); !late || h.kept(ctx, log) {
-				h.run(ctx, it, log)
+				h.work(ctx, log)
 			}
 		case time.Since(asked) < DefaultWait/2: // nobody waited: the node drains
 			_ = rest(ctx, &pause, nil)

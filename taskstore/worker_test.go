@@ -472,3 +472,82 @@ func TestNewWorker_RefusesBadInputByField(t *testing.T) {
 		}
 	})
 }
+
+func TestWorker_MovesWhatFailsTooOftenToAGroupOfFailuresWithItsError(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "poison")
+		handled := 0
+		stop := b.work(taskstore.WorkerOptions{MaxClaims: 3, Duration: 10 * time.Second, RetryAfter: time.Second},
+			func(context.Context, *item.Item) (item.Update, error) {
+				handled++
+				time.Sleep(20 * time.Second) // a renewal is no claim
+				return item.Update{}, errors.New("it is poison")
+			})
+		time.Sleep(5 * time.Minute)
+		stop()
+		left := b.left("g/err")
+		if handled != 3 || len(left) != 1 || len(b.left("g")) != 0 {
+			b.t.Fatalf("handled %d times, left %q and the failures %q", handled, b.left("g"), left)
+		}
+		f, err := taskstore.ParseFailure([]byte(left[0]))
+		if err != nil || f.Group != "g" || f.Claims != 3 || f.Error != "it is poison" || string(f.Data) != "poison" {
+			b.t.Errorf("%+v, %v", f, err)
+		}
+	})
+}
+
+func TestWorker_GivesUpWhatWasClaimedTooOftenByOthersThatDied(t *testing.T) {
+	bubble(t, func(b *bench) {
+		b.add("g", "killer")
+		for range 2 {
+			if _, err := b.other.Claim(b.t.Context(), item.Claim{Group: "g", Duration: time.Second}); err != nil {
+				b.t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		stop := b.work(taskstore.WorkerOptions{MaxClaims: 2, Failures: "broken"}, func(context.Context, *item.Item) (item.Update, error) {
+			b.t.Error("it is handled once more")
+			return item.Update{}, nil
+		})
+		time.Sleep(time.Minute)
+		stop()
+		if left := b.left("broken"); len(left) != 1 || !strings.HasSuffix(left[0], "\nkiller") || !strings.Contains(left[0], "claimed 2 times") {
+			b.t.Errorf("%q", left)
+		}
+	})
+}
+
+func TestParseFailure_ReadsWhatEncodeWritesAndNothingElse(t *testing.T) {
+	want := taskstore.Failure{Group: "g", Claims: 7, Error: "two\nlines", Data: []byte("a\nb\xff")}
+	if got, err := taskstore.ParseFailure(want.Encode()); err != nil || got.Group != "g" || got.Claims != 7 || got.Error != want.Error || string(got.Data) != string(want.Data) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	long := taskstore.Failure{Error: strings.Repeat("\u00e9", 2000)}
+	if got, err := taskstore.ParseFailure(long.Encode()); err != nil || len(got.Error) > 1<<10 {
+		t.Errorf("an error of %d bytes, %v", len(got.Error), err)
+	}
+	for _, data := range []string{"", "data", "{}", "[1]\n"} {
+		if _, err := taskstore.ParseFailure([]byte(data)); err == nil {
+			t.Errorf("%q is read", data)
+		}
+	}
+}
+
+func TestWorker_ThatHasNothingToDoAsksSeldomHoweverManySlotsItHas(t *testing.T) {
+	bubble(t, func(b *bench) {
+		stop := b.work(taskstore.WorkerOptions{Slots: 1000}, func(context.Context, *item.Item) (item.Update, error) { return item.Update{}, nil })
+		time.Sleep(time.Minute)
+		b.mu.Lock()
+		n := len(b.claims)
+		b.mu.Unlock()
+		b.add("g", slices.Repeat([]string{"x"}, 100)...)
+		time.Sleep(time.Minute)
+		stop()
+		if n > 3*24 {
+			b.t.Errorf("asked %d times in a minute", n)
+		}
+		if left := b.left("g"); len(left) > 0 {
+			b.t.Errorf("%d items are left", len(left))
+		}
+	})
+}

@@ -74,7 +74,7 @@ func (f *front) compat() []api.Route {
 			Summary: summary + ", for the original client", Serve: named(serve), Query: query}
 	}
 	post := func(path, summary string, most int64, in any, serve func(*api.Call, string) error) api.Route {
-		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, In: in, Out: oldAnswer{},
+		return api.Route{Method: http.MethodPost, Pattern: Root + "{name}/compat" + path, Role: token.Submitter, Scope: api.OneStore, MaxBody: most, Untyped: true, Keyed: true, Aged: true, In: in, Out: oldAnswer{},
 			Summary: summary + ", for the original client", Serve: named(serve)}
 	}
 	old := func(it *item.Item) any { return oldTaskOf(it) }
@@ -167,7 +167,7 @@ func (f *front) oldUpdate(c *api.Call, name string) error {
 		return err
 	}
 	u := &item.Update{Client: client, Depends: body.Depends, Deletes: body.Deletes}
-	if u.Key, err = c.Key(); err != nil {
+	if u.Key, u.Age, err = repetition(c); err != nil {
 		return err
 	}
 	for _, a := range body.Adds {
@@ -200,13 +200,14 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 		return &store.InvalidError{Field: "duration", Problem: fmt.Sprintf("%d: want %d at most, in nanoseconds", body.Duration, item.MaxDuration.Nanoseconds())}
 	}
 	duration := max(item.MinDuration, time.Duration(oldWhen(body.Duration))*time.Millisecond)
-	key, err := c.Key()
+	key, age, err := repetition(c)
 	if err != nil {
 		return err
 	}
 	it, err := f.claimed(c, name, &item.Claim{
 		Client:   client,
 		Key:      key,
+		Age:      age,
 		Group:    string(body.Group),
 		Duration: duration,
 		Depends:  body.Depends,
@@ -225,7 +226,7 @@ func (f *front) oldClaim(c *api.Call, name string) error {
 func oldConflict(c *api.Call, err error) error {
 	refused, is := errors.AsType[*item.ConflictError](err)
 	if !is {
-		return err
+		return conflict(c, err)
 	}
 	why := oldError{Changes: []int64{}, Deletes: []int64{}, Depends: []int64{}, Owned: []int64{}}
 	answer := oldAnswer{Error: &why}
