@@ -42,6 +42,7 @@ var parts = []part{
 		// 110,000 takes 50 ms on a quiet machine, and a load keeps 0.8 of its speed there.
 		`"$DIR/node" bench lists --finished 100000 --waiting 10000 --duration 6s --max-page 250ms --max-turn 10ms --min-load 0.6`,
 		// Tasks that are submitted together are made as fast as single ones, or faster; a meter costs 2 % of CPU per task.
+		`"$DIR/node" bench shards --duration 12s --min-ratio 0.5`,
 		`"$DIR/node" bench many --duration 12s --min-ratio 0.8`,
 		`"$DIR/node" bench figures --duration 24s --max-cost 10`,
 		// A task over HTTP beside one in the process, and batches of 1,000: 0.4 and 0.7 of the rate on a quiet machine.
