@@ -106,6 +106,8 @@ func TestMetrics_SayThatTheNodeDrainsWhileRequestsEnd(t *testing.T) {
 	if status, _, err := fetch(t, ready); err != nil || status != http.StatusOK {
 		t.Fatalf("readiness is %d, %v", status, err)
 	}
+	must(t, dir, "submit", "sleep", `{"duration":"10s"}`, "--id", "runs") // the drain goes on until it has ended
+	eventually(t, "it runs", func() bool { return field(t, dir, "runs", "status") == "RUNNING" })
 	n.signal(syscall.SIGTERM)
 	asked := 0
 	eventually(t, "the node says that it drains", func() bool {
