@@ -178,6 +178,9 @@ func (c *Call) options(s *Submit) (o engine.SubmitOptions, err error) {
 	if !c.by.MayBehavior(s.Behavior) {
 		return o, problem.New(problem.Forbidden, "the token is not for the behavior %s", s.Behavior)
 	}
+	if !c.by.MaySubmit(s.Behavior) {
+		return o, problem.New(problem.Forbidden, "the behavior %s runs programs: it needs role operator, or a token that names it (token new --behavior %[1]s)", s.Behavior)
+	}
 	if s.DelayMs < 0 || s.DelayMs > int64(maxDelay/time.Millisecond) {
 		return o, &store.InvalidError{Field: "delay_ms", Problem: fmt.Sprintf("%d: want 0 to %d", s.DelayMs, int64(maxDelay/time.Millisecond))}
 	}

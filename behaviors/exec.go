@@ -27,8 +27,10 @@ const (
 
 // ExecOptions say which programs a node runs.
 type ExecOptions struct {
-	// Allow lists the programs that may be run: names, looked up in PATH when Exec is called, or absolute paths. None by
-	// default. The list is no sandbox: a program that can start others, or an interpreter, allows everything.
+	// Allow lists the programs that may be run. None by default. An entry is a name, looked up in PATH when Exec is called, or an absolute
+	// path: then all arguments are the submitter's, and a program that reads files, starts others or interprets what it is given hands the
+	// node's user to every submitter, with all that this user may read: the list is no sandbox. Or it is "name=program arg {} arg", parted by
+	// blanks: tasks ask for the name, and the arguments are fixed, but for those that the submitter gives in place of {}; without {} there are none.
 	Allow []string
 	// Env lists the variables that parameters may set, beside LANG, LC_ALL and TZ. Some variables make a program run code of whoever
 	// sets them: LD_PRELOAD, BASH_ENV, GIT_SSH_COMMAND and PYTHONPATH, for example.
@@ -40,7 +42,7 @@ type ExecOptions struct {
 
 // ExecParams are the parameters of "exec". No shell is involved.
 type ExecParams struct {
-	Program string            `json:"program"`        // as the operator allowed it: name or absolute path
+	Program string            `json:"program"`        // as the operator allowed it: its name, or the absolute path
 	Args    []string          `json:"args,omitempty"` // without the program itself
 	Env     map[string]string `json:"env,omitempty"`  // the whole environment, but for PATH, which is the node's; of the names that the operator allowed
 	Dir     string            `json:"dir,omitempty"`  // absolute; default "/"
@@ -84,8 +86,9 @@ func Exec(o ExecOptions) *Bound[ExecParams, ExecResult] {
 	if o.Grace <= 0 {
 		runner.grace = 5 * time.Second
 	}
-	for _, name := range o.Allow {
-		runner.allowed[name] = lookUp(name)
+	for _, entry := range o.Allow {
+		name, a := allow(entry)
+		runner.allowed[name] = a
 	}
 	return bindBuiltin(Define[ExecParams, ExecResult]("exec", nil), runner.run)
 }
@@ -98,16 +101,64 @@ type programs struct {
 }
 
 type allowance struct {
-	path string
-	err  error // the program cannot be run although it is allowed
+	path  string
+	fixed bool     // the arguments are, but for the submitter's in place of takesArgs
+	args  []string // those that are fixed
+	err   error    // the program cannot be run although it is allowed
 }
 
-func lookUp(name string) allowance {
-	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
-		return allowance{err: errors.New("want a name or an absolute path")}
+// takesArgs is the place of the submitter's arguments among fixed ones.
+const takesArgs = "{}"
+
+// CheckAllow returns why an entry of ExecOptions.Allow cannot be used, nil if it can.
+func CheckAllow(entry string) error {
+	_, a := allow(entry)
+	return a.err
+}
+
+// allow reads an entry of ExecOptions.Allow.
+func allow(entry string) (name string, a allowance) {
+	program := entry
+	if before, command, given := strings.Cut(entry, "="); given && !strings.ContainsRune(before, filepath.Separator) {
+		name, program = before, ""
+		a.fixed = true
+		if fields := strings.Fields(command); len(fields) > 0 {
+			program, a.args = fields[0], fields[1:]
+		}
+		places := 0
+		for _, arg := range a.args {
+			if arg == takesArgs {
+				places++
+			}
+		}
+		if name == "" || program == "" || places > 1 {
+			a.err = fmt.Errorf("want name=program arg ..., with one %s at most", takesArgs)
+			return name, a
+		}
+	} else {
+		name = entry
 	}
-	path, err := exec.LookPath(name)
-	return allowance{path, err}
+	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+		a.err = errors.New("want a name or an absolute path")
+		return name, a
+	}
+	a.path, a.err = exec.LookPath(program)
+	return name, a
+}
+
+// with returns the arguments of a call.
+func (a *allowance) with(given []string) ([]string, error) {
+	if !a.fixed {
+		return given, nil
+	}
+	at := slices.Index(a.args, takesArgs)
+	if at < 0 {
+		if len(given) > 0 {
+			return nil, errors.New("its arguments are fixed on this node: want none")
+		}
+		return a.args, nil
+	}
+	return slices.Concat(a.args[:at], given, a.args[at+1:]), nil
 }
 
 var errExecTimeout = errors.New("program exceeded its time-out")
@@ -119,6 +170,10 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	if program.err != nil {
 		return ExecResult{}, startFailure(p.Program, program.err)
+	}
+	args, err := program.with(p.Args)
+	if err != nil {
+		return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q: %w", p.Program, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if !slices.Contains(r.env, name) {
@@ -132,7 +187,7 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: program.path,
-		Args: append([]string{p.Program}, p.Args...),
+		Args: append([]string{p.Program}, args...),
 		Env:  environment(p.Env),
 		Dir:  cmp.Or(p.Dir, "/"),
 	}

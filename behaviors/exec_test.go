@@ -304,3 +304,31 @@ func TestExec_AProcessThatLeftTheGroupHoldsNobodyUp(t *testing.T) {
 		t.Errorf("outcome %s, %+v", o.Result, o.Err)
 	}
 }
+
+// What an operator fixes no submitter changes.
+func TestExec_FixedArgumentsLeaveTheirPlaceAloneToTheSubmitter(t *testing.T) {
+	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"around=echo a {} z", "alone=/bin/echo fixed"}})
+	for _, c := range []struct {
+		params behaviors.ExecParams
+		want   string // "" = it is refused
+	}{
+		{behaviors.ExecParams{Program: "around", Args: []string{"{}", "b c"}}, "a {} b c z\n"},
+		{behaviors.ExecParams{Program: "around"}, "a z\n"},
+		{behaviors.ExecParams{Program: "alone"}, "fixed\n"},
+		{behaviors.ExecParams{Program: "alone", Args: []string{"more"}}, ""},
+		{behaviors.ExecParams{Program: "echo"}, ""},
+		{behaviors.ExecParams{Program: "/bin/echo"}, ""},
+	} {
+		got, o := run[behaviors.ExecResult](t.Context(), t, b, c.params)
+		if c.want == "" {
+			wantFailure(t, o, behaviors.CodeRefused, true)
+		} else if o.Err != nil || got.Stdout != c.want {
+			t.Errorf("%+v: %q, %+v; want %q", c.params, got.Stdout, o.Err, c.want)
+		}
+	}
+	for _, entry := range []string{"=echo", "a=", "a= ", "a=echo {} {}", "a=./echo", "./echo", "a=no-such-program"} {
+		if behaviors.CheckAllow(entry) == nil {
+			t.Errorf("%q is allowed", entry)
+		}
+	}
+}

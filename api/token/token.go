@@ -173,6 +173,15 @@ func (t *Token) MayStore(name string) bool {
 	return len(t.Behaviors) == 0 && t.MayTask(events.TaskID(storePrefix+name+"/1"))
 }
 
+// exec is the behavior whose tasks run programs as the user of a node.
+const exec = "exec"
+
+// MaySubmit reports whether the token allows to submit tasks of a behavior. Those that run programs need an operator, or a token that names
+// the behavior.
+func (t *Token) MaySubmit(behavior string) bool {
+	return t.MayBehavior(behavior) && (behavior != exec || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
+}
+
 // MayBehavior reports whether the token's behaviors include one.
 func (t *Token) MayBehavior(behavior string) bool {
 	return len(t.Behaviors) == 0 || slices.Contains(t.Behaviors, behavior)

@@ -154,3 +154,24 @@ func TestToken_MayUseTheStoreThatItsPrefixNamesAlone(t *testing.T) {
 		t.Error("a token for tasks of a behavior may use a store")
 	}
 }
+
+// A program that a task runs has the rights of the node's user: whoever may only submit needs a token that says so.
+func TestMaySubmit_ProgramsNeedAnOperatorOrATokenThatNamesTheBehavior(t *testing.T) {
+	for _, c := range []struct {
+		t        token.Token
+		behavior string
+		want     bool
+	}{
+		{token.Token{Role: token.Submitter}, "noop", true},
+		{token.Token{Role: token.Submitter}, "exec", false},
+		{token.Token{Role: token.Submitter, Behaviors: []string{"exec"}}, "exec", true},
+		{token.Token{Role: token.Submitter, Behaviors: []string{"noop"}}, "exec", false},
+		{token.Token{Role: token.Operator}, "exec", true},
+		{token.Token{Role: token.Operator, Behaviors: []string{"noop"}}, "exec", false},
+		{token.Token{Role: token.Admin}, "exec", true},
+	} {
+		if got := c.t.MaySubmit(c.behavior); got != c.want {
+			t.Errorf("%s of %v submits %s: %t", c.t.Role, c.t.Behaviors, c.behavior, got)
+		}
+	}
+}

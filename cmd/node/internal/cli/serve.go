@@ -90,9 +90,6 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if os.Getpid() == 1 && len(a.serve.execAllow) > 0 {
-		log.WarnContext(ctx, "this node is PID 1 and reaps its own children alone: what programs of exec leave behind stays as zombies; start it with an init (docker run --init)")
-	}
 	link, servers, err := a.attach(ctx, log)
 	if servers != nil {
 		defer func() { err = errors.Join(err, servers.Close()) }()
@@ -101,6 +98,7 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
+	a.warnOfExec(ctx, log)
 	cfg, err := a.serve.node(link, a.secrets(), log)
 	if err == nil {
 		err = a.chooseArchive(ctx, link, &cfg)
@@ -130,6 +128,19 @@ func (a *app) runNode(ctx context.Context) (err error) {
 		return errors.Join(err, watch.Close(), web.Close())
 	}
 	return a.runUntil(ctx, node, link, servers, watch, web)
+}
+
+// warnOfExec says what programs of tasks may do here.
+func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
+	for _, entry := range a.serve.execAllow {
+		if name, _, fixed := strings.Cut(entry, "="); !fixed || strings.ContainsRune(name, filepath.Separator) {
+			log.WarnContext(ctx, "all arguments of this program are the submitter's: where it reads files or starts others, it hands the node's user to every submitter",
+				"exec-allow", entry)
+		}
+	}
+	if os.Getpid() == 1 && len(a.serve.execAllow) > 0 {
+		log.WarnContext(ctx, "this node is PID 1 and reaps its own children alone: what programs of exec leave behind stays as zombies; start it with an init (docker run --init)")
+	}
 }
 
 // runUntil runs the node, and says where it listens once it serves.

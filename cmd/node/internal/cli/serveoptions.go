@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -70,8 +69,10 @@ keeps them in etcd, drop forgets them (default: jetstream as soon as NATS has it
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 3*time.Minute, `time after which NATS has surely written what it acknowledged, before it is trimmed from
 etcd; with --nats`)
-	flags.ListVar(f, &o.execAllow, "exec-allow", "`programs` that tasks of behavior exec may run: names or absolute paths; not where others can\n"+
-		"write etcd: with --etcd give --etcd-cert or --etcd-user, or a socket in a directory of yours (default: none)")
+	flags.ListVar(f, &o.execAllow, "exec-allow", "`programs`"+` that tasks of behavior exec may run: a name or an absolute path, whose arguments are the submitter's, so
+that any program which reads files or starts others hands this user to every submitter; or "name=/path arg {}", with fixed
+arguments, and the submitter's in place of {}; not where others can write etcd: with --etcd give --etcd-cert or --etcd-user,
+or a socket in a directory of yours (default: none)`)
 	flags.ListVar(f, &o.execEnv, "exec-env", "`names` of variables that tasks of behavior exec may set, beside LANG, LC_ALL and TZ")
 	f.BoolVar(&o.httpAllowPrivate, "http-allow-private", false, "let tasks of behavior http reach addresses that are not public")
 	f.StringVar(&o.checksumRoot, "checksum-root", ".", "`directory` that tasks of behavior checksum may read, but for the node's own data and secrets")
@@ -198,12 +199,9 @@ func (o *serveOptions) check(c *access) error {
 			return wrong("--metrics %s: %v", o.metrics, err)
 		}
 	}
-	for _, program := range o.execAllow {
-		if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
-			return wrong("--exec-allow %s: want a name or an absolute path", program)
-		}
-		if _, err := exec.LookPath(program); err != nil {
-			return wrong("--exec-allow %s: %v", program, err)
+	for _, entry := range o.execAllow {
+		if err := behaviors.CheckAllow(entry); err != nil {
+			return wrong("--exec-allow %s: %v", entry, err)
 		}
 	}
 	if info, err := os.Stat(o.checksumRoot); err != nil {
