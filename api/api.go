@@ -5,6 +5,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -89,6 +90,8 @@ type API struct {
 	dialect   []Dialect
 	callers   *callers
 	doc       []byte // the OpenAPI document
+	drains    context.Context
+	drain     context.CancelFunc
 }
 
 // New returns an API, or an error that names what is wrong with the configuration. It starts nothing.
@@ -111,6 +114,7 @@ func New(cfg Config) (*API, error) {
 	if err := a.register(append(a.routes(), cfg.Routes...)); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	a.drains, a.drain = context.WithCancel(context.Background())
 	a.doc, err = a.document()
 	if err != nil {
 		return nil, fmt.Errorf("api: document the routes: %w", err)

@@ -294,6 +294,9 @@ func (c *Call) version() error { return c.JSON(http.StatusOK, Version{c.api.vers
 
 func (c *Call) ready() error {
 	if why := c.api.ready(); why != "" {
+		if c.api.tokens.Find(Secret(c.r)) == nil {
+			why = "not ready"
+		}
 		return c.JSON(http.StatusServiceUnavailable, Health{why})
 	}
 	return c.JSON(http.StatusOK, Health{"ok"})

@@ -5,13 +5,10 @@ import (
 	"crypto/rand"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"path"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +48,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	switch {
-	case !a.hostIsOurs(r.Host):
+	case !doors.HostAllowed(r.Host, a.hosts):
 		a.refuse(w, r, problem.New(problem.Forbidden, "host %.100q is not one of this server's names: a page elsewhere may have led here", r.Host))
 	case !sameOrigin(r):
 		a.refuse(w, r, problem.New(problem.Forbidden, "a page of another origin asks"))
@@ -86,17 +83,6 @@ func isClean(p string) bool {
 	return p == "/" || len(bare) > 1 && bare[0] == '/' && path.Clean(p) == bare
 }
 
-// hostIsOurs reports whether a request names an address or a configured name as its host. After DNS rebinding it names the attacker's.
-func (a *API) hostIsOurs(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.Trim(host, "[]")
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.Zone() == "" || strings.EqualFold(name, "localhost") ||
-		slices.ContainsFunc(a.hosts, func(ours string) bool { return strings.EqualFold(ours, name) })
-}
-
 // sameOrigin reports whether a request comes from no browser, or from a page of this server.
 func sameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
@@ -114,7 +100,7 @@ func sameOrigin(r *http.Request) bool {
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	c := &Call{w: w, r: r, api: a, route: route}
 	if route.Role != token.Nobody {
-		secret := secretOf(r)
+		secret := Secret(r)
 		if c.by = a.tokens.Find(secret); secret == "" || c.by == nil {
 			a.refuse(w, r, problem.New(problem.Unauthorized, "want the header Authorization: Bearer and a token that is known"))
 			return
@@ -154,8 +140,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	}
 }
 
-// secretOf returns what a request shows for a token. A URL with a user and a password is taken like the header: old clients know no other.
-func secretOf(r *http.Request) string {
+// Secret returns what a request shows for a token. A URL with a user and a password is taken like the header: old clients know no other.
+func Secret(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password
 	}

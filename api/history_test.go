@@ -101,7 +101,7 @@ func TestGet_StatesAreFoldedAFewAtOnce(t *testing.T) {
 	}
 	for _, caller := range callers {
 		testcluster.Await(t, "as many as may be are made, and the others wait", func() bool {
-			return o.under.Load() >= most && s.send(caller, "GET", "/v1/ready", nil).status == http.StatusTooManyRequests
+			return o.under.Load() >= most && s.send(caller, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests
 		})
 	}
 	close(o.released)

@@ -232,14 +232,14 @@ func TestRequest_OneCallerCannotTakeTheServerFromTheOthers(t *testing.T) {
 	}
 	refused := 0
 	for range 12 {
-		if got := s.send("viewer", "GET", "/v1/ready", nil); got.status == 429 {
+		if got := s.send("viewer", "GET", "/openapi.json", nil); got.status == 429 {
 			refused++
 		}
 	}
 	if refused == 0 || refused > 10 {
 		t.Errorf("%d of 12 refused", refused)
 	}
-	s.want(s.send("operator", "GET", "/v1/ready", nil), 200, "ok")
+	s.want(s.send("operator", "GET", "/openapi.json", nil), 200, "openapi")
 }
 
 // Whoever sends nothing, or a byte now and then, is cut off.

@@ -42,7 +42,7 @@ var matrix = map[string]struct {
 	"GET /v1/metrics":                       {token.Viewer, "all", ""},
 	"GET /v1/health":                        {token.Nobody, "none", ""},
 	"GET /v1/version":                       {token.Nobody, "none", ""},
-	"GET /v1/ready":                         {token.Viewer, "none", ""},
+	"GET /v1/ready":                         {token.Nobody, "none", ""},
 	"GET /openapi.json":                     {token.Viewer, "none", ""},
 }
 

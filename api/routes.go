@@ -68,8 +68,8 @@ func (a *API) routes() []Route {
 		{Method: get, Pattern: "/v1/health", Role: token.Nobody, Out: Health{}, Summary: "Say that this process answers", Serve: (*Call).health},
 		{Method: get, Pattern: "/v1/version", Role: token.Nobody, Out: Version{}, Summary: "Tell the version of this node", Serve: (*Call).version},
 		{Method: get, Pattern: "/v1/metrics", Role: token.Viewer, Scope: Everything, Type: "text/plain", Summary: "Tell what this node measures, for Prometheus", Serve: (*Call).figures},
-		{Method: get, Pattern: "/v1/ready", Role: token.Viewer, Scope: None, Out: Health{}, Status: []int{http.StatusOK, http.StatusServiceUnavailable},
-			Summary: "Say whether this node serves", Serve: (*Call).ready},
+		{Method: get, Pattern: "/v1/ready", Role: token.Nobody, Scope: None, Out: Health{}, Status: []int{http.StatusOK, http.StatusServiceUnavailable},
+			Summary: "Say whether this node serves, and to who shows a token why not", Serve: (*Call).ready},
 		{Method: get, Pattern: "/openapi.json", Role: token.Viewer, Scope: None, Type: "application/vnd.oai.openapi+json", Summary: "This document", Serve: (*Call).openAPI},
 	}
 	for verb, does := range verbs {

@@ -43,12 +43,18 @@ func pathBelow(r *http.Request) string {
 // drainKey is that of the context which ends when requests that wait are to end.
 type drainKey struct{}
 
+// Drain ends requests that wait or stream, and such that come later, and lets no connection stay for another request. What comes to the
+// listeners is answered on, until the context of Serve ends.
+func (a *API) Drain() { a.drain() }
+
 // Serve answers what comes to the listeners until ctx ends, and closes them. Requests that wait or stream end first, then the others, and
 // then connections. Whoever makes the listeners bounds their connections, by a doors.Budget below TLS.
 func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, serving)
+	waiting, drain := context.WithCancel(serving)
+	defer drain()
+	base := context.WithValue(context.WithoutCancel(ctx), drainKey{}, waiting)
 	s := &http.Server{Handler: a, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered as all others are
 		ErrorLog:                     slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
@@ -61,6 +67,10 @@ func (a *API) Serve(ctx context.Context, listeners ...net.Listener) error {
 		ConnContext: doors.Context}
 	unasked := unasked{conns: map[net.Conn]bool{}}
 	s.ConnState = unasked.note
+	defer context.AfterFunc(a.drains, func() {
+		drain()
+		s.SetKeepAlivesEnabled(false)
+	})()
 	var g errgroup.Group
 	for _, l := range listeners {
 		g.Go(func() error {

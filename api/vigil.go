@@ -44,7 +44,7 @@ func (v *vigil) look() {
 	defer v.mu.Unlock()
 	known := map[string]*token.Token{}
 	for c, end := range v.calls {
-		secret := secretOf(c.r)
+		secret := Secret(c.r)
 		is, looked := known[secret]
 		if !looked {
 			is = v.tokens.Find(secret)

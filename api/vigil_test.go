@@ -59,7 +59,7 @@ func (s *server) begin(secret, method, path string, body any) <-chan answer {
 		}
 		answers <- a
 	}()
-	testcluster.Await(s.t, "the request is under way", func() bool { return s.send(secret, "GET", "/v1/ready", nil).status == http.StatusTooManyRequests })
+	testcluster.Await(s.t, "the request is under way", func() bool { return s.send(secret, "GET", "/openapi.json", nil).status == http.StatusTooManyRequests })
 	return answers
 }
 
@@ -117,7 +117,7 @@ func TestStream_EndsWhenTheTokenIsRevoked(t *testing.T) {
 	}
 	begun := time.Now()
 	tokens.change("admin", nil)
-	testcluster.Await(t, "the stream has ended", func() bool { return s.send("other", "GET", "/v1/ready", nil).status == 200 })
+	testcluster.Await(t, "the stream has ended", func() bool { return s.send("other", "GET", "/openapi.json", nil).status == 200 })
 	if took := time.Since(begun); took > soon {
 		t.Errorf("ended after %s", took)
 	}

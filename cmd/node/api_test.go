@@ -97,7 +97,7 @@ func TestAPI_IsServedToTheUserAndToWhoHasAToken(t *testing.T) {
 	}
 	must(t, dir, "token", "revoke", id)
 	testcluster.Await(t, "the token is revoked", func() bool {
-		status, _ := call(t, client, "GET", at.URL+"/v1/ready", secret, "")
+		status, _ := call(t, client, "GET", at.URL+"/openapi.json", secret, "")
 		return status == http.StatusUnauthorized
 	})
 	begun := time.Now()

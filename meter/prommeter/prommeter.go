@@ -3,8 +3,10 @@ package prommeter
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,8 +170,47 @@ func (m *Meter) Set(g meter.Gauge, behavior string, value float64) {
 	r.gauges[g].Set(sum)
 }
 
-// Handler serves what is registered, with the gauges of m as vitals tell them at that time.
+// Handler serves three pages, and at other paths 404: /metrics, as Figures does; /healthz, which is 200 as long as the process serves; and
+// /readyz, which is 200 where the node is ready, and else 503, as Pages has it.
 func Handler(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vitals) http.Handler {
+	return Pages(Figures(registered, m, vitals), vitals, nil)
+}
+
+// Pages is Handler with what serves /metrics. trusted says who reads at /readyz why the node is not ready, and what is degraded; others read
+// yes or no. nil trusts everybody.
+func Pages(figures http.Handler, vitals func() meter.Vitals, trusted func(*http.Request) bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", figures)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		now := vitals()
+		status, lines, why := http.StatusOK, []string{"ready"}, now.NotReady()
+		if why != "" {
+			status, lines = http.StatusServiceUnavailable, []string{"not ready"}
+		}
+		if trusted == nil || trusted(r) {
+			if why != "" {
+				lines[0] += ": " + why
+			}
+			for _, what := range now.Degraded() {
+				lines = append(lines, "degraded: "+what)
+			}
+		}
+		tell(w, status, lines...)
+	})
+	return mux
+}
+
+func tell(w http.ResponseWriter, status int, lines ...string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // who has gone needs no answer
+}
+
+// Figures serves what is registered, at any path, with the gauges of m as vitals tell them at that time.
+func Figures(registered prometheus.Gatherer, m *Meter, vitals func() meter.Vitals) http.Handler {
 	inner := promhttp.HandlerFor(registered, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 	var one sync.Mutex
 	var before meter.Vitals

@@ -3,6 +3,7 @@ package prommeter_test
 import (
 	"bufio"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -148,5 +149,44 @@ func TestManual_ListsEveryMetric(t *testing.T) {
 	}
 	if named := strings.Count(string(text), "`taskledger_"); named != len(all) {
 		t.Errorf("the manual lists %d metrics, there are %d", named, len(all))
+	}
+}
+
+// A probe of a page that is none must not be green for ever.
+func TestHandler_ServesThreePagesAndNothingElse(t *testing.T) {
+	reg, m := newMeter(t)
+	h := prommeter.Handler(reg, m, func() meter.Vitals { return meter.Vitals{Slots: 5} })
+	for _, c := range []struct {
+		method, path string
+		status       int
+		text         string
+	}{
+		{"GET", "/metrics", 200, "taskledger_slots 5"},
+		{"GET", "/healthz", 200, "ok\n"},
+		{"GET", "/readyz", 503, "not ready: the node has no session"},
+		{"GET", "/ready", 404, ""},
+		{"GET", "/", 404, ""},
+		{"GET", "/metrics/x", 404, ""},
+		{"POST", "/metrics", 405, ""},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+			t.Errorf("%s %s: status %d: %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestPages_TellWhyToWhoIsTrustedAlone(t *testing.T) {
+	trusted := func(r *http.Request) bool { return r.Header.Get("X") == "1" }
+	h := prommeter.Pages(http.NotFoundHandler(), func() meter.Vitals { return meter.Vitals{ShardsQuarantined: 1} }, trusted)
+	for header, want := range map[string]bool{"1": true, "": false} {
+		r := httptest.NewRequest("GET", "/readyz", nil)
+		r.Header.Set("X", header)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if got := w.Body.String(); w.Code != 503 || (got == "not ready\n") == want || strings.Contains(got, "quarantined") != want {
+			t.Errorf("%q: status %d: %s", header, w.Code, got)
+		}
 	}
 }

@@ -113,7 +113,13 @@ func (a *app) runNode(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	watch, err := monitor.Open(a.serve.metrics, log)
+	watch, err := monitor.Open(monitor.Config{
+		Address:  a.serve.metrics,
+		Insecure: a.serve.metricsInsecure,
+		Names:    a.serve.api.Hosts,
+		TLS:      web.TLS(),
+		Trusted:  web.Views,
+	}, log)
 	if err != nil {
 		return errors.Join(err, web.Close())
 	}
@@ -166,7 +172,7 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, link *cluster.Lin
 	g.Go(func() error {
 		defer drain()
 		if web != nil {
-			web.Serve(running, node.Client, func() string { now := vitals(); return now.NotReady() }, figures)
+			web.Serve(running, node.Client, func() string { now := vitals(); return now.NotReady() }, func() bool { return node.Vitals().SlotsUsed > 0 }, figures)
 		}
 		<-running.Done()
 		return nil

@@ -43,6 +43,7 @@ type serveOptions struct {
 	logFormat          string
 	archive            string
 	metrics            string
+	metricsInsecure    bool
 	api                httpd.Options
 	archiving          natsbus.ArchiveConfig
 	files              openfiles.Plan // made from the others
@@ -79,8 +80,9 @@ or a socket in a directory of yours (default: none)`)
 	f.IntVar(&o.etcdPort, "etcd-port", 0, `loopback port on which the etcd inside listens as well, open to every user of this machine;
 not with --exec-allow (default: none)`)
 	f.IntVar(&o.natsPort, "nats-port", 0, "loopback port of the NATS inside (default: that of the last start if it is free, else a free one)")
-	f.StringVar(&o.metrics, "metrics", "", `loopback `+"`address`"+` and port on which /metrics, /healthz and /readyz are served, to every user of this
-machine; port 0 is a free one (default: none)`)
+	f.StringVar(&o.metrics, "metrics", "", "`address`"+` and port on which /metrics, /healthz and /readyz are served; beyond loopback by the certificate of
+--api-cert, and metrics to tokens of viewers alone (default: none)`)
+	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "let --metrics listen beyond loopback without a certificate: whoever reaches it reads everything there")
 	o.api.Flags(f)
 	flags.LevelVar(f, &o.logLevel, slog.LevelWarn)
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -191,13 +193,19 @@ func (o *serveOptions) check(c *access) error {
 	if err := o.checkPorts(len(c.addresses.Etcd) > 0); err != nil {
 		return err
 	}
-	if problem := o.api.Check(o.join == "" && len(c.addresses.Etcd) == 0); problem != "" {
+	inside := o.join == "" && len(c.addresses.Etcd) == 0
+	if problem := o.api.Check(inside); problem != "" {
 		return wrong("%s", problem)
 	}
-	if o.metrics != "" {
-		if err := monitor.Check(o.metrics); err != nil {
+	switch {
+	case o.metrics != "":
+		if err := monitor.Check(o.metrics, o.metricsInsecure, o.api.Cert != ""); err != nil {
 			return wrong("--metrics %s: %v", o.metrics, err)
 		}
+	case o.metricsInsecure:
+		return wrong("--metrics-insecure is of --metrics, which is not given")
+	case len(o.api.Hosts) > 0 && !o.api.Has(inside):
+		return wrong("--api-host is of the API and of --metrics, of which this node has neither")
 	}
 	for _, entry := range o.execAllow {
 		if err := behaviors.CheckAllow(entry); err != nil {

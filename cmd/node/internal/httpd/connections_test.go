@@ -70,7 +70,7 @@ func TestServe_ManyConnectionsWithoutATokenKeepNobodyOut(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.Serve(ctx, nil, func() string { return "" }, nil)
+		s.Serve(ctx, nil, func() string { return "" }, func() bool { return false }, nil)
 	}()
 	doors := map[string][3]string{ // network, address, and a path that needs a token
 		"api":    {"tcp", strings.TrimPrefix(s.URL(), "http://"), "/openapi.json"},

@@ -58,7 +58,7 @@ or another free port, for a node with servers inside, else off)`)
 	f.StringVar(&o.Tokens, "api-tokens", "", "`file` of the tokens of the API (default: tokens.json in --data)")
 	f.StringVar(&o.Cert, "api-cert", "", "PEM `file` of the certificate of the API; a changed one is taken within a second")
 	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
-	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API may be asked, beside localhost and addresses")
+	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API and the pages of --metrics may be asked, beside localhost and addresses")
 	f.StringVar(&o.Store.Address, "store-listen", "", "`address` and port at whose root the task store of --store-name is, as the API has it below /store/NAME; by the\nrules of --api (default: none)")
 	f.StringVar(&o.Store.Name, "store-name", "default", "`name` of that task store")
 	f.BoolVar(&o.Insecure, "api-insecure", false, "let the API listen beyond loopback without a certificate: whoever can read the network reads its tokens")
@@ -67,11 +67,14 @@ or another free port, for a node with servers inside, else off)`)
 // TokensIn is the file of tokens in a data directory.
 func TokensIn(dir string) string { return filepath.Join(dir, "tokens.json") }
 
+// Has reports whether there is an API. A node has servers inside, or not.
+func (o *Options) Has(inside bool) bool { return o.Address != off && (o.Address != "" || inside) }
+
 // Check says what is wrong with the flags, "" for nothing. A node has servers inside, or not.
 func (o *Options) Check(inside bool) string {
-	if o.Address == off || o.Address == "" && !inside {
-		if o.Tokens != "" || o.Cert != "" || o.Key != "" || len(o.Hosts) > 0 || o.Insecure || o.Store.Address != "" {
-			return "--api-tokens, --api-cert, --api-key, --api-host, --api-insecure and --store-listen are of the API, which this node has not: want --api"
+	if !o.Has(inside) {
+		if o.Tokens != "" || o.Cert != "" || o.Key != "" || o.Insecure || o.Store.Address != "" {
+			return "--api-tokens, --api-cert, --api-key, --api-insecure and --store-listen are of the API, which this node has not: want --api"
 		}
 		return ""
 	}
@@ -119,6 +122,7 @@ type Server struct {
 	url       string
 	store     string // the URL of the task store with a listener of its own; "" = there is none
 	socket    string
+	secure    *tls.Config // nil = no certificate
 	tokens    secrets
 	log       *slog.Logger
 }
@@ -126,8 +130,7 @@ type Server struct {
 // Open listens. Of a node with servers inside, dir is its data and socket a path beside that of etcd; both are "" otherwise. It returns nil
 // where the node has no API. connections is how many its listeners take at once, all that listen by TCP together.
 func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *Server, err error) {
-	inside := dir != ""
-	if o.Address == off || o.Address == "" && !inside {
+	if !o.Has(dir != "") {
 		return nil, nil
 	}
 	s = &Server{options: o, budget: doors.New(connections), local: doors.New(openfiles.Socket), log: log}
@@ -139,19 +142,18 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 	if err := s.readTokens(dir); err != nil {
 		return nil, err
 	}
-	var secure *tls.Config
 	if o.Cert != "" {
 		cert := &certificate{cert: o.Cert, key: o.Key, log: log}
 		if _, err := cert.get(nil); err != nil {
 			return nil, fmt.Errorf("certificate of the API: %w", err)
 		}
-		secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
+		s.secure = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get, NextProtos: []string{"http/1.1"}}
 	}
-	if s.url, err = s.listen(o.Address, defaultAddress, "", secure); err != nil {
+	if s.url, err = s.listen(o.Address, defaultAddress, ""); err != nil {
 		return nil, fmt.Errorf("listen for the API: %w", err)
 	}
 	if o.Store.Address != "" {
-		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name, secure); err != nil {
+		if s.store, err = s.listen(o.Store.Address, "", stores.Root+o.Store.Name); err != nil {
 			return nil, fmt.Errorf("listen for the task store: %w", err)
 		}
 	}
@@ -166,20 +168,20 @@ func Open(o Options, dir, socket string, connections int, log *slog.Logger) (s *
 }
 
 // listen adds a listener for what is below a path, all if that is "", and returns its URL.
-func (s *Server) listen(address, usual, below string, secure *tls.Config) (url string, err error) {
+func (s *Server) listen(address, usual, below string) (url string, err error) {
 	l, err := listen(address, usual)
 	if err != nil {
 		return "", err
 	}
 	scheme, bounded := "http", s.budget.Listen(l)
-	if secure != nil {
-		scheme, bounded = "https", tls.NewListener(bounded, secure)
+	if s.secure != nil {
+		scheme, bounded = "https", tls.NewListener(bounded, s.secure)
 	}
 	if below != "" {
 		bounded = api.Below(bounded, below)
 	}
 	s.listeners = append(s.listeners, bounded)
-	if at, ok := l.Addr().(*net.TCPAddr); secure == nil && !s.options.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
+	if at, ok := l.Addr().(*net.TCPAddr); s.secure == nil && !s.options.Insecure && (!ok || !at.IP.IsLoopback()) { // a name that leads elsewhere
 		return "", fmt.Errorf("%s leads to %s, which is no loopback address", address, l.Addr())
 	}
 	return scheme + "://" + named(l.Addr().String(), s.options.Hosts), nil
@@ -271,20 +273,49 @@ func (s *Server) Advertised() (at cluster.API) {
 	return at
 }
 
+// TLS has the certificate; nil = there is none, or no API.
+func (s *Server) TLS() *tls.Config {
+	if s == nil {
+		return nil
+	}
+	return s.secure
+}
+
+// Views reports whether a request shows a token that may read what is of the whole cluster.
+func (s *Server) Views(r *http.Request) bool {
+	by := s.tokens.Find(api.Secret(r))
+	return by != nil && by.Role.Allows(token.Viewer) && !by.Limited()
+}
+
 // URL is where it listens.
 func (s *Server) URL() string { return s.url }
 
 // StoreURL is where the task store is that has a listener of its own, "" for none.
 func (s *Server) StoreURL() string { return s.store }
 
-// Serve answers requests until ctx ends. figures serves the metrics route. notReady returns why the node is not ready, "" if it is. An error
+// lookAgain is how often it is looked whether the node is busy.
+const lookAgain = 20 * time.Millisecond
+
+// lingers is how long the listeners go on after the end has begun, while attempts run.
+const lingers = 5 * time.Second
+
+// Serve answers requests until ctx ends, and then for as long as busy says so, up to lingers: whoever probes the node learns meanwhile that it is
+// not ready. figures serves the metrics route. notReady returns why the node is not ready, "" if it is. An error
 // is logged, and the node goes on without the API.
-func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, figures http.Handler) {
+func (s *Server) Serve(ctx context.Context, client *engine.Client, notReady func() string, busy func() bool, figures http.Handler) {
 	all := operations.Direct{Client: client}
 	a, err := api.New(api.Config{Client: all, Tokens: s.tokens, Hosts: s.options.Hosts, Version: version.Version, Log: s.log, Metrics: figures, Ready: notReady,
 		Routes: stores.Routes(all), Dialects: []api.Dialect{stores.Dialect()}})
 	if err == nil {
-		err = a.Serve(ctx, s.listeners...)
+		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		defer context.AfterFunc(ctx, func() {
+			a.Drain()
+			for end := time.Now().Add(lingers); busy() && time.Now().Before(end); time.Sleep(lookAgain) {
+			}
+			stop()
+		})()
+		err = a.Serve(serving, s.listeners...)
 	}
 	if err != nil {
 		s.log.ErrorContext(ctx, "the API is not served any more", "err", err)

@@ -1,17 +1,16 @@
-// Package monitor serves what a node measures, and whether it is ready, over HTTP on a loopback address. Who asks is not known there, and
-// nothing is encrypted: every user of the machine can read it, and nobody else.
+// Package monitor serves what a node measures, and whether it is ready, over HTTP. On a loopback address nothing is encrypted and nobody is asked
+// who he is: every user of the machine can read it. Beyond, figures are for tokens, by TLS, unless it is told otherwise.
 package monitor
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,14 +34,30 @@ const (
 // Monitor is what a node measures, and a listener at which that, health and readiness are served.
 type Monitor struct {
 	listener net.Listener // nil = none
+	url      string
+	trusted  func(*http.Request) bool // who may read figures; nil = everybody
+	names    []string
 	budget   *doors.Budget
 	registry *prometheus.Registry
 	meter    *prommeter.Meter
 	log      *slog.Logger
 }
 
-// Check refuses an address that others than users of this machine could reach.
-func Check(address string) error {
+// Config says where a Monitor listens, and for whom.
+type Config struct {
+	Address string // port 0 is a free one; "" = nowhere
+	// Insecure lets it listen beyond loopback to everybody, unencrypted.
+	Insecure bool
+	// Names are those by which it may be asked, beside localhost and addresses.
+	Names []string
+	// TLS and Trusted are for listening beyond loopback: the certificate, and who may read figures and reasons. Whether the node is ready is told
+	// to everybody. nil = there is no certificate.
+	TLS     *tls.Config
+	Trusted func(*http.Request) bool
+}
+
+// Check says what is wrong with an address; secure says that there is a certificate for it.
+func Check(address string, insecure, secure bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: want an address and a port, such as 127.0.0.1:9464", err)
@@ -50,8 +65,9 @@ func Check(address string) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return fmt.Errorf("port %q: want 0 to 65535", port)
 	}
-	if !loopback(host) {
-		return fmt.Errorf("%q is no loopback address: whoever reaches it would read everything, unasked and unencrypted; want one such as 127.0.0.1", host)
+	if !loopback(host) && !insecure && !secure {
+		return fmt.Errorf("%q is no loopback address: want --api with --api-cert and --api-key, or --metrics-insecure where everybody who reaches it may read it, "+
+			"unasked and unencrypted", host)
 	}
 	return nil
 }
@@ -61,23 +77,28 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Open listens at an address that Check allows; port 0 is a free one. "" listens nowhere.
-func Open(address string, log *slog.Logger) (m *Monitor, err error) {
-	m = &Monitor{registry: prometheus.NewRegistry(), budget: doors.New(openfiles.Metrics), log: log}
-	if m.meter, err = prommeter.New(m.registry); err != nil || address == "" {
+// Open listens at an address that Check allows.
+func Open(cfg Config, log *slog.Logger) (m *Monitor, err error) {
+	m = &Monitor{names: cfg.Names, registry: prometheus.NewRegistry(), budget: doors.New(openfiles.Metrics), log: log}
+	if m.meter, err = prommeter.New(m.registry); err != nil || cfg.Address == "" {
 		return m, err
 	}
-	if err := Check(address); err != nil {
+	if err := Check(cfg.Address, cfg.Insecure, cfg.TLS != nil); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := net.Listen("tcp", cfg.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
-	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // a name that leads elsewhere
-		return nil, errors.Join(fmt.Errorf("listen for metrics: %s leads to %s, which is no loopback address", address, l.Addr()), l.Close())
+	at, ok := l.Addr().(*net.TCPAddr)
+	m.listener, m.url = m.budget.Listen(l), "http://"+l.Addr().String()+"/metrics"
+	switch {
+	case ok && at.IP.IsLoopback() || cfg.Insecure:
+	case cfg.TLS != nil:
+		m.listener, m.url, m.trusted = tls.NewListener(m.listener, cfg.TLS), "https://"+l.Addr().String()+"/metrics", cfg.Trusted
+	default: // a name that leads elsewhere
+		return nil, errors.Join(fmt.Errorf("listen for metrics: %s leads to %s, which is no loopback address", cfg.Address, l.Addr()), l.Close())
 	}
-	m.listener = m.budget.Listen(l)
 	return m, nil
 }
 
@@ -86,7 +107,7 @@ func (m *Monitor) Meter() meter.Meter { return m.meter }
 
 // Figures serves what the node measures, to whoever asks it.
 func (m *Monitor) Figures(vitals func() meter.Vitals) http.Handler {
-	return prommeter.Handler(m.registry, m.meter, vitals)
+	return prommeter.Figures(m.registry, m.meter, vitals)
 }
 
 // URL is where metrics are; "" = nowhere.
@@ -94,7 +115,7 @@ func (m *Monitor) URL() string {
 	if m == nil || m.listener == nil {
 		return ""
 	}
-	return "http://" + m.listener.Addr().String() + "/metrics"
+	return m.url
 }
 
 // Close ends a Monitor that is not served; nil is none.
@@ -110,9 +131,9 @@ func (m *Monitor) Serve(ctx context.Context, figures http.Handler, vitals func()
 	if m.listener == nil {
 		return
 	}
-	s := &http.Server{Handler: handler(figures, vitals), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+	s := &http.Server{Handler: m.handler(figures, vitals), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: doors.Context, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug)}
-	m.log.InfoContext(ctx, "metrics are served, for every user of this machine", "url", m.URL())
+	m.log.InfoContext(ctx, "metrics are served", "url", m.URL())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(m.listener) }()
 	select {
@@ -129,39 +150,25 @@ func (m *Monitor) Serve(ctx context.Context, figures http.Handler, vitals func()
 	<-ended
 }
 
-func handler(figures http.Handler, vitals func() meter.Vitals) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", figures)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		now := vitals()
-		status, lines := http.StatusOK, []string{"ready"}
-		if why := now.NotReady(); why != "" {
-			status, lines = http.StatusServiceUnavailable, []string{"not ready: " + why}
-		}
-		for _, what := range now.Degraded() {
-			lines = append(lines, "degraded: "+what)
-		}
-		tell(w, status, lines...)
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer doors.Of(r).Serving()()
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if !loopback(host) { // a page in a browser here, under a name of its own that leads here
-			tell(w, http.StatusForbidden, "ask for a loopback address")
+func (m *Monitor) handler(figures http.Handler, vitals func() meter.Vitals) http.Handler {
+	pages := prommeter.Pages(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.trusted != nil && !m.trusted(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="taskledger", Basic realm="taskledger"`)
+			http.Error(w, "want a token of a viewer", http.StatusUnauthorized)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		figures.ServeHTTP(w, r)
+	}), vitals, m.trusted)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn := doors.Of(r)
+		defer conn.Serving()()
+		if !doors.HostAllowed(r.Host, m.names) { // a page in a browser, under a name of its own that leads here
+			http.Error(w, "ask for an address, or a name of --api-host", http.StatusForbidden)
+			return
+		}
+		if m.trusted != nil && m.trusted(r) {
+			conn.ShowsToken()
+		}
+		pages.ServeHTTP(w, r)
 	})
-}
-
-func tell(w http.ResponseWriter, status int, lines ...string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, strings.Join(lines, "\n")+"\n") // who has gone needs no answer
 }

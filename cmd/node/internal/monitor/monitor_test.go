@@ -3,6 +3,7 @@ package monitor_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +20,7 @@ import (
 // served serves vitals until the test ends, and returns the address.
 func served(t *testing.T, vitals func() meter.Vitals) (*monitor.Monitor, string) {
 	t.Helper()
-	m, err := monitor.Open("127.0.0.1:0", slog.New(slog.DiscardHandler))
+	m, err := monitor.Open(monitor.Config{Address: "127.0.0.1:0", Names: []string{"node-1"}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +58,9 @@ func ask(t *testing.T, method, url, host string) (status int, text string) {
 
 var sound = meter.Vitals{Session: "a-abcdefghij", Renewed: true, Settled: true, HasBus: true, BusConnected: true}
 
-func TestCheck_AllowsLoopbackAddressesAlone(t *testing.T) {
+func TestCheck_AllowsLoopbackAddressesAndOthersWithACertificateOrOnPurpose(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9464", "127.0.0.2:0", "[::1]:9464", "localhost:9464"} {
-		if err := monitor.Check(address); err != nil {
+		if err := monitor.Check(address, false, false); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -68,15 +69,20 @@ func TestCheck_AllowsLoopbackAddressesAlone(t *testing.T) {
 		"127.0.0.1": "want an address and a port", "9464": "want an address and a port", "127.0.0.1:": "0 to 65535", "127.0.0.1:http": "0 to 65535",
 		"127.0.0.1:65536": "0 to 65535", "127.0.0.1:-1": "0 to 65535",
 	} {
-		if err := monitor.Check(address); err == nil || !strings.Contains(err.Error(), want) {
+		if err := monitor.Check(address, false, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+	for _, address := range []string{"0.0.0.0:9464", ":9464", "10.0.0.1:9464"} {
+		if err := errors.Join(monitor.Check(address, true, false), monitor.Check(address, false, true)); err != nil {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
 
 func TestListen_OnATakenPortFails(t *testing.T) {
 	_, url := served(t, func() meter.Vitals { return sound })
-	if m, err := monitor.Open(strings.TrimPrefix(url, "http://"), slog.New(slog.DiscardHandler)); err == nil {
+	if m, err := monitor.Open(monitor.Config{Address: strings.TrimPrefix(url, "http://")}, slog.New(slog.DiscardHandler)); err == nil {
 		_ = m.Close()
 		t.Error("listens twice on one port")
 	}
@@ -130,7 +136,7 @@ func TestServe_AnswersOnlyWhatItIsFor(t *testing.T) {
 		status             int
 	}{
 		{"GET", "/", "", 404}, {"GET", "/debug/pprof/", "", 404}, {"POST", "/metrics", "", 405}, {"HEAD", "/readyz", "", 200},
-		{"GET", "/metrics", "attacker.example", 403}, {"GET", "/metrics", "attacker.example:80", 403}, {"GET", "/metrics", "localhost", 200}, {"GET", "/healthz", "[::1]:80", 200},
+		{"GET", "/metrics", "attacker.example", 403}, {"GET", "/metrics", "attacker.example:80", 403}, {"GET", "/metrics", "localhost", 200}, {"GET", "/readyz", "10.1.2.3:9464", 200}, {"GET", "/metrics", "node-1:9464", 200}, {"GET", "/metrics", "node-2:9464", 403}, {"GET", "/healthz", "[::1]:80", 200},
 	} {
 		if status, text := ask(t, c.method, url+c.path, c.host); status != c.status {
 			t.Errorf("%s %s of %q: status %d, want %d: %s", c.method, c.path, c.host, status, c.status, text)
