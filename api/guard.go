@@ -243,6 +243,7 @@ func (a *API) linger(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer a.lingering.Release(1)
+	doors.Of(r).Answered()
 	control := http.NewResponseController(w)
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingerWithin)) != nil {
 		return

@@ -191,11 +191,17 @@ func (c *Conn) Serving() (done func()) {
 	defer c.budget.mu.Unlock()
 	c.leaveLocked()
 	c.token = false
-	return func() {
-		c.budget.mu.Lock()
-		defer c.budget.mu.Unlock()
-		c.waitsLocked()
+	return c.Answered
+}
+
+// Answered says that the request is answered: a new connection may displace this one, though its handler goes on.
+func (c *Conn) Answered() {
+	if c == nil {
+		return
 	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	c.waitsLocked()
 }
 
 // ShowsToken says that the request which is served has shown a token.

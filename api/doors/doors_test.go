@@ -42,6 +42,13 @@ func serve(t *testing.T, most int, secure bool) *served {
 		switch r.URL.Path {
 		case "/token":
 			doors.Of(r).ShowsToken()
+		case "/lingers":
+			doors.Of(r).Answered()
+			w.Header().Set("Content-Length", "2")
+			w.Header().Set("Connection", "close") // net/http would read the body first
+			_, _ = io.WriteString(w, "ok")
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.Copy(io.Discard, r.Body)
 		case "/slow":
 			s.entered <- struct{}{}
 			<-s.release
@@ -125,7 +132,8 @@ func (s *served) taken(n int) {
 }
 
 func TestBudget_ANewConnectionDisplacesTheOldestThatNoHandlerServes(t *testing.T) {
-	for name, text := range map[string]string{"new": "", "half a header": "GET / HTTP/1.1\r\nHost: lo", "idle": get("/"), "half the next header": get("/") + "GET"} {
+	for name, text := range map[string]string{"new": "", "half a header": "GET / HTTP/1.1\r\nHost: lo", "idle": get("/"), "half the next header": get("/") + "GET",
+		"a body that does not come": "POST /lingers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, 3, false)
 			var old []*peer
