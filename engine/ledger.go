@@ -73,5 +73,5 @@ func (o owners) Digest(ctx context.Context, shard int) ledger.Head {
 }
 
 func headOf(s *ShardInfo) ledger.Head {
-	return ledger.Head{Shard: s.Shard, Entry: s.Entries, Hash: s.Hash, Digest: s.Digest, Problem: s.Problem}
+	return ledger.Head{Shard: s.Shard, Entry: s.Entries, Hash: s.Hash, Digest: s.Digest, Drops: s.Drops, Problem: s.Problem}
 }

@@ -27,6 +27,7 @@ type ShardInfo struct {
 	Snapshot uint64        `json:"snapshot"`           // entry of the newest snapshot; 0 = none
 	First    uint64        `json:"first"`              // first entry of the journal in the store; 0 = not known at the moment, or nothing was trimmed
 	Archived uint64        `json:"archived"`           // last entry that was read back from the archive; 0 = none, or not known yet
+	Drops    bool          `json:"drops,omitempty"`    // entries that snapshots cover are removed, and archived nowhere
 	Degraded string        `json:"degraded,omitempty"` // what no longer works, and the remedy; "" = all works
 	Problem  string        `json:"problem,omitempty"`  // why it is not served: no owner answers, or it is quarantined; "" = it is served
 	NodeName string        `json:"node,omitempty"`     // name of the owner, for people; the command line fills it in
@@ -39,7 +40,7 @@ type ShardInfo struct {
 func infoOf(shard int, s *command.ShardReport) ShardInfo {
 	info := ShardInfo{Bugs: s.Bugs, Shard: shard, Owner: s.Owner, Epoch: s.Epoch, Entries: s.Entries, Time: events.Millis(s.Time), Tasks: int(s.Tasks),
 		Live: int(s.Live), Ready: int(s.Ready), Refused: s.Refused, Snapshot: s.Snapshot, First: s.First, Archived: s.Archived,
-		Degraded: s.Degraded, Problem: s.Problem, Began: s.Began}
+		Drops: s.Drops, Degraded: s.Degraded, Problem: s.Problem, Began: s.Began}
 	info.Figures, _ = meter.Unpack(s.Behaviors, s.Figures) // the report was checked
 	copy(info.Hash[:], s.Hash)
 	copy(info.Digest[:], s.Digest)
@@ -51,7 +52,7 @@ func (o *owner) info(c *command.Info) command.Answer {
 	s := command.ShardReport{Owner: o.ownership.Session.ID, Epoch: o.ownership.Revision, Entries: o.head.Number, Hash: o.state.Hash[:],
 		Time: int64(o.state.Time), Tasks: o.stats.tasks.Load(), Live: o.stats.live.Load(), Refused: o.stats.refused.Load(), Bugs: o.stats.bugs.Load(),
 		First: o.trims.first.Load(), Archived: o.trims.archived.Load(), Degraded: o.degraded()}
-	s.Began = o.began
+	s.Began, s.Drops = o.began, o.m.cfg.Trimming == TrimAll
 	s.Behaviors, s.Figures = o.tally.Figures()
 	for _, n := range *o.backlog.Load() {
 		s.Ready += int64(n)

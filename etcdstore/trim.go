@@ -2,10 +2,12 @@ package etcdstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"taskledger/events"
 	"taskledger/store"
 )
 
@@ -26,6 +28,9 @@ func (s *Store) first(ctx context.Context, shard int) (uint64, error) {
 		return 1, err
 	}
 	pointer, err := s.Pointer(ctx, shard)
+	if errors.Is(err, events.ErrDamaged) { // it does not tell where to look
+		return s.firstHeld(ctx, shard)
+	}
 	if err != nil || pointer.Revision == 0 {
 		return 0, err // without a snapshot nothing was trimmed
 	}
@@ -43,6 +48,16 @@ func (s *Store) first(ctx context.Context, shard int) (uint64, error) {
 		}
 	}
 	return there, nil
+}
+
+// firstHeld lets etcd look for the first entry, 0 = there is none.
+func (s *Store) firstHeld(ctx context.Context, shard int) (uint64, error) {
+	prefix := s.keys.journal(shard)
+	resp, err := s.get(ctx, prefix, clientv3.WithRange(end(prefix)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	if err != nil || len(resp.Kvs) == 0 {
+		return 0, err
+	}
+	return number(resp.Kvs[0].Key)
 }
 
 func (s *Store) holds(ctx context.Context, shard int, number uint64) (bool, error) {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,11 @@ func (w *walk) take(rec store.Record) error {
 
 // archived goes on in the archive.
 func (w *walk) archived(ctx context.Context) error {
-	err := w.follow(w.reader.archive.FindArchived(ctx, w.shard, w.id, w.next.Entry()), math.MaxUint64)
+	written, err := w.reader.written(ctx, w.shard, w.next.Entry())
+	if err != nil || !written {
+		return cmp.Or(err, w.missing())
+	}
+	err = w.follow(w.reader.archive.FindArchived(ctx, w.shard, w.id, w.next.Entry()), math.MaxUint64)
 	switch {
 	case errors.Is(err, store.ErrNoArchive):
 		return w.reader.unarchived(ctx, w.shard, w.next.Entry(), err)

@@ -10,9 +10,9 @@ import (
 
 // FuzzParseCheckpoint reads any text: what is accepted is what String returns, to the byte, because it was signed.
 func FuzzParseCheckpoint(f *testing.F) {
-	f.Add(Checkpoint{Cluster: "c", Heads: []CheckpointHead{{3, 17, events.Hash{1}}, {4, 1, events.Hash{}}}}.String())
+	f.Add(Checkpoint{Cluster: "c", Heads: []CheckpointHead{{3, 17, events.Hash{1}, events.Hash{2}, "3.1"}, {Shard: 4, Entry: 1}}}.String())
 	f.Add(Checkpoint{}.String())
-	f.Add("taskledger checkpoint\nc\n03 017 " + strings.Repeat("AB", 32) + "\n")
+	f.Add("taskledger checkpoint\nc\n2027-01-15T08:00:00Z\n03 017 " + strings.Repeat("AB", 32) + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := ParseCheckpoint(text)
 		if err == nil && p.String() != text {

@@ -41,7 +41,14 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 // ExportTask writes the history of a task, as History yields it, with what an auditor needs to check that these events stand in the
 // shard's chain and that none between them was left out. Of other tasks the file holds digests only: of their events, and of the
 // answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. The errors are those of History.
-func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer) error {
+//
+// The file ends with the last event of the task, or, where a kept checkpoint names a later entry, with the last of those: VerifyExport can
+// then compare the file with the checkpoint. An entry that a checkpoint names and that was replaced is store.ErrConflict.
+func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer, upTo ...Checkpoint) error {
+	all, err := headsOf(upTo, l.cfg.Cluster)
+	if err != nil {
+		return err
+	}
 	f, err := l.life(ctx, id, 0)
 	var first events.Ref
 	if err == nil {
@@ -55,8 +62,15 @@ func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, 
 	mine := func(ev *events.Event) bool {
 		return ev.Task == id && ev.Position.Ref >= first && ev.Position.Ref <= last
 	}
-	return x.run(ctx, f.reader, last.Entry(), func(rec store.Record, e *events.Entry) (exportform.Line, error) {
+	end, heads := last.Entry(), all[f.shard]
+	for number := range heads {
+		end = max(end, number)
+	}
+	return x.run(ctx, f.reader, end, func(rec store.Record, e *events.Entry) (exportform.Line, error) {
 		excerpt, err := events.NewExcerpt(rec.Data, mine)
+		if head, named := heads[e.Number]; err == nil && named && head.Hash != e.Hash {
+			err = fmt.Errorf("%w: entry %d: %s", store.ErrConflict, e.Number, fmt.Sprintf(replaced, e.Hash, head.Hash))
+		}
 		if err != nil {
 			return exportform.Line{}, err
 		}
@@ -99,7 +113,7 @@ func (x *exporter) run(ctx context.Context, r *Reader, last uint64, line func(st
 	end := exportform.Line{End: head.Entry, Hash: &head.Hash}
 	if x.sign != nil {
 		var err error
-		if end.Checkpoint, err = x.sign(Checkpoint{x.header.Cluster, []CheckpointHead{head}}.String()); err != nil {
+		if end.Checkpoint, err = x.sign(newCheckpoint(x.header.Cluster, head).String()); err != nil {
 			return fmt.Errorf("sign export: %w", err)
 		}
 	}

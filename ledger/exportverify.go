@@ -65,7 +65,7 @@ func ReadExport(file io.Reader, show func(Event) error, against ...Checkpoint) (
 type exportVerifier struct {
 	ExportVerification
 	against []Checkpoint
-	heads   map[uint64]events.Hash
+	heads   headsByEntry
 	next    uint64 // number of the entry that the next line must be of
 	state   *projection.Shard
 	lost    *journal.Checker
@@ -126,8 +126,10 @@ func (v *exportVerifier) line(text []byte) {
 	v.Hash, v.Entries = e.Hash, v.next
 	if want, kept := v.heads[v.next]; kept {
 		v.Heads++
-		if want != e.Hash {
-			v.damaged(DamageCheckpoint, v.next, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", e.Hash, want)
+		if want.Hash != e.Hash {
+			v.damaged(DamageCheckpoint, v.next, replaced, e.Hash, want.Hash)
+		} else {
+			v.ProvedTo = v.next
 		}
 	}
 	v.next++

@@ -101,7 +101,7 @@ func exported(t testing.TB) (shard, task string, kept Checkpoint) {
 		encode(o, excerpts[i])
 	}
 	encode(o, end)
-	return whole.String(), one.String(), Checkpoint{"c", []CheckpointHead{{0, last.Number, last.Hash}}}
+	return whole.String(), one.String(), Checkpoint{Cluster: "c", Heads: []CheckpointHead{{Entry: last.Number, Hash: last.Hash}}}
 }
 
 // FuzzVerifyExport verifies any file against a checkpoint of a genuine one: nothing but the genuine entries is accepted.

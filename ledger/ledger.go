@@ -49,6 +49,7 @@ type Head struct {
 	Entry   uint64      // number of the last entry; 0 = none
 	Hash    events.Hash // chain hash of that
 	Digest  events.Hash // of the state after it, as projection.Shard.Digest returns it
+	Drops   bool        // the owner removes entries that snapshots cover and archives none
 	Problem string      // why the shard is not served; "" = it is served, and the other fields count
 }
 

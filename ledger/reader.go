@@ -1,10 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"taskledger/events"
 	"taskledger/store"
@@ -17,17 +19,21 @@ type Reader struct {
 	snapshots Snapshots
 	archive   store.ArchiveReader // nil: what was trimmed is gone
 	archived  bool                // entries are trimmed only once the archive has them
+	firsts    sync.Map            // shard -> number of the first entry when that was last read: it never falls
 }
 
 // NewReader returns a reader; archive and archived are as in Config.
 func NewReader(journal Journal, snapshots Snapshots, archive store.ArchiveReader, archived bool) *Reader {
-	return &Reader{journal, snapshots, archive, archived}
+	return &Reader{journal: journal, snapshots: snapshots, archive: archive, archived: archived}
 }
 
 // First returns the number of the first entry that the store holds; 1 when it holds none.
 func (r *Reader) First(ctx context.Context, shard int) (uint64, error) {
 	first, err := r.journal.First(ctx, shard)
-	return max(first, 1), err
+	if first = max(first, 1); err == nil {
+		r.firsts.Store(shard, first)
+	}
+	return first, err
 }
 
 // Event reads one event. It wraps events.ErrDamaged if the entry has no such event, and has the errors of Entry.
@@ -62,12 +68,17 @@ func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, cause
 	return fmt.Errorf("%w: entry %d: %w", store.ErrTrimmed, number, cause)
 }
 
-// Read is store.Journal.Read, and reads from the archive what was trimmed from the journal.
+// errOtherwise reports an archive that leads to another history than the one that the journal continues.
+var errOtherwise = fmt.Errorf("%w: the %w", events.ErrDamaged, store.ErrConflict)
+
+// Read is store.Journal.Read, and reads from the archive what was trimmed from the journal, and nothing that the journal holds. It yields
+// an error that wraps store.ErrConflict and events.ErrDamaged where the journal does not continue what the archive holds.
 func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next := max(from, 1)
+		seam := seam{shard: shard}
 		for {
-			err, ended := pass(r.journal.Read(ctx, shard, next), &next, yield)
+			err, ended := pass(seam.after(r.journal.Read(ctx, shard, next)), &next, yield)
 			if ended || err == nil {
 				return
 			}
@@ -75,20 +86,121 @@ func (r *Reader) Read(ctx context.Context, shard int, from uint64) iter.Seq2[sto
 				yield(store.Record{}, err)
 				return
 			}
-			before := next
-			fromArchive, ended := pass(r.archive.ReadArchive(ctx, shard, next), &next, yield)
-			switch {
-			case ended:
-				return
-			case fromArchive != nil:
-				yield(store.Record{}, r.unarchived(ctx, shard, next, fromArchive))
-				return
-			case next == before:
-				yield(store.Record{}, fmt.Errorf("neither in the archive: %w", err))
+			if err, ended = pass(seam.note(r.trimmed(ctx, shard, next)), &next, yield); err != nil && !ended {
+				yield(store.Record{}, err)
+			}
+			if ended || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// trimmed yields the entries from one on, which the journal lacks or has lacking ones behind, up to where the journal can be read on.
+func (r *Reader) trimmed(ctx context.Context, shard int, next uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		first, err := r.First(ctx, shard)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		if next < first {
+			err, ended := pass(until(r.archive.ReadArchive(ctx, shard, next), first), &next, yield)
+			switch {
+			case ended:
+			case err != nil:
+				yield(store.Record{}, r.unarchived(ctx, shard, next, err))
+			case next < first:
+				yield(store.Record{}, fmt.Errorf("%w: entry %d, neither in the archive: the journal begins with entry %d",
+					store.ErrTrimmed, next, first))
+			}
+			return
+		}
+		for gap := false; !gap; next++ { // some entry in the middle of the journal is gone
+			rec, err := r.journal.Entry(ctx, shard, next)
+			if gap = errors.Is(err, store.ErrTrimmed); gap {
+				rec, err = r.fromArchive(ctx, shard, next, err)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// until ends a sequence before the entry with a number.
+func until(seq iter.Seq2[store.Record, error], number uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for rec, err := range seq {
+			if err == nil && rec.Number >= number || !yield(rec, err) || rec.Number+1 == number {
+				return
+			}
+		}
+	}
+}
+
+// upToGap is Read, and yields what comes before a missing entry one by one: Read ends at the page that lacks it.
+func (r *Reader) upToGap(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		next := max(from, 1)
+		err, ended := pass(r.Read(ctx, shard, next), &next, yield)
+		for ; err != nil && !ended; next++ {
+			rec, failed := store.Record{}, err
+			if errors.Is(err, store.ErrTrimmed) {
+				rec, failed = r.Entry(ctx, shard, next)
+			}
+			if !yield(rec, failed) || failed != nil {
+				return
+			}
+		}
+	}
+}
+
+// seam is where the journal takes over from the archive.
+type seam struct {
+	shard    int
+	archived store.Record // the last record that the archive may have given; its number is 0 = none
+}
+
+// note remembers the last record of a sequence.
+func (s *seam) note(seq iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for rec, err := range seq {
+			if err == nil {
+				s.archived = rec
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// after yields what follows in the journal, if it continues the last record of the archive.
+func (s *seam) after(seq iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for rec, err := range seq {
+			if err == nil && s.archived.Number != 0 && rec.Number == s.archived.Number+1 {
+				err = continues(s.shard, s.archived, rec)
+			}
+			s.archived = store.Record{}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// continues wraps errOtherwise if the journal holds an entry that does not follow the one that the archive holds before it. Entries that
+// cannot be read are the matter of whoever reads them.
+func continues(shard int, archived, rec store.Record) error {
+	before, unread := events.Decode(archived.Data)
+	e, damaged := events.Decode(rec.Data)
+	if unread != nil || damaged != nil || e.Prev == before.Hash {
+		return nil
+	}
+	return fmt.Errorf("shard %d: %w: entry %d of the journal follows hash %s, entry %d of the archive has %s", shard, errOtherwise,
+		rec.Number, e.Prev, archived.Number, before.Hash)
 }
 
 // pass yields the records of seq and sets next to the number after the last of them. It returns the error that ended seq, or that
@@ -112,16 +224,43 @@ func (r *Reader) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	if !errors.Is(err, store.ErrTrimmed) || r.archive == nil {
 		return rec, err
 	}
-	for rec, failed := range r.archive.ReadArchive(ctx, shard, number) {
+	if written, unread := r.written(ctx, shard, number); unread != nil || !written {
+		return store.Record{}, cmp.Or(unread, err)
+	}
+	return r.fromArchive(ctx, shard, number, err)
+}
+
+// fromArchive reads one entry from the archive, which the journal lacks with the error that is given.
+func (r *Reader) fromArchive(ctx context.Context, shard int, number uint64, lacks error) (store.Record, error) {
+	for rec, err := range r.archive.ReadArchive(ctx, shard, number) {
 		switch {
-		case failed != nil:
-			return store.Record{}, r.unarchived(ctx, shard, number, failed)
+		case err != nil:
+			return store.Record{}, r.unarchived(ctx, shard, number, err)
 		case rec.Number == number:
 			return rec, nil
 		}
 		break
 	}
-	return store.Record{}, err
+	return store.Record{}, lacks
+}
+
+// written reports whether the journal has gone past an entry that it lacks. What comes after the end of the journal is another history's,
+// if the archive has it: the store was restored from a backup.
+func (r *Reader) written(ctx context.Context, shard int, number uint64) (bool, error) {
+	if first, known := r.firsts.Load(shard); known && number < first.(uint64) {
+		return true, nil
+	}
+	first, err := r.First(ctx, shard)
+	if err != nil || number < first {
+		return err == nil, err
+	}
+	for _, err := range r.journal.Read(ctx, shard, number) {
+		if err != nil && !errors.Is(err, store.ErrTrimmed) {
+			return false, err
+		}
+		return err != nil, nil // a record: it has just been written, or an entry behind it is missing
+	}
+	return false, nil
 }
 
 // Begins returns the number of the first entry of those that can be read without a gap, from the archive, which may lack the first

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"taskledger/events"
 	"taskledger/projection"
@@ -29,7 +30,7 @@ const (
 	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
-	DamageArchive    Damage = "archive differs"      // the archive holds other bytes than the journal
+	DamageArchive    Damage = "archive differs"      // the archive continues otherwise than the journal, or holds other bytes
 	DamageCheckpoint Damage = "differs from history" // a kept checkpoint has another hash: this entry, or one before it, was replaced
 )
 
@@ -44,6 +45,9 @@ type Verification struct {
 	Compared  bool           `json:"compared"`            // the owner answered, and its state was compared with the fold
 	Snapshots int            `json:"snapshots"`           // number of snapshots that were compared with the fold, or that it began with
 	Heads     int            `json:"heads"`               // number of heads of checkpoints that were compared
+	ProvedTo  uint64         `json:"proved_to"`           // the last entry that a head was compared with; 0 = the checkpoints prove nothing
+	Dropped   int            `json:"dropped,omitempty"`   // number of heads whose entries were dropped by rule, so that nothing is left to compare
+	Unproved  string         `json:"unproved,omitempty"`  // what the checkpoints do not prove, in words; "" = no checkpoint was given, or all is proved
 	Archived  uint64         `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
 	Losses    []journal.Loss `json:"losses,omitempty"`    // entries that were given up or lost, as the journal records it: no damage
 	Damage    Damage         `json:"damage,omitempty"`    // the first damage; "" = none
@@ -61,8 +65,10 @@ func (v *Verification) damaged(kind Damage, entry uint64, format string, args ..
 
 // VerifyOptions say what else to check; the zero value is nothing else.
 type VerifyOptions struct {
-	Archive  bool                          // every entry must be in the archive or the journal, and alike in both; the Ledger must have one
-	Against  []Checkpoint                  // the entries that they name must have the hashes that they name
+	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have one. Against implies it
+	// for the shards whose owners do not drop entries, where the Ledger has an archive.
+	Archive  bool
+	Against  []Checkpoint                  // the entries that they name must have the hashes that they name, and have led to the states
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 
@@ -101,7 +107,8 @@ func (l *Ledger) Verify(ctx context.Context, o VerifyOptions) ([]Verification, e
 		if err != nil {
 			return all, fmt.Errorf("verify shard %d: %w", shard, err)
 		}
-		all = append(all, v)
+		v.tellUnproved(&o)
+		all = append(all, v.Verification)
 	}
 	return all, nil
 }
@@ -121,18 +128,19 @@ func (l *Ledger) served(ctx context.Context) ([]Head, error) {
 }
 
 // verifyShard begins again, with a later snapshot, whenever the entries that it was to read next have been dropped since.
-func verifyShard(ctx context.Context, r *Reader, served *Head, heads map[uint64]events.Hash, o *VerifyOptions) (Verification, error) {
+func verifyShard(ctx context.Context, r *Reader, served *Head, heads headsByEntry, o *VerifyOptions) (*verifier, error) {
+	archive := o.Archive || len(heads) > 0 && r.archive != nil && served.Problem == "" && !served.Drops
 	for {
-		v := verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
-		if err := v.run(ctx, r, o.Archive); err != nil || v.Damage != DamageMissing {
-			if o.Archive && v.From > 1 {
+		v := &verifier{Verification: Verification{Shard: served.Shard}, served: served, heads: maps.Clone(heads), progress: o.Progress}
+		if err := v.run(ctx, r, archive); err != nil || v.Damage != DamageMissing {
+			if archive && v.From > 1 {
 				v.damaged(DamageMissing, 1, "neither journal nor archive has what was before entry %d: it was dropped, or removed", v.From)
 			}
-			return v.Verification, err
+			return v, err
 		}
 		state, err := r.beginning(ctx, v.Shard)
 		if err != nil || state.Number < v.folds {
-			return v.Verification, nil // missing for good
+			return v, nil // missing for good
 		}
 	}
 }
@@ -141,8 +149,10 @@ func verifyShard(ctx context.Context, r *Reader, served *Head, heads map[uint64]
 type verifier struct {
 	Verification
 	served    *Head
-	folds     uint64                 // the entry that the fold begins with
-	heads     map[uint64]events.Hash // of checkpoints, by entry; those compared are removed
+	folds     uint64       // the entry that the fold begins with
+	heads     headsByEntry // of checkpoints; those compared are removed
+	proved    uint64       // the entry whose state was last compared with that of a checkpoint; 0 = none
+	form      string       // in which a checkpoint tells states, where this program computes them otherwise
 	snapshots map[uint64]keptSnapshot
 	state     *projection.Shard
 	lost      *journal.Checker
@@ -154,14 +164,16 @@ func (v *verifier) run(ctx context.Context, r *Reader, archive bool) error {
 	if err := v.begin(ctx, r); err != nil || v.Damage != "" {
 		return err
 	}
-	for rec, err := range r.Read(ctx, v.Shard, v.state.Number+1) {
-		if errors.Is(err, store.ErrTrimmed) {
-			return v.untilMissing(ctx, r)
-		}
-		if err == nil {
+	for rec, err := range r.upToGap(ctx, v.Shard, v.state.Number+1) {
+		switch {
+		case err == nil:
 			v.apply(rec)
-		} else if err = v.unreadable(err); err != nil {
-			return err
+		case errors.Is(err, store.ErrTrimmed):
+			v.damaged(DamageMissing, v.state.Number+1, "%v", err)
+		default:
+			if err = v.unreadable(err); err != nil {
+				return err
+			}
 		}
 		if v.Damage != "" {
 			return nil
@@ -170,23 +182,6 @@ func (v *verifier) run(ctx context.Context, r *Reader, archive bool) error {
 	v.end()
 	if archive && v.Damage == "" {
 		return v.compareArchive(ctx, r)
-	}
-	return nil
-}
-
-// untilMissing applies one by one the entries that a page holds before the one that it lacks.
-func (v *verifier) untilMissing(ctx context.Context, r *Reader) error {
-	for v.Damage == "" {
-		next := v.state.Number + 1
-		rec, err := r.Entry(ctx, v.Shard, next)
-		switch {
-		case errors.Is(err, store.ErrTrimmed):
-			v.damaged(DamageMissing, next, "%v", err)
-		case err == nil:
-			v.apply(rec)
-		default:
-			return v.unreadable(err)
-		}
 	}
 	return nil
 }
@@ -200,8 +195,11 @@ func (v *verifier) unreadable(err error) error {
 	return err
 }
 
-// unread tells what cannot be read because of its version from what makes no sense.
+// unread tells what cannot be read because of its version, and an archive of another history, from what makes no sense.
 func unread(err error) Damage {
+	if errors.Is(err, store.ErrConflict) {
+		return DamageArchive
+	}
 	return map[bool]Damage{true: DamageVersion, false: DamageGarbled}[errors.Is(err, events.ErrVersion)]
 }
 
@@ -238,19 +236,20 @@ func (v *verifier) apply(rec store.Record) {
 func (v *verifier) compare() {
 	number := v.state.Number
 	v.Entries, v.Hash, v.Tasks, v.Losses = number, v.state.Hash, v.state.Len(), v.state.Journal().Losses()
-	if hash, kept := v.heads[number]; kept {
-		delete(v.heads, number)
-		v.Heads++
-		if hash != v.state.Hash {
-			v.damaged(DamageCheckpoint, number, "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced", v.state.Hash, hash)
-		}
+	head, named := v.compareHead(number, v.state.Hash)
+	named = named && head.State != (events.Hash{}) && v.Damage == ""
+	if named && head.Form != projection.DigestForm() {
+		v.form, named = head.Form, false
 	}
 	served := v.served.Problem == "" && v.served.Entry == number
 	snapshot, kept := v.snapshots[number]
-	if !served && !kept {
+	if !served && !kept && !named {
 		return
 	}
 	digest := v.state.Digest(nil)
+	if named {
+		v.compareState(&head, digest)
+	}
 	if kept {
 		v.Snapshots++
 		if snapshot.hash != v.state.Hash || snapshot.digest != digest {
@@ -263,6 +262,66 @@ func (v *verifier) compare() {
 			v.damaged(DamageState, number, "the owner's state differs from the fold of the journal")
 		}
 	}
+}
+
+// compareHead compares an entry with the head of a checkpoint, if there is one.
+func (v *verifier) compareHead(number uint64, hash events.Hash) (head CheckpointHead, named bool) {
+	if head, named = v.heads[number]; !named {
+		return head, false
+	}
+	delete(v.heads, number)
+	v.Heads++
+	if head.Hash != hash {
+		v.damaged(DamageCheckpoint, number, replaced, hash, head.Hash)
+	} else if v.Damage == "" {
+		v.ProvedTo = max(v.ProvedTo, number)
+	}
+	return head, true
+}
+
+const replaced = "its hash is %s, the checkpoint has %s: this entry, or one before, was replaced"
+
+// compareState compares the fold with the state in a checkpoint. Entries lead to one state: if they are those of the checkpoint, what the
+// fold began with is not.
+func (v *verifier) compareState(head *CheckpointHead, digest events.Hash) {
+	switch {
+	case head.State == digest:
+		v.proved = head.Entry
+	case v.folds > 1:
+		v.damaged(DamageSnapshot, v.folds-1, "the state that it holds has become another one by entry %d than the checkpoint has", head.Entry)
+	default:
+		v.damaged(DamageCheckpoint, head.Entry, "the entries lead to another state than the checkpoint has, which the owner served then")
+	}
+}
+
+// tellUnproved says what the checkpoints do not prove of a shard.
+func (v *verifier) tellUnproved(o *VerifyOptions) {
+	if len(o.Against) == 0 || v.Damage != "" || v.Entries == 0 {
+		return
+	}
+	var all []string
+	if v.ProvedTo == 0 {
+		all = append(all, "no checkpoint names an entry that is left")
+	}
+	if v.Dropped > 0 {
+		all = append(all, fmt.Sprintf("%d of the entries that they name were dropped before entry %d", v.Dropped, v.From))
+	}
+	if v.From > 1 {
+		all = append(all, fmt.Sprintf("the entries before %d are not there", v.From))
+	}
+	switch {
+	case v.folds == 1 || v.proved != 0:
+	case v.form != "":
+		all = append(all, fmt.Sprintf("the state after entry %d is not compared: the checkpoint tells states in the form %s, this program in %s",
+			v.folds-1, v.form, projection.DigestForm()))
+	default:
+		all = append(all, fmt.Sprintf("the state after entry %d, with which the fold begins, stands in no checkpoint of that entry or a later one",
+			v.folds-1))
+	}
+	if v.ProvedTo != 0 && v.ProvedTo < v.Entries {
+		all = append(all, fmt.Sprintf("the entries after %d came after the checkpoint", v.ProvedTo))
+	}
+	v.Unproved = strings.Join(all, "; ")
 }
 
 // end notes what is missing at the end.
@@ -280,7 +339,7 @@ func (v *verifier) end() {
 		if number > last {
 			v.damaged(DamageMissing, last+1, "a checkpoint has entry %d", number)
 		} else {
-			v.damaged(DamageCheckpoint, number, "it was dropped before entry %d and cannot be compared with the checkpoint", v.From)
+			v.Dropped++
 		}
 	}
 }
@@ -344,7 +403,7 @@ func (v *verifier) differ(journal, archived store.Record) {
 	if _, err := events.Decode(archived.Data); err != nil {
 		v.damaged(unread(err), journal.Number, "in the archive: %v", err)
 	}
-	v.damaged(DamageArchive, journal.Number, "archive and journal hold different entries of that number")
+	v.damaged(DamageArchive, journal.Number, "the archive continues otherwise: it holds another entry of that number than the journal")
 }
 
 func (v *verifier) archiveUnreadable(err error, entry uint64) error {
@@ -406,7 +465,11 @@ func (v *verifier) chain(ctx context.Context, r *Reader) error {
 	}
 	v.From = next
 	var prev *events.Entry
-	for rec, err := range r.Read(ctx, v.Shard, next) {
+	for rec, err := range r.upToGap(ctx, v.Shard, next) {
+		var e *events.Entry
+		if err == nil {
+			e, err = events.Decode(rec.Data)
+		}
 		switch {
 		case errors.Is(err, store.ErrTrimmed):
 			v.damaged(DamageMissing, next, "%v", err)
@@ -416,17 +479,14 @@ func (v *verifier) chain(ctx context.Context, r *Reader) error {
 			return nil
 		case err != nil:
 			return err
-		}
-		e, err := events.Decode(rec.Data)
-		switch {
-		case err != nil:
-			v.damaged(unread(err), next, "%v", err)
 		case e.Number != next || int(e.Shard) != v.Shard:
 			v.damaged(DamageOrder, next, "entry %d of shard %d is stored in its place", e.Number, e.Shard)
 		case prev != nil && e.Prev != prev.Hash:
 			v.damaged(DamageChain, next, "it follows hash %s, the entry before has %s", e.Prev, prev.Hash)
 		case e.Number+1 == v.folds && e.Hash != v.state.Hash:
 			v.damaged(DamageSnapshot, e.Number, "its hash is %s, the snapshot's %s", e.Hash, v.state.Hash)
+		default:
+			v.compareHead(e.Number, e.Hash)
 		}
 		if prev, next = e, next+1; v.Damage != "" || next == v.folds {
 			return nil

@@ -34,6 +34,7 @@ type ShardReport struct {
 	Snapshot     uint64
 	First        uint64
 	Archived     uint64
+	Drops        bool // what snapshots cover is removed, and archived nowhere
 	Degraded     string
 	Problem      string // why the shard is not served; "" = it is
 	Bugs         int64

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/signing"
@@ -29,7 +30,9 @@ func Open(signed string, trust []string) (p ledger.Checkpoint, words string, err
 	default:
 		words = "signature not checked: --trust names no key"
 	}
-	p, err = ledger.ParseCheckpoint(text)
+	if p, err = ledger.ParseCheckpoint(text); err == nil {
+		words += ", of " + p.Time.Format(time.RFC3339)
+	}
 	return p, words, err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/signing"
 	"taskledger/events"
 	"taskledger/ledger"
@@ -19,23 +20,29 @@ import (
 
 func (a *app) exportCommand() *cobra.Command {
 	var task, key, out string
+	var kept verifyFlags
 	var shard int
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the history of a task, or a whole shard, to a file that verify checks anywhere",
 		Long: `Export writes one JSON object a line: of a shard, all its entries; of a task, its events with what proves their place in
 the hash chain of their shard. Of other tasks a task's export holds digests only. With --key the file ends with a signed
-checkpoint of its last entry.`,
+checkpoint of its last entry. That signature is the word of whoever exports, today: only a checkpoint that somebody kept shows that
+nothing before it was changed since. With --checkpoint a task's export goes on, by digests, to the entry that the note names, so that
+verify FILE --checkpoint holds it against the note.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
+			example{"for whoever kept a checkpoint", []string{"export", "--task", "report/2026-11", "--checkpoint", "kept.note", "--out", "report.export"}},
 			example{"who checks it, on another machine", []string{"verify", "report.export", "--trust", "ledger+9a2c01f7+AWn..."}}),
 	}
 	c.Flags().StringVar(&task, "task", "", "`id` of the task")
 	c.Flags().IntVar(&shard, "shard", 0, "`number` of the shard")
 	c.Flags().StringVar(&key, "key", "", "`file` of the private key to sign with")
 	c.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist (default: standard output)")
+	flags.ListVar(c.Flags(), &kept.checkpoints, "checkpoint", "`files` of checkpoints that were kept, up to which the export of a task goes on")
 	c.MarkFlagsMutuallyExclusive("task", "shard")
+	c.MarkFlagsMutuallyExclusive("checkpoint", "shard")
 	c.MarkFlagsOneRequired("task", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
 	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, _ []string) error {
@@ -43,9 +50,13 @@ checkpoint of its last entry.`,
 		if err != nil {
 			return err
 		}
+		upTo, err := a.kept(kept)
+		if err != nil {
+			return err
+		}
 		return a.writeTo(out, func(w io.Writer) error {
 			if task != "" {
-				return client.Ledger().ExportTask(ctx, events.TaskID(task), w, sign)
+				return client.Ledger().ExportTask(ctx, events.TaskID(task), w, sign, upTo...)
 			}
 			return client.Ledger().ExportShard(ctx, shard, w, sign)
 		})

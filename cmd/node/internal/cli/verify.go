@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +41,9 @@ that each continues the hash chain, that every transition is legal, and that the
 serves equal the fold of the entries. A shard that changes meanwhile may count as not compared, which is no fault. What it
 finds is named: the shard, the entry and the kind of damage. Exit code 1 means that something was found.
 
-A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint.
+A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint. It compares the
+archive, too, as --archive does, unless the cluster drops entries. PROVED TO is the last entry of a shard up to which it proves that
+nothing was changed; what it cannot prove is said on standard error.
 
 With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
 the first damage, in the form of replay, and what it found on standard error.`,
@@ -101,19 +104,36 @@ func (a *app) verify(ctx context.Context, client operations.Client, f verifyFlag
 	if err != nil {
 		return err
 	}
-	p := a.print("SHARD", "FROM", "ENTRIES", "EVENTS", "TASKS", "COMPARED", "HASH", "PROBLEM")
-	damaged := 0
+	columns := []string{"SHARD", "FROM", "ENTRIES", "EVENTS", "TASKS", "COMPARED", "HASH", "PROBLEM"}
+	if len(against) > 0 {
+		columns = slices.Insert(columns, 3, "PROVED TO")
+	}
+	p := a.print(columns...)
+	damaged, vain := 0, 0
 	for _, v := range found {
 		if v.Problem != "" {
 			damaged++
 		}
 		a.tellLosses(&v)
-		if err := p.Row(v, v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem); err != nil {
+		cells := []any{v.Shard, v.From, v.Entries, v.Events, v.Tasks, v.Compared, v.Hash.String()[:16], v.Problem}
+		if len(against) > 0 {
+			cells = slices.Insert(cells, 3, any(v.ProvedTo))
+			if v.Unproved != "" {
+				fmt.Fprintf(a.Err, "shard %d: not proved: %s\n", v.Shard, output.Clean(v.Unproved))
+			}
+			if v.Dropped > 0 && v.ProvedTo == 0 {
+				vain++
+			}
+		}
+		if err := p.Row(v, cells...); err != nil {
 			return err
 		}
 	}
 	if damaged > 0 {
 		err = fmt.Errorf("%d of %d shards have problems", damaged, len(found))
+	}
+	if vain > 0 {
+		err = errors.Join(err, fmt.Errorf("of %d shards every entry that a checkpoint names was dropped: nothing is proved of them", vain))
 	}
 	return errors.Join(err, p.Flush())
 }
@@ -173,6 +193,9 @@ func (a *app) verifyFile(name string, f verifyFlags) error {
 	}
 	if len(f.trust) > 0 && v.Checkpoint == "" {
 		err = errors.Join(err, fmt.Errorf("the export %s is not signed", name))
+	}
+	if v.Task == "" && v.From > 1 {
+		fmt.Fprintf(a.Err, "the entries before %d are not in the file: nothing of it shows what state they led to\n", v.From)
 	}
 	if len(against) > 0 && v.Heads == 0 {
 		err = errors.Join(err, fmt.Errorf("no entry of the checkpoints is in the file %s", name))
