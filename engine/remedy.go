@@ -43,9 +43,10 @@ func (m *member) remedyOf(ctx context.Context, shard int, entry uint64, why erro
 	case entry == 0:
 		return "taskledger verify names what is damaged: restore that from a backup of etcd", nil
 	}
-	switch first, err := m.reader.First(ctx, shard); {
-	case errors.Is(err, events.ErrDamaged):
+	if _, err := m.snapshots.Pointer(ctx, shard); errors.Is(err, events.ErrDamaged) {
 		return "restore the snapshot pointer of the shard from a backup of etcd", nil
+	}
+	switch first, err := m.reader.First(ctx, shard); {
 	case err != nil:
 		return "", err
 	case entry < first && m.cfg.reader() != nil:

@@ -2,10 +2,13 @@ package ledger_test
 
 import (
 	"errors"
+	"io"
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
+	"taskledger/events"
 	"taskledger/internal/testcluster"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -43,7 +46,7 @@ func TestHistory_OfADeletedTaskComesFromJournalAndArchive(t *testing.T) {
 	if got, err := kindsOf(p.reader(p.archive).Ledger().History(testcluster.Within(t), id)); got != whole || err != nil {
 		t.Errorf("from the archive: %s, %v", got, err)
 	}
-	if got, err := kindsOf(p.reader(nil).Ledger().History(testcluster.Within(t), id)); got != "" || !errors.Is(err, task.ErrNotFound) || !strings.Contains(err.Error(), "dropped") {
+	if got, err := kindsOf(p.reader(nil).Ledger().History(testcluster.Within(t), id)); got != "" || !errors.Is(err, store.ErrTrimmed) || errors.Is(err, task.ErrNotFound) {
 		t.Errorf("without the archive: %s, %v", got, err)
 	}
 	if got, err := kindsOf(p.reader(nil).Ledger().History(testcluster.Within(t), id+"/2")); got != "Succeeded" || !errors.Is(err, store.ErrTrimmed) {
@@ -51,5 +54,32 @@ func TestHistory_OfADeletedTaskComesFromJournalAndArchive(t *testing.T) {
 	}
 	if got, err := kindsOf(p.reader(p.archive).Ledger().History(testcluster.Within(t), "nobody")); got != "" || !errors.Is(err, task.ErrNotFound) {
 		t.Errorf("of no task: %s, %v", got, err)
+	}
+}
+
+// Where the first entries are gone, nobody can say that a task never was.
+func TestHistory_DoesNotDenyWhatItNoLongerReaches(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	id := p.spread(2)[0]
+	shard := id.Shard(pastShards)
+	p.spread(4)
+	nobody := events.TaskID(testcluster.IDIn(shard, pastShards) + "/nobody")
+	last := p.Records(shard)
+	p.Replace(shard, last[len(last)-1:])
+	setArchive(p.archive, shard, nil) // the stream has lost what it held
+	for name, archive := range map[string]store.ArchiveReader{"an archive that lost it": p.archive, "no archive": nil} {
+		l := p.unserved(archive).Ledger()
+		for _, id := range []events.TaskID{id, nobody} {
+			_, history := kindsOf(l.History(testcluster.Within(t), id))
+			_, state := l.StateAt(testcluster.Within(t), id, time.Time{})
+			_, page := l.HistoryPage(testcluster.Within(t), id, ledger.HistoryOptions{})
+			export := l.ExportTask(testcluster.Within(t), id, io.Discard, nil)
+			for what, err := range map[string]error{"history": history, "state": state, "page": page, "export": export} {
+				if !errors.Is(err, store.ErrTrimmed) || errors.Is(err, task.ErrNotFound) {
+					t.Errorf("%s, %s of %s: %v", name, what, id, err)
+				}
+			}
+		}
 	}
 }

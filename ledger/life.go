@@ -113,7 +113,8 @@ func (f *life) first(ctx context.Context) (first events.Ref, err error) {
 }
 
 // last finds the task up to a time, 0 = now, as far as it tells where its events are: in the store, then in the archive, newest first.
-// What begins in the archive is told by its last event alone. It wraps ErrNotFound.
+// What begins in the archive is told by its last event alone. It wraps ErrNotFound, or ErrTrimmed where the first entries are not there
+// and may have held the task.
 func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (t projection.Task, err error) {
 	first, err := r.First(ctx, shard)
 	if err != nil {
@@ -133,14 +134,13 @@ func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until ev
 	if first == 1 {
 		return t, task.ErrNotFound
 	}
-	dropped := fmt.Errorf("%w in the entries from %d on; those before were dropped", task.ErrNotFound, first)
 	if r.archive == nil {
-		return t, dropped
+		return t, unreached(id, first)
 	}
 	for rec, err := range r.archive.FindArchived(ctx, shard, id, first-1) {
 		switch {
 		case errors.Is(err, store.ErrNoArchive) && !r.archived:
-			return t, dropped
+			return t, unreached(id, first)
 		case err != nil:
 			return t, r.unarchived(ctx, shard, first-1, err)
 		}
@@ -148,7 +148,19 @@ func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until ev
 			return t, err
 		}
 	}
+	if first, err = r.Begins(ctx, shard); err != nil {
+		return t, err
+	}
+	if first > 1 {
+		return t, unreached(id, first)
+	}
 	return t, task.ErrNotFound
+}
+
+// unreached says that nothing is known of a task, where history begins late.
+func unreached(id events.TaskID, first uint64) error {
+	return fmt.Errorf("%w: nothing is known of task %s from entry %d on, and whether it was there before is not: the entries before are gone",
+		store.ErrTrimmed, id, first)
 }
 
 // lastIn takes in the events of the task in an entry, up to a time.
