@@ -122,7 +122,10 @@ func parseHead(line string) (h CheckpointHead, err error) {
 		return h, err
 	}
 	h.Form = fields[3]
-	return h, h.State.UnmarshalText([]byte(fields[4]))
+	if err := h.State.UnmarshalText([]byte(fields[4])); err != nil || h.State != (events.Hash{}) {
+		return h, err
+	}
+	return h, strconv.ErrSyntax // a state that is not known is left out
 }
 
 // headsByEntry are the heads of a shard in checkpoints, by their entries.

@@ -157,7 +157,12 @@ func checkpointIsVerified(t *testing.T, dir string) {
 			t.Errorf("trusting %s: %+v", trust, r)
 		}
 	}
-	i := strings.LastIndexByte(signed[:strings.Index(signed, "\n\n")], ' ') + 1 // of the last hash
+	text := signed[:strings.Index(signed, "\n\n")]
+	last := strings.Fields(text[strings.LastIndexByte(text, '\n')+1:]) // shard, entry, hash, and form and digest of the state
+	if len(last) != 5 {
+		t.Fatalf("the last line of a checkpoint is %q", last)
+	}
+	i := strings.LastIndex(text, last[2])
 	for _, row := range []struct{ text, trust, problem string }{
 		{signed[:i] + strings.Repeat("0", 64) + signed[i+64:], old, "no signature of a trusted key"},
 		{signed[:i] + strings.Repeat("0", 64) + "\n", "", "differs from history"},
