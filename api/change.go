@@ -34,6 +34,7 @@ type ChangeAnswer struct {
 // ChangedTask is what became of one task: nothing but its id where it was changed.
 type ChangedTask struct {
 	ID      events.TaskID    `json:"id"`
+	NewLife bool             `json:"new_life,omitempty"` // a task to retry was forgotten: it has begun another life, as it was recorded
 	Problem *problem.Problem `json:"problem,omitempty"`
 }
 
@@ -73,8 +74,9 @@ func (c *Call) change() error {
 					answer.Tasks[i].Problem = problem.New(problem.Internal, "")
 				}
 			}()
-			if err := c.changeOne(id, ask); err != nil {
-				answer.Tasks[i].Problem = c.told(err)
+			anew, err := c.changeOne(id, ask)
+			if answer.Tasks[i].NewLife = anew; err != nil {
+				answer.Tasks[i] = ChangedTask{ID: id, Problem: c.told(err)}
 			}
 			return nil
 		})
@@ -83,12 +85,12 @@ func (c *Call) change() error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-func (c *Call) changeOne(id events.TaskID, ask Change) error {
+func (c *Call) changeOne(id events.TaskID, ask Change) (anew bool, err error) {
 	if !c.by.MayTask(id) {
-		return problem.New(problem.NotFound, "there is no task %s", id)
+		return false, problem.New(problem.NotFound, "there is no task %s", id)
 	}
-	if err := c.known(id); err != nil {
-		return err
+	if err := c.known(id, ask.Operation); err != nil {
+		return false, err
 	}
 	return c.api.operator.Operate(c.ctx, ask.Operation, string(id), ask.Reason)
 }

@@ -150,7 +150,7 @@ func pause(verb operations.Verb) func(*Call) error {
 				return err
 			}
 		}
-		if err := c.api.operator.Operate(c.ctx, verb, behavior, p.Reason.Reason); err != nil {
+		if _, err := c.api.operator.Operate(c.ctx, verb, behavior, p.Reason.Reason); err != nil {
 			return err
 		}
 		c.begin(http.StatusNoContent)

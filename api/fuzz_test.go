@@ -35,8 +35,8 @@ func (away) SubmitMany(_ context.Context, requests []task.Request, _ task.ManyOp
 	return all
 }
 
-func (away) Operate(context.Context, operations.Verb, string, string) error {
-	return store.ErrUnavailable
+func (away) Operate(context.Context, operations.Verb, string, string) (bool, error) {
+	return false, store.ErrUnavailable
 }
 
 func (away) Get(context.Context, events.TaskID) (t projection.Task, err error) {

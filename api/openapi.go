@@ -55,7 +55,7 @@ func (a *API) document() ([]byte, error) {
 		}
 		for _, status := range r.Status {
 			answer := &huma.Response{Description: http.StatusText(status)}
-			if r.Out != nil && status != http.StatusNotModified {
+			if r.Out != nil && status != http.StatusNotModified && status != http.StatusNoContent {
 				answer.Content = map[string]*huma.MediaType{r.Type: {Schema: answered(schemas, r.Out)}}
 			}
 			op.Responses[strconv.Itoa(status)] = answer

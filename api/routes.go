@@ -77,6 +77,9 @@ func (a *API) routes() []Route {
 		if verb == operations.Cancel {
 			r.MaxBody, r.In = maxReason, Reason{}
 		}
+		if verb == operations.Retry {
+			r.Status, r.Out = append(r.Status, http.StatusOK), ChangedTask{}
+		}
 		all = append(all, r)
 	}
 	return all

@@ -274,7 +274,7 @@ func (c *Call) history() error {
 }
 
 func (c *Call) explain() error {
-	if err := c.known(c.id); err != nil {
+	if err := c.known(c.id, ""); err != nil {
 		return err
 	}
 	e, err := c.api.reader.Explain(c.ctx, c.id)
@@ -295,15 +295,19 @@ func (c *Call) mayKnow(id events.TaskID) error {
 	if !c.by.MayTask(id) {
 		return problem.New(problem.NotFound, "there is no task %s", id)
 	}
-	return c.known(id)
+	return c.known(id, "")
 }
 
 // known refuses a task of another behavior than those of the token.
-func (c *Call) known(id events.TaskID) error {
+func (c *Call) known(id events.TaskID, verb operations.Verb) error {
 	if len(c.by.Behaviors) == 0 {
 		return nil
 	}
-	t, err := c.api.reader.Get(c.ctx, id)
+	get := c.api.reader.Get
+	if verb == operations.Retry { // of a task that is forgotten, too
+		get = c.api.reader.GetForgotten
+	}
+	t, err := get(c.ctx, id)
 	if err != nil {
 		return err
 	}
@@ -343,13 +347,17 @@ func operate(verb operations.Verb) func(*Call) error {
 	return func(c *Call) error {
 		why, err := c.reason()
 		if err == nil {
-			err = c.known(c.id)
+			err = c.known(c.id, verb)
 		}
+		anew := false
 		if err == nil {
-			err = c.api.operator.Operate(c.ctx, verb, string(c.id), why.Reason)
+			anew, err = c.api.operator.Operate(c.ctx, verb, string(c.id), why.Reason)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case anew:
+			return c.JSON(http.StatusOK, ChangedTask{ID: c.id, NewLife: true})
 		}
 		c.begin(http.StatusNoContent)
 		return nil

@@ -38,7 +38,7 @@
 // effects in a way that allows a repetition. Attempt returns what helps: the id of the task, the number of the attempt, and a
 // fencing token that grows with every attempt. It also has the attempt's logger and its progress reporter.
 //
-// context.Cause tells why the context has ended. It is engine.ErrCancelled if the task was cancelled. Other causes are texts for
+// context.Cause tells why the context has ended. By errors.Is it is engine.ErrCancelled if the task was cancelled, and its text says who did, and why. Other causes are texts for
 // people: the time-out, with context.DeadlineExceeded as ctx.Err, the stop of the node, or the end of its session.
 //
 // Whatever the function or a rule asks for, the next attempt starts 50 ms after the start of this one at the earliest.

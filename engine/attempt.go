@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,17 @@ var (
 	errDraining = errors.New("this node is stopping")
 	errTimeout  = errors.New("the attempt exceeded its time-out")
 )
+
+// cancelledBy is the cause of the end of an attempt's context: ErrCancelled, with who has cancelled the task, and why, as far as it is known.
+func cancelledBy(by, reason string) error {
+	switch {
+	case by == "" && reason == "":
+		return ErrCancelled
+	case reason == "":
+		return fmt.Errorf("%w by %s", ErrCancelled, by)
+	}
+	return fmt.Errorf("%w by %s: %s", ErrCancelled, cmp.Or(by, "nobody known"), reason)
+}
 
 // execute calls the function and reports the outcome. The deferred part runs for a panic and for runtime.Goexit alike.
 func (x *executor) execute(a *attempt) {

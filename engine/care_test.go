@@ -151,7 +151,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	j.next(t).succeed("1")
 	want(t, f, "1")
 	want(t, joined, "1")
-	if err := client.Retry(within(t), "x"); err != nil {
+	if _, err := client.Retry(within(t), "x"); err != nil {
 		t.Errorf("retry: %v", err)
 	}
 	j.next(t).succeed("2")

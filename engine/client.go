@@ -261,8 +261,8 @@ func (c *Client) get(ctx context.Context, id events.TaskID, linear bool) (t proj
 // Cancel ends a task. One that waits fails at once, with the code "cancelled"; one that has failed and waits for a retry keeps its
 // failure, and is not retried. The context of a running attempt ends, and the task
 // fails with that code unless the attempt still succeeds first; nothing starts after it. A finished task with a next run loses
-// that run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of a task that
-// fails at once; of one with a running attempt, or with a next run, only the history has it, in CancelRequested or Rescheduled.
+// that run. For a task that has ended for good Cancel returns a *StateError. reason, cut at 256 bytes, is the message of the task's
+// failure; of a task that loses a next run, Task.Wait and the history have it.
 func (c *Client) Cancel(ctx context.Context, id events.TaskID, reason string) error {
 	return c.operate(ctx, id, command.DoCancel, reason)
 }
@@ -274,9 +274,42 @@ func (c *Client) RunNow(ctx context.Context, id events.TaskID) error {
 }
 
 // Retry gives a task that has ended a new run, due at once, in which failed and lost attempts count from 0. Attach, right after it, waits
-// for that run. It returns a *StateError if the parameters are no longer kept.
-func (c *Client) Retry(ctx context.Context, id events.TaskID) error {
-	return c.operate(ctx, id, command.DoRetry, "")
+// for that run. A task that retention has removed from memory begins a new life instead, with its recorded behavior, policy, priority and
+// parameters, and anew is true: to find them costs what GetForgotten costs. Retry returns a *StateError if the parameters are no longer kept.
+func (c *Client) Retry(ctx context.Context, id events.TaskID) (anew bool, err error) {
+	err = c.operate(ctx, id, command.DoRetry, "")
+	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
+		return false, err
+	}
+	return true, c.retryForgotten(ctx, id)
+}
+
+// retryForgotten submits what is recorded of a task that its owner does not know.
+func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) error {
+	t, err := c.GetForgotten(ctx, id)
+	if errors.Is(err, store.ErrTrimmed) {
+		return &StateError{Task: id, Problem: "cannot retry: it has been forgotten, and what was recorded of it is no longer kept; submit it again"}
+	}
+	if errors.Is(err, ErrNotFound) && c.cfg.Archive == nil {
+		if first, unread := c.cfg.Store.First(ctx, id.Shard(c.cfg.Shards)); unread == nil && first > 1 {
+			err = fmt.Errorf("%w, or nothing of it is kept: this cluster drops what it trims, or its archive is not known here; submit it again", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !t.Forgotten {
+		return c.operate(ctx, id, command.DoRetry, "") // somebody has made it again since
+	}
+	again := &command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Priority: t.Priority, Params: t.Params}
+	if err := check(again); err != nil {
+		return err
+	}
+	a, err := c.ask(ctx, id, command.LaneSubmit, again)
+	if err == nil && a.Joined {
+		err = command.Answer{Code: command.AnswerChanged}.Err(id)
+	}
+	return err
 }
 
 // Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say. Once the task has another event, it

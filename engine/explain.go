@@ -99,16 +99,16 @@ func (o *owner) why(t *projection.Task) (e Explanation) {
 	known := o.m.settings.known.Load()
 	switch {
 	case t.OnNode():
-		return Explanation{Why: WhyRunning, Since: since, Text: fmt.Sprintf("attempt %d runs on node %s (%s)", t.Attempt, store.NodeName(t.Node), t.Node)}
+		return Explanation{Why: WhyRunning, Since: since, Text: explanation.OfRunning(t)}
 	case t.Final():
-		return Explanation{Why: WhyFinished, Since: since, Text: "it has ended with " + t.Status.String()}
+		return Explanation{Why: WhyFinished, Since: since, Text: explanation.OfEnd(t)}
 	case t.Suspended:
-		return Explanation{Why: WhySuspended, Since: since, Text: "an operator suspended the task"}
+		return Explanation{Why: WhySuspended, Since: since, Text: explanation.OfSuspended(t)}
 	case known != nil && known.Paused(behavior):
 		p, _ := known.Pause(behavior)
 		return Explanation{Why: WhyPaused, Since: max(p.Since, since), Text: p.String()}
 	case substatus != projection.SubReady:
-		return Explanation{Why: WhyScheduled, Since: since, Text: "it is due at " + t.Due.Time().Format(time.RFC3339)}
+		return Explanation{Why: WhyScheduled, Since: since, Text: explanation.OfWait(t)}
 	case !o.m.heard.Load():
 		return o.m.whySettings()
 	}

@@ -206,7 +206,8 @@ func (s *storm) workloads(client *engine.Client) map[string]func(events.TaskID) 
 		},
 		"again": func(id events.TaskID) {
 			done(id, submit(id, 0), 1)
-			must(id, "retry", client.Retry(within(s.T), id))
+			_, err := client.Retry(within(s.T), id)
+			must(id, "retry", err)
 			done(id, client.Attach(id), 2)
 			must(id, "delete", client.Delete(within(s.T), id))
 			done(id, submit(id, 0), 3)

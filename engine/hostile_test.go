@@ -136,7 +136,7 @@ func entryPoints() []entryPoint {
 		pointAt("outcomes", outcomes.B, outcome.Decode),
 		pointAt("assignments", assignments.B, command.DecodeAssignments),
 		pointAt("names", command.EncodeNames([]command.AttemptName{{Task: "a", Started: 1}, {Task: "b", Started: 2}}), command.DecodeNames),
-		pointAt("cancel", encoded(cancelMessage{3, "a", 1}), command.ReadMessage[cancelMessage]),
+		pointAt("cancel", encoded(cancelMessage{3, "a", 1, "", ""}), command.ReadMessage[cancelMessage]),
 		pointAt("plan", encoded(planned{ID: "a", Policy: policy.B, Merged: []byte("1")}), decodePlanned),
 		pointAt("plan request", encoded(command.Plan{Behavior: "work", Params: []byte("1")}), command.ReadMessage[command.Plan]),
 		pointAt("plan letter", encoded(command.PlanLetter{Planners: []string{"n-1", "n-2"}, Plan: command.Plan{Behavior: "work"}}), command.ReadMessage[command.PlanLetter]),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +43,14 @@ func (e *echo) Run(ctx context.Context, a engine.Attempt) engine.Outcome {
 			return engine.Outcome{Err: &events.Error{Code: events.CodeFailed, Message: "ended"}}
 		}
 	}
+	if a.Task == "fails" {
+		return engine.Outcome{Err: &events.Error{Code: "broken", Message: longText, Properties: map[string]string{"stderr": "no"}}}
+	}
 	return engine.Outcome{Result: a.Params}
 }
+
+// longText is longer than what memory keeps of an error.
+var longText = strings.Repeat("x", projection.MaxKeptError) + "end"
 
 // aged is a cluster of one shard whose journal is trimmed past what happened first, unless it is kept.
 type aged struct {
@@ -245,7 +252,7 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = p.client.Retry(within(t), "early")
+			_, err = p.client.Retry(within(t), "early")
 			if mode == "drop" {
 				if params != nil || result != nil || !task.ParamsElided || !task.ResultElided {
 					t.Errorf("got %.20s and %.20s, want none, and both elided", params, result)
@@ -265,6 +272,79 @@ func TestTask_FinishedBeforeATrimIsServedAndRunsAgain(t *testing.T) {
 	}
 }
 
+// Memory keeps the beginning of a long error: who asks for the task, or comes late, gets the whole as long as it is kept anywhere.
+func TestFailure_WithALongErrorIsToldWholeAsLongAsItIsKept(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newAged(t, mode, engine.Policy{RetainCount: 1})
+			if f := wantTaskError(t, p.submit("fails", nil)); f.Message != longText || f.Properties["stderr"] != "no" {
+				t.Errorf("%d bytes and %v are told at once", len(f.Message), f.Properties)
+			}
+			p.pass()
+			page, err := p.client.ListPage(within(t), engine.Filter{Status: projection.Failure}, "")
+			if err != nil || len(page.Tasks) != 1 || page.Tasks[0].Error.Message != longText[:projection.MaxKeptError] || !page.Tasks[0].ErrorElided {
+				t.Errorf("%+v are listed, %v; want the failure, with the beginning of its error", page.Tasks, err)
+			}
+			message, properties := longText, "no"
+			if mode == "drop" {
+				message, properties = longText[:projection.MaxKeptError], ""
+			}
+			if task, err := p.client.Get(within(t), "fails"); err != nil || task.Error.Message != message || task.Error.Properties["stderr"] != properties {
+				t.Errorf("get: %v, %+v", err, task.Error)
+			}
+			if f := wantTaskError(t, p.client.Attach("fails")); f.Message != message || f.Properties["stderr"] != properties {
+				t.Errorf("late: %d bytes of %q and %v", len(f.Message), f.Code, f.Properties)
+			}
+		})
+	}
+}
+
+func wantTaskError(t *testing.T, f *engine.Future) engine.TaskError {
+	t.Helper()
+	var failure *engine.TaskError
+	if _, err := f.Wait(within(t)); !errors.As(err, &failure) {
+		t.Fatalf("got %v, want the failure of the task", err)
+	}
+	return *failure
+}
+
+func TestRetry_OfAForgottenTaskBeginsANewLifeWithWhatIsRecordedOfIt(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newAged(t, mode, engine.Policy{RetainCount: 1, MaxAttempts: 7})
+			want(t, p.submit("early", bulk), string(bulk))
+			before, err := p.client.Get(within(t), "early")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.pass()
+			anew, err := p.node.Retry(within(t), "early")
+			if mode == "drop" {
+				if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "nothing of it is kept") {
+					t.Errorf("got %v, want ErrNotFound, and why", err)
+				}
+				return
+			}
+			if err != nil || !anew {
+				t.Fatalf("a new life %t, %v; want one", anew, err)
+			}
+			want(t, p.node.Attach("early"), string(bulk))
+			wantHistory(t, p.node.Client, "early", "Created Started Succeeded")
+			after, err := p.node.Get(within(t), "early")
+			if err != nil || after.Created == before.Created || after.Kind.Policy != before.Kind.Policy || after.Kind.Behavior != before.Kind.Behavior {
+				t.Errorf("got %+v, %v; want another life of %+v", after, err, before)
+			}
+			if _, err := p.node.Retry(within(t), "never"); !errors.Is(err, engine.ErrNotFound) {
+				t.Errorf("retry of no task: %v, want ErrNotFound", err)
+			}
+		})
+	}
+}
+
 // Where journals are trimmed without an archive a task that is retried takes its parameters along: no trim takes them from it, however long it waits, and
 // whoever runs it then.
 func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
@@ -274,7 +354,7 @@ func TestRetry_TakesTheParametersAlongWhereJournalsAreDropped(t *testing.T) {
 	p.awaitHeld()
 	p.echo.let <- struct{}{}
 	want(t, f, string(bulk))
-	if err := p.client.Retry(within(t), "held"); err != nil {
+	if _, err := p.client.Retry(within(t), "held"); err != nil {
 		t.Fatal(err)
 	}
 	p.awaitHeld()
@@ -311,7 +391,7 @@ func TestKeep_ServesWhatWasArchivedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	archived := len(p.archive.held.Records(0))
-	if err := p.client.Retry(within(t), "early"); err != nil {
+	if _, err := p.client.Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
 	want(t, p.client.Attach("early"), string(bulk))
@@ -351,7 +431,7 @@ func waitsForTheArchive(t *testing.T, why error) {
 	p.pass()
 	p.archive.away.Store(true)
 	t.Cleanup(func() { p.archive.away.Store(false) }) // before the cluster is verified
-	if err := p.client.Retry(within(t), "early"); err != nil {
+	if _, err := p.client.Retry(within(t), "early"); err != nil {
 		t.Fatal(err)
 	}
 	testcluster.Await(t, "the attempt given back", func() bool {

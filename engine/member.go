@@ -410,10 +410,10 @@ func (m *member) attemptParent() context.Context {
 // cancelAttempt hints to the node of an attempt that it is cancelled; the roll call repeats it.
 func (m *member) cancelAttempt(shard int, c nodeAttempt) {
 	if c.node == m.session.ID {
-		m.exec.cancelAttempt(shard, c.Started, ErrCancelled)
+		m.exec.cancelAttempt(shard, c.Started, cancelledBy(c.by, c.reason))
 		return
 	}
-	m.router.hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started}))
+	m.router.hint("node."+c.node+".cancel", "", message.Encode(cancelMessage{int64(shard), c.Task, c.Started, c.by, c.reason}))
 }
 
 // announce tells everybody who may wait of the outcomes of a committed entry.

@@ -120,6 +120,7 @@ type pendingReply struct {
 type nodeAttempt struct {
 	node string
 	command.AttemptName
+	by, reason string // of a cancel
 }
 
 func newOwner(m *member, o store.Ownership, have *loaded, stop func()) *owner {
@@ -339,7 +340,7 @@ func (o *owner) note(t *projection.Task, ev *events.Event) {
 			o.turnOf.outcomes = append(o.turnOf.outcomes, out)
 		}
 	case *events.CancelRequested:
-		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}})
+		o.turnOf.cancels = append(o.turnOf.cancels, nodeAttempt{t.Node, command.AttemptName{Task: t.ID, Started: t.Started}, ev.Asker.Principal, b.Reason})
 	case *events.Paused, *events.Unpaused:
 		o.turnOf.settings = true
 	case *events.ItemAdded:

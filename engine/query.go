@@ -133,7 +133,7 @@ func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) comma
 		value := *t
 		copied = &value
 	}
-	if !c.Linear && (t == nil || !t.ParamsElided && !t.ResultElided) {
+	if !c.Linear && (t == nil || !t.Elided()) {
 		return o.taskAnswer(copied), nil
 	}
 	return command.Answer{}, func(ctx context.Context) command.Answer {
@@ -142,7 +142,7 @@ func (o *owner) get(c *command.Get) (command.Answer, func(context.Context) comma
 				return tryLater(ctx)
 			}
 		}
-		if copied == nil || !copied.ParamsElided && !copied.ResultElided {
+		if copied == nil || !copied.Elided() {
 			return o.taskAnswer(copied)
 		}
 		return o.find(ctx, recalled{*c, copied.Last}, func(ctx context.Context) command.Answer {
@@ -190,6 +190,26 @@ func (m *member) recall(ctx context.Context, shard int, t *projection.Task) (err
 			return err
 		}
 	}
+	if t.ErrorElided {
+		return m.recallError(ctx, shard, t)
+	}
+	return nil
+}
+
+// recallError replaces the beginning of an error by the whole, as far as that is kept.
+func (m *member) recallError(ctx context.Context, shard int, t *projection.Task) error {
+	ev, err := m.reader.Event(ctx, shard, t.Outcome)
+	if errors.Is(err, store.ErrTrimmed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	failed, ok := ev.Body.(*events.Failed)
+	if !ok {
+		return fmt.Errorf("%w: event %s is %s and carries no error", events.ErrDamaged, ev.Position, ev.Kind())
+	}
+	t.Error, t.ErrorElided = &failed.Error, false
 	return nil
 }
 
@@ -255,15 +275,21 @@ func (o *owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	switch {
 	case run > t.Runs && !t.Final():
 		return command.Answer{Life: t.Created, Run: run, Number: int64(o.head.Number)}, nil
-	case run > t.Runs:
+	case run > t.Runs && !t.ErrorElided:
 		out.End()
 		return outcomeAnswer(out), nil
-	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && (t.Status == projection.Success || t.RunEnded):
+	case run > t.Runs:
+		run = t.Runs // its failure is that of the run which was taken away, too
+	case run == t.Runs && t.Status != projection.Running && !t.ResultElided && !t.ErrorElided && (t.Status == projection.Success || t.RunEnded):
 		return outcomeAnswer(out), nil
 	}
 	copied := *t
 	return command.Answer{}, func(ctx context.Context) command.Answer {
-		return o.find(ctx, command.Await{Task: t.ID, Life: copied.Created, Run: uint64(run)}, func(ctx context.Context) command.Answer { return o.searchBack(ctx, &copied, run) })
+		a := o.find(ctx, command.Await{Task: t.ID, Life: copied.Created, Run: uint64(run)}, func(ctx context.Context) command.Answer { return o.searchBack(ctx, &copied, run) })
+		if a.Code == command.AnswerNotKept && copied.ErrorElided && run == copied.Runs {
+			return outcomeAnswer(out) // the beginning of the error is better than none
+		}
+		return a
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	maxSearches = 8
 	// keepFound is how long an answer is kept for who was told to ask again, and has not yet.
 	keepFound = 10 * time.Second
+	// askedAgain is within what time whoever was told to ask again does: a search that nobody asks for any longer gives its place to another.
+	askedAgain = 2 * readAgain
 )
 
 // searches are the looks of an owner into its journal and archive. They may take longer than those who ask can wait: what is
@@ -33,7 +35,10 @@ type search struct {
 	told   signal        // signalled when nobody is left who was told to ask again
 	ended  bool
 	answer command.Answer
-	owed   int // were told to ask again, and have not yet
+	owed   int       // were told to ask again, and have not yet
+	here   int       // wait for the answer now
+	left   time.Time // when the last of them went
+	cancel context.CancelFunc
 }
 
 func newSearches() *searches {
@@ -44,6 +49,9 @@ func newSearches() *searches {
 func (o *owner) find(ctx context.Context, key any, look func(context.Context) command.Answer) command.Answer {
 	s := o.searches.join(key)
 	if s == nil {
+		if len(o.searches.slots) == maxSearches {
+			o.searches.displace()
+		}
 		select {
 		case o.searches.slots <- struct{}{}:
 		case <-ctx.Done():
@@ -71,17 +79,39 @@ func (all *searches) join(key any) *search {
 
 func (all *searches) joinLocked(key any) *search {
 	s := all.under[key]
-	if s != nil && s.owed > 0 {
+	if s == nil {
+		return nil
+	}
+	s.here++
+	if s.owed > 0 {
 		s.owed--
 		s.tellLocked()
 	}
 	return s
 }
 
+// displace ends the search whose askers have been gone for longest, and for so long that they will not come back.
+func (all *searches) displace() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var gone any
+	for key, s := range all.under {
+		if s.here == 0 && time.Since(s.left) >= askedAgain && (gone == nil || s.left.Before(all.under[gone].left)) {
+			gone = key
+		}
+	}
+	if gone != nil {
+		all.under[gone].cancel()
+		delete(all.under, gone)
+	}
+}
+
 // leave takes what was found until now.
 func (all *searches) leave(s *search) command.Answer {
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	s.here--
+	s.left = time.Now()
 	if !s.ended {
 		s.owed++
 		return command.Answer{Code: command.AnswerTryAgain}
@@ -115,10 +145,13 @@ func (o *owner) begin(key any, look func(context.Context) command.Answer) *searc
 		<-all.slots
 		return s
 	}
-	s := &search{found: make(chan struct{}), told: newSignal()}
+	s := &search{found: make(chan struct{}), told: newSignal(), here: 1}
+	var displaced context.Context
+	displaced, s.cancel = context.WithCancel(o.m.ctx)
 	all.under[key] = s
-	o.m.spawn(func(ctx context.Context) {
-		ctx, cancel := o.untilStopped(ctx)
+	o.m.spawn(func(context.Context) {
+		defer s.cancel()
+		ctx, cancel := o.untilStopped(displaced)
 		defer cancel()
 		all.end(s, look(ctx))
 		kept := time.NewTimer(keepFound)
@@ -129,7 +162,9 @@ func (o *owner) begin(key any, look func(context.Context) command.Answer) *searc
 		case <-ctx.Done():
 		}
 		all.mu.Lock()
-		delete(all.under, key)
+		if all.under[key] == s {
+			delete(all.under, key)
+		}
 		all.mu.Unlock()
 		<-all.slots
 	})

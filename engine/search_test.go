@@ -15,6 +15,7 @@ import (
 	"taskledger/engine/internal/outcome"
 	"taskledger/events"
 	"taskledger/ledger"
+	"taskledger/projection"
 	"taskledger/store"
 )
 
@@ -95,6 +96,7 @@ func (b *bench) evict() {
 	b.Helper()
 	c := submitOf(Policy{RetainCount: 1})
 	c.Task = "y"
+	b.time = b.time.Add(projection.RetainFailures + time.Second)
 	b.accept(command.LaneSubmit, c)
 	b.accept(command.LaneSubmit, &command.Operate{Task: "y", Do: command.DoCancel})
 	if b.own.state.Task("x") != nil {
@@ -335,6 +337,31 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 			if a.Code != command.AnswerOK {
 				t.Errorf("run %d: told %+v", i+1, a)
 			}
+		}
+	})
+}
+
+// The callers of all searches that fit are gone, and what they asked for takes for ever: whoever comes then is not held up by them.
+func TestQuery_SearchesGiveWayWhenTheirAskersAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r, life := slow(t)
+		var gone []command.Command
+		for i := range maxSearches {
+			gone = append(gone, &command.Await{Task: "x", Life: life, Run: uint64(i + 2)})
+		}
+		b.question(gone...).answers(t)
+		time.Sleep(askedAgain)
+		b.question(&command.Await{Task: "x", Life: life, Run: 1}).answers(t)
+		if n := r.reads.Load(); n != maxSearches+1 {
+			t.Errorf("%d searches have begun, want one more than fit", n)
+		}
+		close(r.may)
+		if got := says(t, b.question(&command.Await{Task: "x", Life: life, Run: 1}).answers(t)[0]); got != "x run 1 attempt 1 SUCCESS" {
+			t.Errorf("told %q", got)
+		}
+		b.m.tasks.Wait()
+		if n := len(b.own.searches.under) + len(b.own.searches.slots); n != 0 {
+			t.Errorf("%d places are still taken", n)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (m *member) serveBus(ctx context.Context) error {
 		m.servePlans(ctx),
 		m.bus.Subscribe(ctx, "node."+m.session.ID+".cancel", "", func(msg store.Message) {
 			if c, err := command.ReadMessage[cancelMessage](msg.Data); err == nil {
-				m.exec.cancelAttempt(int(c.Shard), c.Started, ErrCancelled)
+				m.exec.cancelAttempt(int(c.Shard), c.Started, cancelledBy(c.By, c.Reason))
 			}
 		}))
 	if err != nil && ctx.Err() == nil {
@@ -97,4 +97,6 @@ type cancelMessage struct {
 	Shard   int64
 	Task    events.TaskID
 	Started events.Ref // names the attempt
+	By      string     // the principal who has cancelled the task
+	Reason  string
 }

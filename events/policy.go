@@ -24,8 +24,8 @@ type Policy struct {
 	Backoff     Backoff       // from a failure to the next attempt
 	Existing    Existing      // what a submit does that meets a final record
 	Priority    int64         // higher first among the ready tasks of the shards of a node; 0 to 9,223,371; default 0
-	Retain      time.Duration // of a finished task in memory; default 24h
-	RetainCount int           // finished tasks of the behavior that a shard keeps in memory; default 10,000
+	Retain      time.Duration // in memory, of a task that has ended with SUCCESS; default 24h. Failures are kept for 14 days
+	RetainCount int           // tasks of the behavior that a shard keeps in memory after SUCCESS; default 10,000
 	// Every is the wait from the end of a run to the next run, whatever that end was: a success, a failure that is final, a run that was
 	// lost too often. A time that the behavior itself asks for takes its place once. Only a cancel or a delete ends such a repetition;
 	// it waits while the store is almost full. 0 = the task is not repeated unless its behavior asks for it.

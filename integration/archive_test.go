@@ -173,7 +173,7 @@ func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 		return errors.Is(err, engine.ErrUnavailable) && errors.Is(err, natsbus.ErrNoJetStream)
 	})
 	const early = "task-0-0" // its parameters are in the archive alone
-	ok(t, a.Retry(within(t, soon), early))
+	ok(t, second(a.Retry(within(t, soon), early)))
 	awaitListed(t, a.Client, early, "waits for its parameters", func(task projection.Task) bool {
 		if task.Status == projection.Failure {
 			t.Fatalf("the task has failed: %+v", task.Error)

@@ -84,7 +84,7 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 		ok(t, client.Cancel(as(&ofTask, events.KindCancelRequested, "ken"), "x", "enough"))
 		<-r.ctx.Done()
 		final()
-		ok(t, client.Retry(as(&ofTask, events.KindRescheduled, "rob"), "x"))
+		ok(t, second(client.Retry(as(&ofTask, events.KindRescheduled, "rob"), "x")))
 		w.next(t).succeed("done")
 		final()
 		ok(t, client.Delete(as(&ofTask, events.KindDeleted, "barbara"), "x"))

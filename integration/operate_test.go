@@ -191,7 +191,7 @@ func TestRunNow_MakesAWaitingTaskDue(t *testing.T) {
 		ok(t, n.RunNow(within(t, soon), "x"))
 		r := w.next(t)
 		wantStateError(t, "x", n.RunNow(within(t, soon), "x"))
-		wantStateError(t, "x", n.Retry(within(t, soon), "x"))
+		wantStateError(t, "x", second(n.Retry(within(t, soon), "x")))
 		wantStateError(t, "x", n.Delete(within(t, soon), "x"))
 		r.succeed("done")
 		want(t, f, "done")
@@ -312,7 +312,7 @@ func TestOperate_OnNoTaskIsNotFound(t *testing.T) {
 		for name, err := range map[string]error{
 			"cancel":  n.Cancel(ctx, "none", ""),
 			"run now": n.RunNow(ctx, "none"),
-			"retry":   n.Retry(ctx, "none"),
+			"retry":   second(n.Retry(ctx, "none")),
 			"suspend": n.Suspend(ctx, "none"),
 			"resume":  n.Resume(ctx, "none"),
 			"delete":  n.Delete(ctx, "none"),

@@ -116,7 +116,7 @@ func TestRetry_OfAFinalFailureGetsAFreshBudget(t *testing.T) {
 		w.next(t).fail(errNoLuck)
 		w.next(t).fail(errNoLuck)
 		wantFailure(t, f, events.CodeFailed)
-		if err := n.Retry(within(t, soon), "x"); err != nil {
+		if _, err := n.Retry(within(t, soon), "x"); err != nil {
 			t.Fatal(err)
 		}
 		r := w.next(t)

@@ -88,7 +88,8 @@ func TestRetention_ByCountOfTheShardTheFirstToExpireGoes(t *testing.T) {
 		c := &events.Created{Behavior: behavior, NotBefore: j.now, Policy: policy(t, events.Policy{Retain: retain, RetainCount: 1_000_000})}
 		id := events.TaskID(fmt.Sprint("t", i))
 		j.add(id, c)
-		j.add(id, &events.Failed{Error: events.Error{Code: "x"}, Run: 1})
+		j.add(id, j.started(id))
+		j.add(id, &events.Succeeded{Run: 1})
 	}
 	for i := range projection.MaxFinished {
 		if i%1000 == 999 {
@@ -105,16 +106,28 @@ func TestRetention_ByCountOfTheShardTheFirstToExpireGoes(t *testing.T) {
 }
 
 func TestRetention_ByBytesOfTheShardTheFirstToExpireGoes(t *testing.T) {
-	const size = 1 << 18
+	const size = projection.MaxKeptResult
 	j := newJournal(t)
-	for i := range projection.MaxFinishedBytes/size + 1 {
-		id := events.TaskID(fmt.Sprint("t", i))
-		j.add(id, j.created())
-		j.add(id, &events.Failed{Error: events.Error{Code: "x", Message: strings.Repeat("y", size-200)}, Run: 1})
-		j.seal(time.Millisecond)
+	finish := func(i int) events.TaskID {
+		id := events.TaskID(fmt.Sprintf("t%05d", i))
+		c := j.created()
+		c.Policy.RetainCount = projection.MaxFinished
+		j.add(id, c)
+		j.add(id, j.started(id))
+		j.add(id, &events.Succeeded{Run: 1, Result: events.JSON([]byte(strings.Repeat("7", size-200)))})
+		return id
 	}
-	if got := j.kept("t0", "t1", "t2", "t63", "t64"); !slices.Equal(got, []events.TaskID{"t1", "t2", "t63", "t64"}) {
-		t.Errorf("kept %v", got)
+	each := bytesOf(j.state.Task(finish(0)))
+	most := projection.MaxFinishedBytes / int(each)
+	for i := range most {
+		finish(i + 1)
+		if i%100 == 99 {
+			j.seal(time.Millisecond)
+		}
+	}
+	j.seal(0)
+	if got := j.kept("t00000", "t00001", "t00002"); !slices.Equal(got, []events.TaskID{"t00001", "t00002"}) || j.state.Finished() != most {
+		t.Errorf("kept %v, in all %d of %d", got, j.state.Finished(), most)
 	}
 	if j.state.LiveBytes() != 0 {
 		t.Errorf("finished tasks count as %d live bytes", j.state.LiveBytes())
@@ -122,31 +135,28 @@ func TestRetention_ByBytesOfTheShardTheFirstToExpireGoes(t *testing.T) {
 }
 
 // finishRequested ends a task that a request has made, with the policy given.
-func (j *journal) finishRequested(id events.TaskID, request string, p events.Policy, failure string) {
+func (j *journal) finishRequested(id events.TaskID, request string, p events.Policy, result string) {
 	c := j.created()
 	c.Policy = policy(j.t, p)
 	ev := j.next(id, c)
 	ev.RequestID = request
 	j.addEvent(ev)
-	j.add(id, &events.Failed{Error: events.Error{Code: "x", Message: failure}, Run: 1})
+	j.add(id, j.started(id))
+	j.add(id, &events.Succeeded{Result: events.JSON([]byte(result)), Run: 1})
 }
 
-// What the policy, the shard's count and its bytes would have forgotten long ago is held; a task like it without a request is not.
+// What the policy would have forgotten long ago is held; a task like it without a request is not.
 func TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds(t *testing.T) {
-	const size = 1 << 18
+	const size = projection.MaxKeptResult / 2
 	j := newJournal(t)
 	brief := events.Policy{Retain: time.Second, RetainCount: 1}
-	j.finishRequested("held", "key#0", brief, "")
-	j.finishRequested("large", "key#1", brief, strings.Repeat("y", size))
-	j.finishRequested("other", "", brief, "")
+	j.finishRequested("held", "key#0", brief, "1")
+	j.finishRequested("large", "key#1", brief, strings.Repeat("7", size))
+	j.finishRequested("other", "", brief, "1")
 	pause := projection.HoldRequests / 10_000
 	for i := range 10_000 {
 		id := events.TaskID(fmt.Sprint("t", i))
-		message := ""
-		if i < projection.MaxFinishedBytes/size+10 {
-			message = strings.Repeat("y", size)
-		}
-		j.finishRequested(id, "", events.Policy{Retain: time.Hour, RetainCount: 2000}, message)
+		j.finishRequested(id, "", events.Policy{Retain: time.Hour, RetainCount: 2000}, strings.Repeat("7", size))
 		j.seal(pause)
 	}
 	j.now = start.Add(projection.HoldRequests)
@@ -168,7 +178,7 @@ func TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds(t *testing
 // Ten minutes, by the last outcome: a further run begins them anew, and then the policy says how long.
 func TestRetention_HoldsFromTheLastOutcomeAndThenKeepsAsThePolicySays(t *testing.T) {
 	j := newJournal(t)
-	j.finishRequested("a", "key#0", events.Policy{Retain: 15 * time.Minute, RetainCount: 1}, "")
+	j.finishRequested("a", "key#0", events.Policy{Retain: 15 * time.Minute, RetainCount: 1}, "1")
 	j.seal(9 * time.Minute)
 	j.add("a", &events.Rescheduled{At: j.now})
 	if j.state.Held() != 0 || j.state.Live() != 1 {
@@ -199,10 +209,10 @@ func TestRetention_HoldsFromWhenTheNextRunIsTakenAway(t *testing.T) {
 		request string
 		retain  time.Duration
 	}{{"request", "key#0", time.Second}, {"first", "", 30 * time.Minute}, {"policy", "", time.Hour}} {
-		j.finishRequested(task.id, task.request, events.Policy{Retain: task.retain}, "")
+		j.finishRequested(task.id, task.request, events.Policy{Retain: task.retain}, "1")
 		j.add(task.id, &events.Rescheduled{At: j.now})
 		j.add(task.id, j.started(task.id))
-		j.add(task.id, &events.Failed{Error: events.Error{Code: "x"}, Next: j.now.Add(2 * day)})
+		j.add(task.id, &events.Succeeded{Run: 2, Next: j.now.Add(2 * day)})
 	}
 	j.seal(day)
 	for _, id := range []events.TaskID{"policy", "request", "first"} {
@@ -256,7 +266,7 @@ func TestRetention_HoldsWhatARequestMadeAlsoWhenTheClockJumps(t *testing.T) {
 func TestRetention_HoldsFromTheLatestRequestThatJoined(t *testing.T) {
 	j := newJournal(t)
 	for _, id := range []events.TaskID{"joined", "alone"} {
-		j.finishRequested(id, "", events.Policy{Retain: time.Hour}, "")
+		j.finishRequested(id, "", events.Policy{Retain: time.Hour}, "1")
 	}
 	j.seal(59 * time.Minute)
 	ev := j.next("joined", &events.Joined{})
@@ -285,18 +295,18 @@ func TestRetention_HoldsFromTheLatestRequestThatJoined(t *testing.T) {
 // They are what a shard has to have room for, as its live tasks are, and no longer when retention may forget them.
 func TestLiveBytes_CountWhatIsHeld(t *testing.T) {
 	j := newJournal(t)
-	j.finishRequested("a", "key#0", events.Policy{}, "y")
+	j.finishRequested("a", "key#0", events.Policy{}, "7")
 	j.pass(projection.HoldRequests + time.Millisecond)
 	if got, want := j.state.LiveBytes(), bytesOf(j.state.Task("a")); got != want {
 		t.Errorf("a held task counts as %d bytes, want %d", got, want)
 	}
-	j.finishRequested("b", "", events.Policy{}, "y")
+	j.finishRequested("b", "", events.Policy{}, "7")
 	j.seal(0)
 	if got := j.state.LiveBytes(); got != 0 || j.state.Finished() != 2 {
 		t.Errorf("%d finished tasks count as %d bytes, want 2 and none", j.state.Finished(), got)
 	}
 	j.add("a", &events.Deleted{})
-	j.finishRequested("a", "key#0", events.Policy{}, "y")
+	j.finishRequested("a", "key#0", events.Policy{}, "7")
 	j.add("a", &events.Deleted{})
 	if got := j.state.LiveBytes(); got != 0 || j.state.Held() != 0 {
 		t.Errorf("%d are held and count as %d bytes after they were deleted", j.state.Held(), got)
@@ -412,6 +422,102 @@ func TestRetention_FinishedTaskLeavesPayloadsToTheJournal(t *testing.T) {
 	j.add("large", &events.Merged{Params: large})
 	if a := j.state.Task("large"); a.ParamsElided || a.Params == nil || a.ParamsAt != a.Last {
 		t.Errorf("after a merge: %+v", a)
+	}
+}
+
+// fail takes a task from nothing to a final failure, with a policy that keeps as little as one can.
+func (j *journal) fail(id events.TaskID, e events.Error) {
+	c := j.created()
+	c.Policy.Retain, c.Policy.RetainCount = time.Millisecond, 1
+	j.add(id, c)
+	j.add(id, &events.Failed{Error: e, Run: 1})
+}
+
+func TestRetention_FailuresAreKeptForTwoWeeksWhateverThePolicyAndTheSuccessesAre(t *testing.T) {
+	j := newJournal(t)
+	j.fail("a", events.Error{Code: "x"})
+	j.fail("b", events.Error{Code: "x"})
+	for i := range 10 {
+		j.finish(events.TaskID(fmt.Sprint("t", i)), time.Millisecond, nil)
+	}
+	j.seal(projection.RetainFailures)
+	for _, row := range []struct {
+		pause time.Duration
+		kept  []events.TaskID
+	}{{time.Millisecond, []events.TaskID{"a", "b"}}, {0, nil}} {
+		j.add(events.TaskID(fmt.Sprint("other", row.pause)), j.created())
+		j.seal(row.pause)
+		if got := j.kept("a", "b", "t0", "t9"); !slices.Equal(got, row.kept) || j.state.Finished() != len(row.kept) {
+			t.Errorf("%v are kept, of %d, want %v", got, j.state.Finished(), row.kept)
+		}
+		checkPlaces(t, replay(t, j.entries), j.now)
+	}
+}
+
+func TestRetention_FailuresHaveACountOfTheirOwnWithinThatOfTheShard(t *testing.T) {
+	j := newJournal(t)
+	for i := range projection.MaxFailures + 1 {
+		if i%1000 == 999 {
+			j.seal(time.Millisecond)
+		}
+		j.fail(events.TaskID(fmt.Sprint("f", i)), events.Error{Code: "x"})
+	}
+	j.seal(0)
+	if got := j.kept("f0", "f1"); !slices.Equal(got, []events.TaskID{"f1"}) || j.state.Finished() != projection.MaxFailures {
+		t.Errorf("%v are kept of the first failures, of %d", got, j.state.Finished())
+	}
+	for i := range projection.MaxFinished - projection.MaxFailures + 1 {
+		if i%1000 == 999 {
+			j.seal(time.Millisecond)
+		}
+		id := events.TaskID(fmt.Sprint("t", i))
+		c := j.created()
+		c.Policy.RetainCount = projection.MaxFinished
+		j.add(id, c)
+		j.add(id, j.started(id))
+		j.add(id, &events.Succeeded{Run: 1})
+	}
+	j.seal(0)
+	if got := j.kept("f1", "t0", "t1"); !slices.Equal(got, []events.TaskID{"f1", "t1"}) || j.state.Finished() != projection.MaxFinished {
+		t.Errorf("%v are kept of the first failures and successes, of %d", got, j.state.Finished())
+	}
+}
+
+func TestRetention_FailuresHaveBytesOfTheirOwn(t *testing.T) {
+	j := newJournal(t)
+	text := strings.Repeat("y", projection.MaxKeptError)
+	j.fail("t00000", events.Error{Code: "x", Message: text})
+	most := projection.MaxFailureBytes / int(bytesOf(j.state.Task("t00000")))
+	for i := range most {
+		j.fail(events.TaskID(fmt.Sprintf("t%05d", i+1)), events.Error{Code: "x", Message: text})
+		if i%100 == 99 {
+			j.seal(time.Millisecond)
+		}
+	}
+	j.seal(0)
+	if got := j.kept("t00000", "t00001"); !slices.Equal(got, []events.TaskID{"t00001"}) || j.state.Finished() != most || j.state.LiveBytes() != 0 {
+		t.Errorf("kept %v, in all %d of %d, with %d live bytes", got, j.state.Finished(), most, j.state.LiveBytes())
+	}
+}
+
+func TestRetention_FinalFailureLeavesTheRestOfItsErrorToTheJournal(t *testing.T) {
+	j := newJournal(t)
+	large := events.Error{Code: "x", Message: strings.Repeat("ä", projection.MaxKeptError), Retryable: true, Properties: map[string]string{"stderr": "y"}}
+	small := events.Error{Code: "x", Message: "y", Properties: map[string]string{"exit_code": "1"}}
+	j.fail("large", large)
+	j.fail("small", small)
+	if a := j.state.Task("large"); !a.ErrorElided || a.Error.Code != "x" || !a.Error.Retryable || a.Error.Message != strings.Repeat("ä", projection.MaxKeptError/2) || a.Error.Properties != nil {
+		t.Errorf("of a large error: %t, %.40q, %v", a.ErrorElided, a.Error.Message, a.Error.Properties)
+	}
+	if a := j.state.Task("small"); a.ErrorElided || a.Error.Message != "y" || a.Error.Properties["exit_code"] != "1" {
+		t.Errorf("of a small error: %+v", a.Error)
+	}
+	j.seal(0)
+	checkPlaces(t, replay(t, j.entries), j.now)
+	j.add("large", &events.Rescheduled{At: j.now})
+	j.add("large", j.started("large"))
+	if a := j.state.Task("large"); a.ErrorElided || a.Error != nil {
+		t.Errorf("in the next run: %+v", a.Error)
 	}
 }
 

@@ -1,6 +1,8 @@
 package projection
 
 import (
+	"strings"
+
 	"taskledger/events"
 	"taskledger/projection/name"
 )
@@ -14,7 +16,7 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 		}
 		t.Status, t.Node, t.Offer, t.Lease = Running, b.Node, b.Offer, b.Lease
 		t.Attempt, t.Started, t.StartedAt, t.LastNode = b.Attempt, ev.Position.Ref, ev.At, names.Of(b.Node)
-		t.Due, t.Wait, t.ResultElided = 0, nil, false
+		t.Due, t.Wait, t.ResultElided, t.ErrorElided = 0, nil, false, false
 		t.Result, t.Error, t.Progress = nil, nil, nil
 	case *events.Progressed:
 		t.Progress = b
@@ -46,15 +48,22 @@ func (t *Task) fold(ev *events.Event, names name.Table) {
 	case *events.Resumed:
 		t.resume(ev)
 	case *events.CancelRequested:
-		t.Cancelled = true
+		t.cancel(ev, b.Reason)
 	}
 }
 
 func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
+	w := t.waited()
+	if w.Cause, w.Since = 0, 0; !t.Cancelled && !t.Suspended {
+		w.By, w.Reason = "", ""
+	}
+	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && b.Error.Code == events.CodeCancelled && ev.Asker.Principal != "" {
+		w.asked(ev, b.Error.Message)
+	}
+	t.setWait(w)
 	t.Status, t.Node, t.Due = status, "", next
 	t.Outcome, t.EndedAt = ev.Position.Ref, ev.At
-	t.setWait(Wait{SuspendedAt: t.waited().SuspendedAt})
-	t.Result, t.Error, t.Cancelled, t.ResultElided = nil, nil, false, false
+	t.Result, t.Error, t.Cancelled, t.ResultElided, t.ErrorElided = nil, nil, false, false, false
 }
 
 // endRun counts a run that will not be tried again.
@@ -72,5 +81,10 @@ func (t *Task) close() {
 	t.Params = nil
 	if len(t.Result) > MaxKeptResult {
 		t.Result, t.ResultElided = nil, true
+	}
+	if t.Error != nil && errorBytes(t.Error) > MaxKeptError {
+		message := strings.Clone(events.Head(t.Error.Message, MaxKeptError)) // the rest shall be freed
+		t.Error = &events.Error{Code: t.Error.Code, Message: message, Retryable: t.Error.Retryable}
+		t.ErrorElided = true
 	}
 }

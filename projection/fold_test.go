@@ -73,7 +73,7 @@ func draw(t *rapid.T, j *journal, task *projection.Task, kind events.Kind) event
 	case events.KindSucceeded:
 		return &events.Succeeded{Result: payload, Next: nextRun, Run: task.Runs + 1}
 	case events.KindFailed:
-		failure := events.Error{Code: "x", Message: "y", Retryable: nextRun != 0, Properties: map[string]string{"bucket": "b-1", "user": "ada"}}
+		failure := events.Error{Code: "x", Message: "y" + string(payload), Retryable: nextRun != 0, Properties: map[string]string{"bucket": "b-1", "user": "ada"}}
 		return &events.Failed{Error: failure, Next: nextRun, Run: run(nextRun)}
 	case events.KindSnoozed:
 		return &events.Snoozed{Until: later}
@@ -116,7 +116,7 @@ func expired(s *projection.Shard, at events.Millis) map[events.TaskID]bool {
 	until := func(t *projection.Task) events.Millis { return overSince(t).Add(t.Kind.Policy.Retain) }
 	finished := map[string][]*projection.Task{}
 	for t := range s.Tasks() {
-		if held := len(t.Requests) > 0 && s.Since(heldSince(t), at) <= events.Millis(projection.HoldRequests.Milliseconds()); t.Final() && !held {
+		if held := len(t.Requests) > 0 && s.Since(heldSince(t), at) <= events.Millis(projection.HoldRequests.Milliseconds()); t.Final() && !held && t.Status == projection.Success { // failures are kept for longer than any sequence takes
 			finished[t.Kind.Behavior] = append(finished[t.Kind.Behavior], t)
 		}
 	}

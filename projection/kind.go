@@ -17,7 +17,7 @@ type kindKey struct {
 	creator  string
 }
 
-// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have finished.
+// group is what the tasks of one behavior share: where those of them queue up that are ready, and that have ended with SUCCESS.
 type group struct {
 	kinds    int // of the behavior
 	ready    queue

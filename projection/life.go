@@ -2,15 +2,15 @@ package projection
 
 import "taskledger/events"
 
-// Life folds the events of one life of a task, from the first on, and keeps what a fold leaves to the journal: the parameters and the
-// result of a task that has ended.
+// Life folds the events of one life of a task, from the first on, and keeps what a fold leaves to the journal: the parameters, and the
+// result or the error of a task that has ended.
 type Life struct {
 	shard   *Shard
 	now     *Task // nil before the first event, and after Deleted
 	deleted bool
 	params  events.Payload
 	result  events.Payload
-	ended   events.Ref // the event that carries the result
+	failure *events.Error
 }
 
 // NewLife returns a life before its first event.
@@ -28,7 +28,9 @@ func (l *Life) Add(ev *events.Event) (err error) {
 	case *events.Merged:
 		l.params = b.Params
 	case *events.Succeeded:
-		l.result, l.ended = b.Result, ev.Position.Ref
+		l.result, l.failure = b.Result, nil
+	case *events.Failed:
+		l.result, l.failure = nil, &b.Error
 	}
 	return nil
 }
@@ -36,15 +38,15 @@ func (l *Life) Add(ev *events.Event) (err error) {
 // Deleted reports whether the life has ended.
 func (l *Life) Deleted() bool { return l.deleted }
 
-// Task returns the task as it is now, with its parameters and result; the zero Task before the first event and after Deleted.
+// Task returns the task as it is now, with its parameters and its whole result or error; the zero Task before the first event and after Deleted.
 func (l *Life) Task() (t Task) {
 	if l.now == nil {
 		return t
 	}
 	t = *l.now
-	if t.Params = l.params; l.ended != 0 && l.ended == t.Outcome {
-		t.Result = l.result
+	if t.Params = l.params; t.Status == Success || t.Status == Failure {
+		t.Result, t.Error = l.result, l.failure
 	}
-	t.ParamsElided, t.ResultElided = false, false
+	t.ParamsElided, t.ResultElided, t.ErrorElided = false, false, false
 	return t
 }

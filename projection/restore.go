@@ -308,11 +308,11 @@ func (t *Task) problem(entry uint64) string {
 		return "CREATED without a time"
 	case (t.Result != nil || t.ResultElided) && t.Status != Success:
 		return "a result without SUCCESS"
-	case (t.Error != nil) != (t.Status == Failure):
+	case (t.Error != nil) != (t.Status == Failure), t.ErrorElided && t.Error == nil:
 		return "an error without FAILURE, or none with it"
 	case (t.Status == Success || t.Status == Failure) && t.Outcome == 0:
 		return "an end without an outcome"
-	case t.Final() && (!t.RunEnded || t.Params != nil || len(t.Result) > MaxKeptResult):
+	case t.Final() && (!t.RunEnded || t.Params != nil || len(t.Result) > MaxKeptResult || t.Error != nil && errorBytes(t.Error) > MaxKeptError):
 		return "a finished task that holds on to its run"
 	}
 	return ""

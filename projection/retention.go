@@ -9,17 +9,30 @@ import (
 
 const holdRequests = events.Millis(HoldRequests / time.Millisecond)
 
-// MaxFinished is how many finished tasks a shard keeps; beyond it those that expire first are forgotten.
+// MaxFinished is how many finished tasks a shard keeps, failures among them; beyond it successes are forgotten, those that expire first.
 const MaxFinished = 100_000
 
-// MaxFinishedBytes is how much, as LiveBytes counts, the finished tasks of a shard may take: as many as a behavior keeps by
-// default, each with the largest result that is kept. Beyond it those that expire first are forgotten.
+// MaxFinishedBytes is how much, as LiveBytes counts, the tasks of a shard may take that have ended with SUCCESS: as many as a behavior
+// keeps by default, each with the largest result that is kept. Beyond it those that expire first are forgotten.
 const MaxFinishedBytes = 16 << 20
 
-// retention finds the finished task that is forgotten next. A group keeps as many as the policy of the one says that
-// expires first; beyond that, this one goes.
+// What a shard keeps of the tasks that have failed for good, whatever their policies say: beyond that the oldest failures are forgotten.
+const (
+	RetainFailures  = 14 * 24 * time.Hour
+	MaxFailures     = MaxFinished / 2
+	MaxFailureBytes = 16 << 20 // as LiveBytes counts
+)
+
+// failures are the tasks that have failed for good, in the order in which they are forgotten.
+type failures struct {
+	queue
+	bytes int64 // that they take
+}
+
+// retention finds the task that is forgotten next of those that have ended with SUCCESS. A group keeps as many as the policy of the one
+// says that expires first; beyond that, this one goes.
 type retention struct {
-	count   int      // finished tasks of all groups
+	count   int      // tasks of all groups
 	bytes   int64    // that they take
 	order   groups   // those with finished tasks
 	changed []*group // those whose finished tasks have changed since order was made
@@ -100,6 +113,18 @@ func (s *Shard) nextExpiring() *Task {
 		return nil
 	}
 	return r.order[0].finished.first()
+}
+
+// expire forgets what is past its time, and what is too much.
+func (s *Shard) expire(now events.Millis) {
+	f := &s.failed
+	for t := f.first(); t != nil && (t.keepUntil() < now || f.len() > MaxFailures || f.bytes > MaxFailureBytes); t = f.first() {
+		s.forget(t)
+	}
+	r := &s.retention
+	for t := s.nextExpiring(); t != nil && (t.keepUntil() < now || r.count+f.len() > MaxFinished || r.bytes > MaxFinishedBytes); t = s.nextExpiring() {
+		s.forget(t)
+	}
 }
 
 // forget removes a finished task.

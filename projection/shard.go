@@ -19,7 +19,7 @@ import (
 // Shard is the state of one shard: the fold of its journal. It is not safe for concurrent use.
 //
 // Every task is in exactly one of these places: waiting for its time (due), waiting for a slot (ready, by behavior),
-// running (by node), held for its requests after its end, finished, or, when suspended, none.
+// running (by node), held for its requests after its end, failed for good, finished, or, when suspended, none.
 type Shard struct {
 	Number uint64        // of the last entry applied
 	Hash   events.Hash   // of that entry
@@ -39,6 +39,7 @@ type Shard struct {
 	latest    *Kind             // asked for; nil = none
 	idle      int               // kinds without tasks
 	groups    map[string]*group // by behavior
+	failed    failures
 	retention retention
 	steady    steady.Clock
 	senders   senders
@@ -55,6 +56,7 @@ func NewShard(id int) *Shard {
 		tasks:    map[events.TaskID]*Task{},
 		due:      queue{rank: rankDue, before: byCreation},
 		held:     queue{rank: rankEnded, before: byOutcome},
+		failed:   failures{queue: queue{rank: rankKeepUntil, before: byOutcome}},
 		running:  map[string]*queue{},
 		attempts: map[events.Ref]*Task{},
 		kinds:    map[kindKey]*Kind{},
@@ -134,17 +136,18 @@ func (s *Shard) Seal(e *events.Entry) {
 	s.steady.Tick(e.Time)
 	s.senders.seal(e, &s.steady)
 	s.release()
-	for t := s.nextExpiring(); t != nil && (t.keepUntil() < e.Time || s.retention.count > MaxFinished || s.retention.bytes > MaxFinishedBytes); t = s.nextExpiring() {
-		s.forget(t)
-	}
+	s.expire(e.Time)
 }
 
 // weigh adds what a task takes, or with sign -1 takes it away, to the bytes of those that retention may forget, or of the others. The
 // task is where it belongs.
 func (s *Shard) weigh(t *Task, sign int64) {
-	if t.in == &t.Kind.group.finished {
+	switch t.in {
+	case &t.Kind.group.finished:
 		s.retention.bytes += sign * t.bytes()
-	} else {
+	case &s.failed.queue:
+		s.failed.bytes += sign * t.bytes()
+	default:
 		s.bytes += sign * t.bytes()
 	}
 }
@@ -171,6 +174,8 @@ func (s *Shard) place(t *Task, now events.Millis) {
 		s.attempts[t.Started] = t
 	case t.Final() && s.holds(t):
 		s.held.add(t)
+	case t.Final() && t.Status == Failure:
+		s.failed.add(t)
 	case t.Final():
 		t.Kind.group.finished.add(t)
 		s.retention.add(t.Kind.group, 1)
@@ -214,7 +219,7 @@ func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
 // Len is the number of tasks, Finished of those that are final, Held of those of them that are kept for their requests, Live of
 // the others.
 func (s *Shard) Len() int      { return len(s.tasks) }
-func (s *Shard) Finished() int { return s.retention.count + s.held.len() }
+func (s *Shard) Finished() int { return s.retention.count + s.failed.len() + s.held.len() }
 func (s *Shard) Held() int     { return s.held.len() }
 func (s *Shard) Live() int     { return len(s.tasks) - s.Finished() }
 

@@ -38,7 +38,7 @@ const SnapshotVersion = 3
 //	[id, kind, status, flags, priority, seq, created, created at, last, due, params, params at, [request ...], run, wait]
 //
 // with the number of its kind and the sum of its flags: 1 suspended, 2 cancelled, 4 rerun, 8 run ended, 16 parameters
-// elided, 32 result elided. Of the last three values those at the end that are empty are left out. run is empty for a task that is
+// elided, 32 result elided, 64 error elided. Of the last three values those at the end that are empty are left out. run is empty for a task that is
 // CREATED, else the array below. A request is [id, run, at].
 //
 //	[attempt, failures, lost, runs, node, offer, lease, started, started at, outcome, ended at, result, [error], progress]
@@ -46,7 +46,7 @@ const SnapshotVersion = 3
 // with the number of the node of the last attempt, nil for none, and with an empty array for no error and for no progress,
 // which is [done, total, note]. wait is the array of what a Wait tells
 //
-//	[cause, since, suspended at]
+//	[cause, since, suspended at, by, reason]
 //
 // with the stored number of the kind that is the cause. Events are named by their Refs, times are
 // in milliseconds. The rows of the sections after the tasks are described where they are written: see section.

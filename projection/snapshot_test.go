@@ -97,6 +97,10 @@ func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 		if s.Held() > 0 && s.Held() == s.Finished() {
 			pause = 10_000
 		}
+		succeeded := func(t *projection.Task) bool { return t.Final() && t.Status == projection.Success }
+		if s.Held() == 0 && !slices.ContainsFunc(slices.Collect(s.Tasks()), succeeded) {
+			pause = events.Millis(projection.RetainFailures.Milliseconds() / 20)
+		}
 		s.Seal(&events.Entry{Number: s.Number + 1, Time: s.Time + pause})
 		for _, id := range slices.Sorted(maps.Keys(before)) {
 			if s.Task(id) == nil {

@@ -285,7 +285,7 @@ func TestRestorer_RefusesWhatNoShardCouldHaveWritten(t *testing.T) {
 		"a task twice":                   func(top []any) { task(top, "waits")[0] = "runs" },
 		"a task of no status":            func(top []any) { task(top, "runs")[2] = 0 },
 		"a task of an unknown status":    func(top []any) { task(top, "runs")[2] = 5 },
-		"an unknown flag":                func(top []any) { task(top, "runs")[3] = 64 },
+		"an unknown flag":                func(top []any) { task(top, "runs")[3] = 128 },
 		"a sequence of 0":                func(top []any) { task(top, "runs")[5] = 0 },
 		"no beginning":                   func(top []any) { task(top, "waits")[6] = 0 },
 		"parameters from the future":     func(top []any) { task(top, "waits")[11] = uint64(1 << 62) },

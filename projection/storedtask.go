@@ -10,8 +10,8 @@ import (
 )
 
 // flags returns the task's flags in stored order.
-func (t *Task) flags() [6]*bool {
-	return [...]*bool{&t.Suspended, &t.Cancelled, &t.Rerun, &t.RunEnded, &t.ParamsElided, &t.ResultElided}
+func (t *Task) flags() [7]*bool {
+	return [...]*bool{&t.Suspended, &t.Cancelled, &t.Rerun, &t.RunEnded, &t.ParamsElided, &t.ResultElided, &t.ErrorElided}
 }
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers of kind and
@@ -112,10 +112,12 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64) {
 		w.Array(0)
 	}
 	if values == mostValues {
-		w.Array(3)
+		w.Array(5)
 		w.Uint(uint64(t.Wait.Cause))
 		w.Int(int64(t.Wait.Since))
 		w.Int(int64(t.Wait.SuspendedAt))
+		w.Text(t.Wait.By)
+		w.Text(t.Wait.Reason)
 	}
 }
 
@@ -187,8 +189,8 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 		}
 	}
 	if values == mostValues {
-		r.ArrayOf(3)
-		t.setWait(Wait{events.Kind(upTo(r, math.MaxUint8)), events.Millis(r.Int()), events.Millis(r.Int())})
+		r.ArrayOf(5)
+		t.setWait(Wait{events.Kind(upTo(r, math.MaxUint8)), events.Millis(r.Int()), events.Millis(r.Int()), r.Text(), r.Text()})
 	}
 	if values != t.values() {
 		r.Fail("task of %d values, the last ones are empty or missing", values)

@@ -75,6 +75,7 @@ type Task struct {
 	Forgotten    bool // retention has taken it out of memory; never in a fold, only where one was read back
 	ParamsElided bool // the task has finished once since it got them: Params is only in the journal, at ParamsAt
 	ResultElided bool // Result exceeds MaxKeptResult: it is only in the journal, at Outcome
+	ErrorElided  bool // Error exceeds MaxKeptError: the whole of it is only in the journal, at Outcome
 
 	Seq     uint64     // of the last event
 	Created events.Ref // names the life
@@ -120,13 +121,22 @@ func (t *Task) bytes() int64 {
 	if t.Progress != nil {
 		n += len(t.Progress.Note)
 	}
+	if t.Wait != nil {
+		n += len(t.Wait.By) + len(t.Wait.Reason)
+	}
 	if t.Error != nil {
-		n += len(t.Error.Code) + len(t.Error.Message)
-		for name, value := range t.Error.Properties {
-			n += len(name) + len(value)
-		}
+		n += len(t.Error.Code) + errorBytes(t.Error)
 	}
 	return int64(n)
+}
+
+// errorBytes is what the message and the properties of an error take.
+func errorBytes(e *events.Error) int {
+	n := len(e.Message)
+	for name, value := range e.Properties {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // HoldRequests is how long, as package steady counts, a finished task is held that requests with a key have made, changed or joined: who repeats one of
@@ -137,6 +147,15 @@ const HoldRequests = 10 * time.Minute
 
 // MaxKeptResult is the size of a result that a finished task keeps in memory; larger ones are read from the journal.
 const MaxKeptResult = 1 << 10
+
+// MaxKeptError is how much of the message and properties of its error a task keeps in memory that has failed for good. Of a larger error
+// it keeps the code and the beginning of the message.
+const MaxKeptError = 1 << 10
+
+// Elided reports whether the task has left something to the journal that it does not hold.
+func (t *Task) Elided() bool {
+	return t.ParamsElided && t.Params == nil || t.ResultElided && t.Result == nil || t.ErrorElided
+}
 
 // Final reports that the task has ended and will not run again unless somebody asks.
 func (t *Task) Final() bool { return (t.Status == Success || t.Status == Failure) && t.Due == 0 }
@@ -190,7 +209,12 @@ func (t *Task) Sight(at events.Millis) {
 func (t *Task) heldFrom() events.Millis { return max(t.waitsSince(), t.Requests.Latest()) }
 
 // keepUntil is when a finished task may be forgotten that is not held.
-func (t *Task) keepUntil() events.Millis { return t.waitsSince().Add(t.Kind.Policy.Retain) }
+func (t *Task) keepUntil() events.Millis {
+	if t.Status == Failure {
+		return t.waitsSince().Add(RetainFailures)
+	}
+	return t.waitsSince().Add(t.Kind.Policy.Retain)
+}
 
 // SharedRun is the run that a submit gets which shares the task as it is: the one that is due or under way, else the one that ended last.
 // Where parameters wait for a further run, it is that one.

@@ -44,6 +44,7 @@ func checkValid(t tb, task *projection.Task) {
 	if task.Final() {
 		demand(task.Params == nil, "parameters kept in memory after the end")
 		demand(len(task.Result) <= projection.MaxKeptResult, "large result kept in memory after the end")
+		demand(task.Error == nil || len(task.Error.Message) <= projection.MaxKeptError, "large error kept in memory after the end")
 	}
 }
 
@@ -177,6 +178,9 @@ func bytesOf(t *projection.Task) int64 {
 		for name, value := range t.Error.Properties {
 			n += len(name + value)
 		}
+	}
+	if t.Wait != nil {
+		n += len(t.Wait.By) + len(t.Wait.Reason)
 	}
 	if t.Progress != nil {
 		n += len(t.Progress.Note)

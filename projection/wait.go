@@ -1,6 +1,10 @@
 package projection
 
-import "taskledger/events"
+import (
+	"strings"
+
+	"taskledger/events"
+)
 
 // Wait is what the other fields of a task do not tell of why it does not run. It is never changed; a task of which there is
 // nothing to tell has none.
@@ -11,6 +15,14 @@ type Wait struct {
 	// its status began.
 	Since       events.Millis
 	SuspendedAt events.Millis // 0 = it is not suspended
+	// By is the principal who has cancelled or suspended the task, or has taken its next run away, and Reason is why; "" = nobody has, or
+	// nobody knows.
+	By, Reason string
+}
+
+// asked notes who has asked for an event, and why.
+func (w *Wait) asked(ev *events.Event, reason string) {
+	w.By, w.Reason = strings.Clone(ev.Asker.Principal), strings.Clone(reason) // the rest of the entry shall be freed
 }
 
 // waited returns what is told of the task's wait.
@@ -32,20 +44,36 @@ func (t *Task) setWait(w Wait) {
 // giveBack takes the task off its node, to run again from a time on.
 func (t *Task) giveBack(ev *events.Event, until events.Millis) {
 	t.Node, t.Due = "", until
-	t.setWait(Wait{ev.Kind(), ev.At, t.waited().SuspendedAt})
+	w := t.waited()
+	w.Cause, w.Since = ev.Kind(), ev.At
+	t.setWait(w)
 }
 
 func (t *Task) reschedule(ev *events.Event, due events.Millis) {
 	w := t.waited()
 	w.Since = ev.At
+	if b := ev.Body.(*events.Rescheduled); due == 0 {
+		w.asked(ev, b.Reason)
+	} else if !t.Suspended {
+		w.By, w.Reason = "", ""
+	}
 	t.setWait(w)
 	t.Due = due
+}
+
+// cancel notes who wants the running attempt to end, and why.
+func (t *Task) cancel(ev *events.Event, reason string) {
+	w := t.waited()
+	w.asked(ev, reason)
+	t.setWait(w)
+	t.Cancelled = true
 }
 
 func (t *Task) suspend(ev *events.Event) {
 	if !t.Suspended {
 		w := t.waited()
 		w.SuspendedAt = ev.At
+		w.asked(ev, "")
 		t.setWait(w)
 	}
 	t.Suspended = true
@@ -57,6 +85,7 @@ func (t *Task) resume(ev *events.Event) {
 		w.Since = ev.At
 	}
 	w.SuspendedAt = 0
+	w.By, w.Reason = "", ""
 	t.setWait(w)
 	t.Suspended = false
 }

@@ -57,7 +57,8 @@ type Handle interface {
 
 // Operator changes tasks and behaviors.
 type Operator interface {
-	Operate(ctx context.Context, verb Verb, on, reason string) error
+	// Operate does what an operator asks for. anew tells that a retried task was forgotten, and has begun a new life.
+	Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error)
 	// Each is bulk.Each.
 	Each(ctx context.Context, f engine.Filter, op task.Operation, o bulk.Options) iter.Seq2[bulk.Report, error]
 }
@@ -138,7 +139,14 @@ func (d Direct) Each(ctx context.Context, f engine.Filter, op task.Operation, o 
 }
 
 // Operate implements Operator.
-func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error {
+func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) (anew bool, err error) {
+	if verb == Retry {
+		return d.Client.Retry(ctx, events.TaskID(on))
+	}
+	return false, d.operate(ctx, verb, on, reason)
+}
+
+func (d Direct) operate(ctx context.Context, verb Verb, on, reason string) error {
 	id := events.TaskID(on)
 	switch verb {
 	case Cancel:
@@ -147,8 +155,6 @@ func (d Direct) Operate(ctx context.Context, verb Verb, on, reason string) error
 		return d.Client.Suspend(ctx, id)
 	case Resume:
 		return d.Client.Resume(ctx, id)
-	case Retry:
-		return d.Client.Retry(ctx, id)
 	case RunNow:
 		return d.Client.RunNow(ctx, id)
 	case Delete:

@@ -48,6 +48,9 @@ type Task struct {
 	Params            json.RawMessage      `json:"params,omitempty"`
 	Result            json.RawMessage      `json:"result,omitempty"`
 	Error             *events.Error        `json:"error,omitempty"`
+	ErrorCut          bool                 `json:"error_cut,omitempty"` // the error is its beginning alone: GET of the task has the whole
+	AskedBy           string               `json:"asked_by,omitempty"`  // the principal who has cancelled or suspended it, or has taken its next run away
+	Reason            string               `json:"reason,omitempty"`    // why, as asked_by told
 }
 
 // Progress is how far a function has told that it is.
@@ -62,11 +65,11 @@ func OfTask(t projection.Task, version events.Position, now events.Millis) Task 
 	v := Task{ID: t.ID, Version: version, Status: t.Status, Priority: t.Priority, Suspended: t.Suspended, Cancelled: t.Cancelled, Forgotten: t.Forgotten,
 		Attempt: t.Attempt, Failures: t.Failures, Lost: t.Lost, Runs: t.Runs, Node: store.NodeName(t.Node), Session: t.Node, LastNode: t.LastNode, CreatedAt: t.CreatedAt,
 		ScheduleNotBefore: t.ScheduleNotBefore(), StartedAt: t.StartedAt, RecheckNotBefore: t.RecheckNotBefore(),
-		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error,
+		LostNotBefore: t.LostNotBefore(), EndedAt: t.EndedAt, Error: t.Error, ErrorCut: t.ErrorElided,
 		Params: raw(t.Params), Result: raw(t.Result)}
 	v.Substatus, v.Since = t.Substatus(now)
 	if t.Wait != nil {
-		v.SuspendedAt = t.Wait.SuspendedAt
+		v.SuspendedAt, v.AskedBy, v.Reason = t.Wait.SuspendedAt, t.Wait.By, t.Wait.Reason
 	}
 	if t.Kind != nil {
 		v.Behavior, v.Creator = t.Kind.Behavior, t.Kind.Creator

@@ -2,11 +2,14 @@ package command
 
 import (
 	"cmp"
+	"context"
+	"strings"
 	"time"
 
 	"taskledger/events"
 	"taskledger/internal/wire"
 	"taskledger/projection"
+	"taskledger/task"
 )
 
 // Complete reports how an attempt ended.
@@ -148,8 +151,8 @@ func (d *Decider) succeed(t *projection.Task, c *Complete) {
 // fail ends an attempt, or a waiting task's run where no retry follows. What was cancelled ends as cancelled, whatever else went wrong.
 func (d *Decider) fail(t *projection.Task, e events.Error, next events.Millis) {
 	rerun := t.Rerun && !t.Cancelled
-	if t.Cancelled && e.Code != events.CodeCancelled {
-		e = events.Error{Code: events.CodeCancelled, Message: "cancelled; the attempt ended with " + e.Code + ": " + e.Message}
+	if t.Cancelled {
+		e = cancelled(t, e)
 	}
 	body := &events.Failed{Error: e.Fit(), Next: next}
 	switch {
@@ -171,6 +174,21 @@ func (d *Decider) repetition(t *projection.Task) events.Millis {
 		return 0
 	}
 	return max(d.Now.Add(every), t.StartedAt.Add(leastRepeat))
+}
+
+// cancelled is the failure of a task that somebody has cancelled while an attempt ran. What the attempt ended with is told, unless the
+// function has returned why its context ended.
+func cancelled(t *projection.Task, e events.Error) events.Error {
+	is := events.Error{Code: events.CodeCancelled, Message: "cancelled"}
+	if t.Wait != nil && t.Wait.Reason != "" {
+		is.Message = t.Wait.Reason
+	} else if e.Code == events.CodeCancelled {
+		return e
+	}
+	if e.Code != events.CodeCancelled && !strings.HasPrefix(e.Message, task.ErrCancelled.Error()) && e.Message != context.Canceled.Error() {
+		is.Message += "; the attempt ended with " + e.Code + ": " + e.Message
+	}
+	return is
 }
 
 // chosen is when a task starts again as its behavior chose; 0 = it did not.

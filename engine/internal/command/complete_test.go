@@ -92,6 +92,24 @@ func TestComplete_FailureThatCallsItselfCancelledIsAFailure(t *testing.T) {
 	}
 }
 
+// Whoever looks at a task that was cancelled while it ran learns why, as one does of a task that was cancelled while it waited.
+func TestComplete_OfACancelledAttemptTellsWhyItWasCancelled(t *testing.T) {
+	for message, want := range map[string]string{
+		"task cancelled by ada: wrong customer": "wrong customer",
+		"context canceled":                      "wrong customer",
+		"disk full":                             "wrong customer; the attempt ended with failed: disk full",
+	} {
+		l := ledgerAt(t, atRunning)
+		l.decide(&command.Operate{Task: ledgerTask, Do: command.DoCancel, Reason: "wrong customer"})
+		c := l.done(command.Failed)
+		c.Error = &events.Error{Code: events.CodeFailed, Message: message}
+		l.decide(c)
+		if e := l.task().Error; e == nil || e.Code != events.CodeCancelled || e.Message != want {
+			t.Errorf("%s: recorded %+v, want %q", message, e, want)
+		}
+	}
+}
+
 func TestComplete_InAnyOtherStateIsRefused(t *testing.T) {
 	for _, at := range situations {
 		if at == atRunning || at == atRerun || at == atCancelled || at == atRerunCancel {

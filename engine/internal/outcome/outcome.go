@@ -27,7 +27,7 @@ type Outcome struct {
 	Node     string            // session id of the one that made the attempt; known to the owner alone
 	Status   projection.Status // Success or Failure; 0: the life was ended by Deleted
 	Result   events.Payload
-	Elided   bool // the result was left out; of Deleted: no run was due or under way, and it has ended none
+	Elided   bool // the result, or the rest of the error, was left out; of Deleted: no run was due or under way, and it has ended none
 	Err      *events.Error
 }
 
@@ -47,7 +47,7 @@ func Of(t *projection.Task, ev *events.Event) (Outcome, bool) {
 		return o, true
 	case *events.Rescheduled: // to never: a retry or repetition that was promised will not come
 		if t.Final() && b.At == 0 {
-			o.Err, o.Rest = t.Error, true
+			o.Err, o.Rest, o.Elided = t.Error, true, t.ErrorElided
 			o.End()
 			return o, true
 		}

@@ -9,11 +9,13 @@ import (
 	"taskledger/integration/robustness/folds"
 )
 
-// finished are the tasks of a shard that have ended and are kept, by behavior. At the end of each entry those are forgotten
-// that are too old at its time, and of each behavior those that are too many, the ones first that would expire first. Before that a
-// task is held that a request with a key has made or changed: it does not count, and is not forgotten.
+// finished are the tasks of a shard that have ended and are kept, those that have succeeded by behavior. At the end of each entry those
+// are forgotten that are too old at its time, and of each behavior those that are too many, the ones first that would expire first. A task
+// that has failed is kept for 14 days, whatever its policy says. Before that a task is held that a request with a key has made or
+// changed: it does not count, and is not forgotten.
 type finished struct {
 	shelves map[string]*shelf
+	failed  []*task
 	held    []*task
 	clock   folds.Clock // of the shard
 }
@@ -36,8 +38,14 @@ type shelf struct {
 	least   int           // of the counts that the policies of the tasks allow
 }
 
+// failuresFor is how long a task is kept that has failed.
+const failuresFor = 14 * 24 * time.Hour
+
 func keepUntil(t *task) events.Millis {
 	s := t.last()
+	if s.phase == failure {
+		return s.overSince().Add(failuresFor)
+	}
 	return s.overSince().Add(s.policy.Retain)
 }
 
@@ -51,6 +59,10 @@ func (f *finished) add(t *task) {
 
 func (f *finished) shelve(t *task) {
 	s := t.last()
+	if s.phase == failure {
+		f.failed = append(f.failed, t)
+		return
+	}
 	sh := f.shelves[s.behavior]
 	if sh == nil {
 		sh = &shelf{soonest: keepUntil(t), least: s.policy.RetainCount}
@@ -66,7 +78,7 @@ func (f *finished) remove(t *task) {
 		return
 	}
 	is := func(other *task) bool { return other == t }
-	f.held = slices.DeleteFunc(f.held, is)
+	f.held, f.failed = slices.DeleteFunc(f.held, is), slices.DeleteFunc(f.failed, is)
 	if sh := f.shelves[s.behavior]; sh != nil {
 		sh.tasks = slices.DeleteFunc(sh.tasks, is)
 	}
@@ -78,6 +90,13 @@ func (f *finished) forget(e *entry) {
 			return false
 		}
 		f.shelve(t)
+		return true
+	})
+	f.failed = slices.DeleteFunc(f.failed, func(t *task) bool {
+		if keepUntil(t) >= e.Time {
+			return false
+		}
+		t.steps = append(t.steps, step{entry: e.Number})
 		return true
 	})
 	for behavior, sh := range f.shelves {

@@ -63,7 +63,8 @@ func Operate(ctx context.Context, c *engine.Client, v history.Verb, id events.Ta
 	case history.Cancel:
 		return c.Cancel(ctx, id, "")
 	case history.Retry:
-		return c.Retry(ctx, id)
+		_, err := c.Retry(ctx, id)
+		return err
 	case history.RunNow:
 		return c.RunNow(ctx, id)
 	case history.Delete:

@@ -32,7 +32,9 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List tasks, newest first",
 		Long: `List shows the tasks that match every flag given, newest first by their creation. When there are more than --limit, it tells the
 cursor with which it goes on. Shards that have not answered after 3 seconds are named; what the others hold is shown, and what
-these hold as soon as they answer, which is as late in the list as that. Times are RFC 3339.`,
+these hold as soon as they answer, which is as late in the list as that. Times are RFC 3339. NODE is that of the last attempt, and
+ERROR the beginning of the last failure: get has the whole. With --status RUNNING are also the tasks that wait to run again after a snooze, a
+loss or a release; --substatus running is what runs. A repeated task that waits for its next run has the status of its last one.`,
 		Args: cobra.NoArgs,
 		Example: a.examples(
 			example{"what has failed for good", []string{"list", "--status", "FAILURE", "--substatus", "final"}},
@@ -90,7 +92,7 @@ func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Obs
 
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it waits.
 func (a *app) list(ctx context.Context, client operations.Client, f engine.Filter, limit int, cursor string) error {
-	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED")
+	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "ERROR")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {
 		f.Limit = min(limit, pageTasks)
@@ -127,7 +129,21 @@ func (a *app) list(ctx context.Context, client operations.Client, f engine.Filte
 
 func listTask(p *output.Printer, t projection.Task, version events.Position) error {
 	v := view.OfTask(t, version, now())
-	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, output.Time(v.Since), v.Attempt, cmp.Or(v.Node, "-"), output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt))
+	return p.Row(v, v.ID, v.Behavior, rows.Status(t), v.Substatus, output.Time(v.Since), v.Attempt, cmp.Or(v.Node, store.NodeName(v.LastNode.String()), "-"),
+		output.Time(v.CreatedAt), output.Time(v.ScheduleNotBefore), output.Time(v.EndedAt), errorCut(v.Error))
+}
+
+// errorCut is the beginning of an error, for a column.
+func errorCut(e *events.Error) string {
+	if e == nil {
+		return "-"
+	}
+	const most = 80
+	text := strings.Join(strings.Fields(e.Code+": "+e.Message), " ")
+	if cut := events.Head(text, most); cut != text {
+		return cut + "..."
+	}
+	return text
 }
 
 // silentShards names the shards for which nobody answers.

@@ -25,7 +25,7 @@ var taskVerbs = [...]verbHelp{
 		"A task that waits for its first attempt, or after one that was lost, given back or snoozed, ends at once, as FAILURE with the code\ncancelled. One that has failed and waits for a retry keeps that failure, and loses the retry. A running one is asked to end; a success\nthat comes first counts. A task that has ended loses its next run; if it has none, it is refused."},
 	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on."},
 	{operations.Resume, "End a suspension", ""},
-	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was."},
+	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was. A task that is no longer kept\nbegins a new life instead, with the parameters and the policy that are recorded of it."},
 	{operations.RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
 	{operations.Delete, "Forget tasks that do not run", "The task is gone, and its id is free. Its history stays in the journal."},
 }
@@ -107,9 +107,15 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 			t, err := client.Get(ctx, events.TaskID(id))
 			idle = err == nil && !t.Suspended
 		}
-		if err := client.Operate(ctx, verb, id, reason); err != nil {
+		anew, err := client.Operate(ctx, verb, id, reason)
+		switch {
+		case err != nil && verb == operations.Retry:
+			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, err))
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, orForgotten(err)))
-		} else if idle {
+		case anew:
+			fmt.Fprintf(a.Err, "%s: task %s was no longer kept: it begins a new life, with the parameters and the policy that are recorded of it\n", a.Name, id)
+		case idle:
 			fmt.Fprintf(a.Err, "%s: task %s was not suspended\n", a.Name, id)
 		}
 	}
@@ -139,7 +145,7 @@ func (a *app) operateBehaviors(ctx context.Context, client operations.Client, ve
 	}
 	for _, behavior := range behaviors {
 		unknown := !operations.Runs(nodes, behavior)
-		if err := client.Operate(ctx, verb, behavior, reason); err != nil {
+		if _, err := client.Operate(ctx, verb, behavior, reason); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", verb, behavior, err))
 		} else if told := toldOf(verb, behavior, set.Paused(behavior), unknown); told != "" {
 			fmt.Fprintf(a.Err, "%s: behavior %s\n", a.Name, told)

@@ -39,6 +39,9 @@ func Task(p *output.Printer, t projection.Task, version events.Position, now eve
 	if v.Error != nil {
 		lines = append(lines, [2]any{"error", v.Error.Code + ": " + v.Error.Message})
 	}
+	if v.AskedBy != "" || v.Reason != "" {
+		lines = append(lines, [2]any{"asked by", strings.TrimSuffix(cmp.Or(v.AskedBy, "-")+": "+v.Reason, ": ")})
+	}
 	for _, l := range lines {
 		p.Row(nil, l[0], l[1]) // a table: errors come back from flush
 	}

@@ -1,0 +1,117 @@
+package explanation
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"taskledger/events"
+	"taskledger/projection"
+	"taskledger/store"
+)
+
+// OfRunning explains a task of which an attempt runs.
+func OfRunning(t *projection.Task) string {
+	text := fmt.Sprintf("%s runs on node %s (%s)", attempt(t, t.Failures+1), store.NodeName(t.Node), t.Node)
+	if t.Cancelled {
+		text += "; the task was cancelled" + asked(t) + ", and ends when the function returns"
+	}
+	return text
+}
+
+// OfEnd explains a task that has ended.
+func OfEnd(t *projection.Task) string {
+	switch {
+	case t.Error != nil && t.Error.Code == events.CodeCancelled:
+		return "it was cancelled" + asked(t) + tail(t.Error.Message, t)
+	case t.Error != nil:
+		text := "it has ended with FAILURE: " + failed(t)
+		if t.Wait != nil && t.Wait.By != "" {
+			text += "; its retry was cancelled" + asked(t)
+		}
+		return text
+	case t.Wait != nil && t.Wait.Since != 0:
+		return "it has ended with " + t.Status.String() + "; its next run was cancelled" + asked(t)
+	}
+	return "it has ended with " + t.Status.String()
+}
+
+// OfSuspended explains a task that somebody keeps from starting.
+func OfSuspended(t *projection.Task) string {
+	who := "an operator"
+	if t.Wait != nil {
+		who = cmp.Or(t.Wait.By, who)
+	}
+	text := who + " suspended the task"
+	if t.Error != nil {
+		text += "; " + failed(t)
+	}
+	return text
+}
+
+// OfWait explains a task whose time has not come.
+func OfWait(t *projection.Task) string {
+	due := t.Due.Time().Format(time.RFC3339)
+	switch {
+	case t.Error != nil && !t.RunEnded:
+		return fmt.Sprintf("%s; the next one is due at %s", failed(t), due)
+	case t.Error != nil:
+		return fmt.Sprintf("its last run has failed: %s; the next run is due at %s", failed(t), due)
+	case t.Wait != nil && t.Wait.Cause == events.KindLost:
+		return fmt.Sprintf("the node of attempt %d has gone, which was loss %d of %d of its run; it is due at %s", t.Attempt, t.Lost, t.Kind.Policy.MaxLost, due)
+	case t.Wait != nil && t.Wait.Cause == events.KindSnoozed:
+		return fmt.Sprintf("attempt %d asked for a later one; it is due at %s", t.Attempt, due)
+	}
+	return "it is due at " + due
+}
+
+// attempt names an attempt of a run.
+func attempt(t *projection.Task, number uint32) string {
+	return fmt.Sprintf("attempt %d of %d", number, max(int(number), t.Kind.Policy.MaxAttempts))
+}
+
+// failed tells the last failure.
+func failed(t *projection.Task) string {
+	number := max(t.Failures, 1)
+	if t.Error.Code == events.CodeLost {
+		return t.Error.Code + ": " + Line(t.Error.Message)
+	}
+	return fmt.Sprintf("%s failed: %s: %s", attempt(t, number), t.Error.Code, Line(t.Error.Message))
+}
+
+// asked says who has asked for the end of a task, and why, as far as it is known.
+func asked(t *projection.Task) (text string) {
+	if t.Wait == nil {
+		return ""
+	}
+	if t.Wait.By != "" {
+		text = " by " + t.Wait.By
+	}
+	if t.Wait.Reason != "" {
+		text += ": " + Line(t.Wait.Reason)
+	}
+	return text
+}
+
+// tail is what the error of a cancelled task says beside the reason.
+func tail(message string, t *projection.Task) string {
+	reason := ""
+	if t.Wait != nil {
+		reason = t.Wait.Reason
+	}
+	if message = strings.TrimPrefix(message, cmp.Or(reason, "cancelled")); message == "" {
+		return ""
+	}
+	return Line(message)
+}
+
+// Line is the beginning of a text on one line, for people.
+func Line(text string) string {
+	const most = 160
+	line := strings.Join(strings.Fields(text), " ")
+	if cut := events.Head(line, most); cut != line {
+		return cut + "..."
+	}
+	return line
+}
