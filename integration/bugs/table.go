@@ -345,7 +345,7 @@ var futures = []Bug{
 		{"!o.Elided && o.Ends(f.run):", "(o.Run == f.run && !o.Elided || o.Status == 0):"},
 	}, engine, "TestFutures_DeletedResolvesOnlyTheRunsThatItEnds"},
 	{"future of a run that was promised and taken away waits", "engine/internal/outcome/outcome.go", []Edit{
-		{"o.Err, o.Rest = t.Error, true", "o.Err = t.Error"},
+		{"o.Err, o.Rest, o.Elided = t.Error, true, t.ErrorElided", "o.Err = t.Error"},
 	}, commandPkg, "TestOutcome_OfWhatIsTakenAwayEndsEveryRunThatWasPromised"},
 	{"future of a forgotten task that asks its owner alone", "engine/client.go", []Edit{
 		{"		c.futures.get = c.GetForgotten\n", "		_ = c.GetForgotten\n"},
@@ -353,9 +353,8 @@ var futures = []Bug{
 }
 
 var times = []Bug{
-	{"forgetting by the local clock", "projection/shard.go", []Edit{
-		{"	\"slices\"\n", "	\"slices\"\n	\"time\"\n"},
-		{"t.keepUntil() < e.Time", "t.keepUntil() < events.MillisOf(time.Now())"},
+	{"forgetting by the local clock", "projection/retention.go", []Edit{
+		{"t.keepUntil() < now || r.count", "t.keepUntil() < events.MillisOf(time.Now()) || r.count"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
 	{"entry time that runs back", "engine/owner.go", []Edit{
 		{"	now := o.clock.Now(o.m.now(), began)", "	now := o.m.now()"},

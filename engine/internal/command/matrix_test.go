@@ -510,7 +510,13 @@ func (m *matrix) start(id events.TaskID, node string, offer uint64) {
 func (m *matrix) seal() {
 	finished := map[string][]events.TaskID{}
 	for id, p := range m.tasks {
-		if p.final() && !p.held(m.now) {
+		switch {
+		case !p.final() || p.held(m.now):
+		case p.status == projection.Failure: // a few of them are kept for their time alone
+			if p.finalSince.Add(projection.RetainFailures) < m.now {
+				delete(m.tasks, id)
+			}
+		default:
 			finished[p.behavior] = append(finished[p.behavior], id)
 		}
 	}
