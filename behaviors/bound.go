@@ -3,11 +3,10 @@ package behaviors
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"reflect"
 	"strings"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"taskledger/engine"
 	"taskledger/events"
@@ -30,7 +29,9 @@ func (b *Bound[P, R]) Types() string {
 	var parts strings.Builder
 	describe(&parts, p, map[reflect.Type]bool{})
 	describe(&parts, r, map[reflect.Type]bool{})
-	return fmt.Sprintf("%s -> %s (%016x)", p, r, xxhash.Sum64String(parts.String()))
+	digest := fnv.New64a()
+	_, _ = digest.Write([]byte(parts.String())) // never fails
+	return fmt.Sprintf("%s -> %s (%016x)", p, r, digest.Sum64())
 }
 
 // describe writes what a type consists of, each named type once.

@@ -17,11 +17,12 @@ import (
 type Purge struct{ Table string }
 
 var purge = behaviors.Define("purge", &behaviors.Rules[Purge, int]{
-	Policy: engine.Policy{Timeout: time.Minute, MaxAttempts: 5, Backoff: engine.Backoff{Base: time.Second, Max: time.Minute}},
+	Policy: engine.Policy{
+		Timeout: time.Minute, MaxAttempts: 5, Backoff: engine.Backoff{Base: time.Second, Max: time.Minute},
+		Every: time.Hour, // from the end of a run to the next one
+	},
 	// The id names the table, so a second submit for the same table joins the task that exists.
 	TaskID: func(p Purge) events.TaskID { return behaviors.HashID("", "purge", p.Table) },
-	// Each success is followed by another run an hour later.
-	AfterSuccess: func(_ Purge, _ int, now time.Time) time.Time { return now.Add(time.Hour) },
 })
 
 // purgeTable returns the number of rows that it removed.
@@ -31,7 +32,7 @@ func purgeTable(ctx context.Context, p Purge) (int, error) {
 	case errors.Is(err, errLocked):
 		return 0, behaviors.Snooze(10 * time.Second) // no failure: try again in 10 s
 	case errors.Is(err, errNoTable):
-		return 0, behaviors.Cancel(err) // the task fails for good
+		return 0, behaviors.Cancel(err) // this run fails for good
 	}
 	return rows, err // any other error is a failed attempt, which the policy retries
 }

@@ -21,7 +21,7 @@ var circles = archtest.Limits{
 
 // exportedNames are those of a package that its users read first.
 var exportedNames = archtest.Limits{
-	"engine": 45,
+	"engine": 46,
 }
 
 // unions are the structs with a field that is all ports of a kind at once: configurations, which callers fill with the one thing

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"strings"
 	"time"
 
@@ -34,6 +33,9 @@ const (
 	AnyTime events.Millis = 1
 	MaxTime events.Millis = 253_402_300_799_999
 )
+
+// ofContext is the text of context.Canceled, which a pure package does not import.
+const ofContext = "context canceled"
 
 // Completion is how an attempt ended.
 type Completion uint8
@@ -185,7 +187,7 @@ func cancelled(t *projection.Task, e events.Error) events.Error {
 	} else if e.Code == events.CodeCancelled {
 		return e
 	}
-	if e.Code != events.CodeCancelled && !strings.HasPrefix(e.Message, task.ErrCancelled.Error()) && e.Message != context.Canceled.Error() {
+	if e.Code != events.CodeCancelled && !strings.HasPrefix(e.Message, task.ErrCancelled.Error()) && e.Message != ofContext {
 		is.Message += "; the attempt ended with " + e.Code + ": " + e.Message
 	}
 	return is
