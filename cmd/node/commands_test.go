@@ -336,12 +336,12 @@ func wrongUsageIs2(t *testing.T, dir string) {
 }
 
 func noSuchTaskIs3(t *testing.T, dir string) {
-	for _, verb := range []string{"get", "explain", "retry", "delete"} {
+	for _, verb := range []string{"get", "explain", "delete"} {
 		if r := run(t, dir, verb, "nobody"); r.code != 3 || !strings.Contains(r.err, "get --forgotten") {
 			t.Errorf("%s: code %d, said %q", verb, r.code, r.err)
 		}
 	}
-	for _, args := range [][]string{{"get", "nobody"}, {"wait", "nobody"}, {"cancel", "nobody"}, {"history", "nobody"}, {"explain", "nobody"}} {
+	for _, args := range [][]string{{"get", "nobody"}, {"wait", "nobody"}, {"cancel", "nobody"}, {"retry", "nobody"}, {"history", "nobody"}, {"explain", "nobody"}} {
 		if r := run(t, dir, args...); r.code != 3 || r.out != "" && args[0] != "history" {
 			t.Errorf("%q: code %d, printed %q, %q", args, r.code, r.out, r.err)
 		}
