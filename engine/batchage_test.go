@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,10 @@ import (
 // forget lets so much time pass in the journal that the shard knows no number that was used before.
 func (b *bench) forget() {
 	b.Helper()
-	for i := range 7 {
-		b.time = b.time.Add(10 * time.Minute)
+	for i := range 70 { // of the time between two entries a minute counts
+		b.time = b.time.Add(time.Minute)
 		c := submitOf(Policy{})
-		c.Task, c.NotBefore = events.TaskID("later-"+string(rune('a'+i))), b.time.Add(24*time.Hour)
+		c.Task, c.NotBefore = events.TaskID(fmt.Sprint("later-", i)), b.time.Add(24*time.Hour)
 		b.accept(command.LaneSubmit, c)
 	}
 }

@@ -288,7 +288,7 @@ func (c *Client) Retry(ctx context.Context, id events.TaskID) (anew bool, err er
 func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) error {
 	t, err := c.GetForgotten(ctx, id)
 	if errors.Is(err, store.ErrTrimmed) {
-		return &StateError{Task: id, Problem: "cannot retry: it has been forgotten, and what was recorded of it is no longer kept; submit it again"}
+		return &StateError{Task: id, Problem: "cannot retry: what was recorded of it, if there was such a task, is no longer kept; submit it again"}
 	}
 	if errors.Is(err, ErrNotFound) && c.cfg.Archive == nil {
 		if first, unread := c.cfg.Store.First(ctx, id.Shard(c.cfg.Shards)); unread == nil && first > 1 {
