@@ -47,7 +47,7 @@ type SubmitOptions struct {
 	// A repetition gets the run that the first one was promised, whatever others have made of the task since.
 	//
 	// The task is kept for 10 minutes at least after its last outcome, and after the latest request that joined it since. When it has been
-	// forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers its last 16 requests, those that joined it
+	// forgotten, or was deleted, so are its keys: a submit makes a new task. A task remembers its last 64 requests, those that joined it
 	// among them, and each for 10 minutes at least: while it has 16 of the last 10 minutes, another one that only joins a run is not recorded, and
 	// one that would begin a run or change parameters is refused with an *OverloadError. One that joins while the store is almost full, or a
 	// node is present that cannot read that, is not recorded either: repeated, it is a new request.

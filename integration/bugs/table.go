@@ -403,7 +403,7 @@ var sessions = []Bug{
 		{"return !m.heard.Load() || m.settings.known.Load().Paused(behavior)", "return m.settings.known.Load() == nil || m.settings.known.Load().Paused(behavior)"},
 	}, engine, "TestPause_HoldsInTheNextSessionOfWhoWasCutOff"},
 	{"slot for whoever comes first", "engine/internal/slots/queue.go", []Edit{
-		{"first == nil || !first.before(&heads[i])", "true"},
+		{"first == nil || !first.before(&heads[i])", "first == nil || first != nil"},
 	}, engine, "TestPriorityAndOrder_HoldAmongAllShardsOfANode"},
 	{"a slot that is kept for another one is taken", "engine/internal/slots/slots.go", []Edit{
 		{"first != nil && first.before(&h)", "first == nil && h.Behavior == \"\""},

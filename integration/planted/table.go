@@ -189,7 +189,7 @@ var list = []planted{
 	like("task of a request of anybody", "11"),
 	like("principal of the client for that of its caller", "11"),
 	own("join with a request that is not recorded", "linear",
-		edit("engine/internal/command/submit.go", `(c.RequestID != "" && t.Requests.Of(c.RequestID) == nil || c.terms(t) != nil)`, "c.terms(t) != nil")),
+		edit("engine/internal/command/submit.go", `(request != "" && t.Requests.Of(request) == nil || c.terms(t) != nil)`, "c.terms(t) != nil")),
 	own("requests but the last forgotten by a snapshot", "3, 11, linear",
 		edit("projection/storedtask.go", "		t.Requests = requests.Decode(r)\n", "		t.Requests = requests.Decode(r)\n		t.Requests = t.Requests[len(t.Requests)-1:]\n")),
 	like("terms of the submit before", "linear"),

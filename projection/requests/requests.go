@@ -10,7 +10,7 @@ import (
 )
 
 // Max is how many requests a task remembers. An owner records no other one while that would make a late one forgotten: see Full.
-const Max = 16
+const Max = 64
 
 // Request is a submit with a request key that made, changed or joined a task.
 type Request struct {

@@ -125,7 +125,7 @@ func (c *checker) checkCommands(t *task) {
 		least int // that were acknowledged
 		most  int // that were asked for
 	}{
-		{bySubmit, "Created", max(news.ok, min(submit.ok, 1)), news.most()},
+		{bySubmit, "Created", max(news.ok, min(submit.ok, 1)), news.most() + retry.most()}, // a retry of what is forgotten begins a life
 		{byDelete, "Deleted", asked[history.Delete].ok, asked[history.Delete].most()},
 		{byCancel, "events of a cancel", min(asked[history.Cancel].ok, 1), asked[history.Cancel].most()},
 		{bySuspend, "Suspended", min(asked[history.Suspend].ok, 1), asked[history.Suspend].most()},
@@ -141,7 +141,7 @@ func (c *checker) checkCommands(t *task) {
 			c.accuse(acknowledged, t, last[row.by], "%d %s in the journal, asked for were %d", n, row.what, row.most)
 		}
 	}
-	if retry.ok > 0 && !t.everDue(c.latest, success, failure) {
+	if retry.ok > 0 && happened[bySubmit] <= news.ok && !t.everDue(c.latest, success, failure) {
 		c.accuse(acknowledged, t, 0, "a retry was acknowledged, and after no end of a run another one was due")
 	}
 	if runNow.ok > 0 && !t.everDue(max(c.latest, events.Millis(c.run.Info.EndWall)), created, waiting, success, failure) {

@@ -9,7 +9,7 @@ import (
 
 // askedBy are the verbs of the operations that an event of a cause may follow from.
 var askedBy = [causes][]history.Verb{
-	bySubmit:  {history.Submit},
+	bySubmit:  {history.Submit, history.Retry},
 	byJoin:    {history.Submit},
 	byMerge:   {history.Submit, history.Retry},
 	byAgain:   {history.Submit, history.Retry, history.RunNow},
