@@ -354,6 +354,7 @@ var futures = []Bug{
 
 var times = []Bug{
 	{"forgetting by the local clock", "projection/retention.go", []Edit{
+		{"	\"container/heap\"\n", "	\"container/heap\"\n	\"time\"\n"},
 		{"t.keepUntil() < now || r.count", "t.keepUntil() < events.MillisOf(time.Now()) || r.count"},
 	}, engine, "TestForgetting_FollowsEntryTimeNotTheClock"},
 	{"entry time that runs back", "engine/owner.go", []Edit{
