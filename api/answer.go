@@ -87,6 +87,10 @@ func (c *Call) made(size int) (done func(), err error) {
 	defer cancel()
 	n := min(int64(size), maxAnswers/parts)
 	if take(ctx, n, c.caller.answers, c.api.answers) != nil {
+		if c.r.Method != http.MethodGet { // it has changed something: to refuse it now would say that it has not
+			c.leave()
+			return func() {}, nil
+		}
 		return nil, &task.OverloadError{Cause: "too many large answers are not read yet", RetryAfter: time.Second}
 	}
 	c.leave()

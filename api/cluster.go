@@ -10,6 +10,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/api/problem"
+	"taskledger/api/token"
 	"taskledger/api/view"
 	"taskledger/engine"
 	"taskledger/events"
@@ -294,7 +295,8 @@ func (c *Call) version() error { return c.JSON(http.StatusOK, Version{c.api.vers
 
 func (c *Call) ready() error {
 	if why := c.api.ready(); why != "" {
-		if c.api.tokens.Find(Secret(c.r)) == nil {
+		// The reason may hold addresses of the store, as errors of it do.
+		if by := c.api.tokens.Find(Secret(c.r)); by == nil || by.Limited() || !by.Role.Allows(token.Viewer) {
 			why = "not ready"
 		}
 		return c.JSON(http.StatusServiceUnavailable, Health{why})

@@ -171,6 +171,13 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	if program.err != nil {
 		return ExecResult{}, startFailure(p.Program, program.err)
 	}
+	name := p.Program
+	if program.fixed {
+		if p.Dir != "" { // what a program does may depend on the files there
+			return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q: its directory is fixed on this node: want none", p.Program))
+		}
+		name = program.path // programs that are many choose by it
+	}
 	args, err := program.with(p.Args)
 	if err != nil {
 		return ExecResult{}, refuse(CodeRefused, fmt.Errorf("program %q: %w", p.Program, err))
@@ -187,7 +194,7 @@ func (r *programs) run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: program.path,
-		Args: append([]string{p.Program}, args...),
+		Args: append([]string{name}, args...),
 		Env:  environment(p.Env),
 		Dir:  cmp.Or(p.Dir, "/"),
 	}

@@ -318,6 +318,7 @@ func TestExec_FixedArgumentsLeaveTheirPlaceAloneToTheSubmitter(t *testing.T) {
 		{behaviors.ExecParams{Program: "alone", Args: []string{"more"}}, ""},
 		{behaviors.ExecParams{Program: "echo"}, ""},
 		{behaviors.ExecParams{Program: "/bin/echo"}, ""},
+		{behaviors.ExecParams{Program: "alone", Dir: "/tmp"}, ""},
 	} {
 		got, o := run[behaviors.ExecResult](t.Context(), t, b, c.params)
 		if c.want == "" {
@@ -330,5 +331,17 @@ func TestExec_FixedArgumentsLeaveTheirPlaceAloneToTheSubmitter(t *testing.T) {
 		if behaviors.CheckAllow(entry) == nil {
 			t.Errorf("%q is allowed", entry)
 		}
+	}
+}
+
+// Programs that are many choose by the name under which they were called.
+func TestExec_AProgramWithFixedArgumentsIsCalledByItsOwnName(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Log("nothing tells here how a program was called")
+		return
+	}
+	b := behaviors.Exec(behaviors.ExecOptions{Allow: []string{"rm=/bin/cat /proc/self/cmdline"}})
+	if got, o := run[behaviors.ExecResult](t.Context(), t, b, behaviors.ExecParams{Program: "rm"}); o.Err != nil || !strings.HasPrefix(got.Stdout, "/bin/cat") {
+		t.Errorf("%q, %+v; want its own name", got.Stdout, o.Err)
 	}
 }

@@ -450,8 +450,9 @@ func (v *verifier) begin(ctx context.Context, r *Reader) error {
 		}
 	}
 	v.lost = journal.NewChecker(v.state.Number+1, v.state.Hash)
+	v.folds = v.state.Number + 1
 	v.compare()
-	if v.folds = v.state.Number + 1; v.folds > 1 && v.Damage == "" {
+	if v.folds > 1 && v.Damage == "" {
 		return v.chain(ctx, r)
 	}
 	return err

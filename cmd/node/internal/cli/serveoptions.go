@@ -207,10 +207,16 @@ func (o *serveOptions) check(c *access) error {
 	case len(o.api.Hosts) > 0 && !o.api.Has(inside):
 		return wrong("--api-host is of the API and of --metrics, of which this node has neither")
 	}
+	allowed := map[string]bool{}
 	for _, entry := range o.execAllow {
 		if err := behaviors.CheckAllow(entry); err != nil {
 			return wrong("--exec-allow %s: %v", entry, err)
 		}
+		name, _, _ := strings.Cut(entry, "=")
+		if allowed[name] {
+			return wrong("--exec-allow %s: %s is allowed twice", entry, name)
+		}
+		allowed[name] = true
 	}
 	if info, err := os.Stat(o.checksumRoot); err != nil {
 		return wrong("--checksum-root: %v", err)
