@@ -281,14 +281,14 @@ func (c *Client) Retry(ctx context.Context, id events.TaskID) (anew bool, err er
 	if c.cfg.Store == nil || !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
-	return true, c.retryForgotten(ctx, id)
+	return c.retryForgotten(ctx, id)
 }
 
-// retryForgotten submits what is recorded of a task that its owner does not know.
-func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) error {
+// retryForgotten submits what is recorded of a task that its owner does not know. It changes nothing of one that somebody makes meanwhile.
+func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) (anew bool, err error) {
 	t, err := c.GetForgotten(ctx, id)
 	if errors.Is(err, store.ErrTrimmed) {
-		return &StateError{Task: id, Problem: "cannot retry: what was recorded of it, if there was such a task, is no longer kept; submit it again"}
+		return false, &StateError{Task: id, Problem: "cannot retry: what was recorded of it, if there was such a task, is no longer kept; submit it again"}
 	}
 	if errors.Is(err, ErrNotFound) && c.cfg.Archive == nil {
 		if first, unread := c.cfg.Store.First(ctx, id.Shard(c.cfg.Shards)); unread == nil && first > 1 {
@@ -296,20 +296,21 @@ func (c *Client) retryForgotten(ctx context.Context, id events.TaskID) error {
 		}
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !t.Forgotten {
-		return c.operate(ctx, id, command.DoRetry, "") // somebody has made it again since
+		return false, c.operate(ctx, id, command.DoRetry, "") // somebody has made it again since
 	}
 	again := &command.Submit{Task: id, Behavior: t.Kind.Behavior, Policy: t.Kind.Policy, Priority: t.Priority, Params: t.Params}
+	again.Merges = true // with one that is there by now, which is then left as it is
 	if err := check(again); err != nil {
-		return err
+		return false, err
 	}
 	a, err := c.ask(ctx, id, command.LaneSubmit, again)
-	if err == nil && a.Joined {
-		err = command.Answer{Code: command.AnswerChanged}.Err(id)
+	if a.Code == command.AnswerMerge || err == nil && a.Joined {
+		return false, command.Answer{Code: command.AnswerChanged}.Err(id)
 	}
-	return err
+	return err == nil, err
 }
 
 // Change is Cancel, RunNow, Retry, Suspend, Resume or Delete of a task as it was seen, in a list say. Once the task has another event, it

@@ -273,7 +273,7 @@ func (x *executor) releaseAll(m *member) {
 	for _, a := range all {
 		m.log.Warn("the function did not return before its node stopped: its attempt is released, and the next one may overlap with it",
 			"task", a.Task, "behavior", a.Assignment.Behavior, "attempt", a.Number)
-		a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}}, true)
+		a.report(Outcome{Err: &events.Error{Code: events.CodeFailed, Message: errDraining.Error()}, Next: byPolicy}, true)
 	}
 }
 

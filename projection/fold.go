@@ -57,7 +57,7 @@ func (t *Task) end(ev *events.Event, status Status, next events.Millis) {
 	if w.Cause, w.Since = 0, 0; !t.Cancelled && !t.Suspended {
 		w.By, w.Reason = "", ""
 	}
-	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && b.Error.Code == events.CodeCancelled && ev.Asker.Principal != "" {
+	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && !t.Cancelled && b.Error.Code == events.CodeCancelled && ev.Asker.Principal != "" {
 		w.asked(ev, b.Error.Message)
 	}
 	t.setWait(w)

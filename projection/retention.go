@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"taskledger/events"
+	"taskledger/projection/requests"
 )
 
 // failures are the tasks that have failed for good, in the order in which they are forgotten.
@@ -121,6 +122,11 @@ func (s *Shard) forget(t *Task) {
 // holds reports whether a finished task is held for its requests.
 func (s *Shard) holds(t *Task) bool {
 	return len(t.Requests) > 0 && s.steady.Since(t.heldFrom(), s.Time) <= holdRequests
+}
+
+// RequestsFull reports whether another request would make one forgotten that the task is held for, as of now.
+func (s *Shard) RequestsFull(t *Task, now events.Millis) bool {
+	return len(t.Requests) >= requests.Max && s.steady.Since(t.Requests[0].At, now) <= holdRequests
 }
 
 // release hands the tasks whose requests need them no longer to retention.

@@ -72,8 +72,9 @@ func (t *Task) cancel(ev *events.Event, reason string) {
 func (t *Task) suspend(ev *events.Event) {
 	if !t.Suspended {
 		w := t.waited()
-		w.SuspendedAt = ev.At
-		w.asked(ev, "")
+		if w.SuspendedAt = ev.At; !t.Cancelled { // who wants the attempt to end is told in its outcome
+			w.asked(ev, "")
+		}
 		t.setWait(w)
 	}
 	t.Suspended = true
@@ -84,8 +85,9 @@ func (t *Task) resume(ev *events.Event) {
 	if t.Suspended && t.Due != 0 && t.Due <= ev.At {
 		w.Since = ev.At
 	}
-	w.SuspendedAt = 0
-	w.By, w.Reason = "", ""
+	if w.SuspendedAt = 0; !t.Cancelled {
+		w.By, w.Reason = "", ""
+	}
 	t.setWait(w)
 	t.Suspended = false
 }

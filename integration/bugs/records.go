@@ -85,7 +85,7 @@ var requests = []Bug{
 		{"c.RequestID != \"\" && !full && !d.requestsFull(t) && d.mayRecordJoin()", "false && !full"},
 	}, commandPkg, "TestSubmit_ThatMeetsWhatHasEndedIsRememberedByItsKey"},
 	{"late request that is forgotten for another", "engine/internal/command/submit.go", []Edit{
-		{"return t.Requests.Full(d.Now.Add(-projection.HoldRequests))", "return false"},
+		{"return d.State.RequestsFull(t, d.Now)", "return false"},
 	}, commandPkg, "TestRequests_ALateOneIsNeverForgottenForAnother"},
 	{"repetition that ends with a run that failed", "engine/internal/command/complete.go", []Edit{
 		{"body.Next, body.Run = d.repetition(t), t.Runs+1", "body.Run = t.Runs + 1"},

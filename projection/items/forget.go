@@ -54,14 +54,22 @@ func (s *Stores) remains(in *Store, now events.Millis) events.Millis {
 	return max(keeps-s.clock.Since(in.at, now)+1, 0)
 }
 
+// maxKept bounds the stores that a look passes over because they must be kept all the same.
+const maxKept = 64
+
 // Forgettable returns up to so many stores that may be forgotten.
 func (s *Stores) Forgettable(now events.Millis, most int) (all []events.StoreForgotten) {
 	if s.empty == nil {
 		return nil
 	}
+	kept := 0
 	s.empty.Scan(func(in *Store) bool {
-		if len(all) == most || in.due > now || s.remains(in, now) > 0 {
+		if len(all) == most || in.due > now || kept == maxKept {
 			return false
+		}
+		if s.remains(in, now) > 0 { // its requests are remembered by time as it counts, which a gap between entries makes shorter
+			kept++
+			return true
 		}
 		all = append(all, events.StoreForgotten{Store: in.Name, Last: in.Last})
 		return true

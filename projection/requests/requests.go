@@ -9,7 +9,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Max is how many requests a task remembers. An owner records no other one while that would make a late one forgotten: see Full.
+// Max is how many requests a task remembers. An owner records no other one while that would make a late one forgotten.
 const Max = 64
 
 // Request is a submit with a request key that made, changed or joined a task.
@@ -49,9 +49,6 @@ func (l List) With(r Request) List {
 	}
 	return append(l[max(0, len(l)-Max+1):len(l):len(l)], r)
 }
-
-// Full reports whether another request would make one forgotten that came since a time.
-func (l List) Full(since events.Millis) bool { return len(l) >= Max && l[0].At >= since }
 
 // Latest is when the latest request came; 0 without one.
 func (l List) Latest() events.Millis {

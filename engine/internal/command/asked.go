@@ -141,7 +141,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 		}
 	}
 	d.Origin, d.caller = 0, nil
-	if len(d.Entry.Entry.Events) == before && !(d.Counts && d.Now >= d.State.Time.Add(countsEvery)) {
+	if len(d.Entry.Entry.Events) == before && !(d.Counts && !d.StoreFull && d.Now >= d.State.Time.Add(countsEvery)) {
 		d.Entry.DropOrigin()
 	} else {
 		d.Entry.SetAnswers(EncodeAnswers(answers))

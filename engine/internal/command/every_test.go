@@ -145,7 +145,12 @@ func TestRequests_ALateOneIsNeverForgottenForAnother(t *testing.T) {
 				t.Errorf("final %t: request %d was forgotten: %+v", final, i, a)
 			}
 		}
-		l.now = l.now.Add(projection.HoldRequests + time.Millisecond)
+		for i := range 11 { // of the time between two entries a minute counts
+			l.now = l.now.Add(time.Minute)
+			beside := l.ask(events.Policy{})
+			beside.Task = events.TaskID(fmt.Sprint("beside-", i))
+			l.decide(beside)
+		}
 		if a := submit(requests.Max); a.Code != command.AnswerOK || l.task().Requests.Of(fmt.Sprint("r-", requests.Max)) == nil {
 			t.Errorf("final %t: ten minutes later: %+v, %v", final, a, l.task().Requests)
 		}

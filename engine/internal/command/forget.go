@@ -1,11 +1,13 @@
 package command
 
+import "taskledger/events"
+
 // forgetsAtOnce bounds the stores that an entry forgets.
 const forgetsAtOnce = 64
 
 // ForgetStores forgets task stores that have been empty for long.
 func (d *Decider) ForgetStores() {
-	if d.StoreFull {
+	if d.StoreFull || d.forbids(events.KindStoreForgotten) != "" { // nobody asks for it: it can wait until all nodes read it
 		return
 	}
 	for _, b := range d.State.Stores().Forgettable(d.Now, forgetsAtOnce) {

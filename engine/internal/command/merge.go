@@ -69,7 +69,7 @@ func (c *Merge) Decide(d *Decider) Answer {
 		}
 	}
 	if changes && c.Submit.RequestID != "" && d.requestsFull(t) {
-		return tooManyRequests()
+		return d.tooManyRequests()
 	}
 	if changes {
 		t = d.emit(t.ID, t, c.Submit.RequestID, &events.Merged{Params: c.Submit.Params, Terms: c.Submit.terms(t)})

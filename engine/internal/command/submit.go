@@ -163,11 +163,12 @@ func (d *Decider) paramsGone(t *projection.Task) bool {
 // requestsFull reports whether a task remembers so many late requests that no other one may be recorded: one of them would be carried out
 // again when it is repeated.
 func (d *Decider) requestsFull(t *projection.Task) bool {
-	return t.Requests.Full(d.Now.Add(-projection.HoldRequests))
+	return d.State.RequestsFull(t, d.Now)
 }
 
 // tooManyRequests refuses what must be recorded of a task that remembers as many late requests as it can.
-func tooManyRequests() Answer {
+func (d *Decider) tooManyRequests() Answer {
+	d.Counts = true // else no time would pass in a shard where nothing else happens
 	return Overload("the task remembers %d requests of the last %s, and a run or parameters of another one must be remembered, too", requests.Max, projection.HoldRequests)
 }
 
@@ -177,7 +178,7 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 		return refusal
 	}
 	if c.RequestID != "" && d.requestsFull(t) {
-		return tooManyRequests()
+		return d.tooManyRequests()
 	}
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
@@ -215,7 +216,7 @@ func (d *Decider) join(t *projection.Task, c *Submit) Answer {
 	case (t.Final() || sooner) && d.StoreFull:
 		return d.noSpace()
 	case t.Final() && request != c.RequestID:
-		return tooManyRequests()
+		return d.tooManyRequests()
 	case t.Final(), sooner: // of two schedules the earlier one holds
 		t = d.emit(t.ID, t, request, &events.Rescheduled{At: at, Terms: c.terms(t)})
 	case (request != "" && t.Requests.Of(request) == nil || c.terms(t) != nil) && d.mayRecordJoin():
