@@ -29,7 +29,7 @@ func (m *member) drain(ctx context.Context) {
 	defer cancel()
 	m.draining.Store(true)
 	m.node.items.Drain()
-	idle := m.exec.drain() // before what returns is released, and could begin here again
+	m.exec.drain() // before what returns is released, and could begin here again
 	cutting := time.AfterFunc(time.Until(cut), func() { m.exec.cancelAll(m, errDraining) })
 	defer cutting.Stop()
 	if err := m.tellDraining(ctx); err != nil {
@@ -37,7 +37,7 @@ func (m *member) drain(ctx context.Context) {
 	}
 	m.waitForOwners(ctx, last, m.offers.withdraw(m))
 	told := m.callRolls(m.offers.lastRollCalls())
-	idle = m.exec.drain()
+	idle := m.exec.drain()
 	if !waitFor(ctx, idle, time.Until(cut)) {
 		m.exec.cancelAll(m, errDraining) // also what came late
 		if !waitFor(ctx, idle, time.Until(last)) {

@@ -128,7 +128,7 @@ func (c *checker) explains(t *task, o *history.Operation, at int) (claims, fits 
 	case history.Cancel:
 		return by == byCancel, s.cancelled && s.phase == running
 	case history.Retry:
-		return by == byAgain && over, over && s.due != 0
+		return by == byAgain && over || by == bySubmit, over && s.due != 0 // of what is forgotten it begins a life
 	case history.RunNow:
 		return by == byAgain, s.phase != running && s.due != 0 && s.due <= max(c.latest, events.Millis(c.run.Info.EndWall))
 	case history.Delete:
