@@ -28,7 +28,7 @@ func startedAt(t *testing.T, c *engine.Client, id events.TaskID) (at []time.Time
 
 func TestDelay_TaskStartsNoEarlierThanItsTime(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		const delay = 700 * time.Millisecond
+		const delay = 4 * time.Second // an explanation on a busy machine comes within it
 		w := defineWork("work", &behaviors.Rules[string, string]{Delay: func(string) time.Duration { return delay }})
 		n := c.StartNode("a", nil, w.on("a"))
 		began := time.Now().Truncate(time.Millisecond)
