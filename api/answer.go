@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// largeAtOnce is how many answers of Large routes are made at once.
+	// largeAtOnce bounds the answers of Large routes that are made at the same time.
 	largeAtOnce = 8
 	// An answer larger than smallAnswer takes its bytes from a budget of maxAnswers while its reader reads.
 	smallAnswer = 64 << 10
 	maxAnswers  = 48 << 20
 	// littleLimit is the largest limit of a list whose answer is never large.
 	littleLimit = 4
-	// A large answer is written in pieces, each of which its reader has to take within progressWithin.
+	// A reader must take each piece of a large answer within progressWithin.
 	pieceBytes     = 32 << 10
 	progressWithin = 5 * time.Second
 )
 
-// asksForLittle reports whether a request of a Large route asks for so few things that its answer is small, and is soon made.
+// asksForLittle reports whether a request of a Large route asks for so few things that its answer is small.
 func (c *Call) asksForLittle() bool {
 	n, err := strconv.Atoi(c.Param("limit"))
 	return err == nil && n >= 1 && n <= littleLimit && c.Param("states") == ""
@@ -76,8 +76,8 @@ func (c *Call) begin(status int) {
 	c.w.WriteHeader(status)
 }
 
-// made takes the bytes of an answer from the budgets until done, and then gives back its place. Where the budgets have too few it keeps the place
-// while it waits, so that no more answers are made than may be written.
+// made takes the bytes of an answer from the budgets until done, and gives back the place of the request. A request
+// keeps its place while it waits for bytes, so that no more answers are made than may be written.
 func (c *Call) made(size int) (done func(), err error) {
 	if size <= smallAnswer || c.caller == nil {
 		c.leave()
@@ -97,7 +97,8 @@ func (c *Call) made(size int) (done func(), err error) {
 	return func() { giveBack(n, c.caller.answers, c.api.answers) }, nil
 }
 
-// send writes an answer. A reader that takes nothing of a large one for progressWithin, or not all of it within writeWithin, is cut off.
+// send writes an answer. It cuts off a reader that takes nothing of a large one for progressWithin, or that has not
+// taken all of it within writeWithin.
 func (c *Call) send(data []byte) {
 	if len(data) <= smallAnswer {
 		_, _ = c.w.Write(data) // it fails when the client has gone

@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// moment is how long a connection is not displaced that has just come, or was just answered. A full budget takes as many new ones in this time
-// as it is large.
+// moment protects a connection that has just come, or was just answered, from displacement.
 const moment = 100 * time.Millisecond
 
-// Budget is how many connections there may be, of all listeners that share it.
+// Budget bounds the connections of all listeners that share it.
 type Budget struct {
 	most int
 
@@ -26,14 +25,14 @@ type Budget struct {
 	open      int
 	strangers list.List     // *Conn that no handler serves, the one unserved for longest first: without a token
 	known     list.List     // the same, of those whose latest request has shown a token
-	changed   chan struct{} // closed when there may be room; nil: nobody waits
+	changed   chan struct{} // admit waits for it to be closed; nil = nobody waits
 	displaced int64
 }
 
 // New returns a budget of at least one connection.
 func New(most int) *Budget { return &Budget{most: max(most, 1)} }
 
-// State is how many connections there are, may be, and were displaced.
+// State counts connections: the open ones, the most that may be open, and those displaced so far.
 type State struct {
 	Open, Most int
 	Displaced  int64
@@ -134,7 +133,7 @@ type Conn struct {
 
 	// Of the budget's lock.
 	since time.Time     // no handler has served the connection
-	in    *list.List    // that the connection is in; nil: a handler serves it, or it has ended
+	in    *list.List    // holds the connection; nil = a handler serves it, or it has ended
 	at    *list.Element // in it
 	token bool          // the latest request has shown one
 	ended bool
